@@ -1,0 +1,68 @@
+"""What passes from `sources/` to `store/`: raw counter samples, rows that need no differencing, and problems.
+
+Plain objects with no dependency, so that a sampler that only reads `/proc` stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class CounterSet(NamedTuple):
+    """Counters that are reset together. A counter that is absent here was not readable: unknown, not zero."""
+
+    counters: Mapping[str, int]
+    start_us: int | None = None  # when counting began, where the format says so (Lustre 2.15 on)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The raw, cumulative counters of one target for one table, read at one moment.
+
+    `sets` has one entry named "" for wide tables. For `target_histograms` it has one per histogram with
+    counters named `read:<bin>` and `write:<bin>`; for `job_io` one per job.
+    """
+
+    table: str
+    filesystem: str
+    target: str
+    time_us: int  # the tick this sample belongs to, the same for all targets and tables of one sample
+    snapshot_us: int  # when this very file was read: durations come from here
+    sets: Mapping[str, CounterSet]
+    labels: Mapping[str, str] = field(default_factory=dict)  # constant columns, such as target_kind
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One finished row of a table: a moment (capacity, state) or an interval that needs no differencing."""
+
+    table: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the input that was not understood, and where. It is counted and reported, never guessed."""
+
+    place: str
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"{self.place}:{self.line}" if self.line is not None else self.place
+        return f"{where}: {self.reason}"
+
+
+Item = Sample | Row | Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """One ingestible piece (a file, a tree, a spool segment) with an identity that makes re-sending harmless."""
+
+    origin: str  # path or address, for people
+    identity: str  # `file/<sha256 of the content>` or `agent/<host>`
+    items: Callable[[], Iterator[Item]]  # may be called again after a lost race: same items, same order
+    sequence: int = 1  # the first batch number under this identity

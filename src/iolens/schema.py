@@ -1,0 +1,447 @@
+"""Every table of the store: its columns, units and keys. `docs/tables.md` is generated from here.
+
+Absent is NULL, never 0. Bytes and counts are signed 64-bit integers; a name carries its unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+SCHEMA_VERSION: Final = 1
+
+ColumnType = Literal["timestamp", "date", "int64", "float64", "string", "bool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. A `counter` is differenced from raw counters on load and summed by rollups."""
+
+    name: str
+    type: ColumnType
+    doc: str
+    counter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. `key` names a row; an `interval` table has `time`, `start`, `duration_s` and is cut by `date`."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    kind: Literal["interval", "moment", "record"]
+
+    @property
+    def partitioned(self) -> bool:
+        """Interval and moment tables live in one directory per UTC day."""
+        return self.kind != "record"
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """Names of the columns that add up over time."""
+        return tuple(column.name for column in self.columns if column.counter)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Key columns that divide one target's interval further (job, histogram, bin, …)."""
+        return tuple(name for name in self.key if name not in ("source", "filesystem", "target", "time"))
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        return next(column for column in self.columns if column.name == name)
+
+
+SIZE_BINS: Final = tuple(2**power for power in range(3, 27))
+DIRECTIONS: Final = ("read", "write")
+
+
+def size_column(direction: str, upper_bytes: int) -> str:
+    """Name of the `target_sizes` column that counts I/Os of at most `upper_bytes` (and more than half of it)."""
+    return f"{direction}_ios_{upper_bytes}"
+
+
+METADATA_OPERATIONS: Final = (
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
+    "setxattr", "statfs", "sync", "samedir_rename", "crossdir_rename", "parallel_rename_file",
+    "parallel_rename_dir", "create", "destroy", "punch", "migrate", "quotactl", "get_info", "set_info", "prealloc",
+    "fallocate", "seek", "connect", "reconnect", "disconnect", "notify", "llog_init", "process_config", "ping",
+)  # fmt: skip
+
+
+def _count(name: str, doc: str) -> Column:
+    return Column(name, "int64", doc, counter=True)
+
+
+def _text(name: str, doc: str) -> Column:
+    return Column(name, "string", doc)
+
+
+_TIME = Column("time", "timestamp", "end of the interval's tick, UTC")
+_MOMENT = Column("time", "timestamp", "moment of the reading, UTC")
+_DATE = Column("date", "date", "UTC day in which the interval starts (partition)")
+_FILESYSTEM = _text("filesystem", "name of the file system")
+_SOURCE = _text("source", "which importer or agent wrote the row")
+_TARGET = _text("target", "OST, MDT, LUN, controller or block device, as the system names it")
+_TARGET_KIND = _text("target_kind", "ost, mdt, device, lun or controller")
+_NODE = _text("node", "client host name")
+_JOB = _text("job_id", "job identifier as the scheduler or JobID variable gave it")
+_INTERVAL = (
+    _TIME,
+    Column("start", "timestamp", "tick at which the interval starts, UTC"),
+    Column("duration_s", "float64", "seconds between the two snapshots, by their own clocks"),
+    _DATE,
+    _FILESYSTEM,
+    _SOURCE,
+)
+_AFTER_RESET = Column("after_reset", "bool", "counters were reset in this interval: only what moved since is counted")
+_SAMPLES = Column("samples", "int64", "raw rows merged into this one by a rollup; NULL in raw rows")
+_BYTES_AND_OPS = (
+    _count("read_bytes", "bytes read"),
+    _count("write_bytes", "bytes written"),
+    _count("read_ops", "read operations (RPCs on an OST, requests on a device)"),
+    _count("write_ops", "write operations"),
+)
+
+
+def _interval(name: str, doc: str, dimensions: tuple[Column, ...], measures: tuple[Column, ...]) -> Table:
+    key = ("source", "filesystem", *(column.name for column in dimensions), "time")
+    return Table(name, doc, (*_INTERVAL, *dimensions, *measures, _AFTER_RESET, _SAMPLES), key, "interval")
+
+
+def _moment(name: str, doc: str, key: tuple[str, ...], columns: tuple[Column, ...]) -> Table:
+    return Table(name, doc, (_MOMENT, _DATE, _FILESYSTEM, _SOURCE, *columns), key, "moment")
+
+
+TARGET_IO = _interval(
+    "target_io",
+    "One target over one interval: bytes and operations read and written, busy and wait time where known.",
+    (_TARGET,),
+    (
+        _TARGET_KIND,
+        *_BYTES_AND_OPS,
+        _count("read_wait_us", "summed service or wait time of the reads, microseconds"),
+        _count("write_wait_us", "summed service or wait time of the writes, microseconds"),
+        _count("busy_us", "time the device was busy, microseconds"),
+    ),
+)
+TARGET_SIZES = _interval(
+    "target_sizes",
+    "The same target and interval: disk I/Os by power-of-two size; a bin is labelled with its upper bound in bytes.",
+    (_TARGET,),
+    (
+        _TARGET_KIND,
+        *(
+            _count(size_column(direction, size), f"disk {direction}s of more than {size // 2} and at most {size} bytes")
+            for direction in DIRECTIONS
+            for size in SIZE_BINS
+        ),
+        _count("read_ios_outside", "disk reads in bins outside 8 B … 64 MiB: not modelled, reported as missing"),
+        _count("write_ios_outside", "disk writes in bins outside 8 B … 64 MiB: not modelled, reported as missing"),
+    ),
+)
+TARGET_HISTOGRAMS = _interval(
+    "target_histograms",
+    "Long form, non-zero bins only: brw_stats' other sections and linear request-size bins.",
+    (
+        _TARGET,
+        _text("histogram", "pages_per_bulk, discontiguous_pages, discontiguous_blocks, disk_fragmented_ios, …"),
+        _text("direction", "read or write"),
+        Column("bin", "int64", "the bin's label: upper bound for powers of two, the value itself for linear bins"),
+    ),
+    (_TARGET_KIND, _count("count", "how many fell into the bin")),
+)
+METADATA_OPS = _interval(
+    "metadata_ops",
+    "One MDT over one interval: operations by kind, and their summed service time where the version counts it.",
+    (_TARGET,),
+    (
+        *(_count(operation, f"{operation} operations") for operation in METADATA_OPERATIONS),
+        *(_count(f"{operation}_us", f"summed time of {operation}, microseconds") for operation in METADATA_OPERATIONS),
+    ),
+)
+TARGET_CAPACITY = _moment(
+    "target_capacity",
+    "Fullness of a target at a moment.",
+    ("source", "filesystem", "target", "time"),
+    (
+        _TARGET,
+        _TARGET_KIND,
+        *(
+            Column(f"{what}_{unit}", "int64", f"{unit} {what}")
+            for unit in ("bytes", "inodes")
+            for what in ("total", "used", "free")
+        ),
+        Column("available_bytes", "int64", "bytes free to ordinary users"),
+    ),
+)
+TARGET_STATE = _moment(
+    "target_state",
+    "State of a target at a moment: software version, recovery, clients.",
+    ("source", "filesystem", "target", "time"),
+    (
+        _TARGET,
+        _TARGET_KIND,
+        _text("version", "server software version, as printed"),
+        _text("recovery_status", "COMPLETE, RECOVERING, INACTIVE, WAITING_FOR_CLIENTS, …"),
+        Column("recovery_start", "timestamp", "when recovery began"),
+        Column("recovery_duration_s", "float64", "how long recovery took"),
+        Column("recovery_remaining_s", "float64", "time left to recover, while recovering"),
+        Column("completed_clients", "int64", "clients that completed recovery"),
+        Column("expected_clients", "int64", "clients expected in recovery"),
+        Column("exports", "int64", "connected clients"),
+    ),
+)
+CLIENT_IO = _interval(
+    "client_io",
+    "One node and file system over one interval or one job: bytes and calls as the application made them.",
+    (_NODE, _JOB),
+    _BYTES_AND_OPS,
+)
+CLIENT_RPCS = _interval(
+    "client_rpcs",
+    "One node, file system and OST over one interval or one job: RPCs by pages per RPC.",
+    (
+        _NODE,
+        _JOB,
+        _TARGET,
+        _text("direction", "read or write"),
+        Column("pages", "int64", "pages per RPC, upper bound"),
+    ),
+    (Column("page_bytes", "int64", "the client's page size"), _count("rpcs", "RPCs of that size")),
+)
+CLIENT_METADATA = _interval(
+    "client_metadata",
+    "One node and file system over one interval or one job: metadata operations by kind.",
+    (_NODE, _JOB, _text("operation", "open, close, stat, statfs, …")),
+    (_count("count", "operations"),),
+)
+JOB_IO = _interval(
+    "job_io",
+    "Server-side job_stats: one job on one target over one interval.",
+    (_TARGET, _JOB),
+    (
+        _TARGET_KIND,
+        *_BYTES_AND_OPS,
+        *(_count(operation, f"{operation} operations") for operation in METADATA_OPERATIONS),
+    ),
+)
+JOBS = Table(
+    "jobs",
+    "The scheduler's record of a job.",
+    (
+        Column("time", "timestamp", "end of the job (or of the record)"),
+        _SOURCE,
+        _FILESYSTEM,
+        _text("cluster", "scheduler's cluster name"),
+        _JOB,
+        Column("start", "timestamp", "start of the job"),
+        Column("submit", "timestamp", "submission"),
+        Column("duration_s", "float64", "elapsed"),
+        _text("user", "owner"),
+        _text("project", "account or project"),
+        _text("name", "job name"),
+        _text("state", "final state"),
+        Column("nodes", "int64", "compute nodes"),
+        Column("cores", "int64", "cores or CPUs"),
+        _text("node_list", "hosts"),
+    ),
+    ("cluster", "job_id", "start"),
+    "record",
+)
+RUNS = Table(
+    "runs",
+    "One Darshan log.",
+    (
+        Column("time", "timestamp", "end of the run"),
+        _SOURCE,
+        _FILESYSTEM,
+        _text("run_id", "identity of the log"),
+        _JOB,
+        Column("start", "timestamp", "start of the run"),
+        Column("duration_s", "float64", "elapsed"),
+        _text("user", "owner"),
+        _text("project", "account or project"),
+        _text("executable", "program"),
+        Column("processes", "int64", "MPI ranks"),
+        Column("read_bytes", "int64", "bytes read"),
+        Column("write_bytes", "int64", "bytes written"),
+        Column("files", "int64", "files touched"),
+        Column("partial", "bool", "the log says it is incomplete"),
+    ),
+    ("run_id",),
+    "record",
+)
+RUN_FILES = Table(
+    "run_files",
+    "One file record of a Darshan log.",
+    (
+        Column("time", "timestamp", "end of the run"),
+        _SOURCE,
+        _FILESYSTEM,
+        _text("run_id", "identity of the log"),
+        _text("module", "POSIX, STDIO, MPI-IO, HDF5, PNETCDF"),
+        Column("record_id", "int64", "Darshan's record id"),
+        Column("rank", "int64", "rank, −1 for a record shared by all"),
+        Column("read_bytes", "int64", "bytes read"),
+        Column("write_bytes", "int64", "bytes written"),
+        Column("opens", "int64", "opens"),
+    ),
+    ("run_id", "module", "record_id", "rank"),
+    "record",
+)
+RUN_RANKS = Table(
+    "run_ranks",
+    "Per-rank activity of a Darshan log.",
+    (
+        Column("time", "timestamp", "end of the run"),
+        _SOURCE,
+        _FILESYSTEM,
+        _text("run_id", "identity of the log"),
+        Column("rank", "int64", "rank"),
+        Column("read_bytes", "int64", "bytes read"),
+        Column("write_bytes", "int64", "bytes written"),
+        Column("metadata_s", "float64", "time in metadata"),
+        Column("read_s", "float64", "time in reads"),
+        Column("write_s", "float64", "time in writes"),
+    ),
+    ("run_id", "rank"),
+    "record",
+)
+CONTENTS = Table(
+    "contents",
+    "One scan of a file system: counts and bytes by size bin, age bin, inode type, owner and project.",
+    (
+        Column("time", "timestamp", "when the scan was taken"),
+        _SOURCE,
+        _FILESYSTEM,
+        _text("owner", "user"),
+        _text("project", "project by directory rule or project id"),
+        _text("inode_type", "file, dir, symlink, …"),
+        Column("size_bin_bytes", "int64", "upper bound of the size bin"),
+        _text("age_kind", "atime or mtime"),
+        Column("age_bin_s", "int64", "upper bound of the age bin"),
+        Column("count", "int64", "inodes"),
+        Column("bytes", "int64", "summed size"),
+        Column("allocated_bytes", "int64", "summed allocation"),
+    ),
+    ("source", "filesystem", "time", "owner", "project", "inode_type", "size_bin_bytes", "age_kind", "age_bin_s"),
+    "record",
+)
+DRIVES = Table(
+    "drives",
+    "One drive at a moment.",
+    (
+        Column("time", "timestamp", "moment of the reading"),
+        _SOURCE,
+        _FILESYSTEM,
+        _text("serial", "serial number, or its hash"),
+        _text("model", "model"),
+        _text("host", "where it is"),
+        Column("capacity_bytes", "int64", "user capacity"),
+        Column("host_write_bytes", "int64", "bytes written by the host, lifetime"),
+        Column("host_read_bytes", "int64", "bytes read by the host, lifetime"),
+        Column("nand_write_bytes", "int64", "bytes written to flash, lifetime"),
+        Column("power_on_hours", "float64", "hours powered"),
+        Column("wear_pct", "float64", "rated life used"),
+    ),
+    ("source", "serial", "time"),
+    "record",
+)
+BENCHMARK_RUNS = Table(
+    "benchmark_runs",
+    "One benchmark result.",
+    (
+        Column("time", "timestamp", "end of the run"),
+        _SOURCE,
+        _FILESYSTEM,
+        _text("tool", "ior, mdtest, fio, sequential"),
+        _text("run_id", "identity of the result"),
+        _text("direction", "read or write, or the metadata operation"),
+        _text("api", "POSIX, MPI-IO, …"),
+        Column("transfer_bytes", "int64", "size of one transfer"),
+        Column("block_bytes", "int64", "block size per task"),
+        Column("tasks", "int64", "processes"),
+        Column("queue_depth", "int64", "transfers in flight"),
+        Column("duration_s", "float64", "seconds"),
+        Column("bytes", "int64", "bytes moved"),
+        Column("operations", "int64", "operations done"),
+    ),
+    ("source", "run_id", "direction"),
+    "record",
+)
+CALIBRATIONS = Table(
+    "calibrations",
+    "Fitted transaction-time coefficients with their evidence, per file system or target class, valid from a date.",
+    (
+        Column("time", "timestamp", "when the calibration was made"),
+        _SOURCE,
+        Column("filesystem", "string", "file system it was made on; NULL: a published one for comparison"),
+        _text("name", "how to ask for it"),
+        _text("target_class", "which targets it holds for; NULL: all"),
+        Column("valid_from", "timestamp", "first moment it applies to"),
+        Column("write_latency_s", "float64", "w0, seconds"),
+        Column("write_s_per_byte", "float64", "w1, seconds per byte"),
+        Column("read_latency_s", "float64", "r0, seconds"),
+        Column("read_s_per_byte", "float64", "r1, seconds per byte"),
+        Column("queue_depth", "int64", "transfers in flight while it was measured"),
+        _text("evidence", "where the numbers come from"),
+    ),
+    ("name", "target_class", "valid_from"),
+    "record",
+)
+BASELINES = Table(
+    "baselines",
+    "The last raw counters per source, file system, target and counter set; the newest `position` of a key counts.",
+    (
+        _SOURCE,
+        _FILESYSTEM,
+        _TARGET,
+        _text("counter_set", "table the counters belong to"),
+        Column("position", "int64", "grows by one with each batch that touches the target"),
+        _text("batch", "identity of the batch that left this baseline"),
+        Column("part", "int64", "part of that batch"),
+        Column("time", "timestamp", "tick of the last sample"),
+        Column("snapshot_us", "int64", "when its file was read, microseconds since 1970"),
+        _text("counters", "JSON: raw counters by set, with the start of counting where known"),
+    ),
+    ("source", "filesystem", "target", "counter_set", "position"),
+    "record",
+)
+BATCHES = Table(
+    "batches",
+    "What was ingested: from where, when, how many rows, what was refused and why, and the files it became.",
+    (
+        _text("batch", "identity: content hash of a file, or agent host"),
+        Column("part", "int64", "part or sequence number under that identity"),
+        Column("time", "timestamp", "when it was ingested"),
+        _SOURCE,
+        _text("origin", "path or address"),
+        _text("filesystems", "JSON: targets seen by file system"),
+        Column("first_time", "timestamp", "earliest tick"),
+        Column("last_time", "timestamp", "latest tick"),
+        Column("samples", "int64", "raw samples read"),
+        Column("rows", "int64", "rows written to all tables"),
+        _text("rows_by_table", "JSON: rows by table"),
+        Column("baselines", "int64", "first samples, kept only to difference the next"),
+        Column("repeated", "int64", "samples or rows already present, dropped"),
+        Column("older", "int64", "samples older than the baseline, refused"),
+        Column("resets", "int64", "counter resets met"),
+        Column("glitches", "int64", "single counters that stepped back, counted as zero"),
+        Column("refused", "int64", "places in the input that were not understood"),
+        _text("problems", "JSON: the first of those places, with reasons"),
+        _text("checksums", "JSON: SHA-256 of the data files written, by table and path"),
+    ),
+    ("batch", "part"),
+    "record",
+)
+
+TABLES: Final[dict[str, Table]] = {
+    table.name: table
+    for table in (
+        TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, TARGET_CAPACITY, TARGET_STATE,
+        CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, JOB_IO, JOBS, RUNS, RUN_FILES, RUN_RANKS, CONTENTS, DRIVES,
+        BENCHMARK_RUNS, CALIBRATIONS, BASELINES, BATCHES,
+    )
+}  # fmt: skip

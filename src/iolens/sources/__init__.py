@@ -1,0 +1,88 @@
+"""Outside formats in, rows of our tables out. One module per format; raw counters stay raw.
+
+A module `sources/<name_with_underscores>.py` that defines `SOURCE` is a source; nothing else needs to know of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from iolens.errors import InputError, UsageError
+from iolens.records import Capture
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user supplies where a format lacks it."""
+
+    filesystem: str | None = None
+    target: str | None = None
+    timezone: str | None = None
+    interval_s: float | None = None
+    at: datetime | None = None
+
+
+class Source(Protocol):
+    """One outside format."""
+
+    name: str
+    summary: str
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether `path`, which begins with `head` (empty for a directory), looks like this format."""
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """The ingestible pieces of `paths`, in time order where the format tells."""
+
+
+def source_names() -> list[str]:
+    """Names of all sources, by looking at the modules beside this one."""
+    return sorted(name.replace("_", "-") for name in _modules() if _defines_source(name))
+
+
+def get_source(name: str) -> Source:
+    """The source of that name."""
+    module_name = name.replace("-", "_")
+    if module_name not in _modules() or not _defines_source(module_name):
+        raise UsageError(f"no source is called {name!r}; there are: {', '.join(source_names())}")
+    source: Source = importlib.import_module(f"{__name__}.{module_name}").SOURCE
+    return source
+
+
+def recognise(path: Path) -> Source:
+    """The source whose format `path` has."""
+    if not path.exists():
+        raise InputError(str(path), "no such file or directory")
+    head = b"" if path.is_dir() else _head(path)
+    for name in source_names():
+        source = get_source(name)
+        if source.recognises(path, head):
+            return source
+    raise InputError(str(path), "format not recognised", f"one of {', '.join(source_names())}; name it to insist")
+
+
+def content_identity(path: Path) -> str:
+    """Identity of a file: the hash of its content, so that the same file twice adds nothing."""
+    with path.open("rb") as stream:
+        return "file/" + hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _modules() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(__path__)]
+
+
+def _defines_source(module_name: str) -> bool:
+    path = Path(__path__[0]) / f"{module_name}.py"
+    return path.is_file() and "\nSOURCE" in path.read_text("utf-8")
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(65536)

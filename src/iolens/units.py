@@ -1,0 +1,103 @@
+"""Quantities as people write them (`4KiB`, `133TB`, `35GB/s`, `5s`) to and from plain numbers.
+
+KiB, MiB, … are powers of two; kB, MB, … are powers of ten; the two are never mixed.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+KIB: Final = 1 << 10
+MIB: Final = 1 << 20
+GIB: Final = 1 << 30
+
+_BYTE_UNITS: Final[dict[str, int]] = {"": 1, "b": 1} | {
+    prefix + suffix: base**power
+    for base, suffix in ((1024, "ib"), (1000, "b"))
+    for power, prefix in enumerate("kmgtpe", start=1)
+}
+_TIME_UNITS: Final[dict[str, float]] = {
+    "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0,
+}  # fmt: skip
+_NUMBER: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes from `4096`, `4KiB`, `1.5 TB`."""
+    number, unit = _split(text)
+    try:
+        factor = _BYTE_UNITS[unit.lower()]
+    except KeyError:
+        raise ValueError(f"{text!r}: unknown unit {unit!r}; write 4KiB, 35GB, 133TB") from None
+    return round(float(number) * factor)
+
+
+def parse_rate(text: str) -> float:
+    """Bytes per second from `35GB/s` or `550 MiB/s`."""
+    amount, slash, per = text.partition("/")
+    if slash and per.strip().lower() != "s":
+        raise ValueError(f"{text!r}: a rate is per second; write 35GB/s")
+    return float(parse_bytes(amount))
+
+
+def parse_duration(text: str) -> float:
+    """Seconds from `5`, `5s`, `10min`, `1h`, `2d`."""
+    number, unit = _split(text)
+    try:
+        return float(number) * _TIME_UNITS[unit.lower()]
+    except KeyError:
+        raise ValueError(f"{text!r}: unknown unit {unit!r}; write 5s, 10min, 1h, 2d") from None
+
+
+def parse_time(text: str) -> datetime:
+    """A moment in UTC from ISO-8601 (`2012-10-22`, `2012-10-22T19:00:00Z`) or epoch seconds; no zone means UTC."""
+    if re.fullmatch(r"[0-9]{6,}(\.[0-9]+)?", text.strip()):
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(text))
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text!r}: not a time; write 2012-10-22 or 2012-10-22T19:00:00Z") from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def epoch_us(moment: datetime) -> int:
+    """Microseconds since 1970 UTC, exact."""
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def from_epoch_us(microseconds: int) -> datetime:
+    """The UTC moment of `epoch_us`."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+
+
+def iso(moment: datetime) -> str:
+    """ISO-8601 with Z, without needless zeros: `2012-10-22T19:00:05Z`."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def format_bytes(count: float) -> str:
+    """`1.5 GiB`: three significant digits in powers of two."""
+    return _scaled(count, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))
+
+
+def format_bytes_si(count: float) -> str:
+    """`133 TB`: three significant digits in powers of ten."""
+    return _scaled(count, 1000, ("B", "kB", "MB", "GB", "TB", "PB", "EB"))
+
+
+def _scaled(count: float, base: int, names: tuple[str, ...]) -> str:
+    power = 0
+    while abs(count) >= base and power < len(names) - 1:
+        count /= base
+        power += 1
+    return f"{count:.0f} {names[0]}" if power == 0 else f"{count:.3g} {names[power]}" if count < 1000 else f"{count:.0f} {names[power]}"
+
+
+def _split(text: str) -> tuple[str, str]:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r}: not a quantity; write a number and a unit, such as 4KiB or 5s")
+    return match[1], match[2]
