@@ -1,0 +1,1 @@
+"""Tables on disk or object storage, counters to intervals, engines."""

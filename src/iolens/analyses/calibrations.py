@@ -1,0 +1,56 @@
+"""Which calibration holds: the one asked for, the file system's own, or a published one, and then it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from iolens.config import Config
+from iolens.errors import UsageError
+from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients
+from iolens.units import epoch_us
+
+SHIPPED: Final = {GRACE_2012.name: GRACE_2012}
+
+
+def find_calibration(
+    stored: Sequence[dict[str, Any]], config: Config, name: str | None, filesystem: str, at: datetime | None
+) -> tuple[Calibration, tuple[str, ...]]:
+    """The calibration, and what the reader must know about it."""
+    if name is not None:
+        return _named(stored, config, name), ()
+    own = [row for row in stored if row["filesystem"] == filesystem]
+    valid = [row for row in own if at is None or row["valid_from"] is None or row["valid_from"] <= epoch_us(at)]
+    if valid or own:
+        return _from_row((valid or own)[-1 if valid else 0]), ()
+    note = (
+        f"no calibration of {filesystem} is stored: the coefficients are those of NERSC's Grace test system in 2012"
+        " (--calibration grace-2012); calibrate your own disks before you trust the level"
+    )
+    return GRACE_2012, (note,)
+
+
+def _named(stored: Sequence[dict[str, Any]], config: Config, name: str) -> Calibration:
+    for row in reversed(stored):
+        if row["name"] == name:
+            return _from_row(row)
+    if name in config.calibrations:
+        known = config.calibrations[name]
+        return Calibration(
+            name,
+            Coefficients(known.write_latency_s, known.write_s_per_byte),
+            Coefficients(known.read_latency_s, known.read_s_per_byte),
+        )
+    if name in SHIPPED:
+        return SHIPPED[name]
+    names = sorted({str(row["name"]) for row in stored} | set(config.calibrations) | set(SHIPPED))
+    raise UsageError(f"no calibration is called {name!r}; there are: {', '.join(names)}")
+
+
+def _from_row(row: dict[str, Any]) -> Calibration:
+    return Calibration(
+        str(row["name"]),
+        Coefficients(row["write_latency_s"], row["write_s_per_byte"]),
+        Coefficients(row["read_latency_s"], row["read_s_per_byte"]),
+    )

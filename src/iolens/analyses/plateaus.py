@@ -1,0 +1,132 @@
+"""Saturation plateaus (U10): FSU that stays narrow around a level well above idle means "no more to give".
+
+Works on a stream of ticks and keeps only what is still undecided, so that a year needs no more memory than a day.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+MINIMUM_S: Final = 600.0
+MAXIMUM_SPREAD: Final = 0.25
+MINIMUM_MEDIAN_PCT: Final = 30.0
+FEWEST_TICKS: Final = 8
+_GAP_TICKS: Final = 2.5
+_BLOCK: Final = 8192
+
+Ticks = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From the start of the first to the end of the last tick, in microseconds."""
+
+    start_us: int
+    end_us: int
+    median: float
+
+
+@dataclass(slots=True)
+class PlateauFinder:
+    """Feed ticks in time order; `finish` tells the stretches."""
+
+    tick_us: int
+    minimum_s: float = MINIMUM_S
+    maximum_spread: float = MAXIMUM_SPREAD
+    minimum_median: float = MINIMUM_MEDIAN_PCT
+    found: list[Stretch] = field(default_factory=list)
+    _time_us: Ticks = field(default_factory=lambda: np.empty(0, np.int64))
+    _fsu: Values = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def length(self) -> int:
+        """Ticks in the shortest plateau."""
+        return max(int(np.ceil(self.minimum_s * 1e6 / self.tick_us)), 1)
+
+    def feed(self, time_us: Ticks, fsu: Values) -> None:
+        """Take the next ticks and settle all stretches that cannot grow any more."""
+        self._time_us = np.concatenate([self._time_us, time_us])
+        self._fsu = np.concatenate([self._fsu, fsu])
+        self._settle(final=False)
+
+    def finish(self) -> list[Stretch]:
+        """Settle the rest."""
+        self._settle(final=True)
+        return self.found
+
+    def _settle(self, *, final: bool) -> None:
+        if self.length < FEWEST_TICKS:
+            return
+        keep_from = len(self._time_us)
+        breaks = np.flatnonzero(np.diff(self._time_us) > _GAP_TICKS * self.tick_us) + 1
+        bounds = [0, *breaks.tolist(), len(self._time_us)]
+        for low, high in zip(bounds, bounds[1:], strict=False):
+            runs = self._runs(low, high)
+            if high == len(self._time_us) and not final:
+                keep_from = max(low, high - self.length + 1)
+                if runs and runs[-1][1] >= keep_from:
+                    keep_from = runs.pop()[0]
+            for run in runs:
+                self._cut(*run)
+        self._time_us, self._fsu = self._time_us[keep_from:], self._fsu[keep_from:]
+
+    def _runs(self, low: int, high: int) -> list[tuple[int, int]]:
+        """Unions of overlapping windows of the minimum length that qualify, as index ranges [from, to)."""
+        starts = low + np.flatnonzero(self._qualifying(self._fsu[low:high]))
+        if not len(starts):
+            return []
+        splits = np.flatnonzero(np.diff(starts) > self.length) + 1
+        return [(int(part[0]), int(part[-1]) + self.length) for part in np.split(starts, splits)]
+
+    def _qualifying(self, fsu: Values) -> NDArray[np.bool_]:
+        """For each window of the minimum length, whether it is a plateau by itself."""
+        length = self.length
+        if len(fsu) < length:
+            return np.zeros(0, np.bool_)
+        high_enough = np.concatenate([[0], np.cumsum(fsu >= self.minimum_median)])
+        likely = np.flatnonzero(2 * (high_enough[length:] - high_enough[:-length]) >= length)
+        windows = np.lib.stride_tricks.sliding_window_view(fsu, length)
+        result = np.zeros(len(windows), np.bool_)
+        for begin in range(0, len(likely), _BLOCK):
+            block = likely[begin : begin + _BLOCK]
+            lower, median, upper = np.percentile(windows[block], [25, 50, 75], axis=1)
+            result[block] = (median >= self.minimum_median) & (upper - lower <= self.maximum_spread * median)
+        return result
+
+    def _cut(self, low: int, high: int) -> None:
+        """Cut a run into the longest stretches that are plateaus as a whole."""
+        while high - low >= self.length:
+            end = self._longest(low, high)
+            if end == low:
+                low += 1
+                continue
+            median = float(np.median(self._fsu[low:end]))
+            start_us = int(self._time_us[low]) - self.tick_us
+            self.found.append(Stretch(start_us, int(self._time_us[end - 1]), median))
+            low = end
+
+    def _longest(self, low: int, high: int) -> int:
+        """The end of the longest plateau found from `low` by doubling and halving; `low` when there is none."""
+        if self._is_plateau(low, high):
+            return high
+        if not self._is_plateau(low, low + self.length):
+            return low
+        good, bad = low + self.length, high
+        while bad - good > 1:
+            middle = min(good + max(good - low, 1), (good + bad + 1) // 2)
+            if middle >= bad:
+                break
+            if self._is_plateau(low, middle):
+                good = middle
+            else:
+                bad = middle
+        return good
+
+    def _is_plateau(self, low: int, high: int) -> bool:
+        lower, median, upper = np.percentile(self._fsu[low:high], [25, 50, 75])
+        return bool(median >= self.minimum_median and upper - lower <= self.maximum_spread * median)

@@ -1,0 +1,56 @@
+"""What every analysis returns: a frozen dataclass whose field names are the JSON keys.
+
+Fields marked with `not_in_json()` feed figures only; `None` in a field marked `only_if_present()` drops the key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+def not_in_json() -> Any:
+    """A field that figures use and JSON leaves out."""
+    return field(default=None, metadata={"json": False}, repr=False, compare=False)
+
+
+def only_if_present() -> Any:
+    """A field whose key appears in JSON only when it has a value."""
+    return field(default=None, metadata={"json": "present"})
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCoverage:
+    """How much of the window one target reported."""
+
+    target: str
+    hours: float
+    longest_interval_s: float
+    missing_hours: float
+    resets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What the answer rests on, and what was missing (B7)."""
+
+    targets_known: int
+    targets_reporting: int
+    missing_targets: list[str]
+    hours_window: float
+    hours_min: float | None
+    hours_median: float | None
+    hours_max: float | None
+    complete_pct: float | None
+    resets: int
+    missed_samples: int
+    irregular_samples: int
+    ios_outside_bins: int
+    targets_without_sizes: list[str]
+    sources: list[str]
+    overlapping_rows: int
+    first_sample: datetime | None
+    last_sample: datetime | None
+    per_target: list[TargetCoverage]
+    notes: list[str]

@@ -1,0 +1,334 @@
+"""File System Utilization: how busy the disks are, by count and size of their I/Os (SPEC U7, U8, U10).
+
+The engine sums each tick over its targets and each target over time (`fsu_sums`); the rest works on those sums
+(`tick_totals`, `target_totals`), chunk by chunk, so that memory does not grow with the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses import Analysis
+from iolens.analyses.buckets import bucket_seconds
+from iolens.analyses.coverage import coverage_of
+from iolens.analyses.fsu_sums import (
+    BUSY_ABOVE_PCT,
+    IDLE_BELOW_PCT,
+    OUTSIDE_COLUMNS,
+    SIZE_COLUMNS,
+    FsuSums,
+    bytes_per_tick,
+    collect,
+    data_targets,
+)
+from iolens.analyses.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
+from iolens.analyses.results import Coverage, not_in_json, only_if_present
+from iolens.analyses.target_totals import TargetTotals
+from iolens.analyses.tick_totals import BIN_PCT, BINS, TickTotals
+from iolens.models.transaction_time import GRACE_2012, Calibration
+from iolens.store.selection import Selection
+from iolens.units import from_epoch_us
+
+MOST_HEAT_BUCKETS: Final = 400
+DAY_US: Final = 86_400_000_000
+TABLES: Final = ("target_sizes", "target_io")
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One line of Table II: idle, moderate or busy."""
+
+    name: str
+    fsu_from_pct: float
+    fsu_to_pct: float | None
+    observations_pct: float | None
+    optimal_pct: float | None
+    suboptimal_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramBin:
+    """One bin of the FSU histogram; the last one has no upper end."""
+
+    fsu_from_pct: float
+    fsu_to_pct: float | None
+    observations: int
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCount:
+    """Disk I/Os of one size bin (its upper bound) over the window."""
+
+    direction: str
+    size_bytes: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DailyVolume:
+    """Bytes moved on one UTC day; null where no target reported bytes."""
+
+    date: date
+    read_bytes: int | None
+    write_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DailySummary:
+    """Mean and median of the daily volumes."""
+
+    days: int
+    mean_read_bytes: float | None
+    mean_write_bytes: float | None
+    median_read_bytes: float | None
+    median_write_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau:
+    """A stretch in which FSU hovers around one level: no more to give."""
+
+    start: datetime
+    end: datetime
+    median_fsu_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class TargetUtilization:
+    """One target over the window."""
+
+    target: str
+    mean_fsu_pct: float | None
+    busy_time_pct: float | None
+    read_bytes: int | None
+    write_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Tick by tick, or averaged into buckets when the window is long: for figures."""
+
+    bucket_s: float
+    time_us: NDArray[np.int64]  # end of the tick or bucket
+    fsu_pct: NDArray[np.float64]  # mean over the bucket
+    read_bytes_per_s: NDArray[np.float64]
+    write_bytes_per_s: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Mean FSU by target and time bucket; NaN where the target did not report: for figures."""
+
+    bucket_s: float
+    targets: list[str]
+    time_us: NDArray[np.int64]  # start of each bucket
+    fsu_pct: NDArray[np.float64]  # targets × buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization:
+    """All of SPEC U7, U8 and U10 for one file system and window."""
+
+    filesystem: str
+    window_start: datetime | None
+    window_end: datetime | None
+    model: str
+    targets: int
+    samples: int
+    target_samples: int
+    mean_fsu_pct: float | None
+    busy_time_pct: float | None
+    bandwidth_busy_time_pct: float | None
+    under_report_factor: float | None
+    peak_bytes_per_s: float | None
+    peak_origin: str | None
+    categories: list[Category]
+    histogram: list[HistogramBin]
+    io_sizes: list[SizeCount]
+    daily: list[DailyVolume]
+    daily_summary: DailySummary
+    plateaus: list[Plateau]
+    per_target: list[TargetUtilization]
+    calibration: Calibration
+    coverage: Coverage
+    compare: Utilization | None = only_if_present()
+    series: Series | None = not_in_json()
+    heat_map: HeatMap | None = not_in_json()
+
+
+def utilization(
+    selection: Selection,
+    *,
+    calibration: Calibration = GRACE_2012,
+    peak_bytes_per_s: float | None = None,
+    peak_origin: str = "given",
+    plateau_minimum_s: float = MINIMUM_S,
+    plateau_spread: float = MAXIMUM_SPREAD,
+    plateau_median_pct: float = MINIMUM_MEDIAN_PCT,
+    per_target: bool = True,
+    notes: tuple[str, ...] = (),
+    progress: Callable[[date], None] | None = None,
+) -> Utilization:
+    """FSU of one file system over a window, from its disk I/O size histograms."""
+    live = selection.live_columns("target_sizes", list(SIZE_COLUMNS))
+    outside = selection.live_columns("target_sizes", OUTSIDE_COLUMNS)
+    extent = selection.extent_us(*TABLES)
+    heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else 86400
+    sums = FsuSums(live, outside, calibration, heat_s * 1_000_000)
+    ticks = TickTotals(
+        lambda tick_us: PlateauFinder(tick_us, plateau_minimum_s, plateau_spread, plateau_median_pct),
+        extent,
+        peak_bytes_per_s,
+    )
+    targets = TargetTotals(heat_s)
+    for chunk in selection.chunks(*TABLES):
+        sizes, io = data_targets(chunk.frame("target_sizes")), data_targets(chunk.frame("target_io"))
+        ticks.add(collect(sums.per_tick(sizes)), collect(bytes_per_tick(io)), chunk.end_us)
+        targets.add_bytes(collect(sums.bytes_per_target(io)))
+        if per_target:
+            targets.add_sizes(collect(sums.per_target(sizes)))
+        if progress is not None and chunk.end_us is not None:
+            progress(from_epoch_us(chunk.end_us - 1).date())
+    ticks.finish()
+    return _result(selection, calibration, ticks, targets, peak_bytes_per_s, peak_origin, notes)
+
+
+def _result(
+    selection: Selection,
+    calibration: Calibration,
+    ticks: TickTotals,
+    targets: TargetTotals,
+    peak: float | None,
+    peak_origin: str,
+    notes: tuple[str, ...],
+) -> Utilization:
+    if peak is None and ticks.bandwidth.largest > 0:
+        peak, peak_origin = ticks.bandwidth.largest, "largest tick"
+    start, end = selection.window
+    first_us, last_us = targets.extent_us or ticks.extent_of_ticks
+    daily = _daily(targets)
+    return Utilization(
+        filesystem=selection.filesystem,
+        window_start=start or (from_epoch_us(first_us) if first_us is not None else None),
+        window_end=end or (from_epoch_us(last_us) if last_us is not None else None),
+        model="histogram",
+        targets=len(targets.names_with_sizes) if targets.names_with_sizes else ticks.most_targets,
+        samples=ticks.samples,
+        target_samples=ticks.target_samples,
+        mean_fsu_pct=_ratio(ticks.fsu_seconds, ticks.seconds),
+        busy_time_pct=_ratio(100.0 * ticks.busy_s, ticks.seconds),
+        bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
+        under_report_factor=_ratio(ticks.busy_s, ticks.optimal_busy_s),
+        peak_bytes_per_s=peak,
+        peak_origin=peak_origin if peak is not None else None,
+        categories=_categories(ticks),
+        histogram=_histogram(ticks),
+        io_sizes=[
+            SizeCount(direction, size, ticks.ios.get(name, 0)) for name, (direction, size) in SIZE_COLUMNS.items()
+        ],
+        daily=daily,
+        daily_summary=_daily_summary(daily),
+        plateaus=[
+            Plateau(from_epoch_us(one.start_us), from_epoch_us(one.end_us), one.median) for one in ticks.plateaus
+        ],
+        per_target=_per_target(targets),
+        calibration=calibration,
+        coverage=coverage_of(selection, targets, ticks, notes),
+        series=_series(ticks),
+        heat_map=_heat_map(targets),
+    )
+
+
+def _ratio(above: float, below: float) -> float | None:
+    return above / below if below > 0 else None
+
+
+def _categories(ticks: TickTotals) -> list[Category]:
+    borders = (
+        ("idle", 0.0, IDLE_BELOW_PCT),
+        ("moderate", IDLE_BELOW_PCT, BUSY_ABOVE_PCT),
+        ("busy", BUSY_ABOVE_PCT, None),
+    )
+    lines = []
+    for (name, low, high), count, ios in zip(borders, ticks.category_counts, ticks.category_ios, strict=True):
+        optimal, suboptimal = (float(share) for share in ios)
+        both = optimal + suboptimal
+        lines.append(
+            Category(
+                name,
+                low,
+                high,
+                _ratio(100.0 * int(count), ticks.samples),
+                _ratio(100.0 * optimal, both),
+                _ratio(100.0 * suboptimal, both),
+            )
+        )
+    return lines
+
+
+def _histogram(ticks: TickTotals) -> list[HistogramBin]:
+    ends = [BIN_PCT * (number + 1) for number in range(BINS)]
+    return [
+        HistogramBin(BIN_PCT * number, end, int(ticks.observations[number]))
+        for number, end in enumerate([*ends, None])
+    ]
+
+
+def _daily(targets: TargetTotals) -> list[DailyVolume]:
+    return [
+        DailyVolume(date(1970, 1, 1) + timedelta(days=day), _whole(read), _whole(written))
+        for day, (read, written) in sorted(targets.bytes_by_day.items())
+    ]
+
+
+def _daily_summary(daily: list[DailyVolume]) -> DailySummary:
+    def over(values: list[int], how: Callable[[list[int]], float]) -> float | None:
+        return float(how(values)) if values else None
+
+    reads = [day.read_bytes for day in daily if day.read_bytes is not None]
+    writes = [day.write_bytes for day in daily if day.write_bytes is not None]
+    return DailySummary(len(daily), over(reads, np.mean), over(writes, np.mean), over(reads, np.median), over(writes, np.median))
+
+
+def _per_target(targets: TargetTotals) -> list[TargetUtilization]:
+    lines = []
+    for name in sorted({*targets.names_with_sizes, *targets.bytes_by_target}):
+        sums = targets.sums.get(name)
+        read, written = targets.bytes_by_target.get(name, (None, None))
+        lines.append(
+            TargetUtilization(
+                name,
+                _ratio(sums.busy, sums.duration_s) if sums else None,
+                _ratio(100.0 * sums.busy_s, sums.duration_s) if sums else None,
+                _whole(read),
+                _whole(written),
+            )
+        )
+    return lines
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None or value != value else round(value)
+
+
+def _series(ticks: TickTotals) -> Series | None:
+    if ticks.series is None:
+        return None
+    time_us, fsu, read, write = ticks.series.columns()
+    return Series(ticks.series.bucket_us / 1e6, time_us, fsu, read, write)
+
+
+def _heat_map(targets: TargetTotals) -> HeatMap | None:
+    if not targets.sums:
+        return None
+    names, starts, matrix = targets.heat()
+    return HeatMap(float(targets.bucket_s), names, starts * targets.bucket_s * 1_000_000, matrix)
+
+
+ANALYSIS = Analysis("utilization", "How busy a file system is, by count and size of its disk I/Os", utilization)

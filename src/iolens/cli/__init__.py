@@ -1,0 +1,1 @@
+"""Thin verbs, one module per verb group, imported only when called."""

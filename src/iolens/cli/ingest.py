@@ -1,0 +1,133 @@
+"""Load captured telemetry into the store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import DURATION, TIME, progress, store_options
+
+SHOWN_PROBLEMS = 20
+
+
+@click.command(
+    "ingest",
+    epilog="""\b
+Examples:
+  iolens ingest lustre-lctl capture.txt            several snapshots in one file
+  iolens ingest lustre-lctl snap-*.txt             or one per file, in any order
+  iolens ingest lustre-proc /root1 --at 2026-01-05T12:00:00Z
+""",
+)
+@click.argument("arguments", nargs=-1, required=True, metavar="[SOURCE] PATH...")
+@click.option("--filesystem", "-f", metavar="NAME", help="Supply the file system where the format lacks it")
+@click.option("--target", metavar="NAME", help="Supply the target where the format lacks it")
+@click.option("--timezone", metavar="ZONE", help="Supply the time zone where the format lacks it")
+@click.option("--interval", type=DURATION, metavar="TIME", help="Nominal sampling interval, such as 5s, instead of the one found")
+@click.option("--at", type=TIME, metavar="TIME", help="When the snapshot was taken, where the files do not say")
+@click.option("--rebuild", is_flag=True, help="Take samples older than what is stored: rows of those intervals are replaced")
+@store_options
+def COMMAND(  # noqa: N802
+    arguments: tuple[str, ...],
+    filesystem: str | None,
+    target: str | None,
+    timezone: str | None,
+    interval: float | None,
+    at: datetime | None,
+    rebuild: bool,
+    store: str | None,
+    config: str | None,
+) -> int:
+    """Load files or directories into the store. Loading the same file twice adds nothing.
+
+    The first argument may name the source format; otherwise each path's format is recognised.
+    """
+    from iolens.config import load_config
+    from iolens.sources import ReadOptions, source_names
+    from iolens.store.ingest import Tally
+    from iolens.store.store import Store
+
+    named = arguments[0] if arguments[0] in source_names() else None
+    paths = [Path(argument) for argument in (arguments[1:] if named else arguments)]
+    if not paths:
+        raise click.UsageError(f"name at least one file or directory after {named}")
+    options = ReadOptions(filesystem, target, timezone, interval, at)
+    opened = Store(load_config(config).store_url(store))
+    total = Tally()
+    for name, group in _by_source(named, paths, total).items():
+        _load(opened, name, group, options, rebuild, total)
+    return _report(total, opened.url)
+
+
+def _by_source(named: str | None, paths: list[Path], total: object) -> dict[str, list[Path]]:
+    """Paths by the source that reads them; says what it took each for when it had to recognise them."""
+    from iolens.errors import InputError
+    from iolens.records import Problem
+    from iolens.sources import recognise
+    from iolens.store.ingest import Tally
+
+    assert isinstance(total, Tally)  # noqa: S101
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        try:
+            if not path.exists():
+                raise InputError(str(path), "no such file or directory")
+            name = named or recognise(path).name
+        except InputError as error:
+            total.captures += 1
+            total.refuse(Problem(error.place, None, str(error).partition(": ")[2]))
+            continue
+        if named is None:
+            click.echo(f"{path}: taken for {name}", err=True)
+        groups.setdefault(name, []).append(path)
+    return groups
+
+
+def _load(opened: object, name: str, paths: list[Path], options: object, rebuild: bool, total: object) -> None:
+    from iolens.errors import InputError
+    from iolens.records import Capture, Problem
+    from iolens.sources import ReadOptions, get_source
+    from iolens.store.ingest import Tally
+    from iolens.store.store import Store
+
+    assert isinstance(opened, Store) and isinstance(options, ReadOptions) and isinstance(total, Tally)  # noqa: S101, PT018
+    with progress(len(paths), f"loading {name}") as step:
+
+        def show(capture: Capture) -> None:
+            step(Path(capture.origin).name)
+
+        try:
+            captures = get_source(name).captures(paths, options)
+            total.add(opened.ingest(captures, name, rebuild=rebuild, progress=show))
+        except InputError as error:
+            total.refuse(Problem(error.place, error.line, error.found + (f"; expected {error.expected}" if error.expected else "")))
+
+
+def _report(total: object, url: str) -> int:
+    """One line of what happened, then what was refused; 3 when part of the input was, 1 when nothing was good."""
+    from iolens.store.ingest import Tally
+
+    assert isinstance(total, Tally)  # noqa: S101
+    rows = ", ".join(f"{count} {name}" for name, count in sorted(total.rows.items())) or "no rows"
+    click.echo(f"{url}: {total.captures} captures, {total.samples} samples: {rows}")
+    notes = (
+        (total.already_present, "captures were already present and added nothing"),
+        (total.baselines, "first samples, kept as baselines for the next"),
+        (total.repeated, "samples or rows already present, dropped"),
+        (total.older, "samples older than what is stored, refused (take them with --rebuild)"),
+        (total.resets, "counter resets: what moved since each is counted, and marked"),
+        (total.glitches, "single counters stepped back: counted as zero"),
+        (total.refused, "places not understood, refused:"),
+    )
+    for count, what in notes:
+        if count:
+            click.echo(f"  {count} {what}", err=what.endswith(":"))
+    for problem in total.problems[:SHOWN_PROBLEMS]:
+        click.echo(f"    {problem}", err=True)
+    if total.refused > min(len(total.problems), SHOWN_PROBLEMS):
+        click.echo(f"    … and {total.refused - SHOWN_PROBLEMS} more", err=True)
+    if not total.refused and not total.older:
+        return 0
+    return 3 if total.samples or total.already_present or total.rows else 1

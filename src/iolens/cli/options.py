@@ -1,0 +1,109 @@
+"""Options that many verbs share, and how they are read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from iolens.units import parse_bytes, parse_duration, parse_rate, parse_time
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Quantity(click.ParamType[Any]):
+    """A parameter written with its unit."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The plain number or moment, or a usage error that shows how to write it."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+TIME = Quantity("time", parse_time)
+RATE = Quantity("rate", parse_rate)
+BYTES = Quantity("bytes", parse_bytes)
+DURATION = Quantity("duration", parse_duration)
+WORDS = Quantity("list", _words)
+
+
+def store_options(function: Function) -> Function:
+    """`--store` and `--config`."""
+    store = click.option("--store", metavar="URL", help="Store: a directory or object-store URL [$IOLENS_STORE, ./iolens-store]")
+    config = click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
+    return store(config(function))
+
+
+def analysis_options(function: Function) -> Function:
+    """What every analysis verb takes."""
+    options = [
+        click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT"),
+        click.option("--filesystem", "-f", metavar="NAME", help="File system; may be left out when the store holds one"),
+        click.option("--target", type=WORDS, default="", metavar="NAMES", help="Only these targets, comma-separated"),
+        click.option("--source", metavar="NAME", help="Only rows of this source"),
+        click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window (UTC unless a zone is given)"),
+        click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
+        click.option("--timezone", metavar="ZONE", help="Zone of --from and --to when they carry none, such as Europe/Berlin"),
+        click.option(
+            "--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True, help="Raw rows, or a rollup of them"
+        ),
+        click.option(
+            "--format", "format_", type=click.Choice(["table", "json", "csv", "parquet", "markdown"]), default="table", show_default=True
+        ),
+        click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"),
+        click.option(
+            "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
+            help="Draw a figure (.svg .png .pdf .html); repeatable; `--figure list` names them",
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return store_options(function)
+
+
+def in_zone(moment: datetime | None, zone: str | None, text_had_zone: bool = False) -> datetime | None:
+    """A moment given without a zone, meant in `zone`."""
+    if moment is None or zone is None or text_had_zone:
+        return moment
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return moment.replace(tzinfo=ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError):
+        raise click.BadParameter(f"no time zone is called {zone!r}", param_hint="--timezone") from None
+
+
+@contextmanager
+def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal; silence otherwise, so that scripts see only results."""
+    if not sys.stderr.isatty():
+        yield lambda label: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+
+        def step(label: str) -> None:
+            bar.update(task, advance=1, description=f"{what} {label}"[:60])
+
+        yield step

@@ -1,0 +1,73 @@
+"""How busy a file system is: File System Utilization (FSU)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import RATE, analysis_options, progress
+
+
+@click.command(
+    "utilization",
+    epilog="""\b
+Examples:
+  iolens utilization --filesystem scratch --from 2012-10-22 --to 2012-10-23
+  iolens fsu -f scratch --compare scratch2 --peak 35GB/s --format json
+  iolens fsu -f scratch --figure day.png --figure heatmap=osts.svg
+""",
+)
+@click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
+@click.option("--compare", metavar="FS", help="A second file system, side by side")
+@click.option("--peak", type=RATE, metavar="RATE", help="Peak bandwidth, such as 35GB/s; default: configured, else the largest tick")
+@analysis_options
+def COMMAND(  # noqa: N802
+    calibration: str | None,
+    compare: str | None,
+    peak: float | None,
+    store: str | None,
+    config: str | None,
+    engine: str | None,
+    filesystem: str | None,
+    target: tuple[str, ...],
+    source: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    timezone: str | None,
+    resolution: str,
+    format_: str,
+    output: Path | None,
+    figures: tuple[str, ...],
+) -> None:
+    """Utilisation of a file system and its targets, from counts and sizes of their disk I/Os.
+
+    FSU is the share of time the disks need for what they did, by a calibrated transaction model. It shows load that
+    bandwidth hides: many small I/Os keep disks busy without moving much.
+    """
+    from dataclasses import replace
+
+    from iolens.notebook import OpenStore
+    from iolens.views.formats import present
+
+    with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
+
+        def run(name: str | None) -> object:
+            return opened.analyse(
+                "utilization",
+                name,
+                since=since,
+                until=until,
+                targets=target,
+                source=source,
+                resolution=resolution,
+                calibration=calibration,
+                peak=peak,
+                progress=lambda day: step(str(day)),
+            )
+
+        result = run(filesystem)
+        if compare is not None:
+            result = replace(result, compare=run(compare))  # type: ignore[type-var]
+    present(result, format_, output, figures)

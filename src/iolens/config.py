@@ -1,0 +1,151 @@
+"""One TOML file (`--config`, `$IOLENS_CONFIG`, `./iolens.toml`, `/etc/iolens.toml`) with documented keys.
+
+Secrets never live here: credentials for object storage come from the environment only.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.errors import InputError
+from iolens.units import parse_duration, parse_rate
+
+PLACES: Final = ("iolens.toml", "/etc/iolens.toml")
+DEFAULT_STORE: Final = "./iolens-store"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystemConfig:
+    """What a centre knows of one file system."""
+
+    peak_bytes_per_s: float | None = None
+    timezone: str | None = None
+    calibration: str | None = None
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationConfig:
+    """Coefficients written down by hand, in seconds and seconds per byte."""
+
+    write_latency_s: float
+    write_s_per_byte: float
+    read_latency_s: float
+    read_s_per_byte: float
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Where the definitions leave room."""
+
+    plateau_minimum_s: float = 600.0
+    plateau_spread: float = 0.25
+    plateau_median_pct: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The whole file; every part has a default."""
+
+    path: Path | None = None
+    store: str | None = None
+    engine: str = "duckdb"
+    filesystems: Mapping[str, FileSystemConfig] = field(default_factory=dict)
+    calibrations: Mapping[str, CalibrationConfig] = field(default_factory=dict)
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    def filesystem(self, name: str) -> FileSystemConfig:
+        """What is configured for a file system, or defaults."""
+        return self.filesystems.get(name, FileSystemConfig())
+
+    def store_url(self, given: str | None = None) -> str:
+        """`--store`, else `$IOLENS_STORE`, else the file's, else `./iolens-store`."""
+        return given or os.environ.get("IOLENS_STORE") or self.store or DEFAULT_STORE
+
+
+def load_config(given: str | Path | None = None) -> Config:
+    """The first configuration file found; defaults when there is none."""
+    chosen = given or os.environ.get("IOLENS_CONFIG")
+    if chosen:
+        return _read(Path(chosen))
+    found = next((Path(place) for place in PLACES if Path(place).is_file()), None)
+    return _read(found) if found else Config()
+
+
+def _read(path: Path) -> Config:
+    try:
+        with path.open("rb") as stream:
+            text = tomllib.load(stream)
+    except OSError as error:
+        raise InputError(str(path), error.strerror or "cannot be read", "a configuration file") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(str(path), str(error), "valid TOML") from error
+    top = _checked(path, "", text, {"store": str, "engine": str, "filesystems": dict, "calibrations": dict, "thresholds": dict})
+    return Config(
+        path=path,
+        store=top.get("store"),
+        engine=top.get("engine", "duckdb"),
+        filesystems={name: _filesystem(path, name, part) for name, part in top.get("filesystems", {}).items()},
+        calibrations={name: _calibration(path, name, part) for name, part in top.get("calibrations", {}).items()},
+        thresholds=_thresholds(path, top.get("thresholds", {})),
+    )
+
+
+def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
+    where = f"filesystems.{name}"
+    known = {"peak": str, "timezone": str, "calibration": str, "sources": list}
+    values = _checked(path, where, part, known)
+    peak = values.get("peak")
+    return FileSystemConfig(
+        peak_bytes_per_s=_parsed(path, f"{where}.peak", peak, parse_rate) if peak else None,
+        timezone=values.get("timezone"),
+        calibration=values.get("calibration"),
+        sources=tuple(values.get("sources", ())),
+    )
+
+
+def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
+    where = f"calibrations.{name}"
+    names = [one.name for one in fields(CalibrationConfig)]
+    values = _checked(path, where, part, {one: (int, float) for one in names})
+    missing = [one for one in names if one not in values]
+    if missing:
+        raise InputError(str(path), f"[{where}] lacks {', '.join(missing)}", "all four coefficients")
+    return CalibrationConfig(**{one: float(values[one]) for one in names})
+
+
+def _thresholds(path: Path, part: Any) -> Thresholds:
+    known = {"plateau_minimum": str, "plateau_spread": (int, float), "plateau_median_pct": (int, float)}
+    values = _checked(path, "thresholds", part, known)
+    defaults = Thresholds()
+    minimum = values.get("plateau_minimum")
+    return Thresholds(
+        _parsed(path, "thresholds.plateau_minimum", minimum, parse_duration) if minimum else defaults.plateau_minimum_s,
+        float(values.get("plateau_spread", defaults.plateau_spread)),
+        float(values.get("plateau_median_pct", defaults.plateau_median_pct)),
+    )
+
+
+def _checked(path: Path, where: str, part: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of one section, or an error that names the key and what would have been right."""
+    if not isinstance(part, dict):
+        raise InputError(str(path), f"[{where}] is not a section", "a TOML table")
+    for key, value in part.items():
+        full = f"{where}.{key}".lstrip(".")
+        if key not in known:
+            raise InputError(str(path), f"unknown key {full}", f"one of {', '.join(known)}")
+        if not isinstance(value, known[key]):
+            raise InputError(str(path), f"{full} = {value!r} has the wrong type", f"{known[key]}")
+    return part
+
+
+def _parsed(path: Path, where: str, text: str, parse: Callable[[str], float]) -> float:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InputError(str(path), f"{where}: {error}") from None

@@ -1,0 +1,188 @@
+"""The files of a running Lustre server, under any root: `/`, or a copy of its /proc and /sys. One root is one sample.
+
+Where a file is differs by version; a target found at two paths is read once. Needs only the standard library, for
+the sampler on a server imports it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Problem
+from iolens.sources import ReadOptions
+from iolens.sources.lustre_samples import ServerSample
+from iolens.sources.lustre_server import (
+    NOT_TARGETS,
+    SERVER,
+    Naming,
+    Parameter,
+    Reading,
+    needs_filesystem,
+    parameter_of,
+    server_items,
+)
+from iolens.sources.ticks import Ticker, grid_of
+from iolens.units import epoch_us
+
+
+class Place(NamedTuple):
+    """A directory with one folder per target, and the Lustre versions that have it."""
+
+    directory: str
+    versions: str
+
+    @property
+    def family(self) -> str:
+        """obdfilter, osd-ldiskfs, mdt, …"""
+        return self.directory.rpartition("/")[2]
+
+
+PROC_OBDFILTER: Final = Place("proc/fs/lustre/obdfilter", "1.8 to 2.14: stats, job_stats, recovery; brw_stats to 2.10")
+SYS_OBDFILTER: Final = Place("sys/fs/lustre/obdfilter", "2.12 on: kbytes*, files*, num_exports")
+DEBUG_OBDFILTER: Final = Place("sys/kernel/debug/lustre/obdfilter", "2.15 on: stats where /proc has gone")
+DEBUG_OSD_LDISKFS: Final = Place("sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats")
+DEBUG_OSD_ZFS: Final = Place("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats")
+PROC_OSD_LDISKFS: Final = Place("proc/fs/lustre/osd-ldiskfs", "2.0 on: kbytes*, files* of an MDT; 2.11 on: brw_stats")
+PROC_OSD_ZFS: Final = Place("proc/fs/lustre/osd-zfs", "2.0.50 on: kbytes*, files*; 2.10 on: brw_stats")
+SYS_OSD_LDISKFS: Final = Place("sys/fs/lustre/osd-ldiskfs", "2.13 on: kbytes*, files*")
+SYS_OSD_ZFS: Final = Place("sys/fs/lustre/osd-zfs", "2.13 on: kbytes*, files*")
+PROC_MDT: Final = Place("proc/fs/lustre/mdt", "2.0 on: md_stats, job_stats, recovery_status")
+SYS_MDT: Final = Place("sys/fs/lustre/mdt", "2.12 on: num_exports")
+DEBUG_MDT: Final = Place("sys/kernel/debug/lustre/mdt", "2.15 on: md_stats where /proc has gone")
+PROC_MDS: Final = Place("proc/fs/lustre/mds", "1.8: stats, kbytes*, files*, recovery_status")
+PLACES: Final = (
+    PROC_OBDFILTER, SYS_OBDFILTER, DEBUG_OBDFILTER, DEBUG_OSD_LDISKFS, DEBUG_OSD_ZFS, PROC_OSD_LDISKFS, PROC_OSD_ZFS,
+    SYS_OSD_LDISKFS, SYS_OSD_ZFS, PROC_MDT, SYS_MDT, DEBUG_MDT, PROC_MDS,
+)  # fmt: skip
+VERSION_FILES: Final = ("proc/fs/lustre/version", "sys/fs/lustre/version")  # to 2.7; 2.8 on
+
+_LOOKED_FOR: Final = "a root with proc/fs/lustre, sys/fs/lustre or sys/kernel/debug/lustre of a Lustre server"
+
+
+class LustreProc:
+    """The /proc and /sys files of a Lustre server."""
+
+    name = "lustre-proc"
+    summary = "/proc and /sys of a Lustre server, live or copied: one directory is one sample"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether there is a file of some target below `path`."""
+        return path.is_dir() and any(True for _ in _target_files(path))
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per root, the earliest first."""
+        at_us = epoch_us(options.at) if options.at is not None else None
+        trees = [_read_root(path) for path in paths]
+        timed = sorted(trees, key=lambda tree: (tree.time_us(at_us) is None, tree.time_us(at_us) or 0))
+        series: dict[str, list[int]] = {}
+        for tree in timed:
+            series.setdefault(tree.sample.series, []).extend(filter(None, [tree.time_us(at_us)]))
+        ticker = Ticker(grid_of(series, options.interval_s))
+        for tree in timed:
+            time_us = tree.time_us(at_us)
+            tick = None if time_us is None else ticker.tick(time_us, tree.sample.series)
+            yield Capture(str(tree.root), tree.identity(options), _items_of(tree, options, tick))
+
+
+SOURCE: Final = LustreProc()
+
+
+def read_tree(root: Path, time_us: int | None, filesystem: str | None = None) -> Iterator[Item]:
+    """One sample of the server under `root`, of the tick `time_us` (None: its newest snapshot time)."""
+    return _read_root(root).items(Naming(filesystem), time_us)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """All texts of one root, as they were when read."""
+
+    root: Path
+    sample: ServerSample
+    problems: tuple[Problem, ...]
+
+    def time_us(self, at_us: int | None) -> int | None:
+        """When it was taken: as told, else the newest time any of its files gives."""
+        if at_us is not None:
+            return at_us
+        return max(self.sample.stamps.values(), default=None) or self.sample.snapshot_us(None)
+
+    def items(self, naming: Naming, tick_us: int | None) -> Iterator[Item]:
+        yield from self.problems
+        time_us = tick_us if tick_us is not None else self.time_us(None)
+        if time_us is None:
+            yield Problem(str(self.root), None, "no file here tells the time: supply it with --at")
+            return
+        snapshot = self.sample.snapshot_us(time_us)
+        stamp = time_us if snapshot is None else snapshot
+        yield from server_items(self.sample.readings.values(), naming, time_us, stamp)
+
+    def identity(self, options: ReadOptions) -> str:
+        """Hash of every file's relative path and content, and of what the user had to supply."""
+        digest = hashlib.sha256()
+        for reading in sorted(self.sample.readings.values(), key=lambda reading: reading.place):
+            relative = Path(reading.place).relative_to(self.root).as_posix()
+            digest.update(f"{relative}\0{len(reading.data)}\0".encode() + reading.data)
+        if options.at is not None:
+            digest.update(f"at={options.at.isoformat()}".encode())
+        if options.filesystem and needs_filesystem(self.sample.readings.values()):
+            digest.update(f"filesystem={options.filesystem}".encode())
+        return "file/" + digest.hexdigest()
+
+
+def _items_of(tree: _Tree, options: ReadOptions, tick_us: int | None) -> Callable[[], Iterator[Item]]:
+    return lambda: tree.items(Naming(options.filesystem), tick_us)
+
+
+def _read_root(root: Path) -> _Tree:
+    if not root.is_dir():
+        raise InputError(str(root), "no such directory", _LOOKED_FOR)
+    sample = ServerSample()
+    problems: list[Problem] = []
+    for parameter, path in _files(root, problems):
+        if parameter in sample.readings:
+            continue
+        try:
+            reading = Reading(parameter, path.read_bytes(), str(path))
+        except OSError as error:
+            problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
+        else:
+            sample.add(reading, reading.stamp_us)
+    if not problems and all(parameter.family == SERVER for parameter in sample.readings):
+        raise InputError(str(root), "no file of a Lustre target", _LOOKED_FOR)
+    return _Tree(root, sample, tuple(problems))
+
+
+def _files(root: Path, problems: list[Problem]) -> Iterator[tuple[Parameter, Path]]:
+    yield from _target_files(root, problems)
+    for name in VERSION_FILES:
+        if (root / name).is_file():
+            yield Parameter(SERVER, "", "version"), root / name
+
+
+def _target_files(root: Path, problems: list[Problem] | None = None) -> Iterator[tuple[Parameter, Path]]:
+    for place in PLACES:
+        directory = root / place.directory
+        for target in _names(directory, problems):
+            if target in NOT_TARGETS:
+                continue
+            for leaf in _names(directory / target, problems):
+                if (parameter := parameter_of(place.family, target, leaf)) is not None:
+                    yield parameter, directory / target / leaf
+
+
+def _names(directory: Path, problems: list[Problem] | None) -> list[str]:
+    """Names in a directory; one that is not there has none, one that may not be read is a problem."""
+    try:
+        return sorted(os.listdir(directory))  # noqa: PTH208 - called for every target every few seconds
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        if problems is not None:
+            problems.append(Problem(str(directory), None, f"cannot be read: {error.strerror}"))
+        return []

@@ -1,0 +1,109 @@
+"""The `baselines` table as one writer sees it: the last raw counters of each target, and the claim on the next.
+
+Rows are only ever added: each batch that touches a target adds the target's counters under the next `position`,
+marked so that two writers cannot take one position. So what a batch started from can always be found again, and a
+batch that was cut off half-way is completed with the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, Transaction
+
+from iolens.schema import BASELINES
+from iolens.store.counters import Baseline
+from iolens.store.duckdb_engine import query
+from iolens.store.tables import BatchPart, Tables, arrow_schema
+
+TargetKey = tuple[str, str]  # file system, target
+CounterKey = tuple[str, str, str]  # file system, target, table
+
+
+@dataclass(slots=True)
+class BaselineBook:
+    """Baselines of some targets, read through one handle so that a later commit notices who came between."""
+
+    tables: Tables
+    handle: DeltaTable
+    source: str
+    current: dict[CounterKey, Baseline] = field(default_factory=dict)
+    positions: dict[TargetKey, int] = field(default_factory=dict)
+    added: list[dict[str, object]] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, tables: Tables, source: str, targets: Iterable[TargetKey]) -> BaselineBook:
+        """The newest baselines of `targets`."""
+        book = cls(tables, tables.load_or_create("baselines", BASELINES), source)
+        wanted = set(targets)
+        for row in book._rows(wanted, "TRUE", []):
+            filesystem, target, counter_set, position, time_us, snapshot_us, counters = row
+            book.current[filesystem, target, counter_set] = Baseline.from_stored(time_us, snapshot_us, counters)
+            book.positions[filesystem, target] = max(position, book.positions.get((filesystem, target), 0))
+        return book
+
+    def before(self, part: BatchPart, targets: set[TargetKey]) -> dict[CounterKey, Baseline]:
+        """The baselines that `part` started from when it made its claim, before it was cut off."""
+        mine = {key: position for key, position in self._positions_of(part) if key in targets}
+        found: dict[CounterKey, Baseline] = {}
+        for key, position in mine.items():
+            for row in self._rows({key}, "position < ?", [position]):
+                found[row[0], row[1], row[2]] = Baseline.from_stored(row[4], row[5], row[6])
+        return found
+
+    def add(self, part: BatchPart, touched: dict[CounterKey, Baseline]) -> None:
+        """Take the next position of each touched target for `part`."""
+        for key in {(filesystem, target) for filesystem, target, _ in touched}:
+            self.positions[key] = self.positions.get(key, 0) + 1
+        for (filesystem, target, counter_set), baseline in touched.items():
+            self.current[filesystem, target, counter_set] = baseline
+            self.added.append(
+                {
+                    "source": self.source,
+                    "filesystem": filesystem,
+                    "target": target,
+                    "counter_set": counter_set,
+                    "position": self.positions[filesystem, target],
+                    "batch": part.identity,
+                    "part": part.part,
+                    "time": baseline.time_us,
+                    "snapshot_us": baseline.snapshot_us,
+                    "counters": baseline.counters_json(),
+                }
+            )
+
+    def claim(self, parts: Iterable[BatchPart]) -> None:
+        """Commit the added rows; raises CommitFailedError when another writer moved one of the targets."""
+        if not self.added:
+            return
+        taken = {(str(row["filesystem"]), str(row["target"])) for row in self.added}
+        marks = [Transaction(f"baseline/{self.source}/{fs}/{name}", self.positions[fs, name]) for fs, name in taken]
+        schema = arrow_schema(BASELINES)
+        columns = {
+            field.name: pa.array(
+                [row[field.name] for row in self.added], pa.int64() if field.name == "time" else field.type
+            ).cast(field.type)
+            for field in schema
+        }
+        self.tables.commit(self.handle, "baselines", pa.table(columns, schema=schema), parts, marks)
+
+    def _rows(self, targets: set[TargetKey], condition: str, values: list[object]) -> list[tuple[Any, ...]]:
+        """The newest row per counter set of `targets` that meets `condition`."""
+        if not targets:
+            return []
+        keys = ", ".join("(?, ?)" for _ in targets)
+        sql = f"""
+            SELECT filesystem, target, counter_set, max(position), arg_max(epoch_us(time), position),
+                   arg_max(snapshot_us, position), arg_max(counters, position)
+            FROM found WHERE source = ? AND (filesystem, target) IN ({keys}) AND {condition}
+            GROUP BY ALL"""  # noqa: S608 (only placeholders are put together)
+        parameters = [self.source, *(part for key in sorted(targets) for part in key), *values]
+        return query(self.tables, self.handle, "baselines", sql, parameters)
+
+    def _positions_of(self, part: BatchPart) -> list[tuple[TargetKey, int]]:
+        sql = "SELECT filesystem, target, max(position) FROM found WHERE batch = ? AND part = ? GROUP BY ALL"
+        rows = query(self.tables, self.handle, "baselines", sql, [part.identity, part.part])
+        return [((filesystem, target), position) for filesystem, target, position in rows]

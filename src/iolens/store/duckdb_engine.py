@@ -1,0 +1,101 @@
+"""The embedded engine: DuckDB reads the files a Delta snapshot names with its own Parquet reader."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import date
+from typing import Any, Final
+
+import duckdb
+import narwhals as nw
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from iolens.store.tables import Tables, arrow_schema, declared
+
+EPOCH: Final = date(1970, 1, 1).toordinal()
+
+_connection: duckdb.DuckDBPyConnection | None = None
+
+
+class DuckDBEngine:
+    """Analyses on this machine. Files on object storage are read through Arrow, since centres are air-gapped and
+    DuckDB's own object-store reader would have to be fetched."""
+
+    name = "duckdb"
+    rows_per_chunk = 30_000_000  # keeps memory flat in the length of the window
+
+    def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
+        """A lazy frame over `files` with the declared columns and `epoch_us`, `start_us`."""
+        return nw.from_native(relation(tables, name, files))
+
+    def stop(self) -> None:
+        """Nothing to stop: the engine lives in this process."""
+
+
+def connection() -> duckdb.DuckDBPyConnection:
+    """The process's one in-memory database; UTC, so that a timestamp means the same everywhere."""
+    global _connection
+    if _connection is None:
+        _connection = duckdb.connect(":memory:")
+        _connection.execute("SET TimeZone = 'UTC'")
+        _connection.execute("SET preserve_insertion_order = false")
+        _connection.execute("SET enable_progress_bar = false")
+    return _connection
+
+
+def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
+    """The declared columns of a table over the given files (paths relative to the table)."""
+    schema = arrow_schema(declared(name))
+    if not files:
+        found = connection().from_arrow(schema.empty_table())
+    elif tables.is_local:
+        paths = [f"{tables.uri(name)}/{path}" for path in files]
+        found = connection().read_parquet(paths, hive_partitioning=True)
+    else:
+        found = connection().from_arrow(_dataset(tables, name, files, schema))
+    present = set(found.columns)
+    columns = [f'"{column}"' if column in present else _absent(field) for column, field in zip(schema.names, schema, strict=True)]
+    moments = [f"epoch_us({source}) AS {alias}" for source, alias in (("time", "epoch_us"), ("start", "start_us")) if source in schema.names]
+    return found.project(", ".join([*columns, *moments]))
+
+
+def query(
+    tables: Tables,
+    handle: DeltaTable,
+    name: str,
+    sql: str,
+    parameters: Sequence[object] = (),
+    days: Collection[int] | None = None,
+) -> list[tuple[Any, ...]]:
+    """Rows of a small question in SQL over the table (of some days since 1970), which the statement calls `found`."""
+    files = data_files(handle)
+    if days is not None:
+        wanted = {f"date={date.fromordinal(EPOCH + day).isoformat()}" for day in days}
+        files = [path for path in files if path.partition("/")[0] in wanted]
+    found = relation(tables, name, files)
+    assert found is not None  # noqa: S101 (DuckDB finds the table by the name of this variable)
+    return connection().execute(sql, list(parameters)).fetchall()
+
+
+def data_files(handle: DeltaTable) -> list[str]:
+    """Paths of all files of the snapshot, relative to the table."""
+    return [str(path) for path in pa.table(handle.get_add_actions()).column("path").to_pylist()]
+
+
+def _absent(field: pa.Field) -> str:
+    types = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.string(): "VARCHAR", pa.bool_(): "BOOLEAN", pa.date32(): "DATE"}
+    return f'NULL::{types.get(field.type, "TIMESTAMPTZ")} AS "{field.name}"'
+
+
+def _dataset(tables: Tables, name: str, files: Sequence[str], schema: pa.Schema) -> Any:
+    import pyarrow.dataset as pads
+
+    partitioning = pads.partitioning(pa.schema([("date", pa.date32())]), flavor="hive")
+    return pads.dataset(
+        list(files),
+        schema=schema,
+        filesystem=tables.filesystem(name),
+        format="parquet",
+        partitioning=partitioning if declared(name).partitioned else None,
+    )

@@ -1,0 +1,288 @@
+"""The frame type analyses work on: one file system, window and resolution, as lazy frames, chunk by chunk.
+
+A `Selection` comes from a store or from frames the user already has; an analysis cannot tell the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, Protocol
+
+import narwhals as nw
+
+from iolens.errors import UsageError
+from iolens.store.engines import Engine
+from iolens.store.snapshot import Snapshot
+from iolens.store.tables import Tables, declared
+from iolens.units import epoch_us
+
+OVERLAP_BUCKET_US: Final = 900_000_000
+DAY_US: Final = 86_400_000_000
+
+
+class Chunk(Protocol):
+    """A part of the window that is small enough to ask at once."""
+
+    @property
+    def end_us(self) -> int | None:
+        """No later part has an interval that ends at or before this moment; None: this part is all there is."""
+
+    def frame(self, table: str) -> nw.LazyFrame[Any]:
+        """The table's rows in this part."""
+
+
+class Selection(Protocol):
+    """What an analysis needs to know before and while it reads."""
+
+    filesystem: str
+    window: tuple[datetime | None, datetime | None]
+    overlapping_rows: int
+
+    def chunks(self, *tables: str) -> Iterator[Chunk]:
+        """The window in time order, in parts."""
+
+    def extent_us(self, *tables: str) -> tuple[int, int] | None:
+        """Start of the first and end of the last interval (about: by the log), None when there is nothing."""
+
+    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
+        """Those columns that may hold something other than zero."""
+
+    def known_targets(self) -> set[str]:
+        """Targets the file system is known to have, reporting in this window or not."""
+
+    def sources(self, table: str) -> list[str]:
+        """Sources the rows come from."""
+
+
+@dataclass(slots=True)
+class StoreChunk:
+    """Some days of a store selection."""
+
+    selection: StoreSelection
+    first: date
+    last: date
+
+    @property
+    def end_us(self) -> int:
+        """Midnight after the last day."""
+        return (self.last.toordinal() + 1 - date(1970, 1, 1).toordinal()) * DAY_US
+
+    def frame(self, table: str) -> nw.LazyFrame[Any]:
+        """Rows of these days, pruned to their files."""
+        return self.selection.frame(table, self.first, self.last)
+
+
+@dataclass(slots=True)
+class StoreSelection:
+    """A window of one file system in a store."""
+
+    tables: Tables
+    engine: Engine
+    filesystem: str
+    window: tuple[datetime | None, datetime | None] = (None, None)
+    targets: Sequence[str] = ()
+    source: str | None = None
+    source_order: Sequence[str] = ()
+    resolution: str | None = None
+    targets_known: set[str] = field(default_factory=set)
+    overlapping_rows: int = 0
+    _snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    _sources: dict[str, list[str]] = field(default_factory=dict)
+
+    def chunks(self, *tables: str) -> Iterator[StoreChunk]:
+        """Runs of days with at most the engine's appetite in rows."""
+        rows: dict[date, int] = {}
+        for table in tables:
+            for day, count in self.snapshot(table).days().items():
+                rows[day] = max(rows.get(day, 0), count)
+        first: date | None = None
+        last = date.min
+        held = 0
+        for day, count in sorted(rows.items()):
+            if first is not None and held + count > self.engine.rows_per_chunk:
+                yield StoreChunk(self, first, last)
+                first, held = None, 0
+            first, last, held = first or day, day, held + count
+        if first is not None:
+            yield StoreChunk(self, first, last)
+
+    def snapshot(self, table: str) -> Snapshot:
+        """The table's files that can matter to this selection."""
+        if table not in self._snapshots:
+            whole = Snapshot.of(self.tables.load(self._name(table)))
+            since, until = self.window
+            first = since.date() if since else date.min
+            last = (until - timedelta(microseconds=1)).date() if until else date.max
+            found = whole.on_days(lambda day: first <= day <= last).with_value("filesystem", self.filesystem)
+            if self.source is not None:
+                found = found.with_value("source", self.source)
+            self._snapshots[table] = found
+        return self._snapshots[table]
+
+    def frame(self, table: str, first: date = date.min, last: date = date.max) -> nw.LazyFrame[Any]:
+        """Rows of the selection whose interval starts on those days, one source per target and quarter-hour."""
+        snapshot = self.snapshot(table).on_days(lambda day: first <= day <= last)
+        frame = self.engine.scan(self.tables, self._name(table), snapshot.paths)
+        for condition in self._conditions(table, snapshot):
+            frame = frame.filter(condition)
+        return self._one_source(table, frame)
+
+    def extent_us(self, *tables: str) -> tuple[int, int] | None:
+        """By the log's statistics, so that no file is opened; cut to the window."""
+        starts, ends = [], []
+        for table in tables:
+            snapshot = self.snapshot(table)
+            low, high = snapshot.extreme("start", "min") or snapshot.extreme("time", "min"), snapshot.extreme("time", "max")
+            if low is not None and high is not None:
+                starts.append(epoch_us(low.astimezone(UTC)))
+                ends.append(epoch_us(high.astimezone(UTC)))
+        if not starts:
+            return None
+        since, until = (epoch_us(end) if end else None for end in self.window)
+        low_us = min(starts) if since is None else max(since, min(starts))
+        high_us = max(ends) if until is None else min(until, max(ends))
+        return low_us, max(low_us + 1, high_us)
+
+    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
+        """By the log's statistics."""
+        return self.snapshot(table).ever_positive(names)
+
+    def known_targets(self) -> set[str]:
+        """Targets that any batch of this store ever brought for the file system."""
+        return {target for target in self.targets_known if not self.targets or target in self.targets}
+
+    def sources(self, table: str) -> list[str]:
+        """The one source if the log proves it, else by asking."""
+        snapshot = self.snapshot(table)
+        if not snapshot.paths:
+            return []
+        if (single := snapshot.single_value("source")) is not None:
+            return [single]
+        frame = self.engine.scan(self.tables, self._name(table), snapshot.paths)
+        for condition in self._conditions(table, snapshot):
+            frame = frame.filter(condition)
+        found = frame.select("source").unique().collect(backend="pyarrow").to_native()
+        return sorted(found.column("source").to_pylist())
+
+    def _name(self, table: str) -> str:
+        return f"{self.resolution}/{table}" if self.resolution else table
+
+    def _conditions(self, table: str, snapshot: Snapshot) -> Iterator[nw.Expr]:
+        """Filters the file list alone does not settle."""
+        if snapshot.single_value("filesystem") != self.filesystem:
+            yield nw.col("filesystem") == self.filesystem
+        if self.source is not None and snapshot.single_value("source") != self.source:
+            yield nw.col("source") == self.source
+        if self.targets:
+            yield nw.col("target").is_in(list(self.targets))
+        start = "start_us" if declared(table).kind == "interval" else "epoch_us"
+        since, until = self.window
+        if since is not None and epoch_us(since) % DAY_US:
+            yield nw.col(start) >= epoch_us(since)
+        if until is not None and epoch_us(until) % DAY_US:
+            yield nw.col(start) < epoch_us(until)
+
+    def _one_source(self, table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Where sources overlap, the first in order wins each target's quarter-hour."""
+        sources = self.sources(table) if self.source is None else []
+        if len(sources) < 2 or "target" not in declared(table).key:
+            return frame
+        ranked = [*(name for name in self.source_order if name in sources)]
+        ranked += [name for name in sources if name not in ranked]
+        rank: nw.Expr = nw.lit(len(ranked))
+        for position, name in enumerate(ranked):
+            rank = nw.when(nw.col("source") == name).then(nw.lit(position)).otherwise(rank)
+        bucket = (nw.col("epoch_us") - 1) // OVERLAP_BUCKET_US
+        marked = frame.with_columns(rank.alias("_rank"), bucket.alias("_bucket"))
+        best = nw.col("_rank").min().over("target", "_bucket")
+        marked = marked.with_columns(best.alias("_best"))
+        dropped = marked.filter(nw.col("_rank") != nw.col("_best")).select(nw.len().alias("n")).collect(backend="pyarrow")
+        self.overlapping_rows += int(dropped["n"][0])
+        return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
+
+
+@dataclass(slots=True)
+class FrameSelection:
+    """Frames the user already has: pandas, Polars, PyArrow, DuckDB or Spark, by table name."""
+
+    frames: Mapping[str, Any]
+    filesystem: str = ""
+    window: tuple[datetime | None, datetime | None] = (None, None)
+    overlapping_rows: int = 0
+    end_us: None = None
+
+    def chunks(self, *tables: str) -> Iterator[Chunk]:
+        """All at once: the frame's owner chose its size."""
+        yield self
+
+    def frame(self, table: str) -> nw.LazyFrame[Any]:
+        """The user's frame with `epoch_us` and `start_us`, cut to the window."""
+        if table not in self.frames:
+            return nw.from_native(_empty(table)).lazy()
+        frame = with_epochs(self.frames[table])
+        if self.filesystem and "filesystem" in frame.collect_schema().names():
+            frame = frame.filter(nw.col("filesystem") == self.filesystem)
+        since, until = self.window
+        if since is not None:
+            frame = frame.filter(nw.col("start_us") >= epoch_us(since))
+        if until is not None:
+            frame = frame.filter(nw.col("start_us") < epoch_us(until))
+        return frame
+
+    def extent_us(self, *tables: str) -> tuple[int, int] | None:
+        """By asking the frames."""
+        found = []
+        for table in tables:
+            ends = self.frame(table).select(low=nw.col("start_us").min(), high=nw.col("epoch_us").max())
+            row = ends.collect(backend="pyarrow").to_native().to_pylist()[0]
+            if row["low"] is not None:
+                found.append((int(row["low"]), int(row["high"])))
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
+        """The columns the frame has."""
+        if table not in self.frames:
+            return []
+        have = set(with_epochs(self.frames[table]).collect_schema().names())
+        return [name for name in names if name in have]
+
+    def known_targets(self) -> set[str]:
+        """A frame knows only the targets that report."""
+        return set()
+
+    def sources(self, table: str) -> list[str]:
+        """The frame itself."""
+        return ["frame"] if table in self.frames else []
+
+
+def with_epochs(native: Any) -> nw.LazyFrame[Any]:
+    """A lazy frame with integer microseconds `epoch_us` and `start_us` beside its times."""
+    kind = type(native).__module__.partition(".")[0]
+    if kind in ("duckdb", "_duckdb"):
+        frame = nw.from_native(native.project("*, epoch_us(time) AS epoch_us")).lazy()
+    elif kind == "pyspark":
+        from pyspark.sql import functions
+
+        frame = nw.from_native(native.withColumn("epoch_us", functions.unix_micros("time"))).lazy()
+    else:
+        frame = nw.from_native(native).lazy()
+        if "time" not in frame.collect_schema().names():
+            raise UsageError("the frame has no `time` column: the UTC end of each interval")
+        frame = frame.with_columns(nw.col("time").dt.timestamp("us").alias("epoch_us"))
+    names = frame.collect_schema().names()
+    if "start_us" not in names:
+        whole_us = (nw.col("duration_s").round() * nw.lit(1e6, nw.Float64)).cast(nw.Int64)
+        frame = frame.with_columns((nw.col("epoch_us") - whole_us).alias("start_us"))
+    return frame
+
+
+def _empty(table: str) -> Any:
+    import pyarrow as pa
+
+    from iolens.store.tables import arrow_schema
+
+    extra = [("epoch_us", pa.int64()), ("start_us", pa.int64())]
+    schema = arrow_schema(declared(table))
+    return pa.schema([*schema, *(pa.field(name, type_) for name, type_ in extra)]).empty_table()

@@ -1,0 +1,107 @@
+"""What a table's log says about its files: day, rows, extremes. Questions are pruned here before a file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+_TRUNCATED_AT = 32  # longer strings are cut in the log's statistics and prove nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The files of one table at one version, with the log's statistics on them."""
+
+    files: pa.Table
+
+    @classmethod
+    def of(cls, handle: DeltaTable | None) -> Snapshot:
+        """The newest snapshot; empty for a table that was never written."""
+        if handle is None:
+            return cls(pa.table({"path": pa.array([], pa.string()), "num_records": pa.array([], pa.int64())}))
+        return cls(pa.table(handle.get_add_actions(flatten=True)))
+
+    @property
+    def paths(self) -> list[str]:
+        """Paths relative to the table, oldest day first."""
+        return sorted(str(path) for path in self.files.column("path").to_pylist())
+
+    @property
+    def rows(self) -> int:
+        """Rows by the log's own count."""
+        return int(pc.sum(self.files.column("num_records")).as_py() or 0)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the files."""
+        return int(pc.sum(self.files.column("size_bytes")).as_py() or 0) if self.files.num_rows else 0
+
+    def days(self) -> dict[date, int]:
+        """Rows by UTC day."""
+        found: dict[date, int] = {}
+        if "partition.date" in self.files.column_names:
+            pairs = zip(self.files.column("partition.date"), self.files.column("num_records"), strict=True)
+            for day, rows in pairs:
+                found[day.as_py()] = found.get(day.as_py(), 0) + (rows.as_py() or 0)
+        return dict(sorted(found.items()))
+
+    def on_days(self, wanted: Callable[[date], bool]) -> Snapshot:
+        """Only the files of some days."""
+        if "partition.date" not in self.files.column_names:
+            return self
+        return self._where(wanted(day.as_py()) for day in self.files.column("partition.date"))
+
+    def with_value(self, column: str, value: str) -> Snapshot:
+        """Only files that may hold `value` in a text column."""
+        if f"min.{column}" not in self.files.column_names or len(value) >= _TRUNCATED_AT:
+            return self
+        extremes = zip(self.files.column(f"min.{column}"), self.files.column(f"max.{column}"), strict=True)
+        return self._where(
+            low.as_py() is None or len(high.as_py()) >= _TRUNCATED_AT or low.as_py() <= value <= high.as_py()
+            for low, high in extremes
+        )
+
+    def single_value(self, column: str) -> str | None:
+        """The one value that every row has in a text column, if the statistics prove it."""
+        if f"min.{column}" not in self.files.column_names or not self.files.num_rows:
+            return None
+        low, high = (set(self.files.column(f"{end}.{column}").to_pylist()) for end in ("min", "max"))
+        nulls = pc.sum(self.files.column(f"null_count.{column}")).as_py()
+        value = next(iter(low))
+        if low != high or len(low) != 1 or nulls != 0 or value is None or len(value) >= _TRUNCATED_AT:
+            return None
+        return str(value)
+
+    def extreme(self, column: str, end: str) -> Any:
+        """Smallest (`min`) or largest (`max`) value of a column over the files, by the log."""
+        name = f"{end}.{column}"
+        if name not in self.files.column_names or not self.files.num_rows:
+            return None
+        values = pc.min_max(self.files.column(name)).as_py()
+        return values[end]
+
+    def ever_positive(self, columns: Iterable[str]) -> list[str]:
+        """The columns that are not zero throughout; a column without statistics may be anything."""
+        found = []
+        for column in columns:
+            largest = self.extreme(column, "max")
+            if largest is None and not self._proves_null(column):
+                found.append(column)
+            elif largest is not None and largest > 0:
+                found.append(column)
+        return found
+
+    def _proves_null(self, column: str) -> bool:
+        name = f"null_count.{column}"
+        if name not in self.files.column_names:
+            return False
+        return bool(pc.sum(self.files.column(name)).as_py() == self.rows)
+
+    def _where(self, keep: Iterable[bool]) -> Snapshot:
+        return Snapshot(self.files.filter(pa.array(list(keep), pa.bool_())))

@@ -1,0 +1,138 @@
+"""The store: one place for all layers, on local disk or object storage, read through one of two engines."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from iolens.errors import StoreError, UsageError
+from iolens.records import Capture
+from iolens.schema import BATCHES, CALIBRATIONS, TABLES
+from iolens.store.duckdb_engine import query
+from iolens.store.engines import Engine, get_engine
+from iolens.store.ingest import Tally, ingest
+from iolens.store.rows import to_arrow
+from iolens.store.selection import StoreSelection
+from iolens.store.tables import BatchPart, Tables, arrow_schema
+
+RESOLUTIONS = ("60s", "1h")
+
+
+class Store:
+    """A directory or object-store URL of tables."""
+
+    def __init__(self, url: str | Path, engine: str = "duckdb") -> None:
+        self.url = str(url)
+        self.tables = Tables(self.url)
+        self._engine_name = engine
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine, started when first needed."""
+        return get_engine(self._engine_name)
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        if "engine" in self.__dict__:
+            self.engine.stop()
+            del self.__dict__["engine"]
+
+    def ingest(
+        self,
+        captures: Iterable[Capture],
+        source: str,
+        *,
+        rebuild: bool = False,
+        progress: Callable[[Capture], None] | None = None,
+    ) -> Tally:
+        """Load captures; the same capture twice adds nothing."""
+        return ingest(self.tables, captures, source, rebuild=rebuild, progress=progress)
+
+    def append(self, name: str, rows: pa.Table, identity: str | None = None) -> None:
+        """Append finished rows of one table exactly once under `identity`, and note them in `batches`."""
+        table = TABLES[name]
+        part = BatchPart(identity or f"append/{uuid.uuid4()}", 1)
+        schema = arrow_schema(table)
+        columns = [
+            rows.column(field.name).cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+            for field in schema
+        ]
+        written = self.tables.append(name, {part: pa.table(columns, schema=schema)})
+        targets: dict[str, list[str]] = {}
+        if "target" in rows.column_names:
+            pairs = rows.select(["filesystem", "target"]).group_by(["filesystem", "target"]).aggregate([])
+            for pair in pairs.to_pylist():
+                targets.setdefault(pair["filesystem"], []).append(pair["target"])
+        batch = {
+            "batch": part.identity,
+            "part": part.part,
+            "time": int(datetime.now(UTC).timestamp() * 1e6),
+            "filesystems": json.dumps({name: sorted(found) for name, found in targets.items()}),
+            "rows": len(rows),
+            "rows_by_table": json.dumps({name: len(rows)}),
+            "checksums": json.dumps({name: {path: self.tables.checksum(name, path) for path in written}}),
+        }
+        self.tables.append("batches", {part: to_arrow(BATCHES, [batch])})
+
+    def targets_by_filesystem(self) -> dict[str, set[str]]:
+        """Every target that any batch ever brought."""
+        handle = self.tables.load("batches")
+        found: dict[str, set[str]] = {}
+        if handle is None:
+            return found
+        for (text,) in query(self.tables, handle, "batches", "SELECT DISTINCT filesystems FROM found"):
+            for filesystem, targets in json.loads(text or "{}").items():
+                found.setdefault(filesystem, set()).update(targets)
+        return found
+
+    def select(
+        self,
+        filesystem: str | None = None,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        targets: Sequence[str] = (),
+        source: str | None = None,
+        source_order: Sequence[str] = (),
+        resolution: str | None = None,
+    ) -> StoreSelection:
+        """The rows of one file system in the window [since, until)."""
+        if since is not None and until is not None and since >= until:
+            raise UsageError(f"the window is empty: it starts at {since} and ends at {until}")
+        if resolution is not None and resolution not in RESOLUTIONS:
+            raise UsageError(f"no resolution is called {resolution!r}; there are: raw, {', '.join(RESOLUTIONS)}")
+        known = self.targets_by_filesystem()
+        chosen = filesystem or self._only_filesystem(known)
+        if chosen not in known:
+            raise UsageError(f"{self.url} holds no file system {chosen!r}; it holds: {', '.join(sorted(known)) or 'none'}")
+        return StoreSelection(
+            self.tables, self.engine, chosen, (since, until), targets, source, source_order, resolution, known[chosen]
+        )
+
+    def _only_filesystem(self, known: dict[str, set[str]]) -> str:
+        if not known:
+            raise StoreError(f"{self.url} holds no data yet; load some with `iolens ingest`")
+        if len(known) > 1:
+            raise UsageError(f"{self.url} holds several file systems, name one with --filesystem: {', '.join(sorted(known))}")
+        return next(iter(known))
+
+    def calibrations(self) -> list[dict[str, object]]:
+        """All stored calibrations, oldest first; times in microseconds since 1970."""
+        handle = self.tables.load("calibrations")
+        if handle is None:
+            return []
+        names = [column.name for column in CALIBRATIONS.columns]
+        columns = ", ".join(f"epoch_us({name})" if name in ("time", "valid_from") else name for name in names)
+        rows = query(self.tables, handle, "calibrations", f"SELECT {columns} FROM found ORDER BY valid_from, time")  # noqa: S608
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def add_calibration(self, values: dict[str, object]) -> None:
+        """Store one calibration; times in microseconds since 1970."""
+        part = BatchPart(f"calibration/{uuid.uuid4()}", 1)
+        self.tables.append("calibrations", {part: to_arrow(CALIBRATIONS, [values])})

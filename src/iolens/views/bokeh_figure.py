@@ -1,0 +1,257 @@
+"""Figure descriptions as interactive HTML by Bokeh: one file with everything inside, nothing fetched, ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from bokeh.embed import file_html
+from bokeh.layouts import column
+from bokeh.models import (
+    BoxAnnotation, ColorBar, ColumnDataSource, CustomJSHover, DataRange1d, Div, FixedTicker, HoverTool, Label, Legend,
+    LegendItem, LinearAxis, LogAxis, LogColorMapper, NumeralTickFormatter, Plot, Range1d, Span, Title,
+)  # fmt: skip
+from bokeh.palettes import Magma256
+from bokeh.plotting import figure as new_plot
+from bokeh.resources import INLINE
+
+from iolens.views import atomic, figures
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+PANEL_HEIGHT_PX: Final = 400
+_MANY_POINTS: Final = 10_000  # beyond this, the graphics card draws
+_TOOLS: Final = "box_zoom,xwheel_zoom,xpan,reset,save"
+
+
+def draw(figure: figures.Figure, path: Path) -> None:
+    """Draw the figure into a self-contained HTML file."""
+    atomic.write(path, to_html(figure))
+
+
+def to_html(figure: figures.Figure) -> str:
+    """The figure as a whole page."""
+    head = Div(text="", styles={"font-size": "18px", "font-weight": "bold"})
+    head.text, head.render_as_text = figure.title, True
+    plots = [_plot(panel) for panel in figure.panels]
+    if figure.linked_x:
+        for plot in plots[1:]:
+            plot.x_range = plots[0].x_range
+    return file_html(column(head, *plots, sizing_mode="stretch_width"), INLINE, title=figure.title)
+
+
+def _plot(panel: figures.Panel) -> Any:
+    many = sum(len(mark.x) for mark in panel.marks if isinstance(mark, figures.Points | figures.Line)) > _MANY_POINTS
+    plot = new_plot(
+        height=round(PANEL_HEIGHT_PX * panel.height), sizing_mode="stretch_width", tools=_TOOLS, active_drag="box_zoom", active_scroll=None,
+        x_axis_type="datetime" if panel.x.scale == "time" else "linear", y_axis_type=_log_or_linear(panel.y),
+        x_range=_range(panel.x), y_range=_range(panel.y), output_backend="webgl" if many else "canvas",
+    )  # fmt: skip
+    plot.toolbar.logo = None
+    plot.title = Title(text=panel.title, text_font_style="normal")
+    _axis(plot.xaxis[0], panel.x)
+    _axis(plot.yaxis[0], panel.y)
+    if panel.right is not None:
+        _right_axis(plot, panel.right)
+    legend: dict[str, list[Any]] = {}
+    for mark in panel.marks:
+        drawn = _MARKS[type(mark)](plot, mark, panel)
+        if drawn is not None:
+            legend.setdefault(getattr(mark, "label", ""), []).append(drawn)
+    _furniture(plot, panel, legend)
+    return plot
+
+
+def _furniture(plot: Any, panel: figures.Panel, legend: dict[str, list[Any]]) -> None:
+    plot.grid.grid_line_color = "#E6E6E6"
+    plot.outline_line_color = None
+    if legend:
+        items = [LegendItem(label=label, renderers=drawn) for label, drawn in legend.items()]
+        plot.add_layout(
+            Legend(items=items, orientation="horizontal", click_policy="hide", border_line_color=None, padding=2),
+            "above",
+        )
+    if panel.message:
+        plot.yaxis.major_label_text_color = None
+        plot.yaxis.major_tick_line_color = plot.yaxis.minor_tick_line_color = None
+        plot.add_layout(
+            Label(
+                x=200,
+                y=PANEL_HEIGHT_PX / 2 - 60,
+                x_units="screen",
+                y_units="screen",
+                text=panel.message,
+                text_color="#666666",
+                text_font_size="18px",
+            )  # fmt: skip
+        )
+
+
+def _log_or_linear(axis: figures.Axis) -> str:
+    return "log" if axis.scale == "log" else "linear"
+
+
+def _range(axis: figures.Axis) -> Range1d | DataRange1d:
+    if axis.low is None or axis.high is None:
+        ends = {"start": axis.low, "end": axis.high}
+        return DataRange1d(**{end: value for end, value in ends.items() if value is not None})
+    return Range1d(_place(axis.low, axis), _place(axis.high, axis))
+
+
+def _axis(here: Any, axis: figures.Axis) -> None:
+    here.axis_label = axis.label
+    here.axis_label_text_font_style = "normal"
+    if axis.scale == "linear":
+        here.formatter = NumeralTickFormatter(format="0,0.[000]")
+    if axis.ticks:
+        here.ticker = FixedTicker(ticks=[at for at, _ in axis.ticks])
+        here.major_label_overrides = {_key(at): name for at, name in axis.ticks}
+
+
+def _key(at: float) -> float | int:
+    return int(at) if float(at).is_integer() else at
+
+
+def _right_axis(plot: Any, axis: figures.Axis) -> None:
+    plot.extra_y_ranges = {"right": _range(axis)}
+    kind = LogAxis if axis.scale == "log" else LinearAxis
+    here = kind(y_range_name="right")
+    _axis(here, axis)
+    plot.add_layout(here, "right")
+
+
+def _place(value: float, axis: figures.Axis) -> float:
+    return value / 1000 if axis.scale == "time" else value
+
+
+def _places(values: NDArray[Any], axis: figures.Axis) -> NDArray[Any]:
+    """Bokeh's time: milliseconds since 1970."""
+    return np.asarray(values, dtype=float) / 1000 if axis.scale == "time" else values
+
+
+def _range_name(mark: Any) -> str:
+    return "right" if mark.side == "right" else "default"
+
+
+def _unit_axis(mark: Any, panel: figures.Panel) -> figures.Axis:
+    return panel.right if mark.side == "right" and panel.right is not None else panel.y
+
+
+def _hover(plot: Any, drawn: Any, mark: Any, panel: figures.Panel) -> None:
+    x = ("time (UTC)", "@x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "@x")
+    tips = [x, (f"{mark.label}, {_unit_axis(mark, panel).label}", "@y{0,0.00}")]
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"@x": "datetime"}, visible=False))
+
+
+def _points(plot: Any, mark: figures.Points, panel: figures.Panel) -> Any:
+    seen = np.isfinite(mark.y)
+    source = ColumnDataSource({"x": _places(mark.x[seen], panel.x), "y": mark.y[seen]})
+    size = mark.weight * (2.5 if len(mark.x) > 4000 else 4)
+    drawn = plot.scatter(
+        "x",
+        "y",
+        source=source,
+        size=size,
+        color=mark.colour,
+        alpha=0.6,
+        line_color=None,
+        y_range_name=_range_name(mark),
+    )
+    _hover(plot, drawn, mark, panel)
+    return drawn
+
+
+def _line(plot: Any, mark: figures.Line, panel: figures.Panel) -> Any:
+    source = ColumnDataSource({"x": _places(mark.x, panel.x), "y": mark.y})
+    drawn = plot.line("x", "y", source=source, color=mark.colour, line_width=1.3, y_range_name=_range_name(mark))
+    _hover(plot, drawn, mark, panel)
+    return drawn
+
+
+def _bars(plot: Any, mark: figures.Bars, panel: figures.Panel) -> Any:
+    floor = (panel.y.low or 1e-9) if panel.y.scale == "log" else 0.0
+    bottoms = np.full(len(mark.heights), floor) if mark.bottoms is None else mark.bottoms
+    tops = mark.heights if mark.bottoms is None else mark.bottoms + mark.heights
+    columns = {"left": mark.starts, "right": mark.ends, "bottom": bottoms, "top": np.maximum(tops, bottoms)}
+    source = ColumnDataSource({**columns, "name": list(mark.names), "height": mark.heights})
+    drawn = plot.quad(
+        left="left", right="right", bottom="bottom", top="top", source=source, fill_color=mark.colour,
+        line_color="white", line_width=0.4,
+    )  # fmt: skip
+    tips = [("", "@name"), (f"{mark.label}, {panel.y.label}", "@height{0,0.[0000]}")]
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, visible=False))
+    return drawn
+
+
+def _heat_map(plot: Any, mark: figures.HeatMap, panel: figures.Panel) -> None:
+    start, end = _places(np.array([mark.start, mark.end]), panel.x)
+    colours = LogColorMapper(palette=Magma256[::-1], low=mark.low, high=mark.high, nan_color=figures.NO_DATA)
+    drawn = plot.image(
+        image=[mark.values[::-1]], x=start, y=-0.5, dw=end - start, dh=len(mark.values), color_mapper=colours,
+    )  # fmt: skip
+    plot.add_layout(ColorBar(color_mapper=colours, title=f"{mark.label}; grey: no data"), "right")
+    plot.grid.visible = False
+    _hover_rows(plot, drawn, mark, panel)
+
+
+def _hover_rows(plot: Any, drawn: Any, mark: figures.HeatMap, panel: figures.Panel) -> None:
+    names = list(reversed(mark.rows))
+    row_name = CustomJSHover(args={"names": names}, code="return names[Math.round(value)] ?? ''")
+    tips = [("time (UTC)", "$x{%F %T}"), ("target", "$y{custom}"), (mark.label, "@image{0.00}")]
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"$x": "datetime", "$y": row_name}))
+
+
+def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:
+    start, end = _places(np.array([mark.start, mark.end]), panel.x)
+    plot.add_layout(BoxAnnotation(left=start, right=end, fill_color=mark.colour, fill_alpha=1, level="underlay"))
+    if mark.text:
+        plot.add_layout(
+            Label(
+                x=(start + end) / 2,
+                y=8,
+                y_units="screen",
+                text=mark.text,
+                text_align="center",
+                text_color="#7A4A00",
+                text_font_size="12px",
+            )  # fmt: skip
+        )
+    return plot.quad(left=[], right=[], bottom=[], top=[], fill_color=mark.colour, line_color=None)
+
+
+def _rule(plot: Any, mark: figures.Rule, panel: figures.Panel) -> None:
+    upright = mark.direction == "vertical"
+    at = _place(mark.at, panel.x) if upright else mark.at
+    plot.add_layout(
+        Span(
+            location=at,
+            dimension="height" if upright else "width",
+            line_color=figures.RULE,
+            line_dash="dashed",
+            line_width=1,
+            **({} if upright else {"y_range_name": _range_name(mark)}),
+        )  # fmt: skip
+    )
+    if mark.text and upright:
+        plot.add_layout(Label(x=at, y=250, y_units="screen", x_offset=4, text=mark.text, **_WORDS))
+    elif mark.text:
+        plot.add_layout(
+            Label(
+                x=8, y=mark.at, x_units="screen", y_offset=2, text=mark.text, y_range_name=_range_name(mark), **_WORDS
+            )
+        )
+
+
+_WORDS: Final[dict[str, Any]] = {"text_color": figures.RULE, "text_font_size": "12px"}
+_MARKS: Final[dict[type, Callable[[Any, Any, figures.Panel], Any]]] = {
+    figures.Points: _points,
+    figures.Line: _line,
+    figures.Bars: _bars,
+    figures.HeatMap: _heat_map,
+    figures.Span: _span,
+    figures.Rule: _rule,
+}

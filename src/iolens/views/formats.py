@@ -1,0 +1,105 @@
+"""A result in the format asked for, to standard output or a file.
+
+The view of an analysis is found by name: a result of `analyses/imbalance.py` is shown by `views/imbalance.py`, which
+gives `tables(result)`, the main one first, and `figures(result)`, the first one the default.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from iolens.errors import UsageError
+from iolens.views import atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from iolens.views.figures import Figure
+    from iolens.views.tables import Table
+
+Format = Literal["table", "json", "csv", "parquet", "markdown"]
+FORMATS: Final[tuple[Format, ...]] = ("table", "json", "csv", "parquet", "markdown")
+
+
+def render(result: object, format: Format, output: Path | None = None, width: int | None = None) -> None:  # noqa: A002
+    """Write the result to `output`, or to standard output; `width` is the terminal's unless given."""
+    if format == "parquet":
+        _refuse_terminal(output)
+    content = _content(result, format, width, terminal=output is None and sys.stdout.isatty())
+    if output is not None:
+        atomic.write(output, content)
+    else:
+        _print(content)
+
+
+def tables_of(result: object) -> list[Table]:
+    """All tables of a result, the main one first."""
+    tables: list[Table] = _view(result).tables(result)
+    return tables
+
+
+def figures_of(result: object) -> dict[str, Callable[[], Figure]]:
+    """All figures of a result by name, the default one first, each described only when called."""
+    figures: dict[str, Callable[[], Figure]] = _view(result).figures(result)
+    return figures
+
+
+def draw_figures(result: object, requests: Sequence[str]) -> list[Path]:
+    """Draw `FILE` (the first figure) or `NAME=FILE` for each request; every request is checked before any is drawn."""
+    from iolens.views.figures import check_suffix, draw
+
+    figures = figures_of(result)
+    asked = [_asked(request, list(figures)) for request in requests]
+    for _, path in asked:
+        check_suffix(path)
+    for name, path in asked:
+        draw(figures[name](), path)
+    return [path for _, path in asked]
+
+
+def _asked(request: str, names: list[str]) -> tuple[str, Path]:
+    name, equals, file = request.partition("=")
+    if not equals or "/" in name or "." in name:
+        return names[0], Path(request)
+    if name not in names:
+        raise UsageError(f"no figure {name!r} here; there are {', '.join(names)}")
+    return name, Path(file)
+
+
+def _view(result: object) -> Any:
+    return import_module(f"iolens.views.{type(result).__module__.rpartition('.')[2]}")
+
+
+def _content(result: object, format: Format, width: int | None, terminal: bool) -> str | bytes:  # noqa: A002
+    from iolens.views import json_text, tables
+
+    if format == "json":
+        return json_text.to_json(result)
+    if format == "csv":
+        return tables.to_csv(tables_of(result)[0])
+    if format == "parquet":
+        return tables.to_parquet(tables_of(result)[0])
+    if format == "markdown":
+        return tables.to_markdown(tables_of(result))
+    if format == "table":
+        columns = width or (shutil.get_terminal_size().columns if terminal else None)
+        return tables.to_terminal(tables_of(result), columns, colour=terminal)
+    raise UsageError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
+
+
+def _refuse_terminal(output: Path | None) -> None:
+    if output is None:
+        raise UsageError("parquet is binary: name a file with --output")
+    if output.is_char_device() and output.name != "null":
+        raise UsageError(f"{output}: parquet is binary and this is a terminal; name a file with --output")
+
+
+def _print(content: str | bytes) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    text = content if isinstance(content, str) else content.decode()
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()

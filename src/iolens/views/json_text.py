@@ -1,0 +1,59 @@
+"""A result as JSON: field names are the keys, in field order; undefined is null; times are ISO-8601 with Z."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import Field, fields, is_dataclass
+from datetime import UTC, date, datetime
+from pathlib import PurePath
+from typing import Any
+
+from iolens.units import iso
+
+
+def to_json(result: object) -> str:
+    """The whole result as indented JSON that ends with a newline."""
+    return json.dumps(to_plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_plain(result: object) -> dict[str, Any]:
+    """The result as a dictionary of plain Python values, ready for JSON."""
+    plain = plain_value(result)
+    if not isinstance(plain, dict):
+        raise TypeError(f"a result is a dataclass, not {type(result).__name__}")
+    return plain
+
+
+def plain_value(value: Any) -> Any:
+    """One value as JSON knows it: NaN and infinity become None, NumPy becomes Python."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, date):  # a datetime is a date too
+        return iso(_aware(value)) if isinstance(value, datetime) else value.isoformat()
+    if is_dataclass(value):
+        return {f.name: plain_value(getattr(value, f.name)) for f in fields(value) if _is_shown(f, value)}
+    return _plain_collection(value)
+
+
+def _plain_collection(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(item) for item in value]
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # NumPy, told by its manner to spare the import
+        return plain_value(value.tolist())
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _is_shown(field: Field[Any], owner: object) -> bool:
+    rule = field.metadata.get("json", True)
+    return getattr(owner, field.name) is not None if rule == "present" else bool(rule)
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

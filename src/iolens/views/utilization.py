@@ -1,0 +1,284 @@
+"""File System Utilization for people: the headline, Tables II and III of paper U, sizes, days, targets, coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.units import MIB, format_bytes_si
+from iolens.views import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.analyses.utilization import Category, SizeCount, TargetUtilization, Utilization
+    from iolens.views.figures import Figure
+    from iolens.views.tables import Column, Row, Table
+
+DAYS_SHOWN: Final = 14
+TARGETS_SHOWN: Final = 24
+BUSIEST_SHOWN: Final = 12
+NO_DATA: Final = "No data in this window."
+
+
+def tables(result: Utilization) -> list[Table]:
+    """Everything the result says; with `compare`, both file systems side by side where it fits."""
+    systems = [result] if result.compare is None else [result, result.compare]
+    shared = [_headline(systems), _categories(systems), _distribution(systems), _io_sizes(systems)]
+    apart = [table(system) for table in (_daily, _plateaus, _per_target, _gaps) for system in systems]
+    return [*shared, *(table for table in apart if table is not None), _coverage(systems), _calibration(systems)]
+
+
+def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
+    """Figures 10, 11 and 12 of paper U, and a heat map of targets over time."""
+    from iolens.views import utilization_figures as drawn
+
+    return {
+        "bandwidth": lambda: drawn.bandwidth(result),
+        "histogram": lambda: drawn.histogram(result),
+        "sizes": lambda: drawn.sizes(result),
+        "heatmap": lambda: drawn.heat_map(result),
+    }
+
+
+def verdict(result: Utilization) -> str:
+    """In one sentence, how busy it was and how much of that a bandwidth view would have seen (SPEC U8)."""
+    busy, factor = result.busy_time_pct, result.under_report_factor
+    if t.is_missing(busy) or busy is None:
+        return NO_DATA
+    if busy == 0:
+        return f"Never busy by FSU (above {_border(result):g} %) in this window: a bandwidth view has nothing to miss."
+    begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"
+    if factor is None or t.is_missing(factor):
+        return f"{begins} never have kept it busy: a bandwidth view sees none of this load, so there is no factor."
+    seen = f"{begins} have kept it busy {t.show_percent(busy / factor)} %"
+    if factor < 1.05:
+        return f"{seen}: a bandwidth view under-reports nothing here."
+    return f"{seen}: a bandwidth view under-reports by {factor:,.1f}×."
+
+
+def io_size_span(sizes: list[SizeCount]) -> list[int]:
+    """The size bins from the first to the last that counted anything, empty ones between them included."""
+    used = {size.size_bytes for size in sizes if size.count}
+    return sorted(b for b in {size.size_bytes for size in sizes} if used and min(used) <= b <= max(used))
+
+
+def category_range(category: Category) -> str:
+    """`F < 2`, `2 ≤ F ≤ 30`, `F > 30`."""
+    if category.fsu_to_pct is None:
+        return f"F > {category.fsu_from_pct:g}"
+    if category.fsu_from_pct == 0:
+        return f"F < {category.fsu_to_pct:g}"
+    return f"{category.fsu_from_pct:g} ≤ F ≤ {category.fsu_to_pct:g}"
+
+
+def _border(result: Utilization) -> float:
+    return next((c.fsu_from_pct for c in result.categories if c.name == "busy"), 30.0)
+
+
+def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> str:
+    return heading if len(systems) == 1 else f"{system.filesystem}: {heading}"
+
+
+def _headline(systems: list[Utilization]) -> Table:
+    columns = (
+        t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
+        t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
+        t.count("target_samples", "Target samples"), t.percent("mean_fsu_pct", "Mean FSU"),
+        t.percent("busy_time_pct", "Busy by FSU"), t.percent("bandwidth_busy_time_pct", "Busy by bandwidth"),
+        t.number("under_report_factor", "Under-reported by", "×", ",.1f"), t.rate("peak_bytes_per_s", "Peak bandwidth"),
+        t.text("peak_origin", "Peak is"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(system, column.name) for column in columns) for system in systems]
+    names = " and ".join(system.filesystem for system in systems)
+    notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
+    return t.Table(f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True)
+
+
+def _sentences(system: Utilization) -> list[str]:
+    share, peak = system.bandwidth_busy_time_pct, system.peak_bytes_per_s
+    if share is None or peak is None or t.is_missing(share) or t.is_missing(peak):
+        return [verdict(system)]
+    origin = "" if system.peak_origin is None else f", {system.peak_origin}"
+    above = f"Bandwidth was above {_border(system):g} % of its peak ({format_bytes_si(peak)}/s{origin})"
+    return [verdict(system), f"{above} {t.show_percent(share)} % of the time."]
+
+
+def _categories(systems: list[Utilization]) -> Table:
+    columns: list[Column] = [t.text("name", "Category"), t.text("fsu", "FSU (%)")]
+    for place, system in enumerate(systems):
+        mark = "compare_" if place else ""
+        columns += [
+            t.percent(f"{mark}observations_pct", _prefixed(systems, system, "of time")),
+            t.percent(f"{mark}optimal_pct", _prefixed(systems, system, "optimal I/Os")),
+            t.percent(f"{mark}suboptimal_pct", _prefixed(systems, system, "sub-optimal I/Os")),
+        ]
+    rows: list[Row] = []
+    for same in zip(*(system.categories for system in systems), strict=True):
+        shares = [(c.observations_pct, c.optimal_pct, c.suboptimal_pct) for c in same]
+        rows.append((same[0].name, category_range(same[0]), *(share for three in shares for share in three)))
+    return t.Table("Idle, moderate, busy", tuple(columns), rows, "Optimal I/Os are those of 1 MiB or larger.")
+
+
+def _distribution(systems: list[Utilization]) -> Table:
+    shares = (0.5, 0.9, 0.95, 0.99)
+    columns = (
+        t.text("filesystem", "File system"), t.count("observations", "Observations"),
+        *(t.text(f"fsu_p{share * 100:g}", f"{share * 100:g} % are at or below") for share in shares),
+        t.percent("above_100_pct", "FSU above 100 %"),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for system in systems:
+        total = sum(bin_.observations for bin_ in system.histogram)
+        above = sum(bin_.observations for bin_ in system.histogram if bin_.fsu_from_pct >= 100)
+        points = [_quantile(system, share) for share in shares]
+        rows.append((system.filesystem, total, *points, 100 * above / total if total else None))
+    return t.Table("Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True)
+
+
+def _quantile(system: Utilization, share: float) -> str | None:
+    """Upper edge of the first bin whose cumulative share reaches `share`."""
+    needed = share * sum(bin_.observations for bin_ in system.histogram)
+    reached = 0
+    for bin_ in system.histogram:
+        reached += bin_.observations
+        if reached and reached >= needed:
+            return f"{bin_.fsu_to_pct:g} %" if bin_.fsu_to_pct is not None else f"more than {bin_.fsu_from_pct:g} %"
+    return None
+
+
+def _io_sizes(systems: list[Utilization]) -> Table:
+    columns: list[Column] = [t.size("size_bytes", "I/O size")]
+    for place, system in enumerate(systems):
+        for direction in ("read", "write"):
+            mark = f"compare_{direction}" if place else direction
+            columns += [
+                t.count(f"{mark}_count", _prefixed(systems, system, f"{direction}s")),
+                t.percent(f"{mark}_share_pct", _prefixed(systems, system, f"{direction}s, of all I/Os")),
+            ]
+    sizes = io_size_span([size for system in systems for size in system.io_sizes])
+    rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]
+    notes = [_prefixed(systems, system, _optimal_note(system)) for system in systems]
+    return t.Table("Disk I/Os by size", tuple(columns), rows, "\n".join(notes))
+
+
+def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
+    total = sum(size.count for size in system.io_sizes)
+    counts = {size.direction: size.count for size in system.io_sizes if size.size_bytes == size_bytes}
+    cells: list[float | None] = []
+    for direction in ("read", "write"):
+        found = counts.get(direction)
+        cells += [found, 100 * found / total if found is not None and total else None]
+    return cells
+
+
+def _optimal_note(system: Utilization) -> str:
+    total = sum(size.count for size in system.io_sizes)
+    if not total:
+        return "No I/O sizes were recorded in this window."
+    optimal = sum(size.count for size in system.io_sizes if size.size_bytes >= MIB)
+    return f"{t.show_percent(100 * optimal / total)} % of {total:,} I/Os are optimal (1 MiB or larger)."
+
+
+def _daily(system: Utilization) -> Table:
+    columns = (t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"))
+    shown = system.daily[-DAYS_SHOWN:]
+    rows: list[Row] = [(day.date, day.read_bytes, day.write_bytes) for day in shown]
+    notes = [_daily_note(system)] if system.daily else [NO_DATA]
+    if len(shown) < len(system.daily):
+        notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
+    return t.Table(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes))
+
+
+def _daily_note(system: Utilization) -> str:
+    of, volume = system.daily_summary, t.volume("", "")
+    mean = f"read {volume.cell(of.mean_read_bytes)}, written {volume.cell(of.mean_write_bytes)}"
+    median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
+    return f"Per day over {of.days} day{'s' * (of.days != 1)}: mean {mean}; median {median}."
+
+
+def _plateaus(system: Utilization) -> Table:
+    columns = (
+        t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
+        t.percent("median_fsu_pct", "Median FSU"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (p.start, p.end, (p.end - p.start).total_seconds() / 60, p.median_fsu_pct) for p in system.plateaus
+    ]
+    note = "FSU stayed near one level: the file system had no more to give." if rows else "None found."
+    return t.Table(f"Saturation plateaus of {system.filesystem}", columns, rows, note if system.samples else NO_DATA)
+
+
+def _per_target(system: Utilization) -> Table:
+    columns = (
+        t.text("target", "Target"), t.percent("mean_fsu_pct", "Mean FSU"), t.percent("busy_time_pct", "Busy"),
+        t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
+    )  # fmt: skip
+    shown, note = system.per_target, "" if system.per_target else NO_DATA
+    if len(shown) > TARGETS_SHOWN:
+        shown = sorted(shown, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
+        note = f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all."
+    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in shown]
+    return t.Table(f"Targets of {system.filesystem}", columns, rows, note)
+
+
+def _busyness(target: TargetUtilization) -> float:
+    mean = target.mean_fsu_pct
+    return -1.0 if mean is None or t.is_missing(mean) else mean
+
+
+def _gaps(system: Utilization) -> Table | None:
+    """Targets that reported, but not throughout."""
+    columns = (
+        t.text("target", "Target"), t.number("missing_hours", "Missing", "h", ",.2f"),
+        t.number("longest_interval_s", "Longest interval", "s", ",.0f"), t.count("resets", "Resets"),
+    )  # fmt: skip
+    gaps = [target for target in system.coverage.per_target if target.missing_hours > 0 or target.resets]
+    gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
+    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in gaps[:BUSIEST_SHOWN]]
+    note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
+    return t.Table(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
+
+
+def _coverage(systems: list[Utilization]) -> Table:
+    fields = (
+        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
+        t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
+        t.number("hours_window", "Window", "h", ",.2f"), t.number("hours_min", "Reported, least", "h", ",.2f"),
+        t.number("hours_median", "Reported, median", "h", ",.2f"), t.number("hours_max", "Reported, most", "h", ",.2f"),
+        t.count("resets", "Counter resets"), t.count("missed_samples", "Missed samples"),
+        t.count("irregular_samples", "Irregular samples"), t.count("ios_outside_bins", "I/Os outside bins"),
+        t.text("targets_without_sizes", "Targets without sizes"), t.text("sources", "Sources"),
+        t.count("overlapping_rows", "Overlapping rows"), t.moment("first_sample", "First sample (UTC)"),
+        t.moment("last_sample", "Last sample (UTC)"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (system.filesystem, *(getattr(system.coverage, field.name) for field in fields)) for system in systems
+    ]
+    notes = [_prefixed(systems, system, note) for system in systems for note in system.coverage.notes]
+    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True)
+
+
+def _calibration(systems: list[Utilization]) -> Table:
+    columns: list[Column] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
+    for direction in ("write", "read"):
+        columns += [
+            t.number(f"{direction}_latency_s", f"{direction.capitalize()} latency", "s"),
+            t.number(f"{direction}_s_per_byte", f"{direction.capitalize()} time per byte", "s/B"),
+            t.number(f"{direction}_limit_mib_per_s", f"{direction.capitalize()} limit", "MiB/s", ",.0f"),
+            t.number(f"{direction}_limit_iops", f"{direction.capitalize()} limit", "I/O/s", ",.0f"),
+        ]
+    rows: list[Row] = [
+        (system.filesystem, system.calibration.name, *_coefficients(system, "write"), *_coefficients(system, "read"))
+        for system in systems
+    ]
+    return t.Table("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
+
+
+def _coefficients(system: Utilization, direction: str) -> tuple[float | None, ...]:
+    of = system.calibration.of(direction)
+    return (
+        of.latency_s,
+        of.s_per_byte,
+        1 / of.s_per_byte / MIB if of.s_per_byte else None,
+        1 / of.latency_s if of.latency_s else None,
+    )

@@ -1,0 +1,160 @@
+"""Made-up utilization results: a busy day on 24 OSTs, a long window, an empty one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+
+from iolens.analyses.results import Coverage, TargetCoverage
+from iolens.analyses.utilization import (
+    Category, DailySummary, DailyVolume, HeatMap, HistogramBin, Plateau, Series, SizeCount, TargetUtilization, Utilization,
+)  # fmt: skip
+from iolens.models.transaction_time import GRACE_2012
+from iolens.units import epoch_us
+
+START = datetime(2012, 10, 22, tzinfo=UTC)
+SIZES = [1 << power for power in range(12, 27)]
+
+
+def busy_day(filesystem: str = "scratch", interval_s: int = 5, targets: int = 24, seed: int = 1) -> Utilization:
+    """A day with a quiet night, read bursts, a plateau of small I/Os in the afternoon and half an hour missing."""
+    rng = np.random.default_rng(seed)
+    end = START + timedelta(days=1)
+    time_us = np.arange(epoch_us(START) + interval_s * 10**6, epoch_us(end) + 1, interval_s * 10**6)
+    hours = (time_us - epoch_us(START)) / 3.6e9
+    time_us, hours = (array[(hours < 9.5) | (hours > 10)] for array in (time_us, hours))
+    read, write = _bandwidth(hours, rng)
+    fsu = 100 * (read + write) / 40e9 + rng.gamma(2, 1.5, len(hours))
+    plateau = (hours > 14) & (hours < 17.5)
+    fsu[plateau] = rng.normal(72, 4, plateau.sum())
+    series = Series(float(interval_s), time_us, fsu, read, write)
+    return _result(
+        filesystem,
+        START,
+        end,
+        series,
+        targets,
+        rng,
+        [Plateau(START + timedelta(hours=14), START + timedelta(hours=17.5), 72.1)],
+    )
+
+
+def long_window(filesystem: str = "scratch", days: int = 240, targets: int = 156, seed: int = 2) -> Utilization:
+    """Many days in buckets of an hour."""
+    rng = np.random.default_rng(seed)
+    end = START + timedelta(days=days)
+    time_us = np.arange(epoch_us(START) + 3600 * 10**6, epoch_us(end) + 1, 3600 * 10**6)
+    day = np.arange(len(time_us)) // 24
+    level = rng.lognormal(0, 0.9, days)[day]
+    read = level * 8e8 * rng.lognormal(0, 0.8, len(day))
+    write = level * 5e8 * rng.lognormal(0, 0.7, len(day))
+    fsu = np.minimum(100 * (read + write) / 30e9 + rng.gamma(1.2, 5, len(day)) * level, 190)
+    read[2000:2100] = np.nan
+    series = Series(3600.0, time_us, fsu, read, write)
+    plateaus = [
+        Plateau(START + timedelta(days=d), START + timedelta(days=d, hours=5), 60 + d / 10) for d in (30, 90, 200)
+    ]
+    return _result(filesystem, START, end, series, targets, rng, plateaus)
+
+
+def empty() -> Utilization:
+    """A window in which nothing reported."""
+    coverage = Coverage(
+        2, 0, ["OST0000", "OST0001"], 1.0, None, None, None, 0.0, 0, 0, 0, 0, [], [], 0, None, None, [],
+        ["no samples in this window"],
+    )  # fmt: skip
+    none = np.zeros(0)
+    return Utilization(
+        "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, None, None, None, None, None, None,
+        [Category("idle", 0, 2, None, None, None), Category("moderate", 2, 30, None, None, None), Category("busy", 30, None, None, None, None)],
+        [HistogramBin(2.0 * b, 2.0 * b + 2, 0) for b in range(100)] + [HistogramBin(200, None, 0)],
+        [], [], DailySummary(0, None, None, None, None), [], [], GRACE_2012, coverage, None,
+        Series(5.0, none.astype(np.int64), none, none, none),
+        HeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))),
+    )  # fmt: skip
+
+
+def compared() -> Utilization:
+    """Two file systems side by side."""
+    return replace(busy_day("scratch"), compare=busy_day("scratch2", seed=7))
+
+
+def _bandwidth(hours: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    n = len(hours)
+    busy = 0.25 + 0.75 * np.clip((hours - 6) / 3, 0, 1)
+    read, write = rng.exponential(4e8, n) * busy, rng.exponential(3e8, n) * busy
+    for centre in (2.2, 8.0, 12.4, 19.5, 21.7):
+        burst = np.abs(hours - centre) < 0.35
+        read[burst] += rng.normal(22e9, 3e9, burst.sum())
+    for centre in np.arange(0.5, 24, 1.0):
+        burst = np.abs(hours - centre) < 0.04
+        write[burst] += rng.normal(11e9, 2e9, burst.sum())
+    return np.clip(read, 0, None), np.clip(write, 0, None)
+
+
+def _result(filesystem, start, end, series, targets, rng, plateaus) -> Utilization:
+    fsu = series.fsu_pct
+    names = [f"{filesystem}-OST{i:04x}" for i in range(targets)]
+    edges = np.append(np.arange(0, 201, 2), np.inf)
+    counts = np.histogram(fsu, edges)[0]
+    histogram = [HistogramBin(2.0 * b, 2.0 * b + 2, int(counts[b])) for b in range(100)] + [
+        HistogramBin(200, None, int(counts[100]))
+    ]
+    shares = [100 * float(np.mean(part)) for part in (fsu < 2, (fsu >= 2) & (fsu <= 30), fsu > 30)]
+    optimal = (45.0, 70.0, 23.0)
+    borders = (("idle", 0.0, 2.0), ("moderate", 2.0, 30.0), ("busy", 30.0, None))
+    categories = [Category(n, a, b, s, o, 100 - o) for (n, a, b), s, o in zip(borders, shares, optimal, strict=True)]
+    weights = [5, 2, 1.2, 1, 0.8, 0.9, 1, 1.4, 12, 0, 0, 0, 0, 0, 0]
+    io_sizes = [
+        SizeCount(direction, size, int(weight * scale * 1e7 * rng.uniform(0.8, 1.2)))
+        for direction, scale in (("read", 1.4), ("write", 1.0))
+        for size, weight in zip(SIZES, weights, strict=True)
+    ]
+    days = max(1, (end - start).days)
+    volumes = [
+        DailyVolume(
+            date(2012, 10, 22) + timedelta(days=d), int(rng.lognormal(31.6, 0.8)), int(rng.lognormal(31.4, 0.6))
+        )
+        for d in range(days)
+    ]
+    reads, writes = ([getattr(v, key) for v in volumes] for key in ("read_bytes", "write_bytes"))
+    summary = DailySummary(
+        days, float(np.mean(reads)), float(np.mean(writes)), float(np.median(reads)), float(np.median(writes))
+    )
+    per_target = [
+        TargetUtilization(
+            n,
+            float(fsu.mean() * rng.uniform(0.7, 1.3)),
+            shares[2] * rng.uniform(0.7, 1.3),
+            sum(reads) // targets,
+            sum(writes) // targets,
+        )
+        for n in names
+    ]
+    coverage = Coverage(
+        targets + 1, targets, [f"{filesystem}-OST{targets:04x}"], 24.0 * days, 23.4 * days, 23.5 * days, 23.5 * days, 97.9,
+        3, 360, 2, 0, [], ["lustre-lctl"], 0, start + timedelta(seconds=5), end,
+        [TargetCoverage(n, 23.5 * days, 1800.0, 0.5, 1 if i < 3 else 0) for i, n in enumerate(names[:5])],
+        ["the peak is the largest tick of the window"],
+    )  # fmt: skip
+    peak = float(np.nanmax(series.read_bytes_per_s + series.write_bytes_per_s))
+    return Utilization(
+        filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), shares[2], 4.31, 4.0,
+        peak, "largest tick of the window", categories, histogram, io_sizes, volumes, summary, plateaus, per_target,
+        GRACE_2012, coverage, None, series, _heat_map(names, start, end, series, rng),
+    )  # fmt: skip
+
+
+def _heat_map(names, start, end, series, rng) -> HeatMap:
+    buckets = 288
+    step = (epoch_us(end) - epoch_us(start)) // buckets
+    time_us = epoch_us(start) + step * np.arange(buckets)
+    place = np.clip((series.time_us - 1 - epoch_us(start)) // step, 0, buckets - 1)
+    hits = np.bincount(place, minlength=buckets)
+    mean = np.bincount(place, series.fsu_pct, buckets) / np.where(hits, hits, np.nan)
+    values = mean * rng.lognormal(0, 0.35, (len(names), buckets))
+    values[3] *= 2.2
+    values[7, 150:190] = np.nan
+    return HeatMap(step / 1e6, names, time_us, values)
