@@ -85,7 +85,9 @@ def _read(path: Path) -> Config:
         raise InputError(str(path), error.strerror or "cannot be read", "a configuration file") from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(str(path), str(error), "valid TOML") from error
-    top = _checked(path, "", text, {"store": str, "engine": str, "filesystems": dict, "calibrations": dict, "thresholds": dict})
+    top = _checked(
+        path, "", text, {"store": str, "engine": str, "filesystems": dict, "calibrations": dict, "thresholds": dict}
+    )
     return Config(
         path=path,
         store=top.get("store"),
@@ -112,7 +114,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
 def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
     where = f"calibrations.{name}"
     names = [one.name for one in fields(CalibrationConfig)]
-    values = _checked(path, where, part, {one: (int, float) for one in names})
+    values = _checked(path, where, part, dict.fromkeys(names, (int, float)))
     missing = [one for one in names if one not in values]
     if missing:
         raise InputError(str(path), f"[{where}] lacks {', '.join(missing)}", "all four coefficients")

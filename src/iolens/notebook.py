@@ -67,7 +67,9 @@ class OpenStore:
         )
         known = self.config.filesystem(selection.filesystem)
         selection.source_order = known.sources
-        return get_analysis(name).run(selection, **self._defaults(name, selection.filesystem, selection.window[0], options))
+        return get_analysis(name).run(
+            selection, **self._defaults(name, selection.filesystem, selection.window[0], options)
+        )
 
     def _defaults(self, name: str, filesystem: str, at: datetime | None, options: dict[str, Any]) -> dict[str, Any]:
         if name != "utilization":
@@ -83,7 +85,9 @@ class OpenStore:
             found["calibration"] = calibration
         else:
             chosen = calibration or known.calibration
-            found["calibration"], notes = find_calibration(self.store.calibrations(), self.config, chosen, filesystem, at)
+            found["calibration"], notes = find_calibration(
+                self.store.calibrations(), self.config, chosen, filesystem, at
+            )
             found["notes"] = notes
         limits = self.config.thresholds
         found |= {

@@ -9,8 +9,17 @@ import numpy as np
 
 from iolens.analyses.results import Coverage, TargetCoverage
 from iolens.analyses.utilization import (
-    Category, DailySummary, DailyVolume, HeatMap, HistogramBin, Plateau, Series, SizeCount, TargetUtilization, Utilization,
-)  # fmt: skip
+    Category,
+    DailySummary,
+    DailyVolume,
+    HeatMap,
+    HistogramBin,
+    Plateau,
+    Series,
+    SizeCount,
+    TargetUtilization,
+    Utilization,
+)
 from iolens.models.transaction_time import GRACE_2012
 from iolens.units import epoch_us
 
@@ -68,8 +77,7 @@ def empty() -> Utilization:
     none = np.zeros(0)
     return Utilization(
         "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, None, None, None, None, None, None,
-        [Category("idle", 0, 2, None, None, None), Category("moderate", 2, 30, None, None, None), Category("busy", 30, None, None, None, None)],
-        [HistogramBin(2.0 * b, 2.0 * b + 2, 0) for b in range(100)] + [HistogramBin(200, None, 0)],
+        [replace(c, optimal_pct=None, suboptimal_pct=None) for c in categories([None] * 3)], histogram(np.zeros(0)),
         [], [], DailySummary(0, None, None, None, None), [], [], GRACE_2012, coverage, None,
         Series(5.0, none.astype(np.int64), none, none, none),
         HeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))),
@@ -79,6 +87,16 @@ def empty() -> Utilization:
 def compared() -> Utilization:
     """Two file systems side by side."""
     return replace(busy_day("scratch"), compare=busy_day("scratch2", seed=7))
+
+
+def minutes(filesystem: str = "scratch") -> Utilization:
+    """Ten minutes at 5 s, of which the first two are missing."""
+    end = START + timedelta(minutes=10)
+    time_us = epoch_us(START) + 5_000_000 * np.arange(25, 121)
+    wave = 1 + np.sin(np.arange(96) / 8)
+    rng = np.random.default_rng(3)
+    series = Series(5.0, time_us, 30 * wave, 2e6 * wave, 1e6 * wave[::-1])
+    return _result(filesystem, START, end, series, 4, rng, [])
 
 
 def _bandwidth(hours: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -97,53 +115,66 @@ def _bandwidth(hours: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray,
 def _result(filesystem, start, end, series, targets, rng, plateaus) -> Utilization:
     fsu = series.fsu_pct
     names = [f"{filesystem}-OST{i:04x}" for i in range(targets)]
-    edges = np.append(np.arange(0, 201, 2), np.inf)
-    counts = np.histogram(fsu, edges)[0]
-    histogram = [HistogramBin(2.0 * b, 2.0 * b + 2, int(counts[b])) for b in range(100)] + [
-        HistogramBin(200, None, int(counts[100]))
-    ]
     shares = [100 * float(np.mean(part)) for part in (fsu < 2, (fsu >= 2) & (fsu <= 30), fsu > 30)]
+    days = max(1, (end - start).days)
+    daily = _daily(days, rng)
+    peak = float(np.nanmax(series.read_bytes_per_s + series.write_bytes_per_s))
+    return Utilization(
+        filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), shares[2],
+        4.31, 4.0, peak, "largest tick", categories(shares), histogram(fsu), _io_sizes(rng), daily, _summary(daily),
+        plateaus, _per_target(names, float(fsu.mean()), shares[2], rng), GRACE_2012,
+        _coverage(filesystem, names, days, start, end), None, series, _heat_map(names, start, end, series, rng),
+    )  # fmt: skip
+
+
+def categories(shares) -> list[Category]:
     optimal = (45.0, 70.0, 23.0)
     borders = (("idle", 0.0, 2.0), ("moderate", 2.0, 30.0), ("busy", 30.0, None))
-    categories = [Category(n, a, b, s, o, 100 - o) for (n, a, b), s, o in zip(borders, shares, optimal, strict=True)]
+    return [Category(n, a, b, s, o, 100 - o) for (n, a, b), s, o in zip(borders, shares, optimal, strict=True)]
+
+
+def histogram(fsu) -> list[HistogramBin]:
+    counts = np.histogram(fsu, np.append(np.arange(0, 201, 2), np.inf))[0]
+    bins = [HistogramBin(2.0 * b, 2.0 * b + 2, int(counts[b])) for b in range(100)]
+    return [*bins, HistogramBin(200.0, None, int(counts[100]))]
+
+
+def _io_sizes(rng) -> list[SizeCount]:
     weights = [5, 2, 1.2, 1, 0.8, 0.9, 1, 1.4, 12, 0, 0, 0, 0, 0, 0]
-    io_sizes = [
+    return [
         SizeCount(direction, size, int(weight * scale * 1e7 * rng.uniform(0.8, 1.2)))
         for direction, scale in (("read", 1.4), ("write", 1.0))
         for size, weight in zip(SIZES, weights, strict=True)
     ]
-    days = max(1, (end - start).days)
-    volumes = [
-        DailyVolume(
-            date(2012, 10, 22) + timedelta(days=d), int(rng.lognormal(31.6, 0.8)), int(rng.lognormal(31.4, 0.6))
-        )
-        for d in range(days)
+
+
+def _daily(days, rng) -> list[DailyVolume]:
+    first = date(2012, 10, 22)
+    reads, writes = rng.lognormal(31.6, 0.8, days), rng.lognormal(31.4, 0.6, days)
+    return [DailyVolume(first + timedelta(days=d), int(reads[d]), int(writes[d])) for d in range(days)]
+
+
+def _summary(daily) -> DailySummary:
+    reads, writes = [day.read_bytes for day in daily], [day.write_bytes for day in daily]
+    means, medians = [float(np.mean(a)) for a in (reads, writes)], [float(np.median(a)) for a in (reads, writes)]
+    return DailySummary(len(daily), *means, *medians)
+
+
+def _per_target(names, mean, busy, rng) -> list[TargetUtilization]:
+    spread = rng.uniform(0.7, 1.3, len(names))
+    volumes = rng.lognormal(29, 0.2, (2, len(names)))
+    return [
+        TargetUtilization(name, mean * spread[i], busy * spread[i], int(volumes[0, i]), int(volumes[1, i]))
+        for i, name in enumerate(names)
     ]
-    reads, writes = ([getattr(v, key) for v in volumes] for key in ("read_bytes", "write_bytes"))
-    summary = DailySummary(
-        days, float(np.mean(reads)), float(np.mean(writes)), float(np.median(reads)), float(np.median(writes))
-    )
-    per_target = [
-        TargetUtilization(
-            n,
-            float(fsu.mean() * rng.uniform(0.7, 1.3)),
-            shares[2] * rng.uniform(0.7, 1.3),
-            sum(reads) // targets,
-            sum(writes) // targets,
-        )
-        for n in names
-    ]
-    coverage = Coverage(
-        targets + 1, targets, [f"{filesystem}-OST{targets:04x}"], 24.0 * days, 23.4 * days, 23.5 * days, 23.5 * days, 97.9,
-        3, 360, 2, 0, [], ["lustre-lctl"], 0, start + timedelta(seconds=5), end,
-        [TargetCoverage(n, 23.5 * days, 1800.0, 0.5, 1 if i < 3 else 0) for i, n in enumerate(names[:5])],
-        ["the peak is the largest tick of the window"],
-    )  # fmt: skip
-    peak = float(np.nanmax(series.read_bytes_per_s + series.write_bytes_per_s))
-    return Utilization(
-        filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), shares[2], 4.31, 4.0,
-        peak, "largest tick of the window", categories, histogram, io_sizes, volumes, summary, plateaus, per_target,
-        GRACE_2012, coverage, None, series, _heat_map(names, start, end, series, rng),
+
+
+def _coverage(filesystem, names, days, start, end) -> Coverage:
+    missing = [f"{filesystem}-OST{len(names):04x}"]
+    gaps = [TargetCoverage(n, 23.5 * days, 1800.0, 0.5, 1 if i < 3 else 0) for i, n in enumerate(names[:5])]
+    return Coverage(
+        len(names) + 1, len(names), missing, 24.0 * days, 23.4 * days, 23.5 * days, 23.5 * days, 97.9, 3, 360, 2, 17,
+        [names[1]], ["lustre-lctl"], 0, start + timedelta(seconds=5), end, gaps, ["one source lacks sizes"],
     )  # fmt: skip
 
 
@@ -156,5 +187,5 @@ def _heat_map(names, start, end, series, rng) -> HeatMap:
     mean = np.bincount(place, series.fsu_pct, buckets) / np.where(hits, hits, np.nan)
     values = mean * rng.lognormal(0, 0.35, (len(names), buckets))
     values[3] *= 2.2
-    values[7, 150:190] = np.nan
+    values[7:8, 150:190] = np.nan
     return HeatMap(step / 1e6, names, time_us, values)

@@ -14,7 +14,9 @@ from iolens.units import epoch_us, from_epoch_us
 def coverage_of(selection: Selection, targets: TargetTotals, ticks: TickTotals, notes: tuple[str, ...]) -> Coverage:
     """What an answer from `target_sizes` rests on."""
     reporting = set(targets.names_with_sizes)
-    known = {name for name in selection.known_targets() if "-MDT" not in name} | reporting | set(targets.bytes_by_target)
+    known = (
+        {name for name in selection.known_targets() if "-MDT" not in name} | reporting | set(targets.bytes_by_target)
+    )
     hours = _window_hours(selection, targets)
     lines = [_line(name, one, hours) for name, one in sorted(targets.sums.items())]
     reported = [line.hours for line in lines]

@@ -21,7 +21,9 @@ IDLE_BELOW_PCT: Final = 2.0
 BUSY_ABOVE_PCT: Final = 30.0
 IRREGULAR_SHARE: Final = 0.1
 
-SIZE_COLUMNS: Final = {size_column(direction, size): (direction, size) for direction in DIRECTIONS for size in SIZE_BINS}
+SIZE_COLUMNS: Final = {
+    size_column(direction, size): (direction, size) for direction in DIRECTIONS for size in SIZE_BINS
+}
 OUTSIDE_COLUMNS: Final = tuple(f"{direction}_ios_outside" for direction in DIRECTIONS)
 
 Columns = dict[str, NDArray[Any]]
@@ -57,7 +59,9 @@ class FsuSums:
         nominal_s = (nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) * _number(1e-6)
         off_beat = (nw.col("duration_s") - nominal_s).abs() > nominal_s * _number(IRREGULAR_SHARE)
         has_resets = "after_reset" in sizes.collect_schema().names()
-        reset = nw.when(nw.col("after_reset")).then(_number(1.0)).otherwise(_number(0.0)) if has_resets else _number(0.0)
+        reset = (
+            nw.when(nw.col("after_reset")).then(_number(1.0)).otherwise(_number(0.0)) if has_resets else _number(0.0)
+        )
         rows = sizes.select(
             "target",
             "duration_s",
@@ -111,7 +115,9 @@ class FsuSums:
 
 def bytes_per_tick(io: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     """Bandwidth tick by tick: rates add up over targets even where their intervals differ in length."""
-    rates = [(nw.col(f"{way}_bytes").cast(nw.Float64) / nw.col("duration_s")).alias(f"{way}_rate") for way in DIRECTIONS]
+    rates = [
+        (nw.col(f"{way}_bytes").cast(nw.Float64) / nw.col("duration_s")).alias(f"{way}_rate") for way in DIRECTIONS
+    ]
     rows = io.select("epoch_us", "duration_s", *rates)
     return rows.group_by("epoch_us").agg(
         nw.len().alias("targets"), nw.col("duration_s").sum(), nw.col("read_rate").sum(), nw.col("write_rate").sum()

@@ -69,7 +69,8 @@ class TargetTotals:
         """Sums of `FsuSums.bytes_per_target`; a direction that nobody counted stays unknown."""
         for number, name in enumerate(rows["target"]):
             moved = tuple(
-                float(rows[f"{way}_bytes"][number]) if rows[f"{way}_rows"][number] else None for way in ("read", "write")
+                float(rows[f"{way}_bytes"][number]) if rows[f"{way}_rows"][number] else None
+                for way in ("read", "write")
             )
             day = int(rows["bucket"][number]) * self.bucket_s // 86400
             self.bytes_by_target[str(name)] = _plus(self.bytes_by_target.get(str(name)), moved)

@@ -87,7 +87,9 @@ class SeriesBuckets:
     def over(cls, extent_us: tuple[int, int], tick_us: int) -> SeriesBuckets:
         """Buckets of one tick while that is few enough to draw."""
         span = extent_us[1] - extent_us[0]
-        bucket = tick_us if span / tick_us <= MOST_SERIES_POINTS else bucket_seconds(span, MOST_SERIES_POINTS) * 1_000_000
+        bucket = (
+            tick_us if span / tick_us <= MOST_SERIES_POINTS else bucket_seconds(span, MOST_SERIES_POINTS) * 1_000_000
+        )
         first = extent_us[0] // bucket
         return cls(first * bucket, bucket, np.zeros((5, (extent_us[1] - 1) // bucket - first + 2)))
 

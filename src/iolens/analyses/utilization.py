@@ -275,8 +275,7 @@ def _categories(ticks: TickTotals) -> list[Category]:
 def _histogram(ticks: TickTotals) -> list[HistogramBin]:
     ends = [BIN_PCT * (number + 1) for number in range(BINS)]
     return [
-        HistogramBin(BIN_PCT * number, end, int(ticks.observations[number]))
-        for number, end in enumerate([*ends, None])
+        HistogramBin(BIN_PCT * number, end, int(ticks.observations[number])) for number, end in enumerate([*ends, None])
     ]
 
 
@@ -293,7 +292,9 @@ def _daily_summary(daily: list[DailyVolume]) -> DailySummary:
 
     reads = [day.read_bytes for day in daily if day.read_bytes is not None]
     writes = [day.write_bytes for day in daily if day.write_bytes is not None]
-    return DailySummary(len(daily), over(reads, np.mean), over(writes, np.mean), over(reads, np.median), over(writes, np.median))
+    return DailySummary(
+        len(daily), over(reads, np.mean), over(writes, np.mean), over(reads, np.median), over(writes, np.median)
+    )
 
 
 def _per_target(targets: TargetTotals) -> list[TargetUtilization]:

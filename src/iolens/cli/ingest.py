@@ -25,11 +25,15 @@ Examples:
 @click.option("--filesystem", "-f", metavar="NAME", help="Supply the file system where the format lacks it")
 @click.option("--target", metavar="NAME", help="Supply the target where the format lacks it")
 @click.option("--timezone", metavar="ZONE", help="Supply the time zone where the format lacks it")
-@click.option("--interval", type=DURATION, metavar="TIME", help="Nominal sampling interval, such as 5s, instead of the one found")
+@click.option(
+    "--interval", type=DURATION, metavar="TIME", help="Nominal sampling interval, such as 5s, instead of the one found"
+)
 @click.option("--at", type=TIME, metavar="TIME", help="When the snapshot was taken, where the files do not say")
-@click.option("--rebuild", is_flag=True, help="Take samples older than what is stored: rows of those intervals are replaced")
+@click.option(
+    "--rebuild", is_flag=True, help="Take samples older than what is stored: rows of those intervals are replaced"
+)
 @store_options
-def COMMAND(  # noqa: N802
+def COMMAND(
     arguments: tuple[str, ...],
     filesystem: str | None,
     target: str | None,
@@ -68,7 +72,7 @@ def _by_source(named: str | None, paths: list[Path], total: object) -> dict[str,
     from iolens.sources import recognise
     from iolens.store.ingest import Tally
 
-    assert isinstance(total, Tally)  # noqa: S101
+    assert isinstance(total, Tally)
     groups: dict[str, list[Path]] = {}
     for path in paths:
         try:
@@ -92,7 +96,7 @@ def _load(opened: object, name: str, paths: list[Path], options: object, rebuild
     from iolens.store.ingest import Tally
     from iolens.store.store import Store
 
-    assert isinstance(opened, Store) and isinstance(options, ReadOptions) and isinstance(total, Tally)  # noqa: S101, PT018
+    assert isinstance(opened, Store) and isinstance(options, ReadOptions) and isinstance(total, Tally)  # noqa: PT018
     with progress(len(paths), f"loading {name}") as step:
 
         def show(capture: Capture) -> None:
@@ -102,14 +106,18 @@ def _load(opened: object, name: str, paths: list[Path], options: object, rebuild
             captures = get_source(name).captures(paths, options)
             total.add(opened.ingest(captures, name, rebuild=rebuild, progress=show))
         except InputError as error:
-            total.refuse(Problem(error.place, error.line, error.found + (f"; expected {error.expected}" if error.expected else "")))
+            total.refuse(
+                Problem(
+                    error.place, error.line, error.found + (f"; expected {error.expected}" if error.expected else "")
+                )
+            )
 
 
 def _report(total: object, url: str) -> int:
     """One line of what happened, then what was refused; 3 when part of the input was, 1 when nothing was good."""
     from iolens.store.ingest import Tally
 
-    assert isinstance(total, Tally)  # noqa: S101
+    assert isinstance(total, Tally)
     rows = ", ".join(f"{count} {name}" for name, count in sorted(total.rows.items())) or "no rows"
     click.echo(f"{url}: {total.captures} captures, {total.samples} samples: {rows}")
     notes = (

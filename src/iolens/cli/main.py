@@ -37,7 +37,9 @@ class LazyVerbs(click.Group):
         """The list of verbs without importing one."""
         names = {alias: f"{name} (alias {alias})" for alias, name in ALIASES.items()}
         rows = [(verb, _first_line(FOLDER / f"{verb}.py")) for verb in self.list_commands(ctx)]
-        shown = [(next((text for alias, text in names.items() if ALIASES[alias] == verb), verb), line) for verb, line in rows]
+        shown = [
+            (next((text for alias, text in names.items() if ALIASES[alias] == verb), verb), line) for verb, line in rows
+        ]
         with formatter.section("Commands"):
             formatter.write_dl(shown)
 

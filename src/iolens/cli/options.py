@@ -46,8 +46,12 @@ WORDS = Quantity("list", _words)
 
 def store_options(function: Function) -> Function:
     """`--store` and `--config`."""
-    store = click.option("--store", metavar="URL", help="Store: a directory or object-store URL [$IOLENS_STORE, ./iolens-store]")
-    config = click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
+    store = click.option(
+        "--store", metavar="URL", help="Store: a directory or object-store URL [$IOLENS_STORE, ./iolens-store]"
+    )
+    config = click.option(
+        "--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]"
+    )
     return store(config(function))
 
 

@@ -22,7 +22,7 @@ def _open(store: str | None, config: str | None) -> Store:
 
 
 @click.group("store")
-def COMMAND() -> None:  # noqa: N802
+def COMMAND() -> None:
     """Look after a store of telemetry."""
 
 
@@ -45,7 +45,9 @@ def info(format_: str, store: str | None, config: str | None) -> None:
         click.echo(f"  {filesystem}: {targets} targets")
     for table in found["tables"]:
         span = f"{table['first_time']} … {table['last_time']}" if table["first_time"] else ""
-        click.echo(f"  {table['name']:24} {table['rows']:>14,} rows {table['files']:>7,} files {format_bytes(table['bytes']):>9}  {span}")
+        click.echo(
+            f"  {table['name']:24} {table['rows']:>14,} rows {table['files']:>7,} files {format_bytes(table['bytes']):>9}  {span}"
+        )
 
 
 @COMMAND.command(epilog="Example: iolens store compact --store centre")
@@ -60,7 +62,9 @@ def compact(store: str | None, config: str | None) -> None:
 
 
 @COMMAND.command(epilog="Example: iolens store vacuum --older 7d")
-@click.option("--older", type=DURATION, default="7d", show_default=True, help="Only files that no snapshot has used for this long")
+@click.option(
+    "--older", type=DURATION, default="7d", show_default=True, help="Only files that no snapshot has used for this long"
+)
 @click.option("--dry-run", is_flag=True, help="Only tell what would go")
 @store_options
 def vacuum(older: float, dry_run: bool, store: str | None, config: str | None) -> None:
@@ -81,7 +85,9 @@ def verify(store: str | None, config: str | None) -> int:
         found = verify_store(_open(store, config), step)
     for fault in found.faults:
         click.echo(f"{fault}", err=True)
-    click.echo(f"{found.files} files checked, {found.unrecorded} without a recorded checksum, {len(found.faults)} faults")
+    click.echo(
+        f"{found.files} files checked, {found.unrecorded} without a recorded checksum, {len(found.faults)} faults"
+    )
     return 1 if found.faults else 0
 
 
@@ -119,7 +125,9 @@ def retain(raw: float, without_rollup: bool, dry_run: bool, store: str | None, c
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
 @click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True)
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.parquet or FILE.csv")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.parquet or FILE.csv"
+)
 @store_options
 def export(
     table: str,

@@ -21,9 +21,14 @@ Examples:
 )
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
 @click.option("--compare", metavar="FS", help="A second file system, side by side")
-@click.option("--peak", type=RATE, metavar="RATE", help="Peak bandwidth, such as 35GB/s; default: configured, else the largest tick")
+@click.option(
+    "--peak",
+    type=RATE,
+    metavar="RATE",
+    help="Peak bandwidth, such as 35GB/s; default: configured, else the largest tick",
+)
 @analysis_options
-def COMMAND(  # noqa: N802
+def COMMAND(
     calibration: str | None,
     compare: str | None,
     peak: float | None,

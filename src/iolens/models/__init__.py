@@ -1,0 +1,1 @@
+"""Mathematics with no I/O: transaction time and what follows from it."""

@@ -6,14 +6,14 @@ that holds anything not understood is refused as a whole, because a missing bin 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from iolens.records import Problem
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.sources.lustre_clock import MAX_DIGITS, stamp_us, whole_number
+from iolens.sources.lustre_clock import stamp_us, whole_number
 
 DISK_IO_SIZE: Final = "disk_io_size"
 SECTIONS: Final = {
@@ -46,12 +46,12 @@ class Histograms:
     problems: list[Problem] = field(default_factory=list)
 
 
-class Bin(NamedTuple):
-    """One row: its label as a number, I/Os read and written."""
+class Bins(NamedTuple):
+    """The rows of a section, column by column: labels as numbers, I/Os read and written."""
 
-    label: int
-    read: int
-    write: int
+    labels: list[int]
+    read: list[int]
+    write: list[int]
 
 
 @dataclass(slots=True)
@@ -93,22 +93,37 @@ def _take_section(
         histograms.sets[section.name] = _counters(bins)
 
 
-def _sizes(bins: Iterable[Bin]) -> dict[str, int]:
+def _sizes(bins: Bins) -> dict[str, int]:
     counters = dict(_NO_IOS)
-    for label, *counts in bins:
-        for direction, count in zip(DIRECTIONS, counts, strict=True):
-            counters[_SIZE_COLUMNS[direction].get(label, f"{direction}_ios_outside")] += count
+    for direction in DIRECTIONS:
+        columns, outside = _SIZE_COLUMNS[direction], f"{direction}_ios_outside"
+        for label, count in zip(bins.labels, getattr(bins, direction), strict=True):
+            counters[columns.get(label, outside)] += count
     return counters
 
 
-def _counters(bins: Iterable[Bin]) -> dict[str, int]:
-    counters: dict[str, int] = {}
-    for label, read, write in bins:
-        if read:
-            counters[f"read:{label}"] = read
-        if write:
-            counters[f"write:{label}"] = write
-    return counters
+def _counters(bins: Bins) -> dict[str, int]:
+    names = _BIN_NAMES["read"]
+    counters = {names[label]: count for label, count in zip(bins.labels, bins.read, strict=True) if count}
+    names = _BIN_NAMES["write"]
+    return counters | {names[label]: count for label, count in zip(bins.labels, bins.write, strict=True) if count}
+
+
+class _BinNames(dict[int, str]):
+    """`read:4096` and its like, made once: there are few of them, and every row needs one."""
+
+    def __init__(self, direction: str) -> None:
+        self.direction = direction
+
+    def __missing__(self, label: int) -> str:
+        name = f"{self.direction}:{label}"
+        if len(self) < _NAMES_KEPT:
+            self[label] = name
+        return name
+
+
+_NAMES_KEPT: Final = 1024
+_BIN_NAMES: Final = {direction: _BinNames(direction) for direction in DIRECTIONS}
 
 
 class _Divider:
@@ -175,7 +190,7 @@ def _kind(text: str) -> tuple[str, str]:
         return "directions", ""
     if words[0].rstrip(":") in ("snapshot_time", "start_time", "elapsed_time"):
         return "time", ""
-    at = next((index for index, word in enumerate(words) if word in _HEAD_WORDS), len(words))
+    at = next((index for index, word in enumerate(words[:-1]) if word in _HEAD_WORDS and words[index + 1] == "%"), 0)
     heads = [word for word in words[at:] if word != "|"]
     name = SECTIONS.get(" ".join(words[:at]))
     if name is None or heads != [*heads[:1], "%", "cum", "%"] * 2:
@@ -198,34 +213,24 @@ def _take_time(histograms: Histograms, text: str) -> str | None:
 # An agent reads 64 brw_stats every few seconds: all rows of a section are checked and taken in a few calls,
 # about four times faster than row by row. Whatever does not fit goes through the careful reader below.
 _WIDTH: Final = 8  # label: n % cum | n % cum
+_ROW_BYTES: Final = b"0123456789 \t\r\n|:KMGT"
 
 
-def _bins_at_once(section: _Section, lines: list[str]) -> list[Bin] | None:
-    rows = sum(stop - start for start, stop in section.ranges)
-    words = "\n".join("\n".join(lines[start:stop]) for start, stop in section.ranges).split()
-    if len(words) != rows * _WIDTH or words[4::_WIDTH].count("|") != rows:
+def _bins_at_once(section: _Section, lines: list[str]) -> Bins | None:
+    rows = lines[slice(*section.ranges[0])] if len(section.ranges) == 1 else [lines[i] for i in _indexes(section)]
+    text = "\n".join(rows)
+    words = text.split()
+    if len(words) != len(rows) * _WIDTH or words[4::_WIDTH].count("|") != len(rows) or text.count(":") != len(rows):
         return None
-    reads, writes = words[1::_WIDTH], words[5::_WIDTH]
-    labels = [_label(word) for word in words[0::_WIDTH]]
-    percents = [*words[2::_WIDTH], *words[3::_WIDTH], *words[6::_WIDTH], *words[7::_WIDTH]]
-    if rows and not "".join([*reads, *writes, *percents]).isdigit():
+    if text.encode("ascii", "replace").translate(None, _ROW_BYTES):
         return None
-    if max(map(len, [*reads, *writes]), default=0) > MAX_DIGITS or not _ascending(labels):
+    labels = [label for label in map(_label, words[0::_WIDTH]) if label is not None]
+    try:
+        bins = Bins(labels, list(map(int, words[1::_WIDTH])), list(map(int, words[5::_WIDTH])))
+    except ValueError:
         return None
-    return [
-        Bin(label, int(read), int(write))
-        for label, read, write in zip(labels, reads, writes, strict=True)
-        if label is not None and not read == write == "0"
-    ]
-
-
-def _ascending(labels: list[int | None]) -> bool:
-    previous = -1
-    for label in labels:
-        if label is None or label <= previous:
-            return False
-        previous = label
-    return True
+    in_order = len(labels) == len(rows) and sorted(set(labels)) == labels
+    return bins if in_order and max(bins.read + bins.write, default=0) < 1 << 64 else None
 
 
 class _BadRowError(Exception):
@@ -234,20 +239,19 @@ class _BadRowError(Exception):
         self.index = index
 
 
-def _bins_one_by_one(section: _Section, lines: list[str], may_be_cut: bool) -> list[Bin]:
-    bins: list[Bin] = []
+def _bins_one_by_one(section: _Section, lines: list[str], may_be_cut: bool) -> Bins:
+    bins = Bins([], [], [])
     ended = False
-    previous = -1
     for index in _indexes(section):
         words = [word for word in lines[index].split() if word != "|"]
         label = _label(words[0])
         numbers = [whole_number(word) for word in words[1:]]
         if label is None or len(numbers) != 6 or None in numbers or lines[index].count("|") > 1:
             raise _BadRowError(index, f"row not understood: {lines[index].strip()[:60]!r}")
-        if label <= previous:
+        if bins.labels and label <= bins.labels[-1]:
             raise _BadRowError(index, f"label {words[0]!r} is out of order")
-        previous = label
-        bins.append(Bin(label, numbers[0] or 0, numbers[3] or 0))
+        for column, value in zip(bins, (label, numbers[0], numbers[3]), strict=True):
+            column.append(value or 0)
         ended = {words[3], words[6]} <= {"0", "100"}
     if may_be_cut and not ended:
         # Lustre ends a section when both cumulative shares reach their end: anything less was cut.

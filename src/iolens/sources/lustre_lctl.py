@@ -54,6 +54,7 @@ _NAME: Final = re.compile(rb"[A-Za-z][\w-]*(?:\.[^\s=]+)?")
 _USED_NAME: Final = re.compile(rb"^(?:obdfilter|osd-\w+|mdt|mds)\.[^\s=]+=", re.MULTILINE)
 _BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:)")
 _BARE_KINDS: Final = re.compile(rb"samples \[|pages per bulk|disk I/O size|job_id:|job_stats:\s*\Z")
+_NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ", re.MULTILINE)  # a service, a client
 _BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read +\|? *write")
 _MARKER: Final = re.compile(rb"BEGIN\s+(\d{9,}(?:\.\d+)?)\s*")
 _GZIP: Final = b"\x1f\x8b"
@@ -71,7 +72,9 @@ class LustreLctl:
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether some line names a parameter of a target, or the text is one parameter without its name."""
         text = _unpacked(head)
-        return bool(_USED_NAME.search(text) or (_BARE_START.match(text) and _BARE_KINDS.search(text)))
+        if _USED_NAME.search(text):
+            return True
+        return bool(_BARE_START.match(text) and _BARE_KINDS.search(text) and not _NOT_A_TARGET.search(text))
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file, the earliest first; ticks are common to all of them."""
@@ -123,10 +126,13 @@ class _SavedText:
         """Everything in the file, sample by sample."""
         empty = True
         for sample in self.samples():
-            empty = False
             if isinstance(sample, Problem):
+                empty = False
                 yield sample
                 continue
+            if not sample.series:
+                continue
+            empty = False
             snapshot, nominal = sample.snapshot_us(self.at_us), sample.nominal_us(self.at_us)
             if snapshot is None or nominal is None:
                 first = next(iter(sample.readings.values()))
@@ -135,7 +141,8 @@ class _SavedText:
             tick = ticker.tick(nominal, sample.series)
             yield from server_items(sample.readings.values(), self.naming, tick, snapshot)
         if empty:
-            yield Problem(self.place, None, "no parameter of a Lustre target, such as obdfilter.*.stats, in this file")
+            found = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
+            yield Problem(self.place, None, f"{found}, expected obdfilter.*.stats, mdt.*.md_stats, …")
 
     def is_bare(self) -> bool:
         """Whether it is the text of one parameter without its name."""

@@ -20,7 +20,8 @@ _connection: duckdb.DuckDBPyConnection | None = None
 
 class DuckDBEngine:
     """Analyses on this machine. Files on object storage are read through Arrow, since centres are air-gapped and
-    DuckDB's own object-store reader would have to be fetched."""
+    DuckDB's own object-store reader would have to be fetched.
+    """
 
     name = "duckdb"
     rows_per_chunk = 30_000_000  # keeps memory flat in the length of the window
@@ -55,8 +56,15 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
     else:
         found = connection().from_arrow(_dataset(tables, name, files, schema))
     present = set(found.columns)
-    columns = [f'"{column}"' if column in present else _absent(field) for column, field in zip(schema.names, schema, strict=True)]
-    moments = [f"epoch_us({source}) AS {alias}" for source, alias in (("time", "epoch_us"), ("start", "start_us")) if source in schema.names]
+    columns = [
+        f'"{column}"' if column in present else _absent(field)
+        for column, field in zip(schema.names, schema, strict=True)
+    ]
+    moments = [
+        f"epoch_us({source}) AS {alias}"
+        for source, alias in (("time", "epoch_us"), ("start", "start_us"))
+        if source in schema.names
+    ]
     return found.project(", ".join([*columns, *moments]))
 
 
@@ -74,7 +82,7 @@ def query(
         wanted = {f"date={date.fromordinal(EPOCH + day).isoformat()}" for day in days}
         files = [path for path in files if path.partition("/")[0] in wanted]
     found = relation(tables, name, files)
-    assert found is not None  # noqa: S101 (DuckDB finds the table by the name of this variable)
+    assert found is not None
     return connection().execute(sql, list(parameters)).fetchall()
 
 
@@ -84,7 +92,13 @@ def data_files(handle: DeltaTable) -> list[str]:
 
 
 def _absent(field: pa.Field) -> str:
-    types = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.string(): "VARCHAR", pa.bool_(): "BOOLEAN", pa.date32(): "DATE"}
+    types = {
+        pa.int64(): "BIGINT",
+        pa.float64(): "DOUBLE",
+        pa.string(): "VARCHAR",
+        pa.bool_(): "BOOLEAN",
+        pa.date32(): "DATE",
+    }
     return f'NULL::{types.get(field.type, "TIMESTAMPTZ")} AS "{field.name}"'
 
 

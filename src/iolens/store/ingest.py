@@ -7,9 +7,10 @@ re-send finds what it claimed, computes the same rows and completes what is miss
 from __future__ import annotations
 
 import json
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
@@ -22,6 +23,7 @@ from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook, CounterKey, TargetKey
 from iolens.store.counters import Baseline, Outcome, Step, advance
 from iolens.store.duckdb_engine import query
+from iolens.store.rebuild import make_room
 from iolens.store.rows import to_arrow
 from iolens.store.tables import BatchPart, Tables, retrying
 
@@ -73,6 +75,7 @@ class Unit:
     last: bool
     tally: Tally = field(default_factory=Tally)
     rows: dict[str, Rows] = field(default_factory=dict)
+    touched: dict[CounterKey, Baseline] = field(default_factory=dict)
 
     def targets(self) -> set[TargetKey]:
         """Targets that bring raw counters."""
@@ -89,13 +92,16 @@ def ingest(
 ) -> Tally:
     """Load captures; the same capture twice adds nothing."""
     total = Tally()
+    chain: dict[CounterKey, Baseline] | None = {} if rebuild else None
+    if rebuild:
+        captures = (replace(capture, identity=f"rebuild/{uuid.uuid4()}/{capture.identity}") for capture in captures)
     group: list[Unit] = []
     for unit in _units(tables, captures, total, progress):
         group.append(unit)
         if sum(len(one.items) for one in group) >= ITEMS_PER_PART or not unit.last:
-            _load(tables, group, source, total)
+            _load(tables, group, source, total, chain)
             group = []
-    _load(tables, group, source, total)
+    _load(tables, group, source, total, chain)
     return total
 
 
@@ -139,11 +145,17 @@ def _complete(capture: Capture) -> str:
     return f"{capture.identity}/complete"
 
 
-def _load(tables: Tables, group: list[Unit], source: str, total: Tally) -> None:
+def _load(
+    tables: Tables, group: list[Unit], source: str, total: Tally, chain: dict[CounterKey, Baseline] | None
+) -> None:
     """Write a group of units: one commit per table, each unit exactly once."""
     if not group:
         return
-    retrying(lambda: _claim(tables, group, source), "claim baselines")
+    retrying(lambda: _claim(tables, group, source, chain), "claim baselines")
+    if chain is not None:
+        chain |= {key: baseline for unit in group for key, baseline in unit.touched.items()}
+        for unit in group:
+            unit.rows = {name: _room_for(tables, name, rows) for name, rows in unit.rows.items()}
     _drop_present(tables, group, source)
     written: dict[str, list[str]] = {}
     for name in sorted({name for unit in group for name in unit.rows}):
@@ -154,31 +166,42 @@ def _load(tables: Tables, group: list[Unit], source: str, total: Tally) -> None:
         total.add(unit.tally)
 
 
-def _claim(tables: Tables, group: list[Unit], source: str) -> None:
-    """Difference every unit against the baselines and take the next position of each target it moved."""
+def _room_for(tables: Tables, name: str, rows: Rows) -> Rows:
+    return make_room(tables, name, rows) if name and TABLES[name].kind == "interval" else rows
+
+
+def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKey, Baseline] | None) -> None:
+    """Difference every unit against the baselines and take the next position of each target it moved.
+
+    A rebuild follows its own `chain` of samples and leaves only baselines newer than the stored ones.
+    """
     targets = set().union(*(unit.targets() for unit in group))
     book = BaselineBook.open(tables, source, targets) if targets else None
+    own = dict(chain or {})
     fresh = []
     for unit in group:
         unit.tally, unit.rows = Tally(), {}
         if book is None:
-            _apply(unit, {}, source)
+            unit.touched = _apply(unit, {}, source)
         elif unit.part.is_in(book.handle):
-            _apply(unit, book.before(unit.part, unit.targets()), source)
+            unit.touched = _apply(unit, book.before(unit.part, unit.targets()), source)
         else:
-            touched = _apply(unit, book.current, source)
-            book.add(unit.part, touched)
+            unit.touched = _apply(unit, book.current if chain is None else own, source)
+            own |= unit.touched
+            book.add(unit.part, {key: new for key, new in unit.touched.items() if _is_news(new, book.current.get(key))})
             fresh.append(unit.part)
     if book is not None:
         book.claim(fresh)
 
 
+def _is_news(new: Baseline, stored: Baseline | None) -> bool:
+    return stored is None or new.snapshot_us > stored.snapshot_us
+
+
 def _apply(unit: Unit, known: dict[CounterKey, Baseline], source: str) -> dict[CounterKey, Baseline]:
     """Turn the unit's items into rows; returns the baselines that moved."""
     touched: dict[CounterKey, Baseline] = {}
-    samples = sorted(
-        (item for item in unit.items if isinstance(item, Sample)), key=lambda sample: sample.snapshot_us
-    )
+    samples = sorted((item for item in unit.items if isinstance(item, Sample)), key=lambda sample: sample.snapshot_us)
     for sample in samples:
         key = (sample.filesystem, sample.target, sample.table)
         step = advance(touched.get(key) or known.get(key), sample)
@@ -330,4 +353,3 @@ def _batch_row(unit: Unit, source: str, checksums: dict[str, dict[str, str]]) ->
         "problems": json.dumps([str(problem) for problem in tally.problems], ensure_ascii=False),
         "checksums": json.dumps(checksums, sort_keys=True),
     }
-

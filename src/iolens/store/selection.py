@@ -134,7 +134,10 @@ class StoreSelection:
         starts, ends = [], []
         for table in tables:
             snapshot = self.snapshot(table)
-            low, high = snapshot.extreme("start", "min") or snapshot.extreme("time", "min"), snapshot.extreme("time", "max")
+            low, high = (
+                snapshot.extreme("start", "min") or snapshot.extreme("time", "min"),
+                snapshot.extreme("time", "max"),
+            )
             if low is not None and high is not None:
                 starts.append(epoch_us(low.astimezone(UTC)))
                 ends.append(epoch_us(high.astimezone(UTC)))
@@ -155,6 +158,11 @@ class StoreSelection:
 
     def sources(self, table: str) -> list[str]:
         """The one source if the log proves it, else by asking."""
+        if table not in self._sources:
+            self._sources[table] = self._find_sources(table)
+        return self._sources[table]
+
+    def _find_sources(self, table: str) -> list[str]:
         snapshot = self.snapshot(table)
         if not snapshot.paths:
             return []
@@ -198,7 +206,9 @@ class StoreSelection:
         marked = frame.with_columns(rank.alias("_rank"), bucket.alias("_bucket"))
         best = nw.col("_rank").min().over("target", "_bucket")
         marked = marked.with_columns(best.alias("_best"))
-        dropped = marked.filter(nw.col("_rank") != nw.col("_best")).select(nw.len().alias("n")).collect(backend="pyarrow")
+        dropped = (
+            marked.filter(nw.col("_rank") != nw.col("_best")).select(nw.len().alias("n")).collect(backend="pyarrow")
+        )
         self.overlapping_rows += int(dropped["n"][0])
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
 
@@ -220,7 +230,7 @@ class FrameSelection:
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """The user's frame with `epoch_us` and `start_us`, cut to the window."""
         if table not in self.frames:
-            return nw.from_native(_empty(table)).lazy()
+            return _lazy(_empty(table))
         frame = with_epochs(self.frames[table])
         if self.filesystem and "filesystem" in frame.collect_schema().names():
             frame = frame.filter(nw.col("filesystem") == self.filesystem)
@@ -261,13 +271,13 @@ def with_epochs(native: Any) -> nw.LazyFrame[Any]:
     """A lazy frame with integer microseconds `epoch_us` and `start_us` beside its times."""
     kind = type(native).__module__.partition(".")[0]
     if kind in ("duckdb", "_duckdb"):
-        frame = nw.from_native(native.project("*, epoch_us(time) AS epoch_us")).lazy()
+        frame = _lazy(native.project("*, epoch_us(time) AS epoch_us"))
     elif kind == "pyspark":
         from pyspark.sql import functions
 
-        frame = nw.from_native(native.withColumn("epoch_us", functions.unix_micros("time"))).lazy()
+        frame = _lazy(native.withColumn("epoch_us", functions.unix_micros("time")))
     else:
-        frame = nw.from_native(native).lazy()
+        frame = _lazy(native)
         if "time" not in frame.collect_schema().names():
             raise UsageError("the frame has no `time` column: the UTC end of each interval")
         frame = frame.with_columns(nw.col("time").dt.timestamp("us").alias("epoch_us"))
@@ -275,6 +285,11 @@ def with_epochs(native: Any) -> nw.LazyFrame[Any]:
     if "start_us" not in names:
         whole_us = (nw.col("duration_s").round() * nw.lit(1e6, nw.Float64)).cast(nw.Int64)
         frame = frame.with_columns((nw.col("epoch_us") - whole_us).alias("start_us"))
+    return frame
+
+
+def _lazy(native: Any) -> nw.LazyFrame[Any]:
+    frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
     return frame
 
 

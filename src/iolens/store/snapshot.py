@@ -91,9 +91,7 @@ class Snapshot:
         found = []
         for column in columns:
             largest = self.extreme(column, "max")
-            if largest is None and not self._proves_null(column):
-                found.append(column)
-            elif largest is not None and largest > 0:
+            if (largest is None and not self._proves_null(column)) or (largest is not None and largest > 0):
                 found.append(column)
         return found
 

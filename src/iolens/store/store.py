@@ -60,7 +60,9 @@ class Store:
         part = BatchPart(identity or f"append/{uuid.uuid4()}", 1)
         schema = arrow_schema(table)
         columns = [
-            rows.column(field.name).cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+            rows.column(field.name).cast(field.type)
+            if field.name in rows.column_names
+            else pa.nulls(len(rows), field.type)
             for field in schema
         ]
         written = self.tables.append(name, {part: pa.table(columns, schema=schema)})
@@ -110,7 +112,9 @@ class Store:
         known = self.targets_by_filesystem()
         chosen = filesystem or self._only_filesystem(known)
         if chosen not in known:
-            raise UsageError(f"{self.url} holds no file system {chosen!r}; it holds: {', '.join(sorted(known)) or 'none'}")
+            raise UsageError(
+                f"{self.url} holds no file system {chosen!r}; it holds: {', '.join(sorted(known)) or 'none'}"
+            )
         return StoreSelection(
             self.tables, self.engine, chosen, (since, until), targets, source, source_order, resolution, known[chosen]
         )
@@ -119,7 +123,9 @@ class Store:
         if not known:
             raise StoreError(f"{self.url} holds no data yet; load some with `iolens ingest`")
         if len(known) > 1:
-            raise UsageError(f"{self.url} holds several file systems, name one with --filesystem: {', '.join(sorted(known))}")
+            raise UsageError(
+                f"{self.url} holds several file systems, name one with --filesystem: {', '.join(sorted(known))}"
+            )
         return next(iter(known))
 
     def calibrations(self) -> list[dict[str, object]]:

@@ -91,7 +91,7 @@ class Tables:
         handle = self.load(name)
         if handle is None:
             handle = self._create(name, table)
-        missing = set(column.name for column in table.columns) - {field.name for field in handle.schema().fields}
+        missing = {column.name for column in table.columns} - {field.name for field in handle.schema().fields}
         if missing:
             wanted = DeltaSchema.from_arrow(arrow_schema(table))
             handle.alter.add_columns([field for field in wanted.fields if field.name in missing])
@@ -126,7 +126,12 @@ class Tables:
         return retrying(attempt, f"append to {name}")
 
     def commit(
-        self, handle: DeltaTable, name: str, rows: pa.Table, parts: Iterable[BatchPart], also: Sequence[Transaction] = ()
+        self,
+        handle: DeltaTable,
+        name: str,
+        rows: pa.Table,
+        parts: Iterable[BatchPart],
+        also: Sequence[Transaction] = (),
     ) -> list[str]:
         """One atomic append through `handle`; raises CommitFailedError when another writer took a mark first."""
         marks = [*(part.transaction for part in parts), *also]
@@ -225,7 +230,9 @@ def _lost_creation_race(error: Exception) -> bool:
 def _refuse_newer(handle: DeltaTable, name: str) -> None:
     stored = int((handle.metadata().description or "").removeprefix(VERSION_MARK) or SCHEMA_VERSION)
     if stored > SCHEMA_VERSION:
-        raise StoreError(f"table {name} has schema version {stored}, written by a newer iolens; this one knows {SCHEMA_VERSION}")
+        raise StoreError(
+            f"table {name} has schema version {stored}, written by a newer iolens; this one knows {SCHEMA_VERSION}"
+        )
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from bokeh.embed import file_html
 from bokeh.layouts import column
-from bokeh.models import (
-    BoxAnnotation, ColorBar, ColumnDataSource, CustomJSHover, DataRange1d, Div, FixedTicker, HoverTool, Label, Legend,
-    LegendItem, LinearAxis, LogAxis, LogColorMapper, NumeralTickFormatter, Plot, Range1d, Span, Title,
-)  # fmt: skip
+from bokeh.models.annotations import BoxAnnotation, ColorBar, Label, Legend, LegendItem, Span, Title
+from bokeh.models.axes import LinearAxis, LogAxis
+from bokeh.models.formatters import NumeralTickFormatter
+from bokeh.models.mappers import LogColorMapper
+from bokeh.models.ranges import DataRange1d, Range1d
+from bokeh.models.sources import ColumnDataSource
+from bokeh.models.tickers import FixedTicker
+from bokeh.models.tools import CustomJSHover, HoverTool
+from bokeh.models.widgets import Div
 from bokeh.palettes import Magma256
 from bokeh.plotting import figure as new_plot
 from bokeh.resources import INLINE
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 
 PANEL_HEIGHT_PX: Final = 400
 _MANY_POINTS: Final = 10_000  # beyond this, the graphics card draws
+_GRID: Final = "#E6E6E6"
 _TOOLS: Final = "box_zoom,xwheel_zoom,xpan,reset,save"
 
 
@@ -35,8 +41,7 @@ def draw(figure: figures.Figure, path: Path) -> None:
 
 def to_html(figure: figures.Figure) -> str:
     """The figure as a whole page."""
-    head = Div(text="", styles={"font-size": "18px", "font-weight": "bold"})
-    head.text, head.render_as_text = figure.title, True
+    head = Div(text=figure.title, render_as_text=True, styles={"font-size": "18px", "font-weight": "bold"})
     plots = [_plot(panel) for panel in figure.panels]
     if figure.linked_x:
         for plot in plots[1:]:
@@ -45,61 +50,68 @@ def to_html(figure: figures.Figure) -> str:
 
 
 def _plot(panel: figures.Panel) -> Any:
-    many = sum(len(mark.x) for mark in panel.marks if isinstance(mark, figures.Points | figures.Line)) > _MANY_POINTS
-    plot = new_plot(
-        height=round(PANEL_HEIGHT_PX * panel.height), sizing_mode="stretch_width", tools=_TOOLS, active_drag="box_zoom", active_scroll=None,
-        x_axis_type="datetime" if panel.x.scale == "time" else "linear", y_axis_type=_log_or_linear(panel.y),
-        x_range=_range(panel.x), y_range=_range(panel.y), output_backend="webgl" if many else "canvas",
-    )  # fmt: skip
-    plot.toolbar.logo = None
-    plot.title = Title(text=panel.title, text_font_style="normal")
-    _axis(plot.xaxis[0], panel.x)
-    _axis(plot.yaxis[0], panel.y)
-    if panel.right is not None:
-        _right_axis(plot, panel.right)
+    plot = _empty_plot(panel)
     legend: dict[str, list[Any]] = {}
     for mark in panel.marks:
         drawn = _MARKS[type(mark)](plot, mark, panel)
         if drawn is not None:
             legend.setdefault(getattr(mark, "label", ""), []).append(drawn)
-    _furniture(plot, panel, legend)
+    if legend:
+        _legend(plot, legend)
+    if panel.message:
+        _message(plot, panel)
     return plot
 
 
-def _furniture(plot: Any, panel: figures.Panel, legend: dict[str, list[Any]]) -> None:
-    plot.grid.grid_line_color = "#E6E6E6"
+def _empty_plot(panel: figures.Panel) -> Any:
+    many = sum(len(mark.x) for mark in panel.marks if isinstance(mark, figures.Points | figures.Line)) > _MANY_POINTS
+    plot = new_plot(
+        height=round(PANEL_HEIGHT_PX * panel.height),
+        sizing_mode="stretch_width",
+        tools=_TOOLS,
+        active_drag="box_zoom",
+        active_scroll=None,
+        x_axis_type="datetime" if panel.x.scale == "time" else "linear",
+        y_axis_type="log" if panel.y.scale == "log" else "linear",
+        x_range=_range(panel.x),
+        y_range=_range(panel.y),
+        output_backend="webgl" if many else "canvas",
+    )
+    plot.toolbar.logo = None
+    plot.title = Title(text=panel.title, text_font_style="normal")
     plot.outline_line_color = None
-    if legend:
-        items = [LegendItem(label=label, renderers=drawn) for label, drawn in legend.items()]
-        plot.add_layout(
-            Legend(items=items, orientation="horizontal", click_policy="hide", border_line_color=None, padding=2),
-            "above",
-        )
-    if panel.message:
-        plot.yaxis.major_label_text_color = None
-        plot.yaxis.major_tick_line_color = plot.yaxis.minor_tick_line_color = None
-        plot.add_layout(
-            Label(
-                x=200,
-                y=PANEL_HEIGHT_PX / 2 - 60,
-                x_units="screen",
-                y_units="screen",
-                text=panel.message,
-                text_color="#666666",
-                text_font_size="18px",
-            )  # fmt: skip
-        )
+    plot.xgrid.grid_line_color = None if panel.x.ticks else _GRID
+    plot.ygrid.grid_line_color = _GRID
+    _axis(plot.xaxis[0], panel.x)
+    _axis(plot.yaxis[0], panel.y)
+    if panel.right is not None:
+        _right_axis(plot, panel.right)
+    return plot
 
 
-def _log_or_linear(axis: figures.Axis) -> str:
-    return "log" if axis.scale == "log" else "linear"
+def _legend(plot: Any, legend: dict[str, list[Any]]) -> None:
+    items = [LegendItem(label={"value": label}, renderers=drawn) for label, drawn in legend.items()]
+    box = Legend(items=items, orientation="horizontal", click_policy="hide", border_line_color=None)
+    plot.add_layout(box, "above")
 
 
-def _range(axis: figures.Axis) -> Range1d | DataRange1d:
-    if axis.low is None or axis.high is None:
-        ends = {"start": axis.low, "end": axis.high}
-        return DataRange1d(**{end: value for end, value in ends.items() if value is not None})
-    return Range1d(_place(axis.low, axis), _place(axis.high, axis))
+def _message(plot: Any, panel: figures.Panel) -> None:
+    """Words instead of marks, and no numbers that would pretend to measure something."""
+    for axis in [*plot.yaxis, *(plot.xaxis if panel.x.low is None else [])]:
+        axis.major_label_text_color = axis.major_tick_line_color = axis.minor_tick_line_color = None
+    middle: Any = {"x": 200, "y": PANEL_HEIGHT_PX / 2 - 60, "x_units": "screen", "y_units": "screen"}
+    plot.add_layout(Label(**middle, text=panel.message, text_color="#666666", text_font_size="18px"))
+
+
+def _range(axis: figures.Axis) -> Any:
+    if axis.low is not None and axis.high is not None:
+        return Range1d(start=_place(axis.low, axis), end=_place(axis.high, axis))
+    free = DataRange1d()
+    if axis.low is not None:
+        free.start = _place(axis.low, axis)
+    if axis.high is not None:
+        free.end = _place(axis.high, axis)
+    return free
 
 
 def _axis(here: Any, axis: figures.Axis) -> None:
@@ -207,43 +219,24 @@ def _hover_rows(plot: Any, drawn: Any, mark: figures.HeatMap, panel: figures.Pan
 
 def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:
     start, end = _places(np.array([mark.start, mark.end]), panel.x)
-    plot.add_layout(BoxAnnotation(left=start, right=end, fill_color=mark.colour, fill_alpha=1, level="underlay"))
+    shade: Any = {"fill_color": mark.colour, "fill_alpha": 1, "line_color": mark.colour}
+    plot.add_layout(BoxAnnotation(left=start, right=end, level="underlay", **shade))
     if mark.text:
-        plot.add_layout(
-            Label(
-                x=(start + end) / 2,
-                y=8,
-                y_units="screen",
-                text=mark.text,
-                text_align="center",
-                text_color="#7A4A00",
-                text_font_size="12px",
-            )  # fmt: skip
-        )
+        words: Any = {"text_align": "center", "text_color": "#7A4A00", "text_font_size": "12px"}
+        plot.add_layout(Label(x=(start + end) / 2, y=8, y_units="screen", text=mark.text, **words))
     return plot.quad(left=[], right=[], bottom=[], top=[], fill_color=mark.colour, line_color=None)
 
 
 def _rule(plot: Any, mark: figures.Rule, panel: figures.Panel) -> None:
-    upright = mark.direction == "vertical"
-    at = _place(mark.at, panel.x) if upright else mark.at
-    plot.add_layout(
-        Span(
-            location=at,
-            dimension="height" if upright else "width",
-            line_color=figures.RULE,
-            line_dash="dashed",
-            line_width=1,
-            **({} if upright else {"y_range_name": _range_name(mark)}),
-        )  # fmt: skip
-    )
-    if mark.text and upright:
+    style: Any = {"line_color": figures.RULE, "line_dash": "dashed", "line_width": 1}
+    if mark.direction == "vertical":
+        at = _place(mark.at, panel.x)
+        plot.add_layout(Span(location=at, dimension="height", **style))
         plot.add_layout(Label(x=at, y=250, y_units="screen", x_offset=4, text=mark.text, **_WORDS))
-    elif mark.text:
-        plot.add_layout(
-            Label(
-                x=8, y=mark.at, x_units="screen", y_offset=2, text=mark.text, y_range_name=_range_name(mark), **_WORDS
-            )
-        )
+    else:
+        side: Any = {"y_range_name": _range_name(mark)}
+        plot.add_layout(Span(location=mark.at, dimension="width", **style, **side))
+        plot.add_layout(Label(x=8, y=mark.at, x_units="screen", y_offset=2, text=mark.text, **_WORDS, **side))
 
 
 _WORDS: Final[dict[str, Any]] = {"text_color": figures.RULE, "text_font_size": "12px"}

@@ -27,7 +27,7 @@ PNG_DPI: Final = 200
 COLOUR_MAP: Final = "magma_r"
 _MANY_POINTS: Final = 4000  # beyond this, dots in SVG and PDF become one picture; axes and text stay vectors
 
-_STYLE: Final[dict[str, Any]] = {
+_STYLE: Final[Any] = {
     "font.size": 10, "axes.titlesize": 10, "axes.labelsize": 10, "xtick.labelsize": 9, "ytick.labelsize": 9,
     "legend.fontsize": 9, "axes.edgecolor": "#888888", "axes.linewidth": 0.7, "axes.labelcolor": "#222222",
     "xtick.color": "#888888", "ytick.color": "#888888", "xtick.labelcolor": "#222222", "ytick.labelcolor": "#222222",
@@ -93,7 +93,7 @@ def _furniture(sides: list[Axes], panel: figures.Panel) -> None:
             _enlarge(handle)
     front.set_title(panel.title, loc="left", pad=22 if handles else 6, color="#444444")
     if panel.message:
-        _message(sides, panel.message)
+        _message(sides, panel)
 
 
 def _legend_entries(sides: list[Axes], panel: figures.Panel) -> dict[str, Any]:
@@ -103,11 +103,14 @@ def _legend_entries(sides: list[Axes], panel: figures.Panel) -> dict[str, Any]:
     return {label: found[label] for label in [*ordered, *found] if label in found}
 
 
-def _message(sides: list[Axes], message: str) -> None:
+def _message(sides: list[Axes], panel: figures.Panel) -> None:
+    """Words instead of marks, and no numbers that would pretend to measure something."""
     for axes in sides:
         axes.set_yticks([])
     front = sides[0]
-    front.text(0.5, 0.5, message, transform=front.transAxes, ha="center", va="center", color="#666666", size=13)
+    if panel.x.low is None:
+        front.tick_params(axis="x", bottom=False, labelbottom=False)
+    front.text(0.5, 0.5, panel.message, transform=front.transAxes, ha="center", va="center", color="#666666", size=13)
 
 
 def _enlarge(handle: Any) -> None:
@@ -144,9 +147,10 @@ def _number_ticks(axis: Any) -> None:
 
 
 def _time_ticks(axis: Any) -> None:
-    locator = dates.AutoDateLocator(tz="UTC", minticks=4, maxticks=9)
+    locator = dates.AutoDateLocator(tz="UTC", minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     axis.set_major_locator(locator)
-    axis.set_major_formatter(dates.ConciseDateFormatter(locator, tz="UTC", show_offset=False))
+    form = dates.ConciseDateFormatter(locator, tz="UTC", show_offset=False)  # type: ignore[no-untyped-call]
+    axis.set_major_formatter(form)
 
 
 _TICKS: Final[dict[str, Callable[[Any], None]]] = {
@@ -202,7 +206,7 @@ def _heat_map(axes: Axes, mark: figures.HeatMap, panel: figures.Panel) -> None:
     bar.set_label(mark.label)
     bar.ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     bar.ax.yaxis.set_minor_formatter(ticker.NullFormatter())
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
 
 
 def _span(axes: Axes, mark: figures.Span, panel: figures.Panel) -> None:

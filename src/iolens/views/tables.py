@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 MISSING: Final = "–"
 _UNBOUNDED: Final = 1_000_000  # columns: wider than any table
+_SHORT: Final = 20  # characters: a cell of words no longer than this is not broken
 _GUTTER: Final = 3  # columns between two columns
 
 Kind = Literal["text", "integer", "number", "time", "date"]
@@ -216,7 +219,7 @@ def _terminal_block(table: Table, width: int | None, colour: bool) -> str:
     if table.rows:
         console.print(_rich_table(table, width))
     for line in table.note.splitlines():
-        console.print(Text(line), width=width)
+        console.print(Text(_wrapped(line, width)))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
@@ -239,7 +242,7 @@ def _widths(table: Table, width: int | None) -> list[int]:
     words = [table.sideways or column.kind == "text" for column in table.columns]
     wide = [max(map(_length, cells)) for cells in columns]
     least = [
-        max(_longest_word(heading), *(_longest_word(cell) if words[place] else _length(cell) for cell in cells))
+        max(_longest_heading_word(heading), *(_longest_word(cell) if words[place] else _length(cell) for cell in cells))
         for place, (heading, *cells) in enumerate(columns)
     ]
     excess = sum(wide) + _GUTTER * (len(wide) - 1) - (_UNBOUNDED if width is None else width)
@@ -256,8 +259,21 @@ def _length(cell: str) -> int:
     return cell_len(cell)
 
 
+def _longest_heading_word(heading: str) -> int:
+    return max(map(_length, heading.split()), default=0)
+
+
 def _longest_word(cell: str) -> int:
-    return max(map(_length, cell.split()), default=0)
+    """What must not be broken: a word, or a whole cell that is short."""
+    return _length(cell) if len(cell) <= _SHORT else max(map(_length, cell.split()), default=0)
+
+
+def _wrapped(line: str, width: int | None) -> str:
+    """Lines of at most `width`; a number and its unit stay together."""
+    if width is None:
+        return line
+    tied = re.sub(r"(?<=[0-9]) (?=\S)", "\0", line)
+    return textwrap.fill(tied, width, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
 
 
 def _markdown_block(table: Table) -> str:

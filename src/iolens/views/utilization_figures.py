@@ -1,4 +1,4 @@
-"""The figures of paper U for any window: bandwidth under FSU (10), FSU histogram (11), I/O sizes (12), targets × time."""
+"""Figures of paper U for any window: bandwidth with FSU (10), FSU histogram (11), I/O sizes (12); targets × time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,23 @@ import numpy as np
 
 from iolens.units import MIB, epoch_us, format_bytes
 from iolens.views.figures import (
-    FSU, NO_DATA, READ, SATURATED, SHADES, WRITE,
-    Axis, Bars, Figure, HeatMap, Line, Mark, Panel, Points, Rule, Span, side_by_side,
+    FSU,
+    NO_DATA,
+    READ,
+    SATURATED,
+    SHADES,
+    WRITE,
+    Axis,
+    Bars,
+    Figure,
+    HeatMap,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Rule,
+    Span,
+    side_by_side,
 )  # fmt: skip
 from iolens.views.tables import show_moment, show_percent
 from iolens.views.utilization import io_size_span

@@ -1,0 +1,272 @@
+"""Looking after a store: what is in it, merging small files, removing dead ones, checking and exporting."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from deltalake.exceptions import DeltaError
+
+from iolens.errors import StoreError, UsageError
+from iolens.schema import BASELINES, BATCHES, SCHEMA_VERSION, TABLES
+from iolens.store.duckdb_engine import DuckDBEngine, connection, query, relation
+from iolens.store.rows import to_arrow
+from iolens.store.snapshot import Snapshot
+from iolens.store.store import RESOLUTIONS, Store
+from iolens.store.tables import BatchPart, Tables, arrow_schema, declared, retrying
+from iolens.units import iso
+
+Step = Callable[[str], None]
+
+
+def table_names() -> Iterator[str]:
+    """Every table and rollup a store may have."""
+    yield from TABLES
+    for resolution in RESOLUTIONS:
+        yield from (f"{resolution}/{table.name}" for table in TABLES.values() if table.kind == "interval")
+
+
+def store_info(store: Store) -> dict[str, Any]:
+    """Tables with rows, files, bytes and span; by the log, no data file is opened."""
+    lines = []
+    for name in table_names():
+        handle = store.tables.load(name)
+        if handle is None:
+            continue
+        snapshot = Snapshot.of(handle)
+        first, last = snapshot.extreme("time", "min"), snapshot.extreme("time", "max")
+        lines.append(
+            {
+                "name": name,
+                "rows": snapshot.rows,
+                "files": len(snapshot.paths),
+                "bytes": snapshot.bytes,
+                "days": len(snapshot.days()),
+                "first_time": iso(first) if first else None,
+                "last_time": iso(last) if last else None,
+            }
+        )
+    known = {name: len(targets) for name, targets in sorted(store.targets_by_filesystem().items())}
+    return {"url": store.url, "schema_version": SCHEMA_VERSION, "filesystems": known, "tables": lines}
+
+
+@dataclass(slots=True)
+class Compaction:
+    """What was merged."""
+
+    days: int = 0
+    files_before: int = 0
+    files_after: int = 0
+
+
+def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
+    """Merge the files of each day into one in time order; drop baselines that no batch can need again."""
+    done = Compaction()
+    for name in table_names():
+        handle = store.tables.load(name)
+        if handle is None or not declared(name).partitioned:
+            continue
+        counts: dict[date, int] = {}
+        for day in Snapshot.of(handle).files.column("partition.date").to_pylist():
+            counts[day] = counts.get(day, 0) + 1
+        for day, files in sorted(counts.items()):
+            if files > 1:
+                written = retrying(partial(_compact_day, store.tables, name, day), f"compact {name} {day}")
+                _record(store.tables, "compact", name, written)
+                done.days += 1
+                done.files_before += files
+                done.files_after += len(written)
+                step(f"{name} {day}")
+    _compact_records(store.tables, done)
+    return done
+
+
+def _compact_day(tables: Tables, name: str, day: date) -> list[str]:
+    handle = tables.load(name)
+    if handle is None:
+        return []
+    files = Snapshot.of(handle).on_days(lambda one: one == day).paths
+    table = declared(name)
+    order = ", ".join(f'"{column}"' for column in dict.fromkeys(("time", *table.key)))
+    found = relation(tables, name, files)
+    columns = ", ".join(f'"{column}"' for column in arrow_schema(table).names)
+    rows = found.project(columns).order(order).to_arrow_reader()
+    return tables.replace_day(handle, name, day.isoformat(), rows)
+
+
+def _compact_records(tables: Tables, done: Compaction) -> None:
+    """Tables that are not cut by day: merged by delta-rs; of baselines only what may still be needed is kept."""
+    retrying(lambda: _prune_baselines(tables), "compact baselines")
+    for table in TABLES.values():
+        handle = tables.load(table.name) if not table.partitioned else None
+        if handle is None or len(Snapshot.of(handle).paths) < 2:
+            continue
+        before = len(Snapshot.of(handle).paths)
+        handle.optimize.compact()
+        after = Snapshot.of(tables.load(table.name)).paths
+        done.files_before, done.files_after = done.files_before + before, done.files_after + len(after)
+        if table is not BATCHES:
+            _record(tables, "compact", table.name, after)
+
+
+def _prune_baselines(tables: Tables) -> None:
+    """Keep, per target, the newest position whose batch is complete, and everything after it."""
+    from deltalake import write_deltalake
+
+    handle, batches = tables.load("baselines"), tables.load("batches")
+    if handle is None or batches is None or not Snapshot.of(handle).paths:
+        return
+    found = relation(tables, "baselines", Snapshot.of(handle).paths)
+    complete = relation(tables, "batches", Snapshot.of(batches).paths)
+    assert found is not None and complete is not None  # noqa: PT018 (used by name below)
+    columns = ", ".join(f'"{column.name}"' for column in BASELINES.columns)
+    kept = connection().sql(
+        f"""
+        WITH settled AS (
+            SELECT source, filesystem, target, counter_set, max(position) AS newest FROM found
+            WHERE (batch, part) IN (SELECT (batch, part) FROM complete) GROUP BY ALL)
+        SELECT {columns} FROM found LEFT JOIN settled USING (source, filesystem, target, counter_set)
+        WHERE newest IS NULL OR position >= newest"""  # noqa: S608 (column names of the schema)
+    )
+    rows = kept.to_arrow_table()
+    if rows.num_rows < Snapshot.of(handle).rows:
+        write_deltalake(handle, rows, mode="overwrite")
+
+
+def _record(tables: Tables, what: str, name: str, paths: list[str]) -> None:
+    """Note the checksums of rewritten files."""
+    part = BatchPart(f"{what}/{uuid.uuid4()}", 1)
+    checksums = {name: {path: tables.checksum(name, path) for path in paths}}
+    row = {"batch": part.identity, "part": 1, "time": _now_us(), "source": what, "checksums": json.dumps(checksums)}
+    tables.append("batches", {part: to_arrow(BATCHES, [row])})
+
+
+def _now_us() -> int:
+    import time
+
+    return time.time_ns() // 1000
+
+
+def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False) -> int:
+    """Remove files that no snapshot of the last `older_hours` needs."""
+    count = 0
+    for name in table_names():
+        handle = store.tables.load(name)
+        if handle is not None:
+            gone = handle.vacuum(
+                retention_hours=int(older_hours), dry_run=dry_run, enforce_retention_duration=False, full=True
+            )
+            count += len(gone)
+    return count
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a check of all files found."""
+
+    files: int = 0
+    unrecorded: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def verify_store(store: Store, step: Step = lambda label: None) -> Verification:
+    """Check every file of the newest snapshots: there, as long as the log says, and with the recorded checksum."""
+    found = Verification()
+    recorded = _recorded_checksums(store.tables, found)
+    for name in table_names():
+        try:
+            handle = store.tables.load(name)
+        except StoreError as error:
+            found.faults.append(str(error))
+            continue
+        if handle is None:
+            continue
+        files = Snapshot.of(handle).files
+        for path, size in zip(files.column("path").to_pylist(), files.column("size_bytes").to_pylist(), strict=True):
+            found.files += 1
+            expected = recorded.get(name, {}).get(path)
+            found.unrecorded += expected is None
+            fault = _fault(store.tables, name, path, size, expected)
+            if fault is not None:
+                found.faults.append(f"{store.tables.uri(name)}/{path}: {fault}")
+        step(name)
+    return found
+
+
+def _recorded_checksums(tables: Tables, found: Verification) -> dict[str, dict[str, str]]:
+    handle = tables.load("batches")
+    recorded: dict[str, dict[str, str]] = {}
+    if handle is None:
+        return recorded
+    try:
+        rows = query(tables, handle, "batches", "SELECT checksums FROM found WHERE checksums IS NOT NULL")
+    except Exception as error:  # a damaged file of `batches` itself shows up again as its own fault
+        found.faults.append(f"{tables.uri('batches')}: cannot be read: {str(error).splitlines()[0]}")
+        return recorded
+    for (text,) in rows:
+        for name, files in json.loads(text).items():
+            recorded.setdefault(name, {}).update(files)
+    return recorded
+
+
+def _fault(tables: Tables, name: str, path: str, size: int, expected: str | None) -> str | None:
+    try:
+        content = tables.read_bytes(name, path)
+    except (OSError, DeltaError) as error:
+        return "missing" if isinstance(error, FileNotFoundError) or "not found" in str(error).lower() else str(error)
+    if len(content) != size:
+        return f"altered: {len(content)} bytes long, written with {size}"
+    if expected is None:
+        return None if content[:4] == content[-4:] == b"PAR1" else "altered: not a whole Parquet file"
+    import hashlib
+
+    return None if hashlib.sha256(content).hexdigest() == expected else "altered: its checksum is not the recorded one"
+
+
+def export_table(
+    store: Store,
+    table: str,
+    output: Path,
+    filesystem: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    resolution: str = "raw",
+) -> int:
+    """Write a window of a table to one Parquet or CSV file; rows written."""
+    if table not in TABLES:
+        raise UsageError(f"no table is called {table!r}; there are: {', '.join(TABLES)}")
+    if output.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"{output}: write to FILE.parquet or FILE.csv")
+    names = arrow_schema(TABLES[table]).names
+    if TABLES[table].partitioned:
+        chosen = store.select(
+            filesystem, since=since, until=until, resolution=None if resolution == "raw" else resolution
+        )
+        chosen.engine = DuckDBEngine()
+        rows = chosen.frame(table).select(*names).to_native()
+    else:
+        rows = relation(store.tables, table, Snapshot.of(store.tables.load(table)).paths).project(
+            ", ".join(f'"{name}"' for name in names)
+        )
+    order = ", ".join(
+        f'"{name}"' for name in dict.fromkeys([name for name in ("time", *TABLES[table].key) if name in names])
+    )
+    handle, temporary = tempfile.mkstemp(dir=output.parent, prefix=".iolens-", suffix=output.suffix)
+    os.close(handle)
+    try:
+        ordered = rows.order(order)
+        ordered.write_parquet(temporary, compression="zstd") if output.suffix == ".parquet" else ordered.write_csv(
+            temporary
+        )
+        Path(temporary).replace(output)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return int(rows.aggregate("count(*)").fetchall()[0][0])

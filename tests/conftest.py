@@ -1,0 +1,38 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real captures kept beside the repository; tests that need them are skipped where they are absent."""
+    folder = Path(os.environ.get("IOLENS_SHARED", REPOSITORY.parent / "shared")) / "data"
+    if not folder.is_dir():
+        pytest.skip("real captures are not here; set IOLENS_SHARED")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test sees the user's own store or configuration."""
+    for name in ("IOLENS_STORE", "IOLENS_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """With IOLENS_REQUIRE_LIVE=1 a skipped live test is a failure."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.skipped and item.get_closest_marker("live") and os.environ.get("IOLENS_REQUIRE_LIVE") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"live test skipped though IOLENS_REQUIRE_LIVE=1: {report.longrepr}"

@@ -1,0 +1,156 @@
+"""Counters to intervals: never negative, never the counter of before, never twice (DESIGN)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iolens.records import CounterSet
+from iolens.store.counters import Baseline, Outcome, Step, advance
+from tests.store.samples import io_sample, sample
+
+
+def run(*samples) -> list[Step]:
+    baseline, steps = None, []
+    for one in samples:
+        steps.append(advance(baseline, one))
+        baseline = steps[-1].baseline
+    return steps
+
+
+def moved(step: Step, counter: str = "read_bytes", name: str = "") -> int | None:
+    return step.movements[name].moved.get(counter)
+
+
+def test_the_first_sample_is_only_a_baseline() -> None:
+    (step,) = run(io_sample(0, 8192, 0))
+    assert step.outcome is Outcome.BASELINE
+    assert not step.movements
+
+
+def test_the_second_sample_tells_what_moved_and_how_long_it_took() -> None:
+    _, step = run(io_sample(0, 8192, 0), io_sample(5, 20480, 4096))
+    assert (moved(step), moved(step, "write_bytes"), step.duration_s) == (12288, 4096, 5.0)
+
+
+def test_a_missed_sample_widens_the_next_interval() -> None:
+    *_, step = run(io_sample(0, 0, 0), io_sample(5, 10, 0), io_sample(15, 40, 0))
+    assert (moved(step), step.duration_s) == (30, 10.0)
+
+
+def test_a_repeated_sample_is_dropped() -> None:
+    *_, step = run(io_sample(0, 0, 0), io_sample(5, 10, 0), io_sample(5, 10, 0))
+    assert step.outcome is Outcome.REPEATED
+
+
+def test_an_older_sample_is_refused_and_changes_nothing() -> None:
+    *_, older, step = run(io_sample(0, 0, 0), io_sample(10, 30, 0), io_sample(5, 10, 0), io_sample(15, 50, 0))
+    assert older.outcome is Outcome.OLDER
+    assert moved(step) == 20
+
+
+def test_counters_that_fall_together_are_a_reset_and_count_what_moved_since() -> None:
+    *_, step = run(io_sample(0, 4096_000, 8192_000), io_sample(5, 8192, 4096))
+    assert (moved(step), moved(step, "write_bytes")) == (8192, 4096)
+    assert step.movements[""].after_reset
+    assert step.resets == 1
+
+
+def test_a_changed_start_time_is_a_reset_even_when_the_counters_have_overtaken() -> None:
+    *_, step = run(io_sample(0, 100, 100, start=1), io_sample(5, 500, 700, start=9_000_000))
+    assert (moved(step), moved(step, "write_bytes")) == (500, 700)
+    assert step.movements[""].after_reset
+
+
+def test_an_unchanged_start_time_is_no_reset() -> None:
+    *_, step = run(io_sample(0, 100, 100, start=1), io_sample(5, 500, 700, start=1))
+    assert moved(step) == 400
+    assert not step.movements[""].after_reset
+
+
+def test_one_counter_that_steps_back_a_little_is_a_glitch_and_is_not_counted_twice() -> None:
+    before = {"read_bytes": 1000, "write_bytes": 1000, "read_ops": 10, "write_ops": 10}
+    glitch = {**before, "read_bytes": 998, "write_bytes": 1500, "write_ops": 12}
+    after = {**glitch, "read_bytes": 1010}
+    readings = [sample("target_io", 5 * n, {"": CounterSet(one)}) for n, one in enumerate((before, glitch, after))]
+    _, first, second = run(*readings)
+    assert (moved(first), moved(first, "write_bytes"), first.glitches, first.resets) == (0, 500, 1, 0)
+    assert moved(second) == 10
+
+
+def test_fail_over_is_just_the_next_sample() -> None:
+    """The key has no host: the other server's counters began at zero, with a later start time."""
+    *_, step = run(io_sample(0, 10**12, 10**12, start=1_000), io_sample(5, 4096, 0, start=2_000_000_000))
+    assert (moved(step), moved(step, "write_bytes")) == (4096, 0)
+
+
+def test_a_counter_that_was_unreadable_stays_unknown() -> None:
+    first = sample("target_io", 0, {"": CounterSet({"read_bytes": 1, "write_bytes": 1})})
+    second = sample("target_io", 5, {"": CounterSet({"read_bytes": 5})})
+    *_, step = run(first, second)
+    assert moved(step) == 4
+    assert moved(step, "write_bytes") is None
+
+
+def test_differences_beyond_signed_64_bits_are_unknown_not_traffic() -> None:
+    *_, step = run(io_sample(0, 0, 1), io_sample(5, 18446744073709551615, 1))
+    assert moved(step) is None
+    assert step.glitches == 1
+
+
+def test_a_new_job_counts_in_full_and_a_known_one_by_its_difference() -> None:
+    first = sample("job_io", 0, {"a": CounterSet({"read_bytes": 100})})
+    second = sample("job_io", 5, {"a": CounterSet({"read_bytes": 130}), "b": CounterSet({"read_bytes": 7})})
+    *_, step = run(first, second)
+    assert (moved(step, name="a"), moved(step, name="b")) == (30, 7)
+
+
+def test_a_job_that_began_before_the_baseline_but_was_not_in_it_is_only_a_baseline() -> None:
+    first = sample("job_io", 100, {"a": CounterSet({"read_bytes": 1}, 5)})
+    late = CounterSet({"read_bytes": 10**9}, 5)
+    *_, step = run(first, sample("job_io", 105, {"a": CounterSet({"read_bytes": 1}, 5), "b": late}))
+    assert "b" not in step.movements
+
+
+def test_a_histogram_that_appears_is_only_a_baseline_and_new_bins_of_a_known_one_count() -> None:
+    first = sample("target_histograms", 0, {"io_time_ms": CounterSet({"read:1": 5})})
+    sets = {"io_time_ms": CounterSet({"read:1": 5, "read:2": 3}), "pages_per_bulk": CounterSet({"read:256": 9})}
+    *_, step = run(first, sample("target_histograms", 5, sets))
+    assert step.movements["io_time_ms"].moved == {"read:1": 0, "read:2": 3}
+    assert "pages_per_bulk" not in step.movements
+
+
+def test_two_samples_on_one_tick_keep_their_order() -> None:
+    import dataclasses
+
+    late = dataclasses.replace(io_sample(3, 20, 0), time_us=io_sample(0, 0, 0).time_us)
+    *_, step = run(io_sample(0, 0, 0), late)
+    assert step.time_us == late.snapshot_us
+    assert moved(step) == 20
+
+
+def test_a_baseline_survives_the_store() -> None:
+    baseline = Baseline(1, 2, {"": CounterSet({"read_bytes": 2**64 - 1}, None), "b": CounterSet({"x": 1}, 7)})
+    assert Baseline.from_stored(1, 2, baseline.counters_json()) == baseline
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 10**9), st.integers(1, 10**9), st.booleans(), st.booleans()), min_size=1, max_size=40
+    )
+)
+def test_any_stream_of_moves_resets_and_misses_gives_exactly_what_could_be_seen(moves) -> None:
+    """Truth, kept beside the stream: bytes since the last reading, or since the reset if one came between."""
+    read = write = unread = 0
+    start = 1
+    truth, samples = [], [io_sample(0, 0, 0, start=start)]
+    for number, (more_read, more_write, reset, missed) in enumerate(moves, start=1):
+        if reset:
+            read = write = unread = 0
+            start += 10_000_000
+        read, write, unread = read + more_read, write + more_write, unread + more_read
+        if not missed:
+            samples.append(io_sample(5 * number, read, write, start=start))
+            truth.append(unread)
+            unread = 0
+    assert [moved(step) for step in run(*samples)[1:]] == truth

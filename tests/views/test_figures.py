@@ -1,0 +1,242 @@
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from iolens.errors import UsageError
+from iolens.units import MIB, epoch_us
+from iolens.views import figures as f
+from iolens.views.bokeh_figure import to_html
+from iolens.views.matplotlib_figure import to_bytes
+from iolens.views.utilization import figures
+
+from .results import START, busy_day, compared, empty, histogram, long_window, minutes
+
+NAMES = ["bandwidth", "histogram", "sizes", "heatmap"]
+RESULTS = {"day": busy_day, "long": long_window, "minutes": minutes, "empty": empty, "compare": compared}
+
+
+def described(result, name):
+    return figures(result)[name]()
+
+
+def marks(figure, kind, panel=0):
+    return [mark for mark in figure.panels[panel].marks if isinstance(mark, kind)]
+
+
+def pixels(png, colour, tolerance=12):
+    """How many pixels of a picture are nearly of that colour."""
+    picture = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=int)
+    wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    return int((np.abs(picture - wanted).max(axis=2) <= tolerance).sum())
+
+
+def svg_text(figure):
+    return re.findall(r"<text[^>]*>([^<]*)</text>", to_bytes(figure, "svg").decode())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("result", RESULTS)
+def test_every_figure_of_every_result_is_drawn(result, name, tmp_path):
+    figure = described(RESULTS[result](), name)
+    beginnings = {".svg": b"<?xml", ".png": b"\x89PNG", ".html": b"<!DOCTYPE html>"}
+    for suffix, beginning in beginnings.items():
+        path = tmp_path / f"figure{suffix}"
+        f.draw(figure, path)
+        assert path.read_bytes().lstrip().startswith(beginning)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == sorted(beginnings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pdf(name, tmp_path):
+    f.draw(described(busy_day(), name), tmp_path / "figure.PDF")
+    assert (tmp_path / "figure.PDF").read_bytes().startswith(b"%PDF")
+
+
+def test_an_unknown_suffix_lists_the_known():
+    with pytest.raises(UsageError, match=r"fsu\.jpg: .*\.html, \.pdf, \.png, \.svg"):
+        f.draw(described(empty(), "sizes"), Path("fsu.jpg"))
+
+
+def test_the_same_figure_gives_the_same_bytes():
+    for kind in ("svg", "png", "pdf"):
+        assert to_bytes(described(minutes(), "bandwidth"), kind) == to_bytes(described(minutes(), "bandwidth"), kind)
+
+
+def test_figure_10_has_reads_red_writes_blue_and_fsu_black():
+    figure = described(busy_day(), "bandwidth")
+    points = {mark.label: (mark.colour, mark.side) for mark in marks(figure, f.Points)}
+    assert points == {"read": (f.READ, "left"), "write": (f.WRITE, "left"), "FSU": (f.FSU, "right")}
+    assert figure.panels[0].y.label == "bandwidth (GB/s)"
+    assert figure.panels[0].right.label == "FSU (%)"
+    png = to_bytes(figure, "png")
+    width, height = Image.open(io.BytesIO(png)).size
+    assert width > 1200
+    assert height > 600
+    for colour in (f.READ, f.WRITE, f.FSU, f.SATURATED, f.NO_DATA):
+        assert pixels(png, colour) > 200, colour
+
+
+def test_dots_stand_in_the_middle_of_their_interval_in_the_unit_of_the_axis():
+    read = marks(described(minutes(), "bandwidth"), f.Points)[0]
+    series = minutes().series
+    assert read.x[0] == series.time_us[0] - 2_500_000
+    assert read.y[0] == pytest.approx(series.read_bytes_per_s[0] / 1e6)
+    assert described(minutes(), "bandwidth").panels[0].y.label == "bandwidth (MB/s)"
+
+
+def test_plateaus_and_gaps_are_shaded():
+    saturated, gap = marks(described(busy_day(), "bandwidth"), f.Span)
+    hour = 3_600_000_000
+    assert (saturated.start - epoch_us(START), saturated.end - epoch_us(START)) == (14 * hour, 17.5 * hour)
+    assert saturated.text == "FSU 72 %"
+    assert gap.label == "no data"
+    assert (gap.end - gap.start) / hour == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_gap_at_the_start_of_the_window_is_shaded_too():
+    (gap,) = marks(described(minutes(), "bandwidth"), f.Span)
+    assert (gap.start - epoch_us(START), gap.end - epoch_us(START)) == (0, 120e6)
+
+
+def test_short_windows_have_a_line_that_breaks_at_gaps():
+    result = minutes()
+    kept = np.r_[0:40, 60:96]
+    holed = replace(result.series, **{
+        name: getattr(result.series, name)[kept]
+        for name in ("time_us", "fsu_pct", "read_bytes_per_s", "write_bytes_per_s")
+    })  # fmt: skip
+    (line,) = marks(described(replace(result, series=holed), "bandwidth"), f.Line)
+    assert np.flatnonzero(np.isnan(line.y)).tolist() == [40]
+    assert len(line.x) == len(kept) + 1
+
+
+def test_figure_11_has_every_observation_in_one_bar():
+    fsu = np.array([0.0, 1.0, 2.0, 29.9, 30.0, 199.9, 200.0, 500.0])
+    figure = described(replace(busy_day(), histogram=histogram(fsu)), "histogram")
+    idle, moderate, busy = marks(figure, f.Bars)
+    assert [bars.heights.sum() for bars in (idle, moderate, busy)] == [25.0, 25.0, 50.0]
+    assert len(idle.heights) + len(moderate.heights) + len(busy.heights) == 101
+    assert busy.names[-1] == "FSU above 200 %"
+    assert busy.starts[-1] > 200
+    assert [rule.at for rule in marks(figure, f.Rule)] == [2.0, 30.0]
+
+
+def test_the_histogram_is_logarithmic_only_where_it_must_be():
+    flat = described(replace(busy_day(), histogram=histogram(np.arange(0, 200, 0.5))), "histogram")
+    steep = described(replace(busy_day(), histogram=histogram(np.r_[np.zeros(9000), np.arange(2, 200)])), "histogram")
+    assert flat.panels[0].y.scale == "linear"
+    assert steep.panels[0].y.scale == "log"
+    assert 0 < steep.panels[0].y.low < 2 * 100 / 9198
+
+
+def test_figure_12_is_labelled_by_size():
+    figure = described(busy_day(), "sizes")
+    read, write = marks(figure, f.Bars)
+    assert (read.colour, write.colour) == (f.READ, f.WRITE)
+    assert read.names == ("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB", "512 KiB", "1 MiB")
+    assert np.all(read.ends == write.starts)
+    texts = svg_text(figure)
+    assert {"4 KiB", "1 MiB", "read", "write", "optimal", "I/Os (millions)"} <= set(texts)
+    png = to_bytes(figure, "png")
+    assert pixels(png, f.READ) > 5000
+    assert pixels(png, f.WRITE) > 5000
+
+
+def test_sizes_up_to_64_mib_are_all_named():
+    result = busy_day()
+    result = replace(result, io_sizes=[replace(size, count=1000) for size in result.io_sizes])
+    figure = described(result, "sizes")
+    assert [name for _, name in figure.panels[0].x.ticks][-1] == "64 MiB"
+    assert marks(figure, f.Rule)[0].at == result_bins(result).index(MIB) - 0.5
+    assert svg_text(figure).count("MiB") == 7
+
+
+def result_bins(result):
+    return sorted({size.size_bytes for size in result.io_sizes})
+
+
+def test_the_heat_map_keeps_missing_apart_from_idle():
+    figure = described(busy_day(), "heatmap")
+    (heat,) = marks(figure, f.HeatMap)
+    assert heat.values.shape == (24, 288)
+    assert np.isnan(heat.values[7, 160])
+    assert heat.rows[7] == "OST0007"
+    assert heat.high >= 100
+    assert pixels(to_bytes(figure, "png"), f.NO_DATA) > 1000
+    assert {"OST0000", "no data", "mean FSU (%), log scale"} <= set(svg_text(figure))
+
+
+def test_missing_buckets_of_a_heat_map_are_filled_with_no_data():
+    result = minutes()
+    whole = result.heat_map
+    kept = np.r_[0:10, 20:288]
+    holed = replace(whole, time_us=whole.time_us[kept], fsu_pct=whole.fsu_pct[:, kept])
+    (heat,) = marks(described(replace(result, heat_map=holed), "heatmap"), f.HeatMap)
+    assert heat.values.shape == (4, 288)
+    assert np.isnan(heat.values[:, 10:20]).all()
+
+
+def test_the_first_target_is_on_top():
+    result = busy_day()
+    values = np.full_like(result.heat_map.fsu_pct, 0.1)
+    values[0] = 400.0
+    figure = described(replace(result, heat_map=replace(result.heat_map, fsu_pct=values)), "heatmap")
+    picture = np.asarray(Image.open(io.BytesIO(to_bytes(figure, "png"))).convert("L"), dtype=int)
+    dark = np.flatnonzero((picture[:, 300:900] < 30).mean(axis=1) > 0.9)
+    assert dark.max() < picture.shape[0] / 2
+    assert figure.panels[0].y.ticks[0] == (23.0, "OST0000")
+
+
+def test_comparing_gives_two_panels_on_the_same_scales():
+    for name in NAMES:
+        first, second = described(compared(), name).panels
+        assert (first.title.split(",")[0], second.title.split(",")[0]) == ("scratch", "scratch2")
+        assert (first.y.scale, first.y.low, first.y.high) == (second.y.scale, second.y.low, second.y.high)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_window_says_so(name):
+    figure = described(empty(), name)
+    assert figure.panels[0].marks == ()
+    assert "no data in this window" in svg_text(figure)
+    assert "no data in this window" in to_html(figure)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_without_anything_to_draw_says_so(name):
+    bare = replace(empty(), window_start=None, window_end=None, series=None, heat_map=None, histogram=[])
+    assert "no data in this window" in svg_text(described(bare, name))
+    assert "no data in this window" in to_html(described(bare, name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_html_fetches_nothing(name):
+    html = to_html(described(compared(), name))
+    tags = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", html.split("<body")[0] + html.rpartition("<body")[2])
+    assert tags
+    assert not [tag for tag in tags if re.search(r"(src|href)\s*=", tag)]
+    assert "cdn.bokeh.org/bokeh/release" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    assert not re.search(r"url\(\s*['\"]?https?:", html)
+    assert "HoverTool" in html
+    assert "BoxZoomTool" in html
+
+
+def test_titles_are_shown_as_they_are():
+    figure = described(replace(minutes(), filesystem="$a_b$<i>"), "bandwidth")
+    assert any(text.startswith("$a_b$&lt;i&gt;, 2012-10-22 00:00 to 00:10 UTC") for text in svg_text(figure))
+    assert "<i>," not in to_html(figure)
+
+
+def test_bars_can_be_stacked():
+    low, high = f.stacked([("a", f.READ, np.array([1.0, 2.0])), ("b", f.WRITE, np.array([3.0, 4.0]))], ("x", "y"))
+    assert low.bottoms.tolist() == [0, 0]
+    assert high.bottoms.tolist() == [1, 2]
+    panel = f.Panel("", f.Axis(""), f.Axis(""), (low, high, f.Rule(2.5, "horizontal", "limit")))
+    figure = f.Figure("stacked", "Stacked", (panel,))
+    assert "limit" in svg_text(figure)
+    assert "limit" in to_html(figure)

@@ -1,0 +1,104 @@
+import json
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iolens.analyses.results import not_in_json, only_if_present
+from iolens.analyses.utilization import Utilization
+from iolens.views.json_text import to_json, to_plain
+
+from .results import busy_day, compared, empty
+
+KEYS = [
+    "filesystem", "window_start", "window_end", "model", "targets", "samples", "target_samples", "mean_fsu_pct",
+    "busy_time_pct", "bandwidth_busy_time_pct", "under_report_factor", "peak_bytes_per_s", "peak_origin", "categories",
+    "histogram", "io_sizes", "daily", "daily_summary", "plateaus", "per_target", "calibration", "coverage",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Anything:
+    value: Any
+    hidden: Any = not_in_json()  # noqa: RUF009
+    maybe: Any = only_if_present()  # noqa: RUF009
+
+
+def test_the_keys_of_utilization_are_an_interface():
+    assert list(to_plain(busy_day())) == KEYS
+    assert list(to_plain(empty())) == KEYS
+
+
+def test_compare_appears_only_when_asked_for():
+    plain = to_plain(compared())
+    assert list(plain) == [*KEYS, "compare"]
+    assert list(plain["compare"]) == KEYS
+    assert plain["compare"]["filesystem"] == "scratch2"
+
+
+def test_figure_fields_stay_out_of_json():
+    left_out = {field.name for field in fields(Utilization)} - set(KEYS)
+    assert left_out == {"compare", "series", "heat_map"}
+
+
+def test_calibration_keys():
+    coefficients = {"latency_s": 1.04e-3, "s_per_byte": 1.73e-9}
+    plain = to_plain(busy_day())["calibration"]
+    assert list(plain) == ["name", "write", "read"]
+    assert plain["write"] == coefficients
+
+
+def test_undefined_is_null_never_nan():
+    result = replace(busy_day(), mean_fsu_pct=float("nan"), under_report_factor=float("inf"), busy_time_pct=None)
+    text = to_json(result)
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    plain = json.loads(text)
+    assert [plain[key] for key in ("mean_fsu_pct", "under_report_factor", "busy_time_pct")] == [None, None, None]
+
+
+def test_times_are_utc_with_z():
+    plain = json.loads(to_json(busy_day()))
+    assert plain["window_start"] == "2012-10-22T00:00:00Z"
+    assert plain["daily"][0]["date"] == "2012-10-22"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.float64("nan"), None),
+        (np.float64(0.1), 0.1),
+        (np.int64(2**62), 2**62),
+        (np.bool_(True), True),
+        (np.array([1.5, np.nan]), [1.5, None]),
+        ((1, 2), [1, 2]),
+        ({"a": float("-inf")}, {"a": None}),
+        (date(2012, 10, 22), "2012-10-22"),
+        (datetime(2012, 10, 22, 19, 0, 5), "2012-10-22T19:00:05Z"),
+        (datetime(2012, 10, 22, 19, tzinfo=timezone(timedelta(hours=-7))), "2012-10-23T02:00:00Z"),
+        (datetime(2012, 10, 22, 19, 0, 0, 250, tzinfo=UTC), "2012-10-22T19:00:00.000250Z"),
+    ],
+)
+def test_a_value_in_json(value, plain):
+    found = to_plain(Anything(value))
+    assert found == {"value": plain}
+    assert type(found["value"]) is type(plain)
+
+
+def test_present_field_is_shown_even_when_false():
+    assert to_plain(Anything(1, maybe=0, hidden=5)) == {"value": 1, "maybe": 0}
+
+
+def test_full_precision_and_a_final_newline():
+    text = to_json(Anything(0.1 + 0.2))
+    assert "0.30000000000000004" in text
+    assert text.endswith("}\n")
+
+
+def test_what_has_no_json_form_is_refused():
+    with pytest.raises(TypeError, match="object has no JSON form"):
+        to_json(Anything(object()))
+    with pytest.raises(TypeError, match="a result is a dataclass"):
+        to_plain([1])
