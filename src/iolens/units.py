@@ -93,13 +93,9 @@ def _scaled(count: float, base: int, names: tuple[str, ...]) -> str:
     while abs(count) >= base and power < len(names) - 1:
         count /= base
         power += 1
-    return (
-        f"{count:.0f} {names[0]}"
-        if power == 0
-        else f"{count:.3g} {names[power]}"
-        if count < 1000
-        else f"{count:.0f} {names[power]}"
-    )
+    if power == 0 or abs(count) >= 999.5:
+        return f"{count:.0f} {names[power]}"
+    return f"{count:.3g} {names[power]}"
 
 
 def _split(text: str) -> tuple[str, str]:

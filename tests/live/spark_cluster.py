@@ -16,12 +16,15 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import psutil
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HOST = "127.0.0.1"
 # C1 only and the serial collector: half the start-up time of a JVM on two cores. No files under /tmp/hsperfdata_*.
@@ -111,7 +114,6 @@ class SparkCluster:
         self._java = require_java()
         self._home = spark_home()
         self.directory = Path(tempfile.mkdtemp(prefix="spark-cluster-"))
-        self.driver_options["spark.local.dir"] = str(self.directory / "driver")
         self.driver_options["spark.sql.warehouse.dir"] = str(self.directory / "warehouse")
         try:
             self._start()
@@ -128,6 +130,36 @@ class SparkCluster:
         while self.daemons:
             self.daemons.pop().stop()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def classic_session(self) -> Iterator[SparkSession]:
+        """A session whose driver is a JVM under this process; the JVM ends with it."""
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        with _environ(self._environment()):
+            session = SparkSession.Builder().master(self.master_url).config(map=self.driver_options).getOrCreate()
+        try:
+            yield session
+        finally:
+            session.stop()
+            gateway = SparkContext._gateway
+            SparkContext._gateway = SparkContext._jvm = None  # or the next session would call the JVM that ended
+            gateway.shutdown()
+            gateway.proc.stdin.close()  # the JVM ends at the end of its input
+            gateway.proc.wait(30)
+
+    @contextlib.contextmanager
+    def connect_session(self) -> Iterator[SparkSession]:
+        """A session over Spark Connect. It must not overlap a classic session in the same process."""
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.Builder().remote(self.connect_url).getOrCreate()
+        try:
+            yield session
+        finally:
+            session.stop()
+            os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # left set, it turns the next classic session remote
 
     def alive_workers(self) -> int:
         """The number of ALIVE workers that the master reports."""
@@ -192,6 +224,17 @@ class SparkCluster:
             "SPARK_LAUNCHER_OPTS": QUICK_JVM,
             "PYSPARK_PYTHON": sys.executable,
         }
+
+
+@contextlib.contextmanager
+def _environ(wanted: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def require_java() -> Path:

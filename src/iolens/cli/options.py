@@ -111,3 +111,15 @@ def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
             bar.update(task, advance=1, description=f"{what} {label}"[:60])
 
         yield step
+
+
+def present(result: object, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
+    """Print or write a result and draw the figures that were asked for."""
+    from iolens.views.formats import draw_figures, figures_of, render
+
+    if "list" in figures:
+        click.echo("\n".join(figures_of(result)))
+        return
+    render(result, format_, output)
+    for path in draw_figures(result, figures):
+        click.echo(f"drawn: {path}", err=True)

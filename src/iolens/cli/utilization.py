@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import RATE, analysis_options, progress
+from iolens.cli.options import RATE, analysis_options, present, progress
 
 
 @click.command(
@@ -54,7 +54,6 @@ def COMMAND(
     from dataclasses import replace
 
     from iolens.notebook import OpenStore
-    from iolens.views.formats import present
 
     with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
 

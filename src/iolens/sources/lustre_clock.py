@@ -18,13 +18,13 @@ def whole_number(word: str) -> int | None:
 
 def stamp_us(text: str) -> int | None:
     """Microseconds from `1284241188.775657 secs.usecs`, `1510780958.796675432 (secs.nsecs)` or `1537070542`."""
-    seconds_word, _, rest = text.strip().partition(".")
+    seconds_word, point, rest = text.strip().partition(".")
     seconds = whole_number(seconds_word)
     words = rest.split()
     if seconds is None or seconds >= 1 << 40:
         return None
     if not words:
-        return None if rest else seconds * 1_000_000
+        return None if point else seconds * 1_000_000
     fraction = whole_number(words[0])
     if fraction is None:
         return None

@@ -149,6 +149,7 @@ def _number_ticks(axis: Any) -> None:
 def _time_ticks(axis: Any) -> None:
     locator = dates.AutoDateLocator(tz="UTC", minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     axis.set_major_locator(locator)
+    locator.intervald[dates.MINUTELY] = [1, 2, 5, 10, 15, 30]  # without 2, ten minutes would have three ticks
     form = dates.ConciseDateFormatter(locator, tz="UTC", show_offset=False)  # type: ignore[no-untyped-call]
     axis.set_major_formatter(form)
 

@@ -1,0 +1,165 @@
+"""The same numbers as LMT's own parser prints for the same trees (`outputs/*.exp`, chaos/lmt)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from iolens.records import Problem, Row, Sample
+from iolens.schema import SIZE_BINS
+from iolens.sources import ReadOptions
+from iolens.sources.lustre_histograms import DISK_IO_SIZE, SECTIONS
+from iolens.sources.lustre_proc import SOURCE
+
+VERSIONS = ["1.8.3", "2.0.0.1", "2.0.50.zfs", "2.0.56", "2.10.8"]
+# The order of LMT's metric string; each operation is count;sum;sum of squares.
+OPERATIONS = (
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getxattr", "process_config", "connect",
+    "reconnect", "disconnect", "statfs", "create", "destroy", "setattr", "getattr", "llog_init", "notify", "quotactl",
+)  # fmt: skip
+
+
+class Tree:
+    """One of LMT's trees: what we read, and what LMT printed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (capture,) = SOURCE.captures([root], ReadOptions())
+        self.items = list(capture.items())
+        assert not [item for item in self.items if isinstance(item, Problem)]
+
+    def counters(self, table: str) -> dict[str, dict[str, int]]:
+        found = (item for item in self.items if isinstance(item, Sample) and item.table == table)
+        return {item.target: dict(item.sets[""].counters) for item in found}
+
+    def rows(self, table: str) -> dict[object, dict[str, object]]:
+        found = (item for item in self.items if isinstance(item, Row) and item.table == table)
+        return {item.values["target"]: dict(item.values) for item in found}
+
+    def printed(self, test: str) -> list[str]:
+        return (self.root / "outputs" / f"{test}.exp").read_text().splitlines()
+
+    def metric(self, kind: str) -> list[str]:
+        (line,) = (line for line in self.printed("t10") if line.startswith(f"{kind}: "))
+        return line.removesuffix(";").split(";")[4:]
+
+
+@pytest.fixture(params=VERSIONS)
+def tree(request: pytest.FixtureRequest, shared_data: Path) -> Tree:
+    return Tree(shared_data / f"lustre-server-proc/lmt-{request.param}")
+
+
+def test_t03_histograms(tree: Tree) -> None:
+    theirs: list[dict[str, dict[int, tuple[int, int]]]] = []
+    for line in tree.printed("t03"):
+        text = line.removeprefix("tbrw_stats: ")
+        if row := re.fullmatch(r"(\d+): (\d+), (\d+)", text):
+            theirs[-1][SECTIONS[title]][int(row[1])] = (int(row[2]), int(row[3]))
+            continue
+        title = text
+        if title == "pages per bulk r/w":
+            theirs.append({})
+        theirs[-1][SECTIONS[title]] = {}
+    sizes = tree.counters("target_sizes")
+    ours = {
+        sample.target: {name: dict(found.counters) for name, found in sample.sets.items()}
+        for sample in tree.items
+        if isinstance(sample, Sample) and sample.table == "target_histograms"
+    }
+    wanted = [
+        {
+            name: {
+                f"{way}:{label}": row[i]
+                for i, way in enumerate(("read", "write"))
+                for label, row in rows.items()
+                if row[i]
+            }
+            for name, rows in histograms.items()
+        }
+        for histograms in theirs
+    ]
+    for target, histograms in ours.items():
+        disk = {f"{way}:{size}": sizes[target][f"{way}_ios_{size}"] for way in ("read", "write") for size in SIZE_BINS}
+        histograms[DISK_IO_SIZE] = {name: count for name, count in disk.items() if count}
+    assert sorted(map(repr, map(_sorted, ours.values()))) == sorted(map(repr, map(_sorted, wanted)))
+
+
+def _sorted(histograms: dict[str, dict[str, int]]) -> list[tuple[str, list[tuple[str, int]]]]:
+    return sorted((name, sorted(counters.items())) for name, counters in histograms.items())
+
+
+def test_t05_bytes_and_operations(tree: Tree) -> None:
+    io, metadata = tree.counters("target_io"), tree.counters("metadata_ops")
+    compared = 0
+    for line in tree.printed("t05"):
+        match = re.fullmatch(r"tstats: (\S+): (\w+)='(\d+) samples \[\w+\](?: \d+ \d+ (\d+).*)?'", line)
+        if match is None:
+            continue
+        target, name, samples, total = match.groups()
+        if target in io and name in ("read_bytes", "write_bytes"):
+            assert io[target][name] == int(total)
+            assert io[target][name.replace("bytes", "ops")] == int(samples)
+            compared += 1
+        elif target in metadata and name in metadata[target]:
+            assert metadata[target][name] == int(samples)
+            compared += 1
+    assert compared >= 8
+
+
+def test_t06_recovery(tree: Tree) -> None:
+    states = tree.rows("target_state")
+    theirs: dict[str, dict[str, str]] = {}
+    for line in tree.printed("t06"):
+        if match := re.fullmatch(r"trecov: (\S+): (\w+):='(.*)'", line):
+            theirs.setdefault(match[1], {})[match[2]] = match[3]
+    assert theirs.keys() <= states.keys()
+    for target, said in theirs.items():
+        state = states[target]
+        assert state["recovery_status"] == said["status"]
+        assert state["recovery_start"] == (
+            int(said["recovery_start"]) * 1_000_000 if "recovery_start" in said else None
+        )
+        assert state["recovery_duration_s"] == (
+            float(said["recovery_duration"]) if "recovery_duration" in said else None
+        )
+        assert state["recovery_remaining_s"] == (float(said["time_remaining"]) if "time_remaining" in said else None)
+        done, _, expected = said.get("completed_clients", "").partition("/")
+        assert state["completed_clients"] == (int(done) if done else None)
+        if expected:
+            assert state["expected_clients"] == int(expected)
+
+
+def test_t10_ost_metrics(tree: Tree) -> None:
+    fields, width = tree.metric("ost"), 15
+    for start in range(0, len(fields), width):
+        target, *numbers = fields[start : start + 9]
+        io, full = tree.counters("target_io")[target], tree.rows("target_capacity")[target]
+        files_free, files_total, kib_free, kib_total, read, written, _, exports = map(int, numbers)
+        assert (full["free_inodes"], full["total_inodes"]) == (files_free, files_total)
+        assert (full["free_bytes"], full["total_bytes"]) == (kib_free * 1024, kib_total * 1024)
+        assert (io["read_bytes"], io["write_bytes"]) == (read, written)
+        assert tree.rows("target_state")[target]["exports"] == exports
+
+
+def test_t10_mdt_metrics(tree: Tree) -> None:
+    target, *numbers = tree.metric("mdt")
+    files_free, files_total, kib_free, kib_total = map(int, numbers[:4])
+    full = tree.rows("target_capacity")[target]
+    assert (full["free_inodes"], full["total_inodes"]) == (files_free, files_total)
+    assert (full["free_bytes"], full["total_bytes"]) == (kib_free * 1024, kib_total * 1024)
+    ours, triplets = tree.counters("metadata_ops")[target], list(map(int, numbers[5:]))
+    for position, operation in enumerate(OPERATIONS):
+        count, total, _ = triplets[3 * position : 3 * position + 3]
+        assert ours.get(operation, 0) == count
+        assert ours.get(f"{operation}_us", 0) == total
+
+
+def test_t11_version(tree: Tree) -> None:
+    (line,) = tree.printed("t11")
+    theirs = [int(number) for number in re.findall(r": (\d+)", line.replace("version:  ", "version: "))]
+    ours = {str(row["version"]) for row in tree.rows("target_state").values()}
+    assert len(ours) == 1
+    numbers = [int(number) for number in re.findall(r"\d+", ours.pop())][:4]
+    assert [*numbers, 0, 0][:4] == theirs
