@@ -28,7 +28,9 @@ class Telemetry:
         return to_arrow(TABLES[name], self.sizes if name == "target_sizes" else self.io)
 
 
-def made_up(seed: int, ticks: int, targets: int, *, filesystem: str = "scratch", first_tick: int = 0, missing: float = 0.1) -> Telemetry:
+def made_up(
+    seed: int, ticks: int, targets: int, *, filesystem: str = "scratch", first_tick: int = 0, missing: float = 0.1
+) -> Telemetry:
     """Random counts; some samples are missed, so that the next interval is wider."""
     random = np.random.default_rng(seed)
     sizes, io = [], []

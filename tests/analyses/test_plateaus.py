@@ -66,7 +66,12 @@ def test_the_pieces_it_is_fed_in_do_not_matter(pieces: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_every_stretch_meets_the_definition_and_no_qualifying_window_is_missed(seed: int) -> None:
     random = np.random.default_rng(seed)
-    fsu = np.concatenate([noisy(random.uniform(10, 100), int(random.integers(50, 400)), seed, random.choice([0.05, 0.4])) for _ in range(6)])
+    fsu = np.concatenate(
+        [
+            noisy(random.uniform(10, 100), int(random.integers(50, 400)), seed, random.choice([0.05, 0.4]))
+            for _ in range(6)
+        ]
+    )
     time_us = ticks(len(fsu))
     stretches = found(fsu)
     covered = np.zeros(len(fsu), bool)

@@ -219,7 +219,9 @@ def test_metadata_targets_do_not_count_as_disks(part: Telemetry, tmp_path: Path)
 
 
 def test_of_two_sources_the_first_in_order_wins_and_the_overlap_is_told(part: Telemetry, tmp_path: Path) -> None:
-    other = Telemetry([{**row, "source": "other"} for row in part.sizes], [{**row, "source": "other"} for row in part.io])
+    other = Telemetry(
+        [{**row, "source": "other"} for row in part.sizes], [{**row, "source": "other"} for row in part.io]
+    )
     opened = filled(tmp_path, part, other)
     found = opened.utilization()
     assert found.target_samples == len(part.sizes)

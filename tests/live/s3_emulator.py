@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
-from spark_cluster import HOST, ComponentMissing, Daemon
+from tests.live.spark_cluster import HOST, ComponentMissing, Daemon
 
 
 class S3Emulator:
@@ -26,7 +26,8 @@ class S3Emulator:
             raise ComponentMissing("moto: pip install 'moto[server]'")
         self.directory = Path(tempfile.mkdtemp(prefix="s3-emulator-"))
         command = [sys.executable, "-m", "moto.server", "-H", HOST, "-p", "0"]
-        self.daemon = Daemon(command, self.directory / "moto.log", {"PATH": "/usr/bin:/bin", "HOME": str(self.directory)})
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.directory)}  # no credentials of the person's own
+        self.daemon = Daemon(command, self.directory / "moto.log", environment)
         try:
             self.endpoint = self.daemon.wait_for(rf"Running on (http://{HOST}:\d+)")
             request = urllib.request.Request(f"{self.endpoint}/{self.bucket}", method="PUT")
@@ -59,5 +60,5 @@ class S3Emulator:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """For delta-rs."""
+        """For delta-rs: a commit is a PUT with If-None-Match, so of two writers of one version exactly one wins."""
         return self.environment | {"aws_conditional_put": "etag"}

@@ -134,20 +134,17 @@ class SparkCluster:
     @contextlib.contextmanager
     def classic_session(self) -> Iterator[SparkSession]:
         """A session whose driver is a JVM under this process; the JVM ends with it."""
-        from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
-        with _environ(self._environment()):
-            session = SparkSession.Builder().master(self.master_url).config(map=self.driver_options).getOrCreate()
         try:
-            yield session
+            with _environ(self._environment()):
+                session = SparkSession.Builder().master(self.master_url).config(map=self.driver_options).getOrCreate()
+            try:
+                yield session
+            finally:
+                session.stop()
         finally:
-            session.stop()
-            gateway = SparkContext._gateway
-            SparkContext._gateway = SparkContext._jvm = None  # or the next session would call the JVM that ended
-            gateway.shutdown()
-            gateway.proc.stdin.close()  # the JVM ends at the end of its input
-            gateway.proc.wait(30)
+            end_driver()
 
     @contextlib.contextmanager
     def connect_session(self) -> Iterator[SparkSession]:
@@ -235,6 +232,18 @@ def _environ(wanted: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def end_driver() -> None:
+    """End the JVM that PySpark keeps under this process after `stop`; the next session starts another."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # the JVM ends at the end of its input
+        gateway.proc.wait(30)
 
 
 def require_java() -> Path:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
-from s3_emulator import S3Emulator
+
+from tests.live.s3_emulator import S3Emulator
 
 pytestmark = pytest.mark.live
 

@@ -13,7 +13,8 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_cluster import ComponentFailed, ComponentMissing, SparkCluster
+
+from tests.live.spark_cluster import ComponentFailed, ComponentMissing, SparkCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,16 +69,22 @@ def spark_frame(session: SparkSession, table: Path) -> Any:
     return session.read.schema(SCHEMA).option("basePath", str(table)).parquet(*files_of(table))
 
 
+def java_children() -> set[int]:
+    return {child.pid for child in psutil.Process().children() if child.name() == "java"}
+
+
 def test_the_master_reports_two_alive_workers(cluster: SparkCluster) -> None:
     assert cluster.alive_workers() == 2
 
 
 def test_the_standalone_cluster_answers_as_duckdb(cluster: SparkCluster, table: Path) -> None:
+    before = java_children()
     with cluster.classic_session() as session:
         frame = spark_frame(session, table)
         assert totals(frame) == duckdb_totals(table)
         assert frame.toArrow().num_rows == 6
-    assert not any("SparkSubmit" in " ".join(child.cmdline()) for child in psutil.Process().children())
+        assert java_children() > before
+    assert java_children() == before
 
 
 def test_spark_connect_answers_as_duckdb(cluster: SparkCluster, table: Path) -> None:

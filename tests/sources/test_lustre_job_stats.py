@@ -56,7 +56,7 @@ def test_operations_are_counted_whatever_their_unit() -> None:
 
 def test_2_16_prints_a_histogram_and_times_the_reads() -> None:
     lines = (
-        b"  write_bytes: { samples: 6, unit: bytes, min: 27, max: 26759, sum: 69957, sumsq: 15, hist: { 32: 2, 4K: 1 } }\n"
+        b"  write_bytes: { samples: 6, unit: bytes, min: 2, max: 26759, sum: 69957, sumsq: 1, hist: { 32: 2, 4K: 1} }\n"
         b"  read_bytes:  { samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0, hist: {  } }\n"
         b"  write:       { samples: 6, unit: usecs, min: 31, max: 2314, sum: 4761, sumsq: 10672811 }\n"
     )

@@ -46,7 +46,7 @@ def jobs(name: str, time: int, written: int) -> str:
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> "Reader":
+def read(tmp_path: Path) -> Reader:
     return Reader(tmp_path)
 
 
@@ -381,8 +381,13 @@ def test_real_texts_without_names_of_2_16(shared_data: Path) -> None:
         bare(shared_data, "lustre-lctl/datadog-2.16/oss_obdfilter_stats.txt", "fs-OST0000"), "target_io"
     )
     assert sample.sets[""].counters == {
-        "read_bytes": 4096, "read_ops": 1, "write_bytes": 32854, "write_ops": 6, "read_wait_us": 660, "write_wait_us": 181,
-    }  # fmt: skip
+        "read_bytes": 4096,
+        "read_ops": 1,
+        "write_bytes": 32854,
+        "write_ops": 6,
+        "read_wait_us": 660,
+        "write_wait_us": 181,
+    }
     assert sample.sets[""].start_us == 1749563992_192278
     (sample,) = samples(bare(shared_data, "lustre-lctl/datadog-2.16/oss_jobstats.txt", "fs-OST0000"), "job_io")
     assert sample.sets["vim.0"].counters["write_bytes"] == 69957

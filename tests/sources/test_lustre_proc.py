@@ -175,6 +175,16 @@ def test_a_directory_in_place_of_a_file_is_reported(tmp_path: Path) -> None:
     assert len(of(found, "target_io")) == 1
 
 
+def test_a_file_that_vanished_is_reported_and_the_rest_goes_on(tmp_path: Path) -> None:
+    tree_of_2_15(tmp_path)
+    path = tmp_path / "proc/fs/lustre/obdfilter/fs-OST0000/stats"
+    path.unlink()
+    path.symlink_to(tmp_path / "gone")
+    found = items([tmp_path])
+    assert [problem.place for problem in problems(found)] == [str(path)]
+    assert len(of(found, "target_sizes")) == 1
+
+
 def test_a_root_with_nothing_says_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="proc/fs/lustre"):
         items([tmp_path])
@@ -192,6 +202,11 @@ def test_an_agent_gives_the_tick(tmp_path: Path) -> None:
     found = list(read_tree(tree_of_2_15(tmp_path), (T0 + 5) * S))
     assert {item.time_us for item in found if isinstance(item, Sample)} == {(T0 + 5) * S}
     assert of(found, "target_io")[0].snapshot_us == T0 * S
+
+
+def test_a_server_without_targets_gives_the_agent_nothing(tmp_path: Path) -> None:
+    plant(tmp_path, {"sys/fs/lustre/version": "2.15.4\n"})
+    assert list(read_tree(tmp_path, T0 * S)) == []
 
 
 def test_the_agent_needs_only_the_standard_library() -> None:

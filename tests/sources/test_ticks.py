@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +45,7 @@ def test_jitter_around_half_a_tick_never_puts_two_samples_on_one(phase: int, jit
     origin = 1_600_000_000 * S + phase
     grid = Grid(origin, 5 * S)
     ticks = [grid.tick(origin), *(grid.tick(origin + k * 5 * S + j) for k, j in enumerate(jitter, 1))]
-    assert [later - earlier for earlier, later in zip(ticks, ticks[1:], strict=False)] == [5 * S] * len(jitter)
+    assert [later - earlier for earlier, later in pairwise(ticks)] == [5 * S] * len(jitter)
 
 
 def test_a_second_sample_on_a_tick_keeps_its_own_time() -> None:

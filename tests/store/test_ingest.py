@@ -106,22 +106,41 @@ def test_a_stream_with_everything_in_it_gives_exactly_what_moved(store: Store) -
 
 def test_a_row_belongs_to_the_utc_day_in_which_its_interval_starts(store: Store) -> None:
     midnight = 86400 - T0 % 86400
-    store.ingest([capture([io_sample(midnight - 5, 0, 0), io_sample(midnight, 1, 0), io_sample(midnight + 5, 2, 0)], "a")], "t")
+    store.ingest(
+        [capture([io_sample(midnight - 5, 0, 0), io_sample(midnight, 1, 0), io_sample(midnight + 5, 2, 0)], "a")], "t"
+    )
     days = [str(row[0]) for row in rows(store, "target_io", "date")]
     assert days == ["2020-09-13", "2020-09-14"]
 
 
 def test_jobs_and_histograms_keep_only_what_moved(store: Store) -> None:
-    jobs = [sample("job_io", 5 * n, {"7@host": CounterSet({"read_bytes": n, "open": 0}), "idle": CounterSet({"read_bytes": 3})}) for n in range(3)]
-    bins = [sample("target_histograms", 5 * n, {"io_time_ms": CounterSet({"read:1": n, "write:2": 4})}) for n in range(3)]
+    jobs = [
+        sample(
+            "job_io", 5 * n, {"7@host": CounterSet({"read_bytes": n, "open": 0}), "idle": CounterSet({"read_bytes": 3})}
+        )
+        for n in range(3)
+    ]
+    bins = [
+        sample("target_histograms", 5 * n, {"io_time_ms": CounterSet({"read:1": n, "write:2": 4})}) for n in range(3)
+    ]
     store.ingest([capture([*jobs, *bins], "a")], "test")
     assert rows(store, "job_io", "job_id", "read_bytes") == [("7@host", 1), ("7@host", 1)]
-    assert rows(store, "target_histograms", "histogram", "direction", "bin", "count") == [("io_time_ms", "read", 1, 1)] * 2
+    assert (
+        rows(store, "target_histograms", "histogram", "direction", "bin", "count") == [("io_time_ms", "read", 1, 1)] * 2
+    )
 
 
 def test_finished_rows_that_are_present_are_dropped_and_counted(store: Store) -> None:
     def fullness(second: int) -> Row:
-        return Row("target_capacity", {"time": (T0 + second) * 1_000_000, "filesystem": "scratch", "target": "scratch-OST0000", "used_bytes": second})
+        return Row(
+            "target_capacity",
+            {
+                "time": (T0 + second) * 1_000_000,
+                "filesystem": "scratch",
+                "target": "scratch-OST0000",
+                "used_bytes": second,
+            },
+        )
 
     store.ingest([capture([io_sample(0, 0, 0), fullness(0), fullness(0)], "a")], "test")
     tally = store.ingest([capture([fullness(0), fullness(60)], "b")], "test")

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from iolens.sources.lustre_clock import whole_number
+from iolens.sources.lustre_clock import LATEST_S, whole_number
 from iolens.units import KIB
 
 CAPACITY_LEAVES: Final = ("kbytestotal", "kbytesfree", "kbytesavail", "filestotal", "filesfree")
+_LARGEST: Final = 1 << 53  # in KiB still a signed 64-bit number of bytes
 EARLIEST_RECOVERY_S: Final = 1_000_000_000  # some servers print seconds since boot: no date can be made of that
 
 Facts = dict[str, int | float | str | None]
@@ -19,7 +20,7 @@ Facts = dict[str, int | float | str | None]
 
 def parse_count(data: bytes) -> int | None:
     """The single number of a `kbytesfree`, `filestotal` or `num_exports` file; None if it is not one."""
-    return whole_number(data.strip().decode("ascii", "replace"))
+    return _count(data.decode("ascii", "replace"))
 
 
 def capacity(readings: Mapping[str, int]) -> Facts:
@@ -49,10 +50,10 @@ def parse_recovery(data: bytes) -> Facts | str:
     if not said.get("status"):
         return "no status in recovery_status"
     completed, expected = _pair(said.get("completed_clients"))
-    start = whole_number(said.get("recovery_start", ""))
+    start = _count(said.get("recovery_start", ""))
     return {
         "recovery_status": said["status"],
-        "recovery_start": _times(start, 1_000_000) if start and start >= EARLIEST_RECOVERY_S else None,
+        "recovery_start": _times(start, 1_000_000) if start and EARLIEST_RECOVERY_S <= start < LATEST_S else None,
         "recovery_duration_s": _float(said.get("recovery_duration")),
         "recovery_remaining_s": _float(said.get("time_remaining")),
         "completed_clients": completed,
@@ -69,11 +70,16 @@ def parse_version(data: bytes) -> str | None:
 
 def _pair(text: str | None) -> tuple[int | None, int | None]:
     done, _, of = (text or "").partition("/")
-    return whole_number(done.strip()), whole_number(of.strip())
+    return _count(done), _count(of)
+
+
+def _count(text: str) -> int | None:
+    number = whole_number(text.strip())
+    return number if number is not None and number < _LARGEST else None
 
 
 def _float(text: str | None) -> float | None:
-    number = whole_number(text or "")
+    number = _count(text or "")
     return None if number is None else float(number)
 
 

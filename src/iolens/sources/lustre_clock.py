@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 MAX_DIGITS: Final = 20  # the longest number a 64-bit counter can print
+LATEST_S: Final = 1 << 37  # the year 6325: anything later is no time
 _TIME_NAME: Final = b"snapshot_time"
 
 
@@ -21,7 +22,7 @@ def stamp_us(text: str) -> int | None:
     seconds_word, point, rest = text.strip().partition(".")
     seconds = whole_number(seconds_word)
     words = rest.split()
-    if seconds is None or seconds >= 1 << 40:
+    if seconds is None or seconds >= LATEST_S:
         return None
     if not words:
         return None if point else seconds * 1_000_000

@@ -199,8 +199,8 @@ def _kind(text: str) -> tuple[str, str]:
 
 
 def _take_time(histograms: Histograms, text: str) -> str | None:
-    name, _, value = text.partition(" ")
-    stamp = stamp_us(value.lstrip(": \t"))
+    name = text.split()[0]
+    stamp = stamp_us(text.removeprefix(name))
     if stamp is None:
         return f"not a time: {text[:60]!r}"
     if name.startswith("snapshot_time"):

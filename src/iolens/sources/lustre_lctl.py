@@ -56,7 +56,7 @@ _BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:)")
 _BARE_KINDS: Final = re.compile(rb"samples \[|pages per bulk|disk I/O size|job_id:|job_stats:\s*\Z")
 _NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ", re.MULTILINE)  # a service, a client
 _BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read +\|? *write")
-_MARKER: Final = re.compile(rb"BEGIN\s+(\d{9,}(?:\.\d+)?)\s*")
+_MARKER: Final = re.compile(rb"BEGIN\s+(\d{9,11}(?:\.\d+)?)\s*")
 _GZIP: Final = b"\x1f\x8b"
 _DAMAGED: Final = (OSError, EOFError, zlib.error)
 
@@ -146,8 +146,11 @@ class _SavedText:
 
     def is_bare(self) -> bool:
         """Whether it is the text of one parameter without its name."""
-        with _opened(self.path) as stream:
-            return bool(_BARE_START.match(stream.read(4096)))
+        try:
+            with _opened(self.path) as stream:
+                return bool(_BARE_START.match(stream.read(4096)))
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            return False
 
     def _found(self) -> Iterator[Found]:
         try:
@@ -172,14 +175,13 @@ class _Scan(NamedTuple):
 
 
 def _scan(text: _SavedText, limit: int) -> _Scan:
-    if not text.path.is_file():
-        raise InputError(text.place, "no such file")
-    needed: set[str] = set()
-    if text.is_bare():
-        if not (text.options.filesystem and text.options.target):
-            found = "a text without parameter names does not tell its target"
-            raise InputError(text.place, found, "--filesystem and --target")
-        needed = {"filesystem", "target"}
+    try:
+        needed = {"filesystem", "target"} if text.is_bare() else set()
+    except OSError as error:
+        raise InputError(text.place, f"cannot be read: {error.strerror}") from error
+    if needed and not (text.options.filesystem and text.options.target):
+        found = "a text without parameter names does not tell its target"
+        raise InputError(text.place, found, "--filesystem and --target")
     times: list[tuple[int, str]] = []
     for sample in text.samples():
         if isinstance(sample, Problem):

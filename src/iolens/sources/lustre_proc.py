@@ -79,6 +79,9 @@ class LustreProc:
         """One capture per root, the earliest first."""
         at_us = epoch_us(options.at) if options.at is not None else None
         trees = [_read_root(path) for path in paths]
+        for tree in trees:
+            if not tree.sample.series and not tree.problems:
+                raise InputError(str(tree.root), "no file of a Lustre target", _LOOKED_FOR)
         timed = sorted(trees, key=lambda tree: (tree.time_us(at_us) is None, tree.time_us(at_us) or 0))
         series: dict[str, list[int]] = {}
         for tree in timed:
@@ -94,8 +97,12 @@ SOURCE: Final = LustreProc()
 
 
 def read_tree(root: Path, time_us: int | None, filesystem: str | None = None) -> Iterator[Item]:
-    """One sample of the server under `root`, of the tick `time_us` (None: its newest snapshot time)."""
-    return _read_root(root).items(Naming(filesystem), time_us)
+    """One sample of the server under `root`, of the tick `time_us` (None: its newest snapshot time).
+
+    A server that has no target just now (they are on its partner) gives nothing.
+    """
+    tree = _read_root(root)
+    return tree.items(Naming(filesystem), time_us) if tree.sample.series else iter(tree.problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +160,6 @@ def _read_root(root: Path) -> _Tree:
             problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
         else:
             sample.add(reading, reading.stamp_us)
-    if not problems and all(parameter.family == SERVER for parameter in sample.readings):
-        raise InputError(str(root), "no file of a Lustre target", _LOOKED_FOR)
     return _Tree(root, sample, tuple(problems))
 
 

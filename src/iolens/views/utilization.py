@@ -108,9 +108,9 @@ def _categories(systems: list[Utilization]) -> Table:
     for place, system in enumerate(systems):
         mark = "compare_" if place else ""
         columns += [
-            t.percent(f"{mark}observations_pct", _prefixed(systems, system, "of time")),
-            t.percent(f"{mark}optimal_pct", _prefixed(systems, system, "optimal I/Os")),
-            t.percent(f"{mark}suboptimal_pct", _prefixed(systems, system, "sub-optimal I/Os")),
+            t.percent(f"{mark}observations_pct", _prefixed(systems, system, "obs.")),
+            t.percent(f"{mark}optimal_pct", "optimal"),
+            t.percent(f"{mark}suboptimal_pct", "sub-optimal"),
         ]
     rows: list[Row] = []
     for same in zip(*(system.categories for system in systems), strict=True):
@@ -153,7 +153,7 @@ def _io_sizes(systems: list[Utilization]) -> Table:
             mark = f"compare_{direction}" if place else direction
             columns += [
                 t.count(f"{mark}_count", _prefixed(systems, system, f"{direction}s")),
-                t.percent(f"{mark}_share_pct", _prefixed(systems, system, f"{direction}s, of all I/Os")),
+                t.percent(f"{mark}_share_pct", "of all"),
             ]
     sizes = io_size_span([size for system in systems for size in system.io_sizes])
     rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]

@@ -1,0 +1,39 @@
+# Everything a newcomer needs: `make demo`, `make test`, `make bench`, `make lint`. Each sets up what it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test bench soak lint docs clean
+
+demo: $(VENV)/.installed
+	$(BIN)/iolens demo
+
+test: $(VENV)/.installed-test
+	scripts/system-packages
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m bench.utilization $(BENCH)
+
+soak: $(VENV)/.installed-test
+	$(BIN)/python -m bench.soak $(SOAK)
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+
+docs: $(VENV)/.installed
+	$(BIN)/python scripts/generate_docs.py
+
+clean:
+	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.installed: pyproject.toml
+	scripts/make-venv $(PYTHON) $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	touch $@
