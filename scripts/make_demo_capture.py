@@ -71,9 +71,9 @@ def snapshot(target: str, second: float, bins: dict[tuple[str, int], int]) -> li
     table = [
         f"{label(size)}:\t\t{bins['read', size]:>10}   0   0   | {bins['write', size]:>10}   0   0" for size in SIZES
     ]
+    colons = [line.replace("_time ", "_time:") for line in clock]
     return [
-        f"obdfilter.{target}.stats=", *clock, *stats,
-        f"osd-ldiskfs.{target}.brw_stats=", *(line.replace("snapshot_time ", "snapshot_time:").replace("start_time ", "start_time:") for line in clock),
+        f"obdfilter.{target}.stats=", *clock, *stats, f"osd-ldiskfs.{target}.brw_stats=", *colons,
         "", "                           read      |     write",
         "disk I/O size          ios   % cum % |  ios         % cum %", *table,
     ]  # fmt: skip

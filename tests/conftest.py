@@ -25,7 +25,7 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No test sees the user's own store or configuration."""
     for name in ("IOLENS_STORE", "IOLENS_CONFIG"):
         monkeypatch.delenv(name, raising=False)
-    yield
+    return
 
 
 @pytest.hookimpl(hookwrapper=True)

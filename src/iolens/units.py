@@ -53,13 +53,19 @@ def parse_duration(text: str) -> float:
 
 def parse_time(text: str) -> datetime:
     """A moment in UTC from ISO-8601 (`2012-10-22`, `2012-10-22T19:00:00Z`) or epoch seconds; no zone means UTC."""
+    moment = parse_local_time(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def parse_local_time(text: str) -> datetime:
+    """The same, but a time without a zone stays without one."""
     if re.fullmatch(r"[0-9]{6,}(\.[0-9]+)?", text.strip()):
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(text))
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(f"{text!r}: not a time; write 2012-10-22 or 2012-10-22T19:00:00Z") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def epoch_us(moment: datetime) -> int:

@@ -42,8 +42,9 @@ def made_up(
             time = T0_US + (tick + 1) * TICK_US
             seconds = (time - start) / 1e6 + random.normal(0, 0.01)
             common = {
-                "time": time, "start": start, "duration_s": seconds, "date": start // 86_400_000_000, "filesystem": filesystem,
-                "source": "made-up", "target": f"{filesystem}-OST{target:04x}", "target_kind": "ost", "after_reset": False,
+                "time": time, "start": start, "duration_s": seconds, "date": start // 86_400_000_000,
+                "filesystem": filesystem, "source": "made-up", "target": f"{filesystem}-OST{target:04x}",
+                "target_kind": "ost", "after_reset": False,
             }  # fmt: skip
             burst = random.choice([0.0, 0.1, 1.0, 4.0])
             counts = {size_column(way, size): 0 for way in DIRECTIONS for size in SIZE_BINS}

@@ -59,8 +59,12 @@ class Daemon:
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                env=dict(environment), start_new_session=True,
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
+                start_new_session=True,
             )
 
     def wait_for(self, pattern: str, seconds: float = 60.0) -> str:
@@ -167,15 +171,28 @@ class SparkCluster:
             return 0
 
     def _start(self) -> None:
-        master = self._spark_class("master", "org.apache.spark.deploy.master.Master",
-                                   "--host", HOST, "--port", "0", "--webui-port", "0")
+        master = self._spark_class(
+            "master", "org.apache.spark.deploy.master.Master", "--host", HOST, "--port", "0", "--webui-port", "0"
+        )
         # A worker that finds no master retries only after 5 to 15 s, so the workers wait for the master's port.
         self.master_url = master.wait_for(rf"Starting Spark master at (spark://{HOST}:\d+)")
         cores = "2" if self.connect else "1"  # one for the Connect server, one for the classic driver
         for number in range(self.workers):
-            self._spark_class(f"worker-{number}", "org.apache.spark.deploy.worker.Worker",
-                              "--host", HOST, "--webui-port", "0", "--cores", cores, "--memory", "1g",
-                              "--work-dir", str(self.directory / f"work-{number}"), self.master_url)
+            self._spark_class(
+                f"worker-{number}",
+                "org.apache.spark.deploy.worker.Worker",
+                "--host",
+                HOST,
+                "--webui-port",
+                "0",
+                "--cores",
+                cores,
+                "--memory",
+                "1g",
+                "--work-dir",
+                str(self.directory / f"work-{number}"),
+                self.master_url,
+            )
         if self.connect:
             server = self._connect_server()
         self._web_ui = f"http://{HOST}:" + master.wait_for(r"'MasterUI' on port (\d+)")
@@ -199,9 +216,15 @@ class SparkCluster:
             "spark.connect.grpc.binding.port": "0",
         }
         settings = [word for key, value in options.items() for word in ("--conf", f"{key}={value}")]
-        return self._daemon("connect", "spark-submit", "--class",
-                            "org.apache.spark.sql.connect.service.SparkConnectServer",
-                            "--master", self.master_url, *settings)
+        return self._daemon(
+            "connect",
+            "spark-submit",
+            "--class",
+            "org.apache.spark.sql.connect.service.SparkConnectServer",
+            "--master",
+            self.master_url,
+            *settings,
+        )
 
     def _daemon(self, name: str, program: str, *arguments: str) -> Daemon:
         command = [str(self._home / "bin" / program), *arguments]

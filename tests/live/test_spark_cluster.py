@@ -51,8 +51,11 @@ def files_of(table: Path) -> list[str]:
 
 def totals(frame: Any) -> list[dict[str, Any]]:
     """The same narwhals question for every engine; the cast undoes DuckDB's HUGEINT."""
-    lazy = nw.from_native(frame).group_by("date", "target").agg(
-        nw.col("bytes").sum().cast(nw.Int64), nw.col("seconds").mean(), nw.len().alias("samples"))
+    lazy = (
+        nw.from_native(frame)
+        .group_by("date", "target")
+        .agg(nw.col("bytes").sum().cast(nw.Int64), nw.col("seconds").mean(), nw.len().alias("samples"))
+    )
     answer = lazy.sort("date", "target").collect(backend="pyarrow").to_native()
     assert answer.schema.field("bytes").type == pa.int64()
     assert answer.schema.field("date").type == pa.date32()

@@ -22,8 +22,8 @@ KEYS = [
 @dataclass(frozen=True)
 class Anything:
     value: Any
-    hidden: Any = not_in_json()  # noqa: RUF009
-    maybe: Any = only_if_present()  # noqa: RUF009
+    hidden: Any = not_in_json()
+    maybe: Any = only_if_present()
 
 
 def test_the_keys_of_utilization_are_an_interface():

@@ -49,8 +49,7 @@ def test_table_iii_puts_two_file_systems_side_by_side():
     found = table(compared(), "Idle, moderate, busy")
     headings = [column.heading for column in found.columns]
     assert headings[2:] == [
-        "scratch: of time", "scratch: optimal I/Os", "scratch: sub-optimal I/Os",
-        "scratch2: of time", "scratch2: optimal I/Os", "scratch2: sub-optimal I/Os",
+        "scratch: obs.", "optimal", "sub-optimal", "scratch2: obs.", "optimal", "sub-optimal",
     ]  # fmt: skip
     assert len(found.rows) == 3
     assert len({column.name for column in found.columns}) == len(found.columns)

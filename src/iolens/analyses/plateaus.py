@@ -5,6 +5,7 @@ Works on a stream of ticks and keeps only what is still undecided, so that a yea
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,7 +66,7 @@ class PlateauFinder:
         keep_from = len(self._time_us)
         breaks = np.flatnonzero(np.diff(self._time_us) > _GAP_TICKS * self.tick_us) + 1
         bounds = [0, *breaks.tolist(), len(self._time_us)]
-        for low, high in zip(bounds, bounds[1:], strict=False):
+        for low, high in itertools.pairwise(bounds):
             runs = self._runs(low, high)
             if high == len(self._time_us) and not final:
                 keep_from = max(low, high - self.length + 1)

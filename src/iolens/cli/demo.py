@@ -18,7 +18,7 @@ CAPTURE = Path(__file__).parent / "demo_capture.txt.gz"
     show_default=True,
     help="Where to put store and figures",
 )
-def COMMAND(output: Path) -> None:  # noqa: N802
+def COMMAND(output: Path) -> None:
     """Load twenty minutes of two made-up Lustre file systems and compare their utilisation.
 
     The one that moves less is far busier: it writes in 4 KiB pieces.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import DURATION, TIME, progress, store_options
+from iolens.cli.options import DURATION, TIME, in_zone, progress, store_options
 
 SHOWN_PROBLEMS = 20
 
@@ -57,7 +57,7 @@ def COMMAND(
     paths = [Path(argument) for argument in (arguments[1:] if named else arguments)]
     if not paths:
         raise click.UsageError(f"name at least one file or directory after {named}")
-    options = ReadOptions(filesystem, target, timezone, interval, at)
+    options = ReadOptions(filesystem, target, timezone, interval, in_zone(at, timezone))
     opened = Store(load_config(config).store_url(store))
     total = Tally()
     for name, group in _by_source(named, paths, total).items():

@@ -52,7 +52,7 @@ def _first_line(path: Path) -> str:
 @click.group(cls=LazyVerbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="iolens")
 def iolens() -> None:
-    """Measure, characterise, model and plan HPC storage.
+    r"""Measure, characterise, model and plan HPC storage.
 
     \b
     Example:

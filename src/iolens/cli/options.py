@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from iolens.units import parse_bytes, parse_duration, parse_rate, parse_time
+from iolens.units import parse_bytes, parse_duration, parse_local_time, parse_rate
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-TIME = Quantity("time", parse_time)
+TIME = Quantity("time", parse_local_time)
 RATE = Quantity("rate", parse_rate)
 BYTES = Quantity("bytes", parse_bytes)
 DURATION = Quantity("duration", parse_duration)
@@ -57,21 +57,20 @@ def store_options(function: Function) -> Function:
 
 def analysis_options(function: Function) -> Function:
     """What every analysis verb takes."""
+    formats = click.Choice(["table", "json", "csv", "parquet", "markdown"])
+    resolutions = click.Choice(["raw", "60s", "1h"])
+    file = click.Path(path_type=Path, dir_okay=False)
     options = [
         click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT"),
-        click.option("--filesystem", "-f", metavar="NAME", help="File system; may be left out when the store holds one"),
+        click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed when the store holds one"),
         click.option("--target", type=WORDS, default="", metavar="NAMES", help="Only these targets, comma-separated"),
         click.option("--source", metavar="NAME", help="Only rows of this source"),
-        click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window (UTC unless a zone is given)"),
+        click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22"),
         click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
-        click.option("--timezone", metavar="ZONE", help="Zone of --from and --to when they carry none, such as Europe/Berlin"),
-        click.option(
-            "--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True, help="Raw rows, or a rollup of them"
-        ),
-        click.option(
-            "--format", "format_", type=click.Choice(["table", "json", "csv", "parquet", "markdown"]), default="table", show_default=True
-        ),
-        click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"),
+        click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
+        click.option("--resolution", type=resolutions, default="raw", show_default=True, help="Raw rows or a rollup"),
+        click.option("--format", "format_", type=formats, default="table", show_default=True),
+        click.option("--output", "-o", type=file, help="Write here instead of standard output"),
         click.option(
             "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
             help="Draw a figure (.svg .png .pdf .html); repeatable; `--figure list` names them",
@@ -82,14 +81,14 @@ def analysis_options(function: Function) -> Function:
     return store_options(function)
 
 
-def in_zone(moment: datetime | None, zone: str | None, text_had_zone: bool = False) -> datetime | None:
-    """A moment given without a zone, meant in `zone`."""
-    if moment is None or zone is None or text_had_zone:
+def in_zone(moment: datetime | None, zone: str | None) -> datetime | None:
+    """The moment in UTC; one given without a zone is meant in `zone`, or in UTC."""
+    if moment is None or moment.tzinfo is not None:
         return moment
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
-        return moment.replace(tzinfo=ZoneInfo(zone))
+        return moment.replace(tzinfo=ZoneInfo(zone or "UTC")).astimezone(UTC)
     except (ZoneInfoNotFoundError, ValueError):
         raise click.BadParameter(f"no time zone is called {zone!r}", param_hint="--timezone") from None
 

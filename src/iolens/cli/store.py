@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION, TIME, progress, store_options
+from iolens.cli.options import DURATION, TIME, in_zone, progress, store_options
 
 if TYPE_CHECKING:
     from iolens.store.store import Store
@@ -45,9 +45,8 @@ def info(format_: str, store: str | None, config: str | None) -> None:
         click.echo(f"  {filesystem}: {targets} targets")
     for table in found["tables"]:
         span = f"{table['first_time']} … {table['last_time']}" if table["first_time"] else ""
-        click.echo(
-            f"  {table['name']:24} {table['rows']:>14,} rows {table['files']:>7,} files {format_bytes(table['bytes']):>9}  {span}"
-        )
+        counts = f"{table['rows']:>14,} rows {table['files']:>7,} files {format_bytes(table['bytes']):>9}"
+        click.echo(f"  {table['name']:24} {counts}  {span}")
 
 
 @COMMAND.command(epilog="Example: iolens store compact --store centre")
@@ -142,5 +141,7 @@ def export(
     """Write a table, or a window of it, to one Parquet or CSV file."""
     from iolens.store.maintenance import export_table
 
-    rows = export_table(_open(store, config), table, output, filesystem, since, until, resolution)
+    rows = export_table(
+        _open(store, config), table, output, filesystem, in_zone(since, None), in_zone(until, None), resolution
+    )
     click.echo(f"{rows} rows of {table} written to {output}")

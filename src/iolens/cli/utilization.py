@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import RATE, analysis_options, present, progress
+from iolens.cli.options import RATE, analysis_options, in_zone, present, progress
 
 
 @click.command(
@@ -61,8 +61,8 @@ def COMMAND(
             return opened.analyse(
                 "utilization",
                 name,
-                since=since,
-                until=until,
+                since=in_zone(since, timezone),
+                until=in_zone(until, timezone),
                 targets=target,
                 source=source,
                 resolution=resolution,
