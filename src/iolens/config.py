@@ -5,18 +5,31 @@ Secrets never live here: credentials for object storage come from the environmen
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from iolens.errors import InputError
 from iolens.units import parse_duration, parse_rate
 
 PLACES: Final = ("iolens.toml", "/etc/iolens.toml")
 DEFAULT_STORE: Final = "./iolens-store"
+
+# What a key may hold, in the words of the message that refuses anything else.
+TEXT: Final = "a text in quotes"
+NUMBER: Final = "a number, zero or more"
+TEXTS: Final = "a list of texts"
+SECTION: Final = "a section"
+_TOML_LINE: Final = re.compile(r"\(at line (\d+),")
+
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +91,9 @@ def load_config(given: str | Path | None = None) -> Config:
 
 
 def _read(path: Path) -> Config:
-    try:
-        with path.open("rb") as stream:
-            text = tomllib.load(stream)
-    except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read", "a configuration file") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(str(path), str(error), "valid TOML") from error
-    top = _checked(
-        path, "", text, {"store": str, "engine": str, "filesystems": dict, "calibrations": dict, "thresholds": dict}
-    )
+    top = _checked(path, "", _toml(path), {
+        "store": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION, "thresholds": SECTION,
+    })  # fmt: skip
     return Config(
         path=path,
         store=top.get("store"),
@@ -98,14 +104,25 @@ def _read(path: Path) -> Config:
     )
 
 
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise InputError(str(path), error.strerror or "cannot be read", "a configuration file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), f"byte {error.start} is not UTF-8", "valid TOML") from error
+    except tomllib.TOMLDecodeError as error:
+        line = _TOML_LINE.search(str(error))
+        raise InputError(str(path), str(error), "valid TOML", int(line[1]) if line else None) from error
+
+
 def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
-    known = {"peak": str, "timezone": str, "calibration": str, "sources": list}
-    values = _checked(path, where, part, known)
-    peak = values.get("peak")
+    values = _checked(path, where, part, {"peak": TEXT, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS})
+    peak, zone = values.get("peak"), values.get("timezone")
     return FileSystemConfig(
-        peak_bytes_per_s=_parsed(path, f"{where}.peak", peak, parse_rate) if peak else None,
-        timezone=values.get("timezone"),
+        peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", peak, parse_rate),
+        timezone=None if zone is None else _parsed(path, f"{where}.timezone", zone, _zone),
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
     )
@@ -114,7 +131,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
 def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
     where = f"calibrations.{name}"
     names = [one.name for one in fields(CalibrationConfig)]
-    values = _checked(path, where, part, dict.fromkeys(names, (int, float)))
+    values = _checked(path, where, part, dict.fromkeys(names, NUMBER))
     missing = [one for one in names if one not in values]
     if missing:
         raise InputError(str(path), f"[{where}] lacks {', '.join(missing)}", "all four coefficients")
@@ -122,31 +139,51 @@ def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
 
 
 def _thresholds(path: Path, part: Any) -> Thresholds:
-    known = {"plateau_minimum": str, "plateau_spread": (int, float), "plateau_median_pct": (int, float)}
+    known = {"plateau_minimum": TEXT, "plateau_spread": NUMBER, "plateau_median_pct": NUMBER}
     values = _checked(path, "thresholds", part, known)
     defaults = Thresholds()
     minimum = values.get("plateau_minimum")
     return Thresholds(
-        _parsed(path, "thresholds.plateau_minimum", minimum, parse_duration) if minimum else defaults.plateau_minimum_s,
+        defaults.plateau_minimum_s
+        if minimum is None
+        else _parsed(path, "thresholds.plateau_minimum", minimum, parse_duration),
         float(values.get("plateau_spread", defaults.plateau_spread)),
         float(values.get("plateau_median_pct", defaults.plateau_median_pct)),
     )
 
 
-def _checked(path: Path, where: str, part: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(path: Path, where: str, part: Any, known: Mapping[str, str]) -> dict[str, Any]:
     """The keys of one section, or an error that names the key and what would have been right."""
-    if not isinstance(part, dict):
-        raise InputError(str(path), f"[{where}] is not a section", "a TOML table")
+    if not _is(SECTION, part):
+        raise InputError(str(path), f"{where} = {part!r} is not a section", f"[{where}] and keys below it")
     for key, value in part.items():
         full = f"{where}.{key}".lstrip(".")
         if key not in known:
             raise InputError(str(path), f"unknown key {full}", f"one of {', '.join(known)}")
-        if not isinstance(value, known[key]):
-            raise InputError(str(path), f"{full} = {value!r} has the wrong type", f"{known[key]}")
-    return part
+        if not _is(known[key], value):
+            raise InputError(str(path), f"{full} = {value!r} has the wrong type or range", known[key])
+    return dict(part)
 
 
-def _parsed(path: Path, where: str, text: str, parse: Callable[[str], float]) -> float:
+def _is(what: str, value: Any) -> bool:
+    if what == SECTION:
+        return isinstance(value, dict)
+    if what == TEXT:
+        return isinstance(value, str)
+    if what == TEXTS:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0
+
+
+def _zone(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"no time zone is called {name!r}") from None
+
+
+def _parsed(path: Path, where: str, text: str, parse: Callable[[str], Value]) -> Value:
     try:
         return parse(text)
     except ValueError as error:

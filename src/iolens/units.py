@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 KIB: Final = 1 << 10
@@ -21,6 +22,8 @@ _BYTE_UNITS: Final[dict[str, int]] = {"": 1, "b": 1} | {
 _TIME_UNITS: Final[dict[str, float]] = {
     "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0,
 }  # fmt: skip
+_LARGEST: Final = 1 << 63  # what a column of the store cannot hold
+_EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,}(\.[0-9]+)?")  # from 1973 on; eight digits are a date such as 20121022
 _NUMBER: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
@@ -31,7 +34,10 @@ def parse_bytes(text: str) -> int:
         factor = _BYTE_UNITS[unit.lower()]
     except KeyError:
         raise ValueError(f"{text!r}: unknown unit {unit!r}; write 4KiB, 35GB, 133TB") from None
-    return round(float(number) * factor)
+    amount = Decimal(number)  # exact, where a double would lose the last bytes of a large count
+    if amount >= _LARGEST or amount * factor >= _LARGEST:
+        raise ValueError(f"{text!r}: too large; the limit is 8 EiB")
+    return round(amount * factor)
 
 
 def parse_rate(text: str) -> float:
@@ -46,9 +52,12 @@ def parse_duration(text: str) -> float:
     """Seconds from `5`, `5s`, `10min`, `1h`, `2d`."""
     number, unit = _split(text)
     try:
-        return float(number) * _TIME_UNITS[unit.lower()]
+        seconds = float(number) * _TIME_UNITS[unit.lower()]
     except KeyError:
         raise ValueError(f"{text!r}: unknown unit {unit!r}; write 5s, 10min, 1h, 2d") from None
+    if seconds * 1e6 >= _LARGEST:
+        raise ValueError(f"{text!r}: too long")
+    return seconds
 
 
 def parse_time(text: str) -> datetime:
@@ -59,13 +68,13 @@ def parse_time(text: str) -> datetime:
 
 def parse_local_time(text: str) -> datetime:
     """The same, but a time without a zone stays without one."""
-    if re.fullmatch(r"[0-9]{6,}(\.[0-9]+)?", text.strip()):
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(text))
     try:
+        if _EPOCH_SECONDS.fullmatch(text.strip()):
+            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(text))
         moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return moment if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise ValueError(f"{text!r}: not a time; write 2012-10-22 or 2012-10-22T19:00:00Z") from None
-    return moment if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def epoch_us(moment: datetime) -> int:
@@ -96,7 +105,7 @@ def format_bytes_si(count: float) -> str:
 
 def _scaled(count: float, base: int, names: tuple[str, ...]) -> str:
     power = 0
-    while abs(count) >= base and power < len(names) - 1:
+    while abs(count) >= base - 0.5 and power < len(names) - 1:  # what would be shown as a whole base is the next unit
         count /= base
         power += 1
     if power == 0 or abs(count) >= 999.5:

@@ -35,9 +35,7 @@ DRIVER_OPTIONS: Mapping[str, str] = {
     "spark.driver.host": HOST,
     "spark.driver.bindAddress": HOST,
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": QUICK_JVM,
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": QUICK_JVM,
     "spark.cores.max": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -118,6 +116,10 @@ class SparkCluster:
         self._java = require_java()
         self._home = spark_home()
         self.directory = Path(tempfile.mkdtemp(prefix="spark-cluster-"))
+        # A killed JVM leaves its temporary directories, so they belong under ours.
+        self._jvm = f"{QUICK_JVM} -Djava.io.tmpdir={self.directory}"
+        self.driver_options["spark.driver.extraJavaOptions"] = self._jvm
+        self.driver_options["spark.executor.extraJavaOptions"] = self._jvm
         self.driver_options["spark.sql.warehouse.dir"] = str(self.directory / "warehouse")
         try:
             self._start()
@@ -141,8 +143,9 @@ class SparkCluster:
         from pyspark.sql import SparkSession
 
         try:
-            with _environ(self._environment()):
-                session = SparkSession.Builder().master(self.master_url).config(map=self.driver_options).getOrCreate()
+            with _environ(self.environment()):
+                builder = SparkSession.Builder().master(self.master_url)
+                session = builder.config(map={**self.driver_options}).getOrCreate()
             try:
                 yield session
             finally:
@@ -228,11 +231,12 @@ class SparkCluster:
 
     def _daemon(self, name: str, program: str, *arguments: str) -> Daemon:
         command = [str(self._home / "bin" / program), *arguments]
-        daemon = Daemon(command, self.directory / f"{name}.log", self._environment())
+        daemon = Daemon(command, self.directory / f"{name}.log", self.environment())
         self.daemons.append(daemon)
         return daemon
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """What a driver or daemon needs to find Java, Spark and this cluster's own directories."""
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
         return inherited | {
             "JAVA_HOME": str(self._java),
@@ -240,8 +244,8 @@ class SparkCluster:
             "SPARK_LOCAL_IP": HOST,
             "SPARK_LOCAL_DIRS": str(self.directory / "local"),
             "SPARK_DAEMON_MEMORY": "512m",  # the Connect server takes this too, and refuses less
-            "SPARK_DAEMON_JAVA_OPTS": f"{QUICK_JVM} -Dspark.master.rest.enabled=false",
-            "SPARK_LAUNCHER_OPTS": QUICK_JVM,
+            "SPARK_DAEMON_JAVA_OPTS": f"{self._jvm} -Dspark.master.rest.enabled=false",
+            "SPARK_LAUNCHER_OPTS": self._jvm,
             "PYSPARK_PYTHON": sys.executable,
         }
 

@@ -46,9 +46,12 @@ class BaselineBook:
         return book
 
     def before(self, part: BatchPart, targets: set[TargetKey]) -> dict[CounterKey, Baseline]:
-        """The baselines that `part` started from when it made its claim, before it was cut off."""
+        """The baselines that `part` started from when it made its claim, before it was cut off.
+
+        A target it took no position of had nothing new then, and so has nothing new against today's baseline.
+        """
         mine = {key: position for key, position in self._positions_of(part) if key in targets}
-        found: dict[CounterKey, Baseline] = {}
+        found = {key: one for key, one in self.current.items() if key[:2] in targets and key[:2] not in mine}
         for key, position in mine.items():
             for row in self._rows({key}, "position < ?", [position]):
                 found[row[0], row[1], row[2]] = Baseline.from_stored(row[4], row[5], row[6])
@@ -75,10 +78,10 @@ class BaselineBook:
                 }
             )
 
-    def claim(self, parts: Iterable[BatchPart]) -> None:
+    def claim(self, parts: Iterable[BatchPart]) -> list[str]:
         """Commit the added rows; raises CommitFailedError when another writer moved one of the targets."""
         if not self.added:
-            return
+            return []
         taken = {(str(row["filesystem"]), str(row["target"])) for row in self.added}
         marks = [Transaction(f"baseline/{self.source}/{fs}/{name}", self.positions[fs, name]) for fs, name in taken]
         schema = arrow_schema(BASELINES)
@@ -88,7 +91,7 @@ class BaselineBook:
             ).cast(field.type)
             for field in schema
         }
-        self.tables.commit(self.handle, "baselines", pa.table(columns, schema=schema), parts, marks)
+        return self.tables.commit(self.handle, "baselines", pa.table(columns, schema=schema), parts, marks)
 
     def _rows(self, targets: set[TargetKey], condition: str, values: list[object]) -> list[tuple[Any, ...]]:
         """The newest row per counter set of `targets` that meets `condition`."""

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -25,7 +26,7 @@ from iolens.store.counters import Baseline, Outcome, Step, advance
 from iolens.store.duckdb_engine import query
 from iolens.store.rebuild import make_room
 from iolens.store.rows import to_arrow
-from iolens.store.tables import BatchPart, Tables, retrying
+from iolens.store.tables import BatchPart, Tables, in_order, retrying
 
 ITEMS_PER_PART: Final = 20_000
 PROBLEMS_KEPT: Final = 100
@@ -74,8 +75,15 @@ class Unit:
     items: list[Item]
     last: bool
     tally: Tally = field(default_factory=Tally)
-    rows: dict[str, Rows] = field(default_factory=dict)
+    rows: dict[str, Rows] = field(default_factory=dict)  # differenced here
+    finished: dict[str, Rows] = field(default_factory=dict)  # came as they are; the store may have them already
     touched: dict[CounterKey, Baseline] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)  # rows by table
+    dropped: dict[str, int] = field(default_factory=dict)  # finished rows that were present, by table
+
+    def tables(self) -> set[str]:
+        """Tables it brings rows for."""
+        return {*self.rows, *self.finished}
 
     def targets(self) -> set[TargetKey]:
         """Targets that bring raw counters."""
@@ -108,12 +116,15 @@ def ingest(
 def _units(
     tables: Tables, captures: Iterable[Capture], total: Tally, progress: Callable[[Capture], None] | None
 ) -> Iterator[Unit]:
+    taken: set[BatchPart] = set()
     for capture in captures:
         total.captures += 1
+        whole = BatchPart(_complete(capture), capture.sequence)
         batches = tables.load("batches")
-        if batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(batches):
+        if whole in taken or (batches is not None and whole.is_in(batches)):
             total.already_present += 1
         else:
+            taken.add(whole)
             yield from _parts(capture)
         if progress is not None:
             progress(capture)
@@ -151,26 +162,48 @@ def _load(
     """Write a group of units: one commit per table, each unit exactly once."""
     if not group:
         return
-    retrying(lambda: _claim(tables, group, source, chain), "claim baselines")
+    written = {"baselines": retrying(lambda: _claim(tables, group, source, chain), "claim baselines")}
     if chain is not None:
         chain |= {key: baseline for unit in group for key, baseline in unit.touched.items()}
         for unit in group:
             unit.rows = {name: _room_for(tables, name, rows) for name, rows in unit.rows.items()}
-    _drop_present(tables, group, source)
-    written: dict[str, list[str]] = {}
-    for name in sorted({name for unit in group for name in unit.rows}):
-        by_part = {unit.part: to_arrow(TABLES[name], unit.rows.get(name, [])) for unit in group}
-        written[name] = tables.append(name, by_part)
+            unit.finished = {name: _room_for(tables, name, rows) for name, rows in unit.finished.items()}
+    _settle_late(tables, group, source)
+    for name in sorted(set().union(*(unit.tables() for unit in group))):
+        written[name] = retrying(partial(_append, tables, name, group, source), f"append to {name}")
     _record(tables, group, source, written)
     for unit in group:
         total.add(unit.tally)
+
+
+def _append(tables: Tables, name: str, group: list[Unit], source: str) -> list[str]:
+    """The rows of those units that the table does not have yet, in one commit; paths of the files written."""
+    table = TABLES[name]
+    handle = tables.load_or_create(name, table)
+    todo = [unit for unit in group if not unit.part.is_in(handle)]
+    new = _new_rows(tables, handle, table, todo, source)
+    rows = [row for unit in todo for row in (*unit.rows.get(name, []), *new[unit.part])]
+    for unit in group:
+        kept = new.get(unit.part, unit.finished.get(name, []))
+        unit.written[name] = len(unit.rows.get(name, [])) + len(kept)
+        unit.dropped[name] = len(unit.finished.get(name, [])) - len(kept)
+    if not rows:
+        return []
+    marks = _guards(handle, todo, name, source)
+    return tables.commit(handle, name, in_order(to_arrow(table, rows), table), [unit.part for unit in todo], marks)
+
+
+def _guards(handle: DeltaTable, units: list[Unit], name: str, source: str) -> list[Transaction]:
+    """Marks that let only one of two racing writers of finished rows through; the other looks at the table again."""
+    filesystems = {row.get("filesystem") for unit in units for row in unit.finished.get(name, [])}
+    return [Transaction(f"rows/{source}/{filesystem}", handle.version() + 1) for filesystem in filesystems]
 
 
 def _room_for(tables: Tables, name: str, rows: Rows) -> Rows:
     return make_room(tables, name, rows) if name and TABLES[name].kind == "interval" else rows
 
 
-def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKey, Baseline] | None) -> None:
+def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKey, Baseline] | None) -> list[str]:
     """Difference every unit against the baselines and take the next position of each target it moved.
 
     A rebuild follows its own `chain` of samples and leaves only baselines newer than the stored ones.
@@ -180,7 +213,7 @@ def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKe
     own = dict(chain or {})
     fresh = []
     for unit in group:
-        unit.tally, unit.rows = Tally(), {}
+        unit.tally, unit.rows, unit.finished = Tally(), {}, {}
         if book is None:
             unit.touched = _apply(unit, {}, source)
         elif unit.part.is_in(book.handle):
@@ -190,8 +223,7 @@ def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKe
             own |= unit.touched
             book.add(unit.part, {key: new for key, new in unit.touched.items() if _is_news(new, book.current.get(key))})
             fresh.append(unit.part)
-    if book is not None:
-        book.claim(fresh)
+    return book.claim(fresh) if book is not None else []
 
 
 def _is_news(new: Baseline, stored: Baseline | None) -> bool:
@@ -218,7 +250,7 @@ def _apply(unit: Unit, known: dict[CounterKey, Baseline], source: str) -> dict[C
         if isinstance(item, Problem):
             unit.tally.refuse(item)
         elif isinstance(item, Row):
-            unit.rows.setdefault(item.table, []).append(_finished_row(item, source))
+            unit.finished.setdefault(item.table, []).append(_finished_row(item, source))
     return touched
 
 
@@ -264,8 +296,8 @@ def _finished_row(item: Row, source: str) -> dict[str, object]:
     return row
 
 
-def _drop_present(tables: Tables, group: list[Unit], source: str) -> None:
-    """Leave out finished rows that the store has, and tell samples it has from samples that came too late."""
+def _settle_late(tables: Tables, group: list[Unit], source: str) -> None:
+    """Tell samples that the store has from samples that came too late."""
     late = [(unit, row) for unit in group for row in unit.rows.pop("", [])]
     for name in {str(row["table"]) for _, row in late}:
         mine = [(unit, row) for unit, row in late if row["table"] == name]
@@ -274,24 +306,24 @@ def _drop_present(tables: Tables, group: list[Unit], source: str) -> None:
             if row["tick"] in present:
                 unit.tally.older -= 1
                 unit.tally.repeated += 1
-    for name in {name for unit in group for name in unit.rows if TABLES[name].kind != "interval"}:
-        _drop_present_rows(tables, TABLES[name], group, source)
-    for unit in group:
-        unit.tally.rows = Counter({name: len(rows) for name, rows in unit.rows.items() if rows})
 
 
-def _drop_present_rows(tables: Tables, table: Table, group: list[Unit], source: str) -> None:
-    handle = tables.load(table.name)
-    days = {int(str(row["date"])) for unit in group for row in unit.rows.get(table.name, []) if "date" in row}
-    present = _present_keys(tables, handle, table, source, days) if handle is not None else set()
-    for unit in group:
-        if table.name not in unit.rows or (handle is not None and unit.part.is_in(handle)):
-            continue
-        rows = {tuple(row.get(column) for column in table.key): row for row in reversed(unit.rows[table.name])}
-        kept = [row for key, row in reversed(rows.items()) if key not in present]
-        unit.tally.repeated += len(unit.rows[table.name]) - len(kept)
-        unit.rows[table.name] = kept
+def _new_rows(
+    tables: Tables, handle: DeltaTable, table: Table, units: list[Unit], source: str
+) -> dict[BatchPart, Rows]:
+    """Finished rows of each unit that neither the table nor an earlier unit has; of equal keys the first counts."""
+    if not any(table.name in unit.finished for unit in units):
+        return {unit.part: [] for unit in units}
+    days = {int(str(row["date"])) for unit in units for row in unit.finished.get(table.name, []) if "date" in row}
+    present = _present_keys(tables, handle, table, source, days)
+    found: dict[BatchPart, Rows] = {}
+    for unit in units:
+        rows = {
+            tuple(row.get(column) for column in table.key): row for row in reversed(unit.finished.get(table.name, []))
+        }
+        found[unit.part] = [row for key, row in reversed(rows.items()) if key not in present]
         present |= rows.keys()
+    return found
 
 
 def _present_ticks(tables: Tables, name: str, source: str, days: set[int]) -> set[tuple[object, ...]]:
@@ -316,6 +348,9 @@ def _present_keys(
 
 def _record(tables: Tables, group: list[Unit], source: str, written: dict[str, list[str]]) -> None:
     """The last step: what was ingested, with the checksum of every file it became."""
+    for unit in group:
+        unit.tally.rows = Counter({name: count for name, count in unit.written.items() if count})
+        unit.tally.repeated += sum(unit.dropped.values())
     checksums = {
         name: {path: tables.checksum(name, path) for path in paths} for name, paths in written.items() if paths
     }

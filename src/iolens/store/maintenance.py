@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalake.exceptions import DeltaError
+from duckdb import ColumnExpression, ConstantExpression
 
 from iolens.errors import StoreError, UsageError
 from iolens.schema import BASELINES, BATCHES, SCHEMA_VERSION, TABLES
@@ -21,8 +23,8 @@ from iolens.store.duckdb_engine import DuckDBEngine, connection, query, relation
 from iolens.store.rows import to_arrow
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import RESOLUTIONS, Store
-from iolens.store.tables import BatchPart, Tables, arrow_schema, declared, retrying
-from iolens.units import iso
+from iolens.store.tables import WRITER, BatchPart, Tables, arrow_schema, declared, retrying
+from iolens.units import epoch_us, iso
 
 Step = Callable[[str], None]
 
@@ -80,7 +82,7 @@ def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
         for day, files in sorted(counts.items()):
             if files > 1:
                 written = retrying(partial(_compact_day, store.tables, name, day), f"compact {name} {day}")
-                _record(store.tables, "compact", name, written)
+                record_checksums(store.tables, "compact", name, written)
                 done.days += 1
                 done.files_before += files
                 done.files_after += len(written)
@@ -91,9 +93,9 @@ def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
 
 def _compact_day(tables: Tables, name: str, day: date) -> list[str]:
     handle = tables.load(name)
-    if handle is None:
-        return []
     files = Snapshot.of(handle).on_days(lambda one: one == day).paths
+    if handle is None or len(files) < 2:  # somebody else was faster
+        return []
     table = declared(name)
     order = ", ".join(f'"{column}"' for column in dict.fromkeys(("time", *table.key)))
     found = relation(tables, name, files)
@@ -104,45 +106,62 @@ def _compact_day(tables: Tables, name: str, day: date) -> list[str]:
 
 def _compact_records(tables: Tables, done: Compaction) -> None:
     """Tables that are not cut by day: merged by delta-rs; of baselines only what may still be needed is kept."""
-    retrying(lambda: _prune_baselines(tables), "compact baselines")
+    record_checksums(tables, "compact", "baselines", retrying(lambda: _prune_baselines(tables), "compact baselines"))
     for table in TABLES.values():
-        handle = tables.load(table.name) if not table.partitioned else None
-        if handle is None or len(Snapshot.of(handle).paths) < 2:
+        before = len(Snapshot.of(tables.load(table.name)).paths)
+        if table.partitioned or before < 2:
             continue
-        before = len(Snapshot.of(handle).paths)
-        handle.optimize.compact()
-        after = Snapshot.of(tables.load(table.name)).paths
+        after = retrying(partial(_merge_records, tables, table.name), f"compact {table.name}")
         done.files_before, done.files_after = done.files_before + before, done.files_after + len(after)
         if table is not BATCHES:
-            _record(tables, "compact", table.name, after)
+            record_checksums(tables, "compact", table.name, after)
 
 
-def _prune_baselines(tables: Tables) -> None:
-    """Keep, per target, the newest position whose batch is complete, and everything after it."""
-    from deltalake import write_deltalake
+def _merge_records(tables: Tables, name: str) -> list[str]:
+    handle = tables.load(name)
+    assert handle is not None
+    handle.optimize.compact(writer_properties=WRITER)
+    return Snapshot.of(handle).paths
 
+
+def _prune_baselines(tables: Tables) -> list[str]:
+    """Keep the newest position of each target, and what a batch that was cut off needs to be completed.
+
+    That is the position it claimed and, of each counter set, the one before it.
+    """
     handle, batches = tables.load("baselines"), tables.load("batches")
     if handle is None or batches is None or not Snapshot.of(handle).paths:
-        return
+        return []
     found = relation(tables, "baselines", Snapshot.of(handle).paths)
     complete = relation(tables, "batches", Snapshot.of(batches).paths)
     assert found is not None and complete is not None  # noqa: PT018 (used by name below)
     columns = ", ".join(f'"{column.name}"' for column in BASELINES.columns)
     kept = connection().sql(
         f"""
-        WITH settled AS (
-            SELECT source, filesystem, target, counter_set, max(position) AS newest FROM found
-            WHERE (batch, part) IN (SELECT (batch, part) FROM complete) GROUP BY ALL)
-        SELECT {columns} FROM found LEFT JOIN settled USING (source, filesystem, target, counter_set)
-        WHERE newest IS NULL OR position >= newest"""  # noqa: S608 (column names of the schema)
+        WITH cut_off AS (
+            SELECT DISTINCT source, filesystem, target, position AS claimed
+            FROM found ANTI JOIN complete USING (batch, part)),
+        needed AS (
+            SELECT source, filesystem, target, counter_set, max(position) AS position FROM found GROUP BY ALL
+            UNION
+            SELECT source, filesystem, target, counter_set, max(position)
+            FROM found JOIN cut_off USING (source, filesystem, target) WHERE position < claimed
+            GROUP BY source, filesystem, target, counter_set, claimed
+            UNION
+            SELECT source, filesystem, target, counter_set, position
+            FROM found JOIN cut_off USING (source, filesystem, target) WHERE position = claimed)
+        SELECT {columns} FROM found SEMI JOIN needed USING (source, filesystem, target, counter_set, position)"""  # noqa: S608 (column names of the schema)
     )
     rows = kept.to_arrow_table()
-    if rows.num_rows < Snapshot.of(handle).rows:
-        write_deltalake(handle, rows, mode="overwrite")
+    if rows.num_rows == Snapshot.of(handle).rows:
+        return []
+    return tables.replace_all(handle, "baselines", rows)
 
 
-def _record(tables: Tables, what: str, name: str, paths: list[str]) -> None:
+def record_checksums(tables: Tables, what: str, name: str, paths: list[str]) -> None:
     """Note the checksums of rewritten files."""
+    if not paths:
+        return
     part = BatchPart(f"{what}/{uuid.uuid4()}", 1)
     checksums = {name: {path: tables.checksum(name, path) for path in paths}}
     row = {"batch": part.identity, "part": 1, "time": _now_us(), "source": what, "checksums": json.dumps(checksums)}
@@ -156,16 +175,18 @@ def _now_us() -> int:
 
 
 def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False) -> int:
-    """Remove files that no snapshot of the last `older_hours` needs."""
-    count = 0
-    for name in table_names():
-        handle = store.tables.load(name)
-        if handle is not None:
-            gone = handle.vacuum(
-                retention_hours=int(older_hours), dry_run=dry_run, enforce_retention_duration=False, full=True
-            )
-            count += len(gone)
-    return count
+    """Remove files that no snapshot of the last `older_hours`, rounded up, needs; nobody may be writing if that is 0."""
+    hours = math.ceil(older_hours)
+    return sum(
+        retrying(partial(_vacuum, store.tables, name, hours, dry_run), f"vacuum {name}") for name in table_names()
+    )
+
+
+def _vacuum(tables: Tables, name: str, hours: int, dry_run: bool) -> int:
+    handle = tables.load(name)
+    if handle is None:
+        return 0
+    return len(handle.vacuum(retention_hours=hours, dry_run=dry_run, enforce_retention_duration=False, full=True))
 
 
 @dataclass(slots=True)
@@ -202,12 +223,14 @@ def verify_store(store: Store, step: Step = lambda label: None) -> Verification:
 
 
 def _recorded_checksums(tables: Tables, found: Verification) -> dict[str, dict[str, str]]:
-    handle = tables.load("batches")
     recorded: dict[str, dict[str, str]] = {}
-    if handle is None:
-        return recorded
     try:
+        handle = tables.load("batches")
+        if handle is None:
+            return recorded
         rows = query(tables, handle, "batches", "SELECT checksums FROM found WHERE checksums IS NOT NULL")
+    except StoreError:  # a damaged log shows up again as a fault of its table
+        return recorded
     except Exception as error:  # a damaged file of `batches` itself shows up again as its own fault
         found.faults.append(f"{tables.uri('batches')}: cannot be read: {str(error).splitlines()[0]}")
         return recorded
@@ -225,10 +248,20 @@ def _fault(tables: Tables, name: str, path: str, size: int, expected: str | None
     if len(content) != size:
         return f"altered: {len(content)} bytes long, written with {size}"
     if expected is None:
-        return None if content[:4] == content[-4:] == b"PAR1" else "altered: not a whole Parquet file"
-    import hashlib
-
+        return _undecodable(content)
     return None if hashlib.sha256(content).hexdigest() == expected else "altered: its checksum is not the recorded one"
+
+
+def _undecodable(content: bytes) -> str | None:
+    """All that can be said of a file without a checksum: whether every value of it can still be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        pq.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        return f"altered: not a whole Parquet file: {str(error).splitlines()[0]}"
+    return None
 
 
 def export_table(
@@ -245,6 +278,8 @@ def export_table(
         raise UsageError(f"no table is called {table!r}; there are: {', '.join(TABLES)}")
     if output.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{output}: write to FILE.parquet or FILE.csv")
+    if resolution != "raw" and TABLES[table].kind != "interval":
+        raise UsageError(f"{table} has no rollups; leave out the resolution {resolution}")
     names = arrow_schema(TABLES[table]).names
     if TABLES[table].partitioned:
         chosen = store.select(
@@ -253,20 +288,29 @@ def export_table(
         chosen.engine = DuckDBEngine()
         rows = chosen.frame(table).select(*names).to_native()
     else:
-        rows = relation(store.tables, table, Snapshot.of(store.tables.load(table)).paths).project(
-            ", ".join(f'"{name}"' for name in names)
-        )
-    order = ", ".join(
-        f'"{name}"' for name in dict.fromkeys([name for name in ("time", *TABLES[table].key) if name in names])
-    )
-    handle, temporary = tempfile.mkstemp(dir=output.parent, prefix=".iolens-", suffix=output.suffix)
-    os.close(handle)
+        rows = _records(store.tables, table, filesystem, since, until)
+    order = ", ".join(f'"{name}"' for name in dict.fromkeys(("time", *TABLES[table].key)) if name in names)
+    beside = output.with_name(f".{output.name}.{os.getpid()}{output.suffix}")
     try:
         ordered = rows.order(order)
-        ordered.write_parquet(temporary, compression="zstd") if output.suffix == ".parquet" else ordered.write_csv(
-            temporary
-        )
-        Path(temporary).replace(output)
+        if output.suffix == ".parquet":
+            ordered.write_parquet(str(beside), compression="zstd")
+        else:
+            ordered.write_csv(str(beside))
+        beside.replace(output)
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
     return int(rows.aggregate("count(*)").fetchall()[0][0])
+
+
+def _records(tables: Tables, name: str, filesystem: str | None, since: datetime | None, until: datetime | None) -> Any:
+    """Rows of a table that is not cut by day, by file system and moment where asked."""
+    table = TABLES[name]
+    rows = relation(tables, name, Snapshot.of(tables.load(name)).paths)
+    if filesystem is not None and "filesystem" in (column.name for column in table.columns):
+        rows = rows.filter(ColumnExpression("filesystem") == ConstantExpression(filesystem))
+    if since is not None:
+        rows = rows.filter(ColumnExpression("epoch_us") >= ConstantExpression(epoch_us(since)))
+    if until is not None:
+        rows = rows.filter(ColumnExpression("epoch_us") < ConstantExpression(epoch_us(until)))
+    return rows.project(", ".join(f'"{column.name}"' for column in table.columns))

@@ -1,7 +1,8 @@
 """Rollups 5 s → 60 s → 1 h, exact for sums and histograms, and retention of raw rows once rolled up.
 
 A rollup row knows how many raw rows it stands for (`samples`); a day is current when those add up to the raw rows the
-log counts, so that late rows are noticed without reading anything.
+log counts and no rebuild exchanged some since, so that late rows are noticed without reading any. A day whose raw rows
+were dropped is marked, and its rollup is left alone from then on.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Final
 
+from deltalake import DeltaTable, Transaction
+
 from iolens.schema import TABLES, Table
 from iolens.store.duckdb_engine import connection, query, relation
-from iolens.store.maintenance import _record
-from iolens.store.snapshot import Snapshot
+from iolens.store.maintenance import record_checksums
+from iolens.store.snapshot import Snapshot, changed_mark, changes
 from iolens.store.store import Store
-from iolens.store.tables import Tables, retrying
+from iolens.store.tables import Tables, commit_properties, retrying
 
 STEPS: Final = (("", "60s", 60_000_000), ("60s/", "1h", 3_600_000_000))
 
@@ -46,23 +49,35 @@ def roll_up(store: Store, step: Callable[[str], None] = lambda label: None) -> D
 def _roll_table(
     tables: Tables, table: Table, fine: str, coarse: str, width_us: int, done: Done, step: Callable[[str], None]
 ) -> None:
-    finer = tables.load(fine)
+    finer, coarser = tables.load(fine), tables.load(coarse)
     if finer is None:
         return
-    present = raw_rows_by_day(tables, fine)
     rolled = raw_rows_by_day(tables, coarse)
-    for day, rows in present.items():
-        if rolled.get(day) == rows:
+    for day, rows in raw_rows_by_day(tables, fine).items():
+        if (stands_for := _dropped(finer, day)) is not None:
+            done.kept.append(
+                f"{coarse} {day} stands for {stands_for} dropped raw rows; {rows} later ones are not in it"
+            )
+        elif rolled.get(day) == rows and _has_changes(finer, coarser, day):
             done.current += 1
-        elif rolled.get(day, 0) > rows:
-            done.kept.append(f"{coarse} {day} stands for {rolled[day]} raw rows, only {rows} are left below it")
         else:
             written = retrying(partial(_roll_day, tables, table, fine, coarse, day, width_us), f"roll up {coarse}")
-            _record(tables, "rollup", coarse, written)
+            record_checksums(tables, "rollup", coarse, written)
             done.days += 1
-            handle = tables.load(coarse)
-            done.rows += Snapshot.of(handle).on_days(day.__eq__).rows
+            done.rows += Snapshot.of(tables.load(coarse)).on_days(day.__eq__).rows
             step(f"{coarse} {day}")
+
+
+def _has_changes(finer: DeltaTable, coarser: DeltaTable | None, day: date) -> bool:
+    """Whether the rollup has seen the last exchange of rows below it."""
+    seen = coarser.transaction_version(f"rolled/{day}") if coarser is not None else None
+    return (seen or 0) == changes(finer, day)
+
+
+def _dropped(raw: DeltaTable, day: date) -> int | None:
+    """Raw rows of the day that only the rollup holds; None while it can be made anew."""
+    version: int | None = raw.transaction_version(f"dropped/{day}")
+    return version
 
 
 def raw_rows_by_day(tables: Tables, name: str) -> dict[date, int]:
@@ -79,10 +94,13 @@ def raw_rows_by_day(tables: Tables, name: str) -> dict[date, int]:
 def _roll_day(tables: Tables, table: Table, fine: str, coarse: str, day: date, width_us: int) -> list[str]:
     finer, target = tables.load(fine), tables.load_or_create(coarse, table)
     files = Snapshot.of(finer).on_days(lambda one: one == day).paths
+    if finer is None or not files or _dropped(finer, day) is not None:  # somebody dropped the day meanwhile
+        return []
     found = relation(tables, fine, files)
     assert found is not None
     rows = connection().sql(_statement(table, width_us)).to_arrow_reader()
-    return tables.replace_day(target, coarse, day.isoformat(), rows)
+    marks = [Transaction(f"rolled/{day}", changes(finer, day)), changed_mark(target, day)]
+    return tables.replace_day(target, coarse, day.isoformat(), rows, marks)
 
 
 def _statement(table: Table, width_us: int) -> str:
@@ -121,24 +139,32 @@ def _statement(table: Table, width_us: int) -> str:
 def retain_raw(store: Store, seconds: float, *, without_rollup: bool = False, dry_run: bool = False) -> Done:
     """Drop days of raw rows that ended more than `seconds` ago, once the 60 s rollup stands for all of them."""
     done = Done()
-    oldest = date.fromtimestamp(time.time() - seconds) - timedelta(days=1)
+    ended = datetime.fromtimestamp(time.time() - seconds, UTC).date()
     for table in TABLES.values():
         if table.kind != "interval":
             continue
-        raw, rolled = raw_rows_by_day(store.tables, table.name), raw_rows_by_day(store.tables, f"60s/{table.name}")
-        for day, rows in raw.items():
-            if day > oldest:
-                continue
-            if not without_rollup and rolled.get(day) != rows:
-                done.kept.append(f"{table.name} {day}: {rows} rows are not rolled up; run `iolens store rollup` first")
-                continue
-            done.days, done.rows = done.days + 1, done.rows + rows
-            if not dry_run:
-                retrying(partial(_drop_day, store.tables, table.name, day), f"drop {table.name} {day}")
+        for day in raw_rows_by_day(store.tables, table.name):
+            if day < ended:
+                drop = partial(_drop_day, store.tables, table.name, day, without_rollup, dry_run)
+                dropped, why_not = retrying(drop, f"drop {table.name} {day}")
+                done.days, done.rows = done.days + (not why_not), done.rows + dropped
+                done.kept += [f"{table.name} {day}: {why_not}"] if why_not else []
     return done
 
 
-def _drop_day(tables: Tables, name: str, day: date) -> None:
-    handle = tables.load(name)
-    if handle is not None:
-        handle.delete(f"date = '{day.isoformat()}'")
+def _drop_day(tables: Tables, name: str, day: date, without_rollup: bool, dry_run: bool) -> tuple[int, str]:
+    """Rows dropped, or why not; rows that arrive in between make the commit conflict and are looked at anew."""
+    coarser = tables.load(f"60s/{name}")
+    stands_for = raw_rows_by_day(tables, f"60s/{name}").get(day, 0)
+    raw = tables.load(name)
+    assert raw is not None
+    rows = Snapshot.of(raw).days().get(day, 0)
+    before = _dropped(raw, day)
+    if not without_rollup and before is not None:
+        return 0, f"{rows} rows came after the others were dropped and are in no rollup"
+    if not without_rollup and (stands_for != rows or not _has_changes(raw, coarser, day)):
+        return 0, f"{rows} rows are not rolled up; run `iolens store rollup` first"
+    if not dry_run:
+        marks = [Transaction(f"dropped/{day}", stands_for)] if stands_for else []
+        raw.delete(f"date = '{day.isoformat()}'", commit_properties=commit_properties(marks))
+    return rows, ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Transaction
 
 _TRUNCATED_AT = 32  # longer strings are cut in the log's statistics and prove nothing
 
@@ -103,3 +103,13 @@ class Snapshot:
 
     def _where(self, keep: Iterable[bool]) -> Snapshot:
         return Snapshot(self.files.filter(pa.array(list(keep), pa.bool_())))
+
+
+def changes(handle: DeltaTable | None, day: date) -> int:
+    """How often rows of a day were exchanged for others, which their number alone does not show."""
+    return (handle.transaction_version(f"changed/{day}") or 0) if handle is not None else 0
+
+
+def changed_mark(handle: DeltaTable, day: date) -> Transaction:
+    """The mark of a commit that exchanges rows of a day."""
+    return Transaction(f"changed/{day}", changes(handle, day) + 1)

@@ -95,6 +95,8 @@ class Tables:
         if missing:
             wanted = DeltaSchema.from_arrow(arrow_schema(table))
             handle.alter.add_columns([field for field in wanted.fields if field.name in missing])
+        if _stored_version(handle, name) < SCHEMA_VERSION:  # last, so that a migration cut off is seen and completed
+            handle.alter.set_table_description(f"{VERSION_MARK}{SCHEMA_VERSION}")
         return handle
 
     def _create(self, name: str, table: Table) -> DeltaTable:
@@ -134,17 +136,23 @@ class Tables:
         also: Sequence[Transaction] = (),
     ) -> list[str]:
         """One atomic append through `handle`; raises CommitFailedError when another writer took a mark first."""
-        marks = [*(part.transaction for part in parts), *also]
         write_deltalake(
             handle,
             rows,
             mode="append",
             writer_properties=WRITER,
-            commit_properties=CommitProperties(app_transactions=marks, max_commit_retries=50),
+            commit_properties=commit_properties([*(part.transaction for part in parts), *also]),
         )
         return self._added_by(handle, name)
 
-    def replace_day(self, handle: DeltaTable, name: str, day: str, rows: pa.RecordBatchReader) -> list[str]:
+    def replace_day(
+        self,
+        handle: DeltaTable,
+        name: str,
+        day: str,
+        rows: pa.RecordBatchReader,
+        marks: Sequence[Transaction] = (),
+    ) -> list[str]:
         """Atomically exchange one day's files for `rows`."""
         write_deltalake(
             handle,
@@ -152,8 +160,13 @@ class Tables:
             mode="overwrite",
             predicate=f"date = '{day}'",
             writer_properties=WRITER,
-            commit_properties=CommitProperties(max_commit_retries=50),
+            commit_properties=commit_properties(marks),
         )
+        return self._added_by(handle, name)
+
+    def replace_all(self, handle: DeltaTable, name: str, rows: pa.Table) -> list[str]:
+        """Exchange the files that `handle` knows for `rows`; what others append meanwhile stays."""
+        write_deltalake(handle, rows, mode="overwrite", writer_properties=WRITER, commit_properties=commit_properties())
         return self._added_by(handle, name)
 
     def _added_by(self, handle: DeltaTable, name: str) -> list[str]:
@@ -192,6 +205,15 @@ class Tables:
         return digest.hexdigest()
 
 
+def commit_properties(marks: Iterable[Transaction] = ()) -> CommitProperties:
+    """Marks of one commit, one per application: of several, the log would keep the first instead of the highest."""
+    highest: dict[str, Transaction] = {}
+    for mark in marks:
+        if mark.app_id not in highest or highest[mark.app_id].version < mark.version:
+            highest[mark.app_id] = mark
+    return CommitProperties(app_transactions=list(highest.values()), max_commit_retries=50)
+
+
 def declared(name: str) -> Table:
     """The declaration behind a table or one of its rollups (`60s/target_io`)."""
     return TABLES[name.rpartition("/")[2]]
@@ -227,8 +249,17 @@ def _lost_creation_race(error: Exception) -> bool:
     return "already exists" in text or "Version mismatch" in text or "version 0" in text.lower()
 
 
+def _stored_version(handle: DeltaTable, name: str) -> int:
+    """The schema version a table was written with."""
+    description = handle.metadata().description or ""
+    version = description.removeprefix(VERSION_MARK)
+    if not description.startswith(VERSION_MARK) or not version.isdecimal():
+        raise StoreError(f"table {name} was not written by iolens: its description is {description!r}")
+    return int(version)
+
+
 def _refuse_newer(handle: DeltaTable, name: str) -> None:
-    stored = int((handle.metadata().description or "").removeprefix(VERSION_MARK) or SCHEMA_VERSION)
+    stored = _stored_version(handle, name)
     if stored > SCHEMA_VERSION:
         raise StoreError(
             f"table {name} has schema version {stored}, written by a newer iolens; this one knows {SCHEMA_VERSION}"

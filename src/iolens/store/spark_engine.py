@@ -1,0 +1,125 @@
+"""The distributed engine: an Apache Spark cluster that already exists, or Spark inside this process.
+
+`spark://HOST:PORT` is a standalone cluster, `sc://HOST:PORT` Spark Connect, `local-spark` this machine. Settings of
+the site (memory, jars for object storage) come from Spark's own configuration.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import narwhals as nw
+
+from iolens.errors import StoreError, UsageError
+from iolens.schema import Column
+from iolens.store.tables import Tables, declared
+
+SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.enabled": "false",
+}
+SQL_TYPES: Final = {
+    "timestamp": "TIMESTAMP",
+    "date": "DATE",
+    "int64": "BIGINT",
+    "float64": "DOUBLE",
+    "string": "STRING",
+    "bool": "BOOLEAN",
+}
+_CONNECT_FLAG: Final = "SPARK_CONNECT_MODE_ENABLED"  # left set, it would turn the next classic session remote
+
+
+class SparkEngine:
+    """Analyses on a Spark cluster; the session is opened when first needed."""
+
+    rows_per_chunk = 5_000_000_000  # a cluster has its own ways to stay within memory
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def session(self) -> Any:
+        """The Spark session."""
+        try:
+            from pyspark.sql import SparkSession
+        except ImportError as error:
+            raise UsageError(f"engine {self.name} needs PySpark: pip install 'iolens[spark]'") from error
+        builder = SparkSession.Builder().appName("iolens")
+        for key, value in SETTINGS.items():
+            if key.startswith("spark.sql") or not self.name.startswith("sc://"):
+                builder = builder.config(key, value)
+        try:
+            return self._opened(builder)
+        except Exception as error:  # py4j, gRPC and PySpark raise errors of their own, all of which mean this
+            message = str(error).strip().splitlines() or [type(error).__name__]
+            raise StoreError(f"{self.name}: no Spark session: {message[0]}") from error
+
+    def _opened(self, builder: Any) -> Any:
+        if self.name.startswith("sc://"):
+            return builder.remote(self.name).getOrCreate()
+        session = builder.master("local[*]" if self.name == "local-spark" else self.name).getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        return session
+
+    def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
+        """A lazy frame over `files` with the declared columns and `epoch_us`, `start_us`."""
+        from pyspark.sql import functions
+
+        table = declared(name)
+        schema = ", ".join(_declaration(column) for column in table.columns)
+        if files:
+            # Without basePath the partition column would vanish.
+            root = _address(tables, name)
+            reader = self.session.read.schema(schema).option("basePath", root)
+            rows = reader.parquet(*(f"{root}/{path}" for path in files))
+        else:
+            rows = self.session.createDataFrame([], schema)
+        rows = rows.select(*(column.name for column in table.columns))
+        for moment, alias in (("time", "epoch_us"), ("start", "start_us")):
+            if any(column.name == moment for column in table.columns):
+                rows = rows.withColumn(alias, functions.unix_micros(moment))
+        return nw.from_native(rows)
+
+    def stop(self) -> None:
+        """Close the session, and the JVM behind it where this process started one."""
+        if "session" not in self.__dict__:
+            return
+        self.__dict__.pop("session").stop()
+        if self.name.startswith("sc://"):
+            os.environ.pop(_CONNECT_FLAG, None)
+        else:
+            _end_driver()
+
+
+def _declaration(column: Column) -> str:
+    return f"`{column.name}` {SQL_TYPES[column.type]}"
+
+
+def _address(tables: Tables, name: str) -> str:
+    """Where the executors find the table; Spark calls S3 `s3a`."""
+    uri = tables.uri(name)
+    if tables.is_local:
+        return Path(uri).resolve().as_uri()
+    return uri.replace("s3://", "s3a://", 1)
+
+
+def _end_driver() -> None:
+    """PySpark keeps its JVM until the process ends; let it go with the last session."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+        process = gateway.proc
+        process.stdin.close()
+        process.wait(timeout=20)
+    SparkContext._gateway = None
+    SparkContext._jvm = None
