@@ -5,7 +5,6 @@ Secrets never live here: credentials for object storage come from the environmen
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import tomllib
@@ -26,8 +25,8 @@ TEXT: Final = "a text in quotes"
 NUMBER: Final = "a number, zero or more"
 TEXTS: Final = "a list of texts"
 SECTION: Final = "a section"
+_LARGEST: Final = 1e300
 _TOML_LINE: Final = re.compile(r"\(at line (\d+),")
-
 
 Value = TypeVar("Value")
 
@@ -173,7 +172,7 @@ def _is(what: str, value: Any) -> bool:
     if what == TEXTS:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value >= 0
+    return is_number and 0 <= value < _LARGEST  # false for nan
 
 
 def _zone(name: str) -> str:

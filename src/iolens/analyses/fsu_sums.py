@@ -5,7 +5,7 @@ Doubles throughout: decimals are slow in one engine and integer sums differ in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,13 +13,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.models.transaction_time import Calibration
+from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.units import MIB
 
 IDLE_BELOW_PCT: Final = 2.0
 BUSY_ABOVE_PCT: Final = 30.0
 IRREGULAR_SHARE: Final = 0.1
+DAY_US: Final = 86_400_000_000
 
 SIZE_COLUMNS: Final = {
     size_column(direction, size): (direction, size) for direction in DIRECTIONS for size in SIZE_BINS
@@ -40,18 +41,18 @@ class FsuSums:
 
     def per_tick(self, sizes: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """The file system tick by tick: sums over its reporting targets."""
-        rows = sizes.select(
+        bins = [nw.col(name).cast(nw.Float64) for name in self.live]
+        rows = sizes.select("epoch_us", "duration_s", *self._parts(), *bins)
+        rows = rows.select(
             "epoch_us",
             "duration_s",
             (self._busy() / nw.col("duration_s")).alias("fsu"),
             (self._busy_if_optimal() / nw.col("duration_s")).alias("optimal_fsu"),
-            self._count(lambda size: size >= MIB).alias("optimal"),
-            self._count(lambda size: size < MIB).alias("suboptimal"),
-            *(nw.col(name).cast(nw.Float64) for name in self.live),
+            *self.live,
         )
-        summed = ("duration_s", "fsu", "optimal_fsu", "optimal", "suboptimal", *self.live)
         return rows.group_by("epoch_us").agg(
-            nw.col("fsu").count().alias("targets"), *(nw.col(name).sum() for name in summed)
+            nw.col("fsu").count().alias("targets"),
+            *(nw.col(name).sum() for name in ("duration_s", "fsu", "optimal_fsu", *self.live)),
         )
 
     def per_target(self, sizes: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -68,13 +69,14 @@ class FsuSums:
             "epoch_us",
             "start_us",
             (nw.col("start_us") // self.bucket_us).alias("bucket"),
-            self._busy().alias("busy"),
-            self._count(lambda size: True).alias("ios"),
             _total([nw.col(name).cast(nw.Float64) for name in self.outside]).alias("outside"),
             nominal_s.alias("nominal_s"),
             nw.when(off_beat).then(_number(1.0)).otherwise(_number(0.0)).alias("irregular"),
             reset.alias("resets"),
+            *self._parts(),
         )
+        counts = [nw.col(f"{part}_ios") for part in self._groups()]
+        rows = rows.with_columns(self._busy().alias("busy"), _total(counts).alias("ios"))
         is_busy = nw.col("busy") > nw.col("duration_s") * _number(BUSY_ABOVE_PCT)
         rows = rows.with_columns(nw.when(is_busy).then(nw.col("duration_s")).otherwise(_number(0.0)).alias("busy_s"))
         summed = ("duration_s", "busy", "busy_s", "ios", "outside", "nominal_s", "irregular", "resets")
@@ -86,41 +88,70 @@ class FsuSums:
             nw.col("epoch_us").max().alias("last_us"),
         )
 
-    def bytes_per_target(self, io: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Bytes of each target by time bucket."""
-        rows = io.select(
-            "target",
-            (nw.col("start_us") // self.bucket_us).alias("bucket"),
-            *(nw.col(f"{direction}_bytes").cast(nw.Float64) for direction in DIRECTIONS),
-        )
-        return rows.group_by("target", "bucket").agg(
-            *(nw.col(f"{direction}_bytes").sum() for direction in DIRECTIONS),
-            *(nw.col(f"{direction}_bytes").count().alias(f"{direction}_rows") for direction in DIRECTIONS),
-        )
+    def _groups(self) -> dict[str, list[str]]:
+        """Live bins by direction, and by whether they are larger than the optimal 1 MiB."""
+        groups: dict[str, list[str]] = {}
+        for name in self.live:
+            direction, size = SIZE_COLUMNS[name]
+            groups.setdefault(f"{'large' if size > MIB else 'small'}_{direction}", []).append(name)
+        return groups
+
+    def _parts(self) -> list[nw.Expr]:
+        """I/Os and bytes (by the bins' labels) of each group: the model needs no more, and each bin is read once."""
+        parts = []
+        for group, names in self._groups().items():
+            counts = [nw.col(name).cast(nw.Float64) for name in names]
+            moved = [nw.col(name).cast(nw.Float64) * _number(SIZE_COLUMNS[name][1]) for name in names]
+            parts += [_total(counts).alias(f"{group}_ios"), _total(moved).alias(f"{group}_bytes")]
+        return parts
 
     def _busy(self) -> nw.Expr:
         """FSU times duration: 100 × seconds of disk time (Eq. 5)."""
-        return self._weighted(lambda direction, size: self.calibration.of(direction).seconds(size))
+        return _total([self._as_observed(group) for group in self._groups()])
 
     def _busy_if_optimal(self) -> nw.Expr:
-        return self._weighted(lambda direction, size: self.calibration.of(direction).seconds_as_optimal(size))
+        """The same if the bytes of all smaller I/Os had come in 1 MiB I/Os (U8)."""
+        return _total(
+            [
+                self._as_observed(group)
+                if group.startswith("large")
+                else nw.col(f"{group}_bytes") * _number(100.0 * self._of(group).seconds_as_optimal(MIB) / MIB)
+                for group in self._groups()
+            ]
+        )
 
-    def _weighted(self, seconds: Callable[[str, int], float]) -> nw.Expr:
-        terms = [nw.col(name).cast(nw.Float64) * _number(100.0 * seconds(*SIZE_COLUMNS[name])) for name in self.live]
-        return _total(terms)
+    def _as_observed(self, group: str) -> nw.Expr:
+        cost = self._of(group)
+        latency = nw.col(f"{group}_ios") * _number(100.0 * cost.latency_s)
+        return latency + nw.col(f"{group}_bytes") * _number(100.0 * cost.s_per_byte)
 
-    def _count(self, wanted: Callable[[int], bool]) -> nw.Expr:
-        return _total([nw.col(name).cast(nw.Float64) for name in self.live if wanted(SIZE_COLUMNS[name][1])])
+    def _of(self, group: str) -> Coefficients:
+        return self.calibration.of(group.partition("_")[2])
 
 
 def bytes_per_tick(io: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Bandwidth tick by tick: rates add up over targets even where their intervals differ in length."""
-    rates = [
-        (nw.col(f"{way}_bytes").cast(nw.Float64) / nw.col("duration_s")).alias(f"{way}_rate") for way in DIRECTIONS
-    ]
-    rows = io.select("epoch_us", "duration_s", *rates)
-    return rows.group_by("epoch_us").agg(
-        nw.len().alias("targets"), nw.col("duration_s").sum(), nw.col("read_rate").sum(), nw.col("write_rate").sum()
+    """Bandwidth tick by tick, and bytes by the UTC day in which the intervals start.
+
+    Rates add up over targets even where their intervals differ in length.
+    """
+    moved = [nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS]
+    rows = io.select("epoch_us", "duration_s", *moved, (nw.col("start_us") // DAY_US).alias("bucket"))
+    rates = [(nw.col(f"{way}_bytes") / nw.col("duration_s")).alias(f"{way}_rate") for way in DIRECTIONS]
+    rows = rows.with_columns(*rates)
+    return rows.group_by("epoch_us", "bucket").agg(
+        nw.len().alias("targets"),
+        nw.col("duration_s").sum(),
+        *(nw.col(f"{way}_{what}").sum() for way in DIRECTIONS for what in ("rate", "bytes")),
+        *(nw.col(f"{way}_bytes").count().alias(f"{way}_rows") for way in DIRECTIONS),
+    )
+
+
+def bytes_per_target(io: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Bytes of each target, and how many rows counted them."""
+    rows = io.select("target", *(nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS))
+    return rows.group_by("target").agg(
+        *(nw.col(f"{way}_bytes").sum() for way in DIRECTIONS),
+        *(nw.col(f"{way}_bytes").count().alias(f"{way}_rows") for way in DIRECTIONS),
     )
 
 

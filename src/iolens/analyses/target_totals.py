@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.fsu_sums import Columns
 
-_ADDED = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "nominal_s", "irregular", "resets")
+ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "nominal_s", "irregular", "resets")
+
+Key = TypeVar("Key", int, str)
+Moved = tuple[float | None, float | None]  # bytes read and written; None where nobody counted them
 
 
 @dataclass(slots=True)
@@ -36,9 +41,11 @@ class TargetTotals:
 
     bucket_s: int
     sums: dict[str, TargetSums] = field(default_factory=dict)
-    bytes_by_target: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    bytes_by_day: dict[int, tuple[float | None, float | None]] = field(default_factory=dict)
-    _heat: dict[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
+    bytes_by_target: dict[str, Moved] = field(default_factory=dict)
+    bytes_by_day: dict[int, Moved] = field(default_factory=dict)
+    _heat: list[tuple[NDArray[np.object_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = field(
+        default_factory=list
+    )
 
     @property
     def names_with_sizes(self) -> list[str]:
@@ -54,46 +61,65 @@ class TargetTotals:
 
     def add_sizes(self, rows: Columns) -> None:
         """Sums of `FsuSums.per_target`."""
-        for number, name in enumerate(rows["target"]):
-            one = self.sums.setdefault(str(name), TargetSums())
-            for column in _ADDED:
-                setattr(one, column, getattr(one, column) + float(rows[column][number]))
-            one.longest_s = max(one.longest_s, float(rows["longest_s"][number]))
-            one.first_us = min(one.first_us, int(rows["first_us"][number]))
-            one.last_us = max(one.last_us, int(rows["last_us"][number]))
-            key = (str(name), int(rows["bucket"][number]))
-            busy, seconds = self._heat.get(key, (0.0, 0.0))
-            self._heat[key] = (busy + float(rows["busy"][number]), seconds + float(rows["duration_s"][number]))
+        names, where = _codes(rows["target"])
+        added = {name: np.bincount(where, weights=rows[name], minlength=len(names)) for name in ADDED}
+        first, longest, last = (np.zeros(len(names)) for _ in range(3))
+        first += 2.0**62
+        np.minimum.at(first, where, rows["first_us"])
+        np.maximum.at(longest, where, rows["longest_s"])
+        np.maximum.at(last, where, rows["last_us"])
+        for number, name in enumerate(names):
+            one = self.sums.setdefault(name, TargetSums())
+            for column in ADDED:
+                setattr(one, column, getattr(one, column) + float(added[column][number]))
+            one.longest_s = max(one.longest_s, float(longest[number]))
+            one.first_us = min(one.first_us, int(first[number]))
+            one.last_us = max(one.last_us, int(last[number]))
+        self._heat.append((rows["target"], rows["bucket"], rows["busy"], rows["duration_s"]))
 
-    def add_bytes(self, rows: Columns) -> None:
-        """Sums of `FsuSums.bytes_per_target`; a direction that nobody counted stays unknown."""
-        for number, name in enumerate(rows["target"]):
-            moved = tuple(
-                float(rows[f"{way}_bytes"][number]) if rows[f"{way}_rows"][number] else None
-                for way in ("read", "write")
-            )
-            day = int(rows["bucket"][number]) * self.bucket_s // 86400
-            self.bytes_by_target[str(name)] = _plus(self.bytes_by_target.get(str(name)), moved)
-            self.bytes_by_day[day] = _plus(self.bytes_by_day.get(day), moved)
+    def add_target_bytes(self, rows: Columns) -> None:
+        """Sums of `FsuSums.bytes_per_target`."""
+        names, where = _codes(rows["target"])
+        _add_moved(self.bytes_by_target, dict(enumerate(names)), where, rows)
+
+    def add_daily_bytes(self, rows: Columns) -> None:
+        """Sums of `bytes_per_tick`, by the day in its `bucket`."""
+        days, where = np.unique(rows["bucket"], return_inverse=True)
+        _add_moved(self.bytes_by_day, dict(enumerate(days.tolist())), where, rows)
 
     def heat(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
         """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""
-        names = self.names_with_sizes
-        buckets = [bucket for _, bucket in self._heat]
-        first, last = min(buckets), max(buckets)
-        matrix = np.full((len(names), last - first + 1), np.nan)
-        row_of = {name: number for number, name in enumerate(names)}
-        for (name, bucket), (busy, seconds) in self._heat.items():
-            matrix[row_of[name], bucket - first] = busy / seconds
-        return names, np.arange(first, last + 1), matrix
+        target, bucket, busy, seconds = (np.concatenate(columns) for columns in zip(*self._heat, strict=True))
+        names, row = _codes(target)
+        first = int(bucket.min())
+        width = int(bucket.max()) - first + 1
+        cell = row * width + bucket - first
+        sums, time = (np.bincount(cell, weights=one, minlength=len(names) * width) for one in (busy, seconds))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            matrix = (sums / time).reshape(len(names), width)
+        return names, np.arange(first, first + width), matrix
 
 
-def _plus(
-    known: tuple[float | None, float | None] | None, moved: tuple[float | None, ...]
-) -> tuple[float | None, float | None]:
-    if known is None:
-        return moved[0], moved[1]
-    read, write = (
-        old if new is None else new if old is None else old + new for old, new in zip(known, moved, strict=True)
-    )
-    return read, write
+def _codes(values: NDArray[np.object_]) -> tuple[list[str], NDArray[np.int64]]:
+    """Distinct names in order, and the place of each value among them."""
+    names = sorted(set(values.tolist()))
+    place = {name: number for number, name in enumerate(names)}
+    return names, np.fromiter((place[value] for value in values), np.int64, len(values))
+
+
+def _add_moved(totals: dict[Key, Moved], keys: Mapping[int, Key], where: NDArray[np.int64], rows: Columns) -> None:
+    """Add bytes by key; a direction that nobody counted stays unknown."""
+    found = []
+    for way in ("read", "write"):
+        sums = np.bincount(where, weights=np.nan_to_num(rows[f"{way}_bytes"]), minlength=len(keys))
+        counted = np.bincount(where, weights=rows[f"{way}_rows"], minlength=len(keys)) > 0
+        found.append([float(value) if known else None for value, known in zip(sums, counted, strict=True)])
+    for number, key in keys.items():
+        old = totals.get(key, (None, None))
+        totals[key] = (_plus(old[0], found[0][number]), _plus(old[1], found[1][number]))
+
+
+def _plus(old: float | None, new: float | None) -> float | None:
+    if old is None or new is None:
+        return new if old is None else old
+    return old + new

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from iolens.analyses.buckets import bucket_seconds
 from iolens.analyses.fsu_sums import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, SIZE_COLUMNS, Columns
 from iolens.analyses.plateaus import PlateauFinder, Stretch
+from iolens.units import MIB
 
 BIN_PCT: Final = 2.0
 BINS: Final = 100
@@ -196,7 +197,8 @@ class TickTotals:
         self.observations += np.bincount(bins, minlength=BINS + 1)
         category = (fsu >= IDLE_BELOW_PCT).astype(np.int64) + (fsu > BUSY_ABOVE_PCT)
         self.category_counts += np.bincount(category, minlength=3)
-        for column, name in enumerate(("optimal", "suboptimal")):
+        for name in SIZE_COLUMNS.keys() & sizes.keys():
+            column = int(SIZE_COLUMNS[name][1] < MIB)  # optimal first
             self.category_ios[:, column] += np.bincount(category, weights=sizes[name], minlength=3)
 
     def _take_io(self, io: Columns) -> None:

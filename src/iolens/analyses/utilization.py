@@ -23,6 +23,7 @@ from iolens.analyses.fsu_sums import (
     OUTSIDE_COLUMNS,
     SIZE_COLUMNS,
     FsuSums,
+    bytes_per_target,
     bytes_per_tick,
     collect,
     data_targets,
@@ -189,10 +190,12 @@ def utilization(
     targets = TargetTotals(heat_s)
     for chunk in selection.chunks(*TABLES):
         sizes, io = data_targets(chunk.frame("target_sizes")), data_targets(chunk.frame("target_io"))
-        ticks.add(collect(sums.per_tick(sizes)), collect(bytes_per_tick(io)), chunk.end_us)
-        targets.add_bytes(collect(sums.bytes_per_target(io)))
+        moved = collect(bytes_per_tick(io))
+        ticks.add(collect(sums.per_tick(sizes)), moved, chunk.end_us)
+        targets.add_daily_bytes(moved)
         if per_target:
             targets.add_sizes(collect(sums.per_target(sizes)))
+            targets.add_target_bytes(collect(bytes_per_target(io)))
         if progress is not None and chunk.end_us is not None:
             progress(from_epoch_us(chunk.end_us - 1).date())
     ticks.finish()

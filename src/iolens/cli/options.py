@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -119,6 +119,6 @@ def present(result: object, format_: str, output: Path | None, figures: tuple[st
     if "list" in figures:
         click.echo("\n".join(figures_of(result)))
         return
-    render(result, format_, output)
+    render(result, cast("Any", format_), output)
     for path in draw_figures(result, figures):
         click.echo(f"drawn: {path}", err=True)

@@ -25,6 +25,7 @@ class DuckDBEngine:
 
     name = "duckdb"
     rows_per_chunk = 30_000_000  # keeps memory flat in the length of the window
+    days_per_chunk = 14
 
     def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
         """A lazy frame over `files` with the declared columns and `epoch_us`, `start_us`."""

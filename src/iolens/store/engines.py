@@ -15,7 +15,8 @@ class Engine(Protocol):
     """Turns the files of a snapshot into a lazy frame with the declared columns, `epoch_us` and `start_us`."""
 
     name: str
-    rows_per_chunk: int  # how much one question may read at a time
+    rows_per_chunk: int  # how much one question may read …
+    days_per_chunk: int  # … and how many ticks it may answer with
 
     def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
         """A lazy frame over `files` (paths relative to the table)."""

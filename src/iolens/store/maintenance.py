@@ -175,7 +175,10 @@ def _now_us() -> int:
 
 
 def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False) -> int:
-    """Remove files that no snapshot of the last `older_hours`, rounded up, needs; nobody may be writing if that is 0."""
+    """Remove files that no snapshot of the last `older_hours` needs, in whole hours rounded up.
+
+    With 0 that includes what other writers have written and not yet committed: ask so only when nobody writes.
+    """
     hours = math.ceil(older_hours)
     return sum(
         retrying(partial(_vacuum, store.tables, name, hours, dry_run), f"vacuum {name}") for name in table_names()

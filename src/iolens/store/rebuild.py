@@ -14,12 +14,13 @@ from deltalake import DeltaTable
 
 from iolens.schema import TABLES
 from iolens.store.duckdb_engine import query
-from iolens.store.snapshot import changed_mark
+from iolens.store.snapshot import DayMarks
 from iolens.store.tables import Tables, commit_properties, retrying
 from iolens.units import from_epoch_us, iso
 
 Rows = list[dict[str, Any]]
 DAY_US = 86_400_000_000
+REBUILT = "rebuilt"  # marks days some of whose rows were exchanged for others, which their number does not show
 
 
 def make_room(tables: Tables, name: str, rows: Rows) -> Rows:
@@ -56,8 +57,9 @@ def _across(tables: Tables, name: str, who: str, key: list[str], first: int, las
 def _delete(tables: Tables, name: str, condition: str, days: list[date]) -> None:
     handle: DeltaTable | None = tables.load(name)
     if handle is not None:
-        marks = [changed_mark(handle, day) for day in days]
-        handle.delete(condition, commit_properties=commit_properties(marks))
+        marks = DayMarks(handle, REBUILT)
+        rebuilt = marks.set_to({day: marks.of(day) + 1 for day in days})
+        handle.delete(condition, commit_properties=commit_properties(rebuilt))
 
 
 def _quoted(text: str) -> str:

@@ -14,15 +14,15 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import Final
 
-from deltalake import DeltaTable, Transaction
-
 from iolens.schema import TABLES, Table
-from iolens.store.duckdb_engine import connection, query, relation
+from iolens.store.duckdb_engine import EPOCH, connection, query, relation
 from iolens.store.maintenance import record_checksums
-from iolens.store.snapshot import Snapshot, changed_mark, changes
+from iolens.store.rebuild import REBUILT
+from iolens.store.snapshot import DayMarks, Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import Tables, commit_properties, retrying
 
+DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
 STEPS: Final = (("", "60s", 60_000_000), ("60s/", "1h", 3_600_000_000))
 
 
@@ -52,13 +52,14 @@ def _roll_table(
     finer, coarser = tables.load(fine), tables.load(coarse)
     if finer is None:
         return
+    dropped, rebuilt, seen = DayMarks(finer, DROPPED), DayMarks(finer, REBUILT), DayMarks(coarser, REBUILT)
     rolled = raw_rows_by_day(tables, coarse)
     for day, rows in raw_rows_by_day(tables, fine).items():
-        if (stands_for := _dropped(finer, day)) is not None:
+        if gone := dropped.of(day):
             done.kept.append(
-                f"{coarse} {day} stands for {stands_for} dropped raw rows; {rows} later ones are not in it"
+                f"{coarse} {day} stands for {gone} raw rows that were dropped; {rows} later ones are not in it"
             )
-        elif rolled.get(day) == rows and _has_changes(finer, coarser, day):
+        elif rolled.get(day) == rows and seen.of(day) == rebuilt.of(day):
             done.current += 1
         else:
             written = retrying(partial(_roll_day, tables, table, fine, coarse, day, width_us), f"roll up {coarse}")
@@ -68,19 +69,7 @@ def _roll_table(
             step(f"{coarse} {day}")
 
 
-def _has_changes(finer: DeltaTable, coarser: DeltaTable | None, day: date) -> bool:
-    """Whether the rollup has seen the last exchange of rows below it."""
-    seen = coarser.transaction_version(f"rolled/{day}") if coarser is not None else None
-    return (seen or 0) == changes(finer, day)
-
-
-def _dropped(raw: DeltaTable, day: date) -> int | None:
-    """Raw rows of the day that only the rollup holds; None while it can be made anew."""
-    version: int | None = raw.transaction_version(f"dropped/{day}")
-    return version
-
-
-def raw_rows_by_day(tables: Tables, name: str) -> dict[date, int]:
+def raw_rows_by_day(tables: Tables, name: str, only: date | None = None) -> dict[date, int]:
     """Raw rows that the table stands for, by day: its own count, or what its rollup rows remember."""
     handle = tables.load(name)
     if handle is None:
@@ -88,18 +77,18 @@ def raw_rows_by_day(tables: Tables, name: str) -> dict[date, int]:
     if "/" not in name:
         return Snapshot.of(handle).days()
     sql = "SELECT date, sum(samples)::BIGINT FROM found GROUP BY date"
-    return dict(query(tables, handle, name, sql))
+    return dict(query(tables, handle, name, sql, days=None if only is None else {only.toordinal() - EPOCH}))
 
 
 def _roll_day(tables: Tables, table: Table, fine: str, coarse: str, day: date, width_us: int) -> list[str]:
     finer, target = tables.load(fine), tables.load_or_create(coarse, table)
     files = Snapshot.of(finer).on_days(lambda one: one == day).paths
-    if finer is None or not files or _dropped(finer, day) is not None:  # somebody dropped the day meanwhile
+    if not files or DayMarks(finer, DROPPED).of(day):  # somebody dropped the day meanwhile
         return []
     found = relation(tables, fine, files)
     assert found is not None
     rows = connection().sql(_statement(table, width_us)).to_arrow_reader()
-    marks = [Transaction(f"rolled/{day}", changes(finer, day)), changed_mark(target, day)]
+    marks = DayMarks(target, REBUILT).set_to({day: DayMarks(finer, REBUILT).of(day)})
     return tables.replace_day(target, coarse, day.isoformat(), rows, marks)
 
 
@@ -154,17 +143,17 @@ def retain_raw(store: Store, seconds: float, *, without_rollup: bool = False, dr
 
 def _drop_day(tables: Tables, name: str, day: date, without_rollup: bool, dry_run: bool) -> tuple[int, str]:
     """Rows dropped, or why not; rows that arrive in between make the commit conflict and are looked at anew."""
-    coarser = tables.load(f"60s/{name}")
-    stands_for = raw_rows_by_day(tables, f"60s/{name}").get(day, 0)
+    seen = DayMarks(tables.load(f"60s/{name}"), REBUILT)
+    stands_for = raw_rows_by_day(tables, f"60s/{name}", day).get(day, 0)
     raw = tables.load(name)
     assert raw is not None
     rows = Snapshot.of(raw).days().get(day, 0)
-    before = _dropped(raw, day)
-    if not without_rollup and before is not None:
+    dropped, rebuilt = DayMarks(raw, DROPPED), DayMarks(raw, REBUILT)
+    if not without_rollup and dropped.of(day):
         return 0, f"{rows} rows came after the others were dropped and are in no rollup"
-    if not without_rollup and (stands_for != rows or not _has_changes(raw, coarser, day)):
+    if not without_rollup and (stands_for != rows or seen.of(day) != rebuilt.of(day)):
         return 0, f"{rows} rows are not rolled up; run `iolens store rollup` first"
     if not dry_run:
-        marks = [Transaction(f"dropped/{day}", stands_for)] if stands_for else []
-        raw.delete(f"date = '{day.isoformat()}'", commit_properties=commit_properties(marks))
+        marks = commit_properties(dropped.set_to({day: stands_for}))
+        raw.delete(f"date = '{day.isoformat()}'", commit_properties=marks)
     return rows, ""

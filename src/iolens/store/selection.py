@@ -101,7 +101,9 @@ class StoreSelection:
         last = date.min
         held = 0
         for day, count in sorted(rows.items()):
-            if first is not None and held + count > self.engine.rows_per_chunk:
+            if first is not None and (
+                held + count > self.engine.rows_per_chunk or (day - first).days >= self.engine.days_per_chunk
+            ):
                 yield StoreChunk(self, first, last)
                 first, held = None, 0
             first, last, held = first or day, day, held + count

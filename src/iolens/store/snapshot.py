@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -105,11 +105,20 @@ class Snapshot:
         return Snapshot(self.files.filter(pa.array(list(keep), pa.bool_())))
 
 
-def changes(handle: DeltaTable | None, day: date) -> int:
-    """How often rows of a day were exchanged for others, which their number alone does not show."""
-    return (handle.transaction_version(f"changed/{day}") or 0) if handle is not None else 0
+class DayMarks:
+    """Marks on days of a table, such as `dropped`. One on the table tells whether to look for those on its days."""
 
+    def __init__(self, handle: DeltaTable | None, what: str) -> None:
+        self.handle, self.what = handle, what
+        self.times = (handle.transaction_version(what) or 0) if handle is not None else 0
 
-def changed_mark(handle: DeltaTable, day: date) -> Transaction:
-    """The mark of a commit that exchanges rows of a day."""
-    return Transaction(f"changed/{day}", changes(handle, day) + 1)
+    def of(self, day: date) -> int:
+        """The value of a day's mark; 0 without one."""
+        if self.handle is None or not self.times:
+            return 0
+        return self.handle.transaction_version(f"{self.what}/{day}") or 0
+
+    def set_to(self, values: Mapping[date, int]) -> list[Transaction]:
+        """What a commit must carry to mark those days; 0 is no mark."""
+        days = [Transaction(f"{self.what}/{day}", value) for day, value in values.items() if value]
+        return [Transaction(self.what, self.times + 1), *days] if days else []

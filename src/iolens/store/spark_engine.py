@@ -38,7 +38,8 @@ _CONNECT_FLAG: Final = "SPARK_CONNECT_MODE_ENABLED"  # left set, it would turn t
 class SparkEngine:
     """Analyses on a Spark cluster; the session is opened when first needed."""
 
-    rows_per_chunk = 5_000_000_000  # a cluster has its own ways to stay within memory
+    rows_per_chunk = 5_000_000_000  # a cluster has its own ways to stay within memory …
+    days_per_chunk = 31  # … but its answers come to this process
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -84,7 +85,8 @@ class SparkEngine:
         for moment, alias in (("time", "epoch_us"), ("start", "start_us")):
             if any(column.name == moment for column in table.columns):
                 rows = rows.withColumn(alias, functions.unix_micros(moment))
-        return nw.from_native(rows)
+        frame: nw.LazyFrame[Any] = nw.from_native(rows)
+        return frame
 
     def stop(self) -> None:
         """Close the session, and the JVM behind it where this process started one."""

@@ -1,0 +1,168 @@
+"""One TOML file: every key, what is refused and how the message says so, and which file and store are taken."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from iolens.config import CalibrationConfig, Config, FileSystemConfig, Thresholds, load_config
+from iolens.errors import InputError
+
+SAMPLE = Path(__file__).parent.parent / "contrib" / "iolens.toml"
+
+EVERYTHING = """
+store = "/var/lib/iolens"
+engine = "local-spark"
+
+[filesystems.scratch]
+peak = "35GB/s"
+timezone = "America/Los_Angeles"
+calibration = "our-disks"
+sources = ["lustre-lctl", "lustre-proc"]
+
+[filesystems.home]
+
+[calibrations.our-disks]
+write_latency_s = 1.04e-3
+write_s_per_byte = 1.73e-9
+read_latency_s = 8.02e-4
+read_s_per_byte = 0
+
+[thresholds]
+plateau_minimum = "15min"
+plateau_spread = 0.2
+plateau_median_pct = 40
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+def refusal(folder: Path, text: str) -> str:
+    """The message that refuses this file, without its place."""
+    path = written(folder / "iolens.toml", text)
+    with pytest.raises(InputError) as refused:
+        load_config(path)
+    assert refused.value.place == str(path)
+    return str(refused.value).removeprefix(str(path))
+
+
+def test_every_key(tmp_path: Path) -> None:
+    path = written(tmp_path / "iolens.toml", EVERYTHING)
+    scratch = FileSystemConfig(35e9, "America/Los_Angeles", "our-disks", ("lustre-lctl", "lustre-proc"))
+    assert load_config(path) == Config(
+        path=path,
+        store="/var/lib/iolens",
+        engine="local-spark",
+        filesystems={"scratch": scratch, "home": FileSystemConfig()},
+        calibrations={"our-disks": CalibrationConfig(1.04e-3, 1.73e-9, 8.02e-4, 0.0)},
+        thresholds=Thresholds(900.0, 0.2, 40.0),
+    )
+
+
+def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
+    path = written(tmp_path / "empty.toml", "")
+    assert load_config(path) == Config(path=path)
+    assert Config().thresholds == Thresholds(600.0, 0.25, 30.0)
+    assert Config().engine == "duckdb"
+
+
+def test_a_file_system_that_is_not_configured_has_defaults() -> None:
+    assert Config().filesystem("scratch") == FileSystemConfig(None, None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stores = 'x'", ": unknown key stores; expected one of store, engine, filesystems, calibrations, thresholds"),
+        ("[filesystems.scratch]\npeek = '1GB/s'", ": unknown key filesystems.scratch.peek; expected one of peak, "),
+        ("[thresholds]\nplateau = 1", ": unknown key thresholds.plateau; expected one of plateau_minimum, "),
+        ("store = 5", ": store = 5 has the wrong type or range; expected a text in quotes"),
+        ("[filesystems.scratch]\npeak = 35", ": filesystems.scratch.peak = 35 has the wrong type or range; expected a"),
+        ("[filesystems.scratch]\nsources = [1]", ": filesystems.scratch.sources = [1] has the wrong type or range; "),
+        ("[filesystems.scratch]\nsources = 'lustre-lctl'", "; expected a list of texts"),
+        ("[thresholds]\nplateau_spread = true", ": thresholds.plateau_spread = True has the wrong type or range; "),
+        ("[thresholds]\nplateau_spread = -1", "; expected a number, zero or more"),
+        ("[thresholds]\nplateau_spread = nan", "; expected a number, zero or more"),
+        ("[thresholds]\nplateau_minimum = 600", "; expected a text in quotes"),
+        ("filesystems = 'scratch'", "; expected a section"),
+        ("[filesystems]\nscratch = '35GB/s'", "; expected [filesystems.scratch] and keys below it"),
+        ("[filesystems.scratch]\npeak = '35GB/h'", ": filesystems.scratch.peak: '35GB/h': a rate is per second"),
+        ("[filesystems.scratch]\npeak = ''", ": filesystems.scratch.peak: '': not a quantity"),
+        ("[filesystems.scratch]\ntimezone = 'Mars/Base'", ": filesystems.scratch.timezone: no time zone is called "),
+        ("[thresholds]\nplateau_minimum = '10 moons'", ": thresholds.plateau_minimum: '10 moons': unknown unit"),
+        (
+            "[calibrations.ours]\nwrite_latency_s = 1e-3",
+            ": [calibrations.ours] lacks write_s_per_byte, read_latency_s, read_s_per_byte; expected all four",
+        ),
+        ("[calibrations.ours]\nwrite_latency_s = -1", ": calibrations.ours.write_latency_s = -1 has the wrong"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_would_be_right(tmp_path: Path, text: str, message: str) -> None:
+    assert message in refusal(tmp_path, text)
+
+
+def test_broken_toml_is_refused_with_its_line(tmp_path: Path) -> None:
+    message = refusal(tmp_path, 'store = "x"\nengine = duckdb\n')
+    assert message.startswith(":2: ")
+    assert message.endswith("expected valid TOML")
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "iolens.toml"
+    path.write_bytes(b'store = "\xff"')
+    with pytest.raises(InputError, match="byte 9 is not UTF-8"):
+        load_config(path)
+
+
+def test_a_file_that_was_named_and_is_missing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file or directory; expected a configuration file"):
+        load_config(tmp_path / "missing.toml")
+    with pytest.raises(InputError, match="Is a directory"):
+        load_config(tmp_path)
+
+
+def test_the_option_wins_then_the_environment_then_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("iolens.config.PLACES", ("iolens.toml", str(tmp_path / "etc.toml")))
+    assert load_config().path is None
+
+    written(tmp_path / "etc.toml", "store = 'etc'")
+    assert load_config().store == "etc"
+    written(tmp_path / "iolens.toml", "store = 'here'")
+    assert load_config().store == "here"
+    monkeypatch.setenv("IOLENS_CONFIG", str(written(tmp_path / "b.toml", "store = 'environment'")))
+    assert load_config().store == "environment"
+    assert load_config(written(tmp_path / "a.toml", "store = 'option'")).store == "option"
+
+
+def test_the_store_is_the_option_then_the_environment_then_the_file_then_a_directory_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Config().store_url() == "./iolens-store"
+    assert Config(store="file").store_url() == "file"
+    monkeypatch.setenv("IOLENS_STORE", "environment")
+    assert Config(store="file").store_url() == "environment"
+    assert Config(store="file").store_url("option") == "option"
+
+
+def test_the_sample_configuration_is_valid_and_has_every_key() -> None:
+    sample = load_config(SAMPLE)
+    assert sample.store is not None
+    assert None not in [getattr(sample.filesystem("scratch"), one.name) for one in fields(FileSystemConfig)]
+    assert sample.filesystem("scratch").calibration in sample.calibrations
+    written_out = tomllib.loads(SAMPLE.read_text("utf-8"))
+    assert set(written_out) == {one.name for one in fields(Config)} - {"path"}
+    assert set(written_out["thresholds"]) == {"plateau_minimum", "plateau_spread", "plateau_median_pct"}
+
+
+def test_the_sample_configuration_shows_the_defaults() -> None:
+    assert load_config(SAMPLE).thresholds == Thresholds()
+    assert load_config(SAMPLE).engine == Config().engine
