@@ -116,5 +116,5 @@ def _scaled(count: float, base: int, names: tuple[str, ...]) -> str:
 def _split(text: str) -> tuple[str, str]:
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r}: not a quantity; write a number and a unit, such as 4KiB or 5s")
+        raise ValueError(f"{text!r}: not a quantity; write a number and a unit, such as 4KiB, 35GB/s or 5s")
     return match[1], match[2]

@@ -67,7 +67,9 @@ def test_eight_processes_with_overlapping_snapshots_of_the_same_targets_count_no
     together: Callable[..., list[Any]], store: Store
 ) -> None:
     together(writers.send_snapshots)
-    columns = "(start_us // 1000000 - 1600000000) // 5, (epoch_us // 1000000 - 1600000000) // 5, read_bytes, write_bytes"
+    columns = (
+        "(start_us // 1000000 - 1600000000) // 5, (epoch_us // 1000000 - 1600000000) // 5, read_bytes, write_bytes"
+    )
     for target in ("scratch-OST0000", "scratch-OST0001"):
         rows = ask(store, "target_io", f"SELECT {columns} FROM found WHERE target = '{target}' ORDER BY time")
         for begin, end, read, written in rows:

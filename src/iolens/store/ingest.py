@@ -165,8 +165,7 @@ def _load(
     written = {"baselines": retrying(lambda: _claim(tables, group, source, chain), "claim baselines")}
     if chain is not None:
         chain |= {key: baseline for unit in group for key, baseline in unit.touched.items()}
-        for unit in group:
-            unit.rows = {name: _room_for(tables, name, rows) for name, rows in unit.rows.items()}
+        _make_room(tables, group)
             unit.finished = {name: _room_for(tables, name, rows) for name, rows in unit.finished.items()}
     _settle_late(tables, group, source)
     for name in sorted(set().union(*(unit.tables() for unit in group))):
@@ -199,8 +198,13 @@ def _guards(handle: DeltaTable, units: list[Unit], name: str, source: str) -> li
     return [Transaction(f"rows/{source}/{filesystem}", handle.version() + 1) for filesystem in filesystems]
 
 
-def _room_for(tables: Tables, name: str, rows: Rows) -> Rows:
-    return make_room(tables, name, rows) if name and TABLES[name].kind == "interval" else rows
+def _make_room(tables: Tables, group: list[Unit]) -> None:
+    """Let the rebuilt intervals of the whole group replace the stored ones they cover."""
+    for name in {name for unit in group for name in unit.rows if name and TABLES[name].kind == "interval"}:
+        rows = [row for unit in group for row in unit.rows.get(name, [])]
+        kept = {id(row) for row in make_room(tables, name, rows)}
+        for unit in group:
+            unit.rows[name] = [row for row in unit.rows.get(name, []) if id(row) in kept]
 
 
 def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKey, Baseline] | None) -> list[str]:

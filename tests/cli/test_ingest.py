@@ -1,0 +1,169 @@
+"""`iolens ingest`: what it says, what it exits with, and that nothing good is lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.captures import T0, snapshot
+from tests.cli.command import iolens
+
+FIRST, SECOND = {("write", 4096): 1000}, {("write", 4096): 1100, ("read", 1 << 20): 50}
+EXPECTED = 100 * (100 * (1.04e-3 + 1.73e-9 * 4096) + 50 * (8.02e-4 + 1.23e-9 * 1048576))
+
+
+def fsu(store: Path, *more: str) -> dict:
+    done = iolens("utilization", "--store", store, "--format", "json", "--calibration", "grace-2012", *more)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_two_captures_with_known_counts_give_equation_seven(tmp_path: Path) -> None:
+    """SPEC U's check value: 20.93."""
+    (tmp_path / "a.txt").write_text(snapshot(0, FIRST))
+    (tmp_path / "b.txt").write_text(snapshot(1, SECOND))
+    done = iolens("ingest", "lustre-lctl", tmp_path / "b.txt", tmp_path / "a.txt", "--store", tmp_path / "store")
+    assert done.code == 0, done.err
+    found = fsu(tmp_path / "store")
+    assert found["mean_fsu_pct"] == pytest.approx(EXPECTED, rel=1e-9)
+    assert found["filesystem"] == "scratch"
+
+
+def test_several_snapshots_in_one_file_and_in_separate_calls_give_the_same(tmp_path: Path) -> None:
+    texts = [snapshot(5 * n, {("write", 4096): 100 * n, ("read", 1 << 20): 10 * n}) for n in range(6)]
+    (tmp_path / "all.txt").write_text("".join(texts))
+    iolens("ingest", "lustre-lctl", tmp_path / "all.txt", "--store", tmp_path / "one")
+    for number, text in enumerate(texts):
+        path = tmp_path / f"{number}.txt.gz"
+        path.write_bytes(gzip.compress(text.encode()))
+        assert iolens("ingest", "lustre-lctl", path, "--store", tmp_path / "many").code == 0
+    one, many = fsu(tmp_path / "one"), fsu(tmp_path / "many")
+    assert one["samples"] == 5
+    assert one == many
+
+
+def test_the_same_file_twice_adds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(snapshot(0, FIRST) + snapshot(5, SECOND))
+    iolens("ingest", path, "--store", tmp_path / "store")
+    done = iolens("ingest", path, "--store", tmp_path / "store")
+    assert (done.code, "already present" in done.out) == (0, True)
+    assert "taken for lustre-lctl" in done.err
+    assert fsu(tmp_path / "store")["target_samples"] == 1
+
+
+def test_a_tree_is_a_snapshot(tmp_path: Path) -> None:
+    for number, ios in enumerate((FIRST, SECOND)):
+        text = snapshot(number, ios)
+        stats, _, brw = text.partition("osd-ldiskfs.scratch-OST0000.brw_stats=\n")
+        root = tmp_path / f"root{number}"
+        for path, content in (
+            ("proc/fs/lustre/obdfilter/scratch-OST0000/stats", stats.partition("\n")[2]),
+            ("sys/kernel/debug/lustre/osd-ldiskfs/scratch-OST0000/brw_stats", brw),
+        ):
+            (root / path).parent.mkdir(parents=True)
+            (root / path).write_text(content)
+    done = iolens("ingest", "lustre-proc", tmp_path / "root0", tmp_path / "root1", "--store", tmp_path / "store")
+    assert done.code == 0, done.err
+    assert fsu(tmp_path / "store")["mean_fsu_pct"] == pytest.approx(EXPECTED, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.txt", b""),
+        ("binary.txt", bytes(range(256)) * 20),
+        ("nonsense.txt", b"hello\nworld\n"),
+        ("cut.txt.gz", gzip.compress(snapshot(0, FIRST).encode())[:-40]),
+        ("latin.txt", "caf\xe9=1\n".encode("latin-1")),
+    ],
+)
+def test_a_damaged_file_alone_is_an_error_with_its_place(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = iolens("ingest", "lustre-lctl", tmp_path / name, "--store", tmp_path / "store")
+    assert done.code in (1, 3), done.out
+    assert name in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_damaged_file_among_good_ones_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text(snapshot(5 * number, {("write", 4096): 100 * number}))
+    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe nonsense")
+    done = iolens(
+        "ingest", "lustre-lctl", *sorted(tmp_path.glob("*.txt")), tmp_path / "gone.txt", "--store", tmp_path / "s"
+    )
+    assert done.code == 3
+    assert "bad.txt" in done.err
+    assert "gone.txt: no such file" in done.err
+    assert fsu(tmp_path / "s")["samples"] == 2
+
+
+def test_a_half_written_last_snapshot_loses_only_itself(tmp_path: Path) -> None:
+    texts = [snapshot(5 * n, {("write", 4096): 100 * n, ("read", 1 << 20): n}) for n in range(4)]
+    whole = "".join(texts)
+    path = tmp_path / "growing.txt"
+    path.write_text(whole[: len(whole) - len(texts[-1]) // 2])
+    done = iolens("ingest", "lustre-lctl", path, "--store", tmp_path / "store")
+    assert done.code == 3
+    assert "growing.txt:" in done.err
+    path.write_text(whole)
+    assert iolens("ingest", "lustre-lctl", path, "--store", tmp_path / "store").code == 0
+    counts = {(line["direction"], line["size_bytes"]): line["count"] for line in fsu(tmp_path / "store")["io_sizes"]}
+    assert (counts["write", 4096], counts["read", 1 << 20]) == (300, 3)
+
+
+def test_one_bad_target_does_not_stop_the_others(tmp_path: Path) -> None:
+    bad = snapshot(5, {("write", 4096): 9}, target="scratch-OST0001").replace("4K:", "4Q:")
+    first = snapshot(0, {}) + snapshot(0, {}, target="scratch-OST0001")
+    (tmp_path / "a.txt").write_text(first + snapshot(5, {("write", 4096): 7}) + bad)
+    done = iolens("ingest", "lustre-lctl", tmp_path / "a.txt", "--store", tmp_path / "store")
+    assert done.code == 3
+    assert "a.txt:" in done.err
+    found = fsu(tmp_path / "store")
+    assert [line["target"] for line in found["per_target"] if line["mean_fsu_pct"] is not None] == ["scratch-OST0000"]
+    assert "scratch-OST0001" in found["coverage"]["missing_targets"]
+
+
+def test_a_late_file_is_refused_until_rebuild(tmp_path: Path) -> None:
+    texts = {n: snapshot(5 * n, {("write", 4096): 100 * n}) for n in range(3)}
+    for number, text in texts.items():
+        (tmp_path / f"{number}.txt").write_text(text)
+    store = ("--store", tmp_path / "store")
+    iolens("ingest", "lustre-lctl", tmp_path / "0.txt", tmp_path / "2.txt", *store)
+    late = iolens("ingest", "lustre-lctl", tmp_path / "1.txt", *store)
+    assert (late.code, "--rebuild" in late.out) == (3, True)
+    again = iolens("ingest", "lustre-lctl", *sorted(tmp_path.glob("*.txt")), "--rebuild", *store)
+    assert again.code == 0, again.err
+    found = fsu(tmp_path / "store")
+    assert found["samples"] == 2
+    assert sum(line["count"] for line in found["io_sizes"]) == 200
+
+
+def test_usage_errors_exit_two(tmp_path: Path) -> None:
+    assert iolens("ingest").code == 2
+    assert iolens("ingest", "lustre-lctl", "--store", tmp_path).code == 2
+    assert iolens("ingest", tmp_path / "x", "--interval", "often").code == 2
+
+
+def test_a_path_that_has_a_source_s_name_is_a_path_when_written_as_one(tmp_path: Path) -> None:
+    (tmp_path / "lustre-lctl").write_text(snapshot(0, FIRST))
+    assert iolens("ingest", "./lustre-lctl", "--store", "s", cwd=tmp_path).code == 0
+
+
+def test_the_reset_capture_series_counts_what_moved(shared_data: Path, tmp_path: Path) -> None:
+    """Twelve snapshots with a reset at the eighth: differences before, the counter itself at the reset, again after."""
+    files = sorted((shared_data / "lustre-server-proc" / "SYNTHETIC-counter-reset").glob("stats.*"))
+    done = iolens(
+        "ingest", "lustre-lctl", *files, "--filesystem", "s", "--target", "s-OST0000", "--store", tmp_path / "store"
+    )
+    assert done.code == 0, done.err
+    found = fsu(tmp_path / "store")
+    reads = [1130496, 16990208, 22458368, 87994368, 93093888, 1050443776, 1055404032]
+    after = [258048, 72937472, 102035456, 102281216, 2119741440]
+    expected = reads[-1] - reads[0] + after[-1]
+    assert sum(day["read_bytes"] for day in found["daily"]) == expected
+    assert T0 > 0

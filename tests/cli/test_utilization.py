@@ -1,0 +1,151 @@
+"""`iolens utilization`: formats, figures, comparison, windows and errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from iolens.store.store import Store
+from tests.analyses.telemetry import made_up
+from tests.cli.command import iolens
+
+KEYS = (
+    "filesystem window_start window_end model targets samples target_samples mean_fsu_pct busy_time_pct "
+    "bandwidth_busy_time_pct under_report_factor peak_bytes_per_s peak_origin categories histogram io_sizes daily "
+    "daily_summary plateaus per_target calibration coverage"
+).split()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    opened = Store(folder)
+    for part in (made_up(1, 300, 3), made_up(2, 300, 3, filesystem="scratch2")):
+        for name in ("target_sizes", "target_io"):
+            opened.append(name, part.table(name))
+    return folder
+
+
+def test_json_has_the_documented_keys_in_order(store: Path) -> None:
+    done = iolens("fsu", "--store", store, "-f", "scratch", "--format", "json", "--peak", "35GB/s")
+    found = json.loads(done.out)
+    assert list(found) == KEYS
+    assert (found["peak_bytes_per_s"], found["peak_origin"]) == (35e9, "given")
+    assert list(found["categories"][0]) == [
+        "name",
+        "fsu_from_pct",
+        "fsu_to_pct",
+        "observations_pct",
+        "optimal_pct",
+        "suboptimal_pct",
+    ]
+    assert list(found["calibration"]) == ["name", "write", "read"]
+    assert len(found["histogram"]) == 101
+    assert found["histogram"][-1]["fsu_to_pct"] is None
+    assert found["window_start"].endswith("Z")
+    assert "NaN" not in done.out
+
+
+def test_compare_adds_the_second_file_system(store: Path) -> None:
+    done = iolens("fsu", "--store", store, "-f", "scratch", "--compare", "scratch2", "--format", "json")
+    found = json.loads(done.out)
+    assert list(found) == [*KEYS, "compare"]
+    assert list(found["compare"]) == KEYS
+    assert found["compare"]["filesystem"] == "scratch2"
+
+
+def test_every_format_is_written(store: Path, tmp_path: Path) -> None:
+    base = ("fsu", "--store", store, "-f", "scratch")
+    assert "Idle, moderate, busy" in iolens(*base).out
+    assert iolens(*base, "--format", "markdown").out.count("|") > 50
+    rows = list(csv.DictReader(io.StringIO(iolens(*base, "--format", "csv").out)))
+    assert rows[0]["filesystem"] == "scratch"
+    assert iolens(*base, "--format", "parquet", "-o", tmp_path / "out.parquet").code == 0
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 1
+    refused = iolens(*base, "--format", "parquet")
+    assert (refused.code, "--output" in refused.err) == (2, True)
+
+
+def test_figures_are_named_listed_and_drawn(store: Path, tmp_path: Path) -> None:
+    base = ("fsu", "--store", store, "-f", "scratch")
+    assert iolens(*base, "--figure", "list").out.split() == ["bandwidth", "histogram", "sizes", "heatmap"]
+    done = iolens(
+        *base,
+        "--figure",
+        tmp_path / "a.png",
+        "--figure",
+        f"heatmap={tmp_path / 'b.svg'}",
+        "--figure",
+        f"sizes={tmp_path / 'c.html'}",
+    )
+    assert done.code == 0, done.err
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "b.svg").read_text()
+    assert "<html" in (tmp_path / "c.html").read_text().lower()
+    wrong = iolens(*base, "--figure", f"nothing={tmp_path / 'd.png'}")
+    assert (wrong.code, "heatmap" in wrong.err) == (2, True)
+
+
+def test_windows_take_a_zone(store: Path) -> None:
+    base = ("fsu", "--store", store, "-f", "scratch", "--format", "json")
+    utc = json.loads(iolens(*base, "--from", "2020-09-14T00:05:00", "--to", "2020-09-14T00:10:00").out)
+    berlin = json.loads(
+        iolens(*base, "--from", "2020-09-14T02:05", "--to", "2020-09-14T02:10", "--timezone", "Europe/Berlin").out
+    )
+    assert utc == berlin
+    assert utc["window_start"] == "2020-09-14T00:05:00Z"
+    assert iolens(*base, "--from", "2020-09-14", "--timezone", "Mars/Olympus").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "scratch, scratch2"),
+        (["-f", "nowhere"], 2, "scratch, scratch2"),
+        (["-f", "scratch", "--calibration", "none"], 2, "grace-2012"),
+        (["-f", "scratch", "--engine", "abacus"], 2, "local-spark"),
+        (["-f", "scratch", "--peak", "fast"], 2, "35GB"),
+        (["-f", "scratch", "--from", "yesterday"], 2, "2012-10-22"),
+        (["-f", "scratch", "--from", "2021-01-01", "--to", "2020-01-01"], 2, "window is empty"),
+        (["-f", "scratch", "--config", "/nonexistent.toml"], 1, "/nonexistent.toml"),
+        (["-f", "scratch", "-o", "/nonexistent/x.txt"], 1, "/nonexistent"),
+    ],
+)
+def test_errors_are_one_clear_message(store: Path, arguments: list[str], code: int, message: str) -> None:
+    done = iolens("fsu", "--store", store, *arguments)
+    assert done.code == code, done.err
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_empty_store_says_how_to_fill_it(tmp_path: Path) -> None:
+    done = iolens("fsu", "--store", tmp_path / "none")
+    assert (done.code, "iolens ingest" in done.err) == (1, True)
+
+
+def test_store_and_calibration_may_come_from_the_configuration(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "iolens.toml").write_text(
+        f"""store = "{store}"
+        [filesystems.scratch]
+        peak = "2 GB/s"
+        calibration = "ours"
+        [calibrations.ours]
+        write_latency_s = 2e-3
+        write_s_per_byte = 4e-9
+        read_latency_s = 1e-3
+        read_s_per_byte = 2e-9"""
+    )
+    found = json.loads(iolens("fsu", "-f", "scratch", "--format", "json", cwd=tmp_path).out)
+    assert (found["peak_origin"], found["peak_bytes_per_s"]) == ("configured", 2e9)
+    assert found["calibration"] == {
+        "name": "ours", "write": {"latency_s": 2e-3, "s_per_byte": 4e-9}, "read": {"latency_s": 1e-3, "s_per_byte": 2e-9},
+    }  # fmt: skip
+
+
+def test_standard_error_stays_clean(store: Path) -> None:
+    assert iolens("fsu", "--store", store, "-f", "scratch").err == ""
