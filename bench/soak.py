@@ -7,6 +7,7 @@ whose counters only grow, so what the store must hold in the end is known exactl
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import sys
@@ -99,6 +100,7 @@ def write_until_killed(url: str, stream: int, neighbour: int, journal: str) -> N
     store = Store(url)
     seen = read_journal(Path(journal))
     with Path(journal).open("a", buffering=1) as notes:
+        notes.write(f"\nstarted {os.getpid()}\n")
         _note_conflicts(store, notes)
         for number in range(max(seen["done"] - 2, 0), 1_000_000):
             notes.write(f"begun {number + 1}\n")
@@ -126,12 +128,16 @@ def _note_conflicts(store: Store, notes: TextIO) -> None:
 def read_journal(path: Path) -> Counter[str]:
     """The highest number noted under each word, and how many conflicts; a line that a kill cut off is left out."""
     found: Counter[str] = Counter()
-    for line in path.read_text().splitlines() if path.exists() else []:
+    for line in _text(path).splitlines():
         word, _, number = line.partition(" ")
         found["conflict"] += word == "conflict"
         if word in ("begun", "done", "lent") and number.isdecimal():
             found[word] = max(found[word], int(number))
     return found
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 @dataclass(slots=True)
@@ -170,7 +176,7 @@ class Report:
         )
 
 
-def soak(folder: Path, *, kills: int, writers: int, seed: int = 1, longest_s: float = 1.5) -> Report:
+def soak(folder: Path, *, kills: int, writers: int, seed: int = 1, longest_s: float = 0.5) -> Report:
     """Kill writers `kills` times at random moments, send everything again, and compare."""
     chance = random.Random(seed)  # noqa: S311 (when to kill, not a secret)
     began = time.monotonic()
@@ -178,15 +184,27 @@ def soak(folder: Path, *, kills: int, writers: int, seed: int = 1, longest_s: fl
     running = {stream: _start(folder, url, stream, writers) for stream in range(writers)}
     try:
         for _ in range(kills):
-            time.sleep(chance.uniform(0.2, 1.0) * longest_s / writers * 2)
-            stream = chance.randrange(writers)
+            stream = _pick_working(folder, running, chance)
+            time.sleep(chance.uniform(0.0, longest_s))
             _kill(running[stream])
             running[stream] = _start(folder, url, stream, writers)
-        time.sleep(longest_s)  # so that the last ones get somewhere
     finally:
         for process in running.values():
             _kill(process)
     return _settle(folder, Store(url), writers, kills, began)
+
+
+def _pick_working(folder: Path, running: dict[int, SpawnProcess], chance: random.Random) -> int:
+    """A writer that has begun to load since it was started, so that the kill hits work and not the start."""
+    while True:
+        working = [
+            stream
+            for stream, process in running.items()
+            if f"started {process.pid}\nbegun" in _text(folder / f"journal-{stream}")
+        ]
+        if working:
+            return chance.choice(working)
+        time.sleep(0.01)
 
 
 def _start(folder: Path, url: str, stream: int, writers: int) -> SpawnProcess:

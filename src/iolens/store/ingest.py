@@ -166,7 +166,6 @@ def _load(
     if chain is not None:
         chain |= {key: baseline for unit in group for key, baseline in unit.touched.items()}
         _make_room(tables, group)
-            unit.finished = {name: _room_for(tables, name, rows) for name, rows in unit.finished.items()}
     _settle_late(tables, group, source)
     for name in sorted(set().union(*(unit.tables() for unit in group))):
         written[name] = retrying(partial(_append, tables, name, group, source), f"append to {name}")
