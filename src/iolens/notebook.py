@@ -10,9 +10,9 @@ from iolens.analyses import analysis_names, get_analysis
 from iolens.analyses.calibrations import find_calibration
 from iolens.config import load_config
 from iolens.models.transaction_time import Calibration
-from iolens.store.selection import FrameSelection
+from iolens.store.selection import FrameSelection, StoreSelection
 from iolens.store.store import Store
-from iolens.units import parse_rate, parse_time
+from iolens.units import from_epoch_us, parse_rate, parse_time
 
 
 class OpenStore:
@@ -67,13 +67,12 @@ class OpenStore:
         )
         known = self.config.filesystem(selection.filesystem)
         selection.source_order = known.sources
-        return get_analysis(name).run(
-            selection, **self._defaults(name, selection.filesystem, selection.window[0], options)
-        )
+        return get_analysis(name).run(selection, **self._defaults(name, selection, options))
 
-    def _defaults(self, name: str, filesystem: str, at: datetime | None, options: dict[str, Any]) -> dict[str, Any]:
+    def _defaults(self, name: str, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
         if name != "utilization":
             return options
+        filesystem = selection.filesystem
         known = self.config.filesystem(filesystem)
         peak, calibration = options.pop("peak", None), options.pop("calibration", None)
         found: dict[str, Any] = {}
@@ -85,6 +84,8 @@ class OpenStore:
             found["calibration"] = calibration
         else:
             chosen = calibration or known.calibration
+            extent = selection.extent_us("target_sizes")
+            at = from_epoch_us(extent[0]) if extent else selection.window[0]
             found["calibration"], notes = find_calibration(
                 self.store.calibrations(), self.config, chosen, filesystem, at
             )

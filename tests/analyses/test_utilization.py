@@ -239,6 +239,7 @@ def test_calibrations_are_found_in_the_store_by_file_system_and_date(part: Telem
             {"time": moment, "valid_from": moment, "name": name, "filesystem": "scratch", "write_latency_s": latency,
              "write_s_per_byte": 1e-9, "read_latency_s": latency, "read_s_per_byte": 1e-9}
         )  # fmt: skip
+    assert opened.utilization().calibration.name == "new"
     chosen = opened.utilization(since="2020-09-14")
     assert (chosen.calibration.name, chosen.coverage.notes) == ("new", [])
     assert opened.utilization(calibration="old").calibration.write.latency_s == 1e-3

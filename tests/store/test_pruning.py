@@ -95,7 +95,7 @@ def test_a_window_that_ends_at_midnight_does_not_open_the_next_day(year: Path) -
 
 def test_a_question_about_another_day_does_open_its_files(year: Path) -> None:
     """Or the tests above would prove nothing."""
-    with pytest.raises(Exception, match="(?i)parquet|magic"):
+    with pytest.raises(Exception, match=r"(?i)parquet|magic"):
         reads(Store(year), midnight(DAY), midnight(DAY) + timedelta(days=1, seconds=1))
 
 
@@ -120,7 +120,7 @@ def test_files_of_another_file_system_are_not_opened(year: Path) -> None:
     store = Store(year)
     window = {"since": midnight(DAY), "until": midnight(DAY) + timedelta(days=1)}
     assert len(store.select("scratch", **window).snapshot("target_io").paths) == 1
-    with pytest.raises(Exception, match="(?i)parquet|magic"):
+    with pytest.raises(Exception, match=r"(?i)parquet|magic"):
         store.select("home", **window).frame("target_io").select("read_bytes").collect(backend="pyarrow")
 
 
@@ -150,7 +150,7 @@ def test_the_engine_filters_a_window_while_it_reads(year: Path) -> None:
 def test_size_bins_that_were_never_used_are_left_out_of_a_question(year: Path) -> None:
     chosen = Store(year).select("scratch", since=midnight(DAY), until=midnight(DAY) + timedelta(days=1))
     names = [column.name for column in TABLES["target_sizes"].columns if column.counter]
-    live = [name for name in chosen.live_columns("target_sizes", names)]
+    live = list(chosen.live_columns("target_sizes", names))
     assert live == ["read_ios_1048576", "write_ios_4096"]
 
 

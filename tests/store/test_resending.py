@@ -110,17 +110,25 @@ def test_compaction_forgets_baselines_that_no_capture_can_need_again(store: Stor
     assert reads(store) == [100] * 6
 
 
-def test_finished_intervals_of_a_log_that_has_grown_count_once(store: Store) -> None:
-    def row(tick: int) -> Row:
-        time_us = (T0 + 5 * tick) * 1_000_000
-        head = {"time": time_us, "start": time_us - 5_000_000, "duration_s": 5.0, "filesystem": "scratch"}
-        return Row("target_io", {**head, "target": "scratch-OST0000", "read_bytes": tick})
+def finished(tick: int, read_bytes: int) -> Row:
+    time_us = (T0 + 5 * tick) * 1_000_000
+    head = {"time": time_us, "start": time_us - 5_000_000, "duration_s": 5.0, "filesystem": "scratch"}
+    return Row("target_io", {**head, "target": "scratch-OST0000", "read_bytes": read_bytes})
 
-    first = [io_sample(0, 0, 0, target="OST0001")]  # makes the target known to the store
-    store.ingest([capture([*first, row(1), row(2)], "short")], "test")
-    tally = store.ingest([capture([row(1), row(2), row(3)], "grown")], "test")
+
+def test_finished_intervals_of_a_log_that_has_grown_count_once(store: Store) -> None:
+    first = [io_sample(0, 0, 0, target="OST0001")]  # makes the file system known to the store
+    store.ingest([capture([*first, finished(1, 10), finished(2, 20)], "short")], "test")
+    tally = store.ingest([capture([finished(1, 10), finished(2, 20), finished(3, 30)], "grown")], "test")
     assert (tally.repeated, tally.rows["target_io"]) == (2, 1)
-    assert reads(store) == [1, 2, 3]
+    assert reads(store) == [10, 20, 30]
+
+
+def test_a_rebuild_replaces_finished_intervals_too(store: Store) -> None:
+    first = [io_sample(0, 0, 0, target="OST0001")]
+    store.ingest([capture([*first, *(finished(n, 10 * n) for n in range(1, 5))], "wrong")], "test")
+    store.ingest([capture([finished(2, 21), finished(3, 31)], "right")], "test", rebuild=True)
+    assert reads(store) == [10, 21, 31, 40]
 
 
 def test_a_long_stream_of_finished_rows_and_samples_is_written_in_parts_and_counts_once(

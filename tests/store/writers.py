@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from pathlib import Path
@@ -24,7 +23,7 @@ def meet(folder: Path, number: int, of: int = PROCESSES) -> None:
     folder.mkdir(exist_ok=True)
     (folder / str(number)).touch()
     deadline = time.monotonic() + 60
-    while len(os.listdir(folder)) < of:
+    while len(list(folder.iterdir())) < of:
         assert time.monotonic() < deadline, "the others never came"
         time.sleep(0.005)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients
-from iolens.units import epoch_us
+from iolens.units import epoch_us, from_epoch_us, iso
 
 SHIPPED: Final = {GRACE_2012.name: GRACE_2012}
 
@@ -31,17 +32,40 @@ def find_calibration(
     return GRACE_2012, (note,)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownCalibration:
+    """A calibration and where it comes from, in words."""
+
+    calibration: Calibration
+    origin: str
+
+
+def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list[KnownCalibration]:
+    """Every calibration that can be asked for by name."""
+    found = [KnownCalibration(one, "shipped: NERSC Grace test system, 2012") for one in SHIPPED.values()]
+    found += [KnownCalibration(_configured(config, name), "configured") for name in config.calibrations]
+    for row in stored:
+        since = f" from {iso(from_epoch_us(row['valid_from']))}" if row["valid_from"] is not None else ""
+        where = f"stored for {row['filesystem'] or 'any file system'}{since}: {row['evidence'] or 'no evidence noted'}"
+        found.append(KnownCalibration(_from_row(row), where))
+    return found
+
+
+def _configured(config: Config, name: str) -> Calibration:
+    known = config.calibrations[name]
+    return Calibration(
+        name,
+        Coefficients(known.write_latency_s, known.write_s_per_byte),
+        Coefficients(known.read_latency_s, known.read_s_per_byte),
+    )
+
+
 def _named(stored: Sequence[dict[str, Any]], config: Config, name: str) -> Calibration:
     for row in reversed(stored):
         if row["name"] == name:
             return _from_row(row)
     if name in config.calibrations:
-        known = config.calibrations[name]
-        return Calibration(
-            name,
-            Coefficients(known.write_latency_s, known.write_s_per_byte),
-            Coefficients(known.read_latency_s, known.read_s_per_byte),
-        )
+        return _configured(config, name)
     if name in SHIPPED:
         return SHIPPED[name]
     names = sorted({str(row["name"]) for row in stored} | set(config.calibrations) | set(SHIPPED))

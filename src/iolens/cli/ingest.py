@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from iolens.cli.options import DURATION, TIME, in_zone, progress, store_options
+
+if TYPE_CHECKING:
+    from iolens.sources import ReadOptions
+    from iolens.store.ingest import Tally
+    from iolens.store.store import Store
 
 SHOWN_PROBLEMS = 20
 
@@ -65,14 +71,11 @@ def COMMAND(
     return _report(total, opened.url)
 
 
-def _by_source(named: str | None, paths: list[Path], total: object) -> dict[str, list[Path]]:
+def _by_source(named: str | None, paths: list[Path], total: Tally) -> dict[str, list[Path]]:
     """Paths by the source that reads them; says what it took each for when it had to recognise them."""
     from iolens.errors import InputError
-    from iolens.records import Problem
     from iolens.sources import recognise
-    from iolens.store.ingest import Tally
 
-    assert isinstance(total, Tally)
     groups: dict[str, list[Path]] = {}
     for path in paths:
         try:
@@ -81,7 +84,7 @@ def _by_source(named: str | None, paths: list[Path], total: object) -> dict[str,
             name = named or recognise(path).name
         except InputError as error:
             total.captures += 1
-            total.refuse(Problem(error.place, None, str(error).partition(": ")[2]))
+            total.refuse_input(error)
             continue
         if named is None:
             click.echo(f"{path}: taken for {name}", err=True)
@@ -89,35 +92,20 @@ def _by_source(named: str | None, paths: list[Path], total: object) -> dict[str,
     return groups
 
 
-def _load(opened: object, name: str, paths: list[Path], options: object, rebuild: bool, total: object) -> None:
+def _load(store: Store, name: str, paths: list[Path], options: ReadOptions, rebuild: bool, total: Tally) -> None:
     from iolens.errors import InputError
-    from iolens.records import Capture, Problem
-    from iolens.sources import ReadOptions, get_source
-    from iolens.store.ingest import Tally
-    from iolens.store.store import Store
+    from iolens.sources import get_source
 
-    assert isinstance(opened, Store) and isinstance(options, ReadOptions) and isinstance(total, Tally)  # noqa: PT018
     with progress(len(paths), f"loading {name}") as step:
-
-        def show(capture: Capture) -> None:
-            step(Path(capture.origin).name)
-
         try:
             captures = get_source(name).captures(paths, options)
-            total.add(opened.ingest(captures, name, rebuild=rebuild, progress=show))
+            total.add(store.ingest(captures, name, rebuild=rebuild, progress=lambda one: step(Path(one.origin).name)))
         except InputError as error:
-            total.refuse(
-                Problem(
-                    error.place, error.line, error.found + (f"; expected {error.expected}" if error.expected else "")
-                )
-            )
+            total.refuse_input(error)
 
 
-def _report(total: object, url: str) -> int:
+def _report(total: Tally, url: str) -> int:
     """One line of what happened, then what was refused; 3 when part of the input was, 1 when nothing was good."""
-    from iolens.store.ingest import Tally
-
-    assert isinstance(total, Tally)
     rows = ", ".join(f"{count} {name}" for name, count in sorted(total.rows.items())) or "no rows"
     click.echo(f"{url}: {total.captures} captures, {total.samples} samples: {rows}")
     notes = (
@@ -127,15 +115,16 @@ def _report(total: object, url: str) -> int:
         (total.older, "samples older than what is stored, refused (take them with --rebuild)"),
         (total.resets, "counter resets: what moved since each is counted, and marked"),
         (total.glitches, "single counters stepped back: counted as zero"),
-        (total.refused, "places not understood, refused:"),
     )
     for count, what in notes:
         if count:
-            click.echo(f"  {count} {what}", err=what.endswith(":"))
+            click.echo(f"  {count} {what}")
+    if total.refused:
+        click.echo(f"  {total.refused} places not understood, refused:", err=True)
     for problem in total.problems[:SHOWN_PROBLEMS]:
         click.echo(f"    {problem}", err=True)
-    if total.refused > min(len(total.problems), SHOWN_PROBLEMS):
-        click.echo(f"    … and {total.refused - SHOWN_PROBLEMS} more", err=True)
+    if total.refused > SHOWN_PROBLEMS:
+        click.echo(f"    … and {total.refused - SHOWN_PROBLEMS} more, listed in the table `batches`", err=True)
     if not total.refused and not total.older:
         return 0
     return 3 if total.samples or total.already_present or total.rows else 1

@@ -57,6 +57,11 @@ class Tally:
         if len(self.problems) < PROBLEMS_KEPT:
             self.problems.append(problem)
 
+    def refuse_input(self, error: InputError) -> None:
+        """Count an input that could not be read at all."""
+        expected = f"; expected {error.expected}" if error.expected else ""
+        self.refuse(Problem(error.place, error.line, error.found + expected))
+
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
         for name in ("captures", "already_present", "samples", "baselines", "repeated", "older", "resets", "glitches"):
@@ -199,11 +204,11 @@ def _guards(handle: DeltaTable, units: list[Unit], name: str, source: str) -> li
 
 def _make_room(tables: Tables, group: list[Unit]) -> None:
     """Let the rebuilt intervals of the whole group replace the stored ones they cover."""
-    for name in {name for unit in group for name in unit.rows if name and TABLES[name].kind == "interval"}:
-        rows = [row for unit in group for row in unit.rows.get(name, [])]
-        kept = {id(row) for row in make_room(tables, name, rows)}
-        for unit in group:
-            unit.rows[name] = [row for row in unit.rows.get(name, []) if id(row) in kept]
+    for name in {name for unit in group for name in unit.tables() if name and TABLES[name].kind == "interval"}:
+        bringing = [rows for unit in group for rows in (unit.rows, unit.finished) if name in rows]
+        kept = {id(row) for row in make_room(tables, name, [row for rows in bringing for row in rows[name]])}
+        for rows in bringing:
+            rows[name] = [row for row in rows[name] if id(row) in kept]
 
 
 def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKey, Baseline] | None) -> list[str]:

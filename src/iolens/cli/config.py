@@ -1,0 +1,32 @@
+"""Show the configuration in force."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group("config")
+def COMMAND() -> None:
+    """Look at the configuration."""
+
+
+@COMMAND.command(epilog="Example: iolens config show --config /etc/iolens.toml")
+@click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
+def show(config: str | None) -> None:
+    """Print where the configuration was found and every value in force."""
+    from dataclasses import asdict
+
+    from iolens.config import load_config
+
+    found = load_config(config)
+    click.echo(f"# {found.path or 'no configuration file: defaults'}")
+    click.echo(f"store = {found.store_url()}")
+    click.echo(f"engine = {found.engine}")
+    for section in ("filesystems", "calibrations"):
+        for name, part in getattr(found, section).items():
+            click.echo(f"[{section}.{name}]")
+            for key, value in asdict(part).items():
+                click.echo(f"{key} = {value}")
+    click.echo("[thresholds]")
+    for key, value in asdict(found.thresholds).items():
+        click.echo(f"{key} = {value}")

@@ -1,0 +1,245 @@
+"""Documentation that tells the truth: generated pages are current, links lead somewhere, examples print what they say."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iolens.analyses.results import Coverage
+from iolens.analyses.utilization import Utilization
+
+REPOSITORY = Path(__file__).parent.parent
+DOCS = REPOSITORY / "docs"
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+ELLIPSIS = "…"
+
+
+def _generator() -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location("generate_docs", REPOSITORY / "scripts" / "generate_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+GENERATOR = _generator()
+COMMANDS: list[tuple[str, ...]] = list(GENERATOR.command_names())
+
+
+@pytest.mark.parametrize("name", list(GENERATOR.PAGES))
+def test_a_generated_page_agrees_with_the_code(name: str) -> None:
+    assert (DOCS / name).read_text("utf-8") == GENERATOR.PAGES[name](), "run `make docs`"
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(("iolens", *words)))
+def test_every_command_says_what_it_does_and_shows_an_example(words: tuple[str, ...]) -> None:
+    text = GENERATOR.help_text(words)
+    assert "\\b" not in text, "click wants the character \\b, not a backslash and a b: the help is not a raw string"
+    if not words or "COMMAND [ARGS]" not in text:
+        assert re.search(rf"Examples?:\s+iolens {' '.join(words)}".rstrip(), text), text
+
+
+def test_every_command_and_table_is_documented() -> None:
+    assert len(COMMANDS) > 10
+    page = (DOCS / "commands.md").read_text("utf-8")
+    for words in COMMANDS:
+        assert f"## {' '.join(('iolens', *words))}\n" in page
+
+
+def _slug(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def _headings(page: Path) -> set[str]:
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return {_slug(found) for found in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    dead = []
+    for link in links:
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in _headings(target)):
+            dead.append(link)
+    assert dead == []
+
+
+def test_the_map_leads_to_every_page() -> None:
+    index = (DOCS / "index.md").read_text("utf-8")
+    assert [page.name for page in DOCS.glob("*.md") if page.name != "index.md" and f"({page.name})" not in index] == []
+
+
+def _json_keys(result: type) -> Iterator[str]:
+    """Every key of a result's JSON, at any depth."""
+    hints = typing.get_type_hints(result)
+    for field in dataclasses.fields(result):
+        if field.metadata.get("json", True):
+            yield field.name
+            for inner in _dataclasses_in(hints[field.name]):
+                if inner is not result:
+                    yield from _json_keys(inner)
+
+
+def _dataclasses_in(hint: object) -> Iterator[type]:
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        yield hint
+    for argument in typing.get_args(hint):
+        yield from _dataclasses_in(argument)
+
+
+@pytest.mark.parametrize("result", [Utilization, Coverage])
+def test_every_json_key_is_documented(result: type) -> None:
+    page = (DOCS / "utilization.md").read_text("utf-8")
+    if result is Coverage:
+        page = page.partition("\n## Coverage\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(\w+)`", page))
+    assert sorted(set(_json_keys(result)) - named) == []
+
+
+def _run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"}
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, text=True, encoding="utf-8", check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def _missing(shown: list[str], printed: list[str]) -> list[str]:
+    """Lines of an example that were not printed. `…` alone skips any number of lines, within a line any text."""
+    position = 0
+    skipping = False
+    for line in shown:
+        if line == ELLIPSIS:
+            skipping = True
+            continue
+        pattern = re.compile(".*".join(map(re.escape, line.rstrip().split(ELLIPSIS))))
+        rest = range(position, len(printed) if skipping else min(position + 1, len(printed)))
+        found = next((index for index in rest if pattern.fullmatch(printed[index].rstrip())), None)
+        if found is None:
+            return [f"{line!r} was not printed; from there on was: {printed[position : position + 5]}"]
+        position, skipping = found + 1, False
+    if not skipping and position < len(printed) and shown:
+        return [f"more was printed: {printed[position : position + 5]}"]
+    return []
+
+
+def _examples(page: Path) -> Iterator[tuple[str, list[str]]]:
+    """Commands of a page's console blocks, with the lines shown below each."""
+    for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        command, shown = "", []
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                if command:
+                    yield command, shown
+                command, shown = line[2:], []
+            else:
+                shown.append(line)
+        yield command, shown
+
+
+def test_the_quick_start_prints_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "src").symlink_to(REPOSITORY / "src")
+    examples = list(_examples(DOCS / "quickstart.md"))
+    assert len(examples) >= 8
+    for command, shown in examples:
+        done = _run(command, tmp_path)
+        assert _missing(shown, done.stdout.splitlines()) == [], f"$ {command}"
+    assert (tmp_path / "osts.png").stat().st_size > 0
+
+
+def test_the_capture_loop_is_read_back(tmp_path: Path) -> None:
+    """The loop as it is pasted, with a made-up `lctl` and shorter naps."""
+    page = (DOCS / "quickstart.md").read_text("utf-8")
+    loop = next(block for block in re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "lctl" in block)
+    naps = "while sleep $((5 - $(date +%s) % 5)); do"
+    assert naps in loop
+    loop = loop.replace(naps, "for turn in 1 2 3; do sleep 1.01").replace("/var/tmp/iolens", str(tmp_path / "captures"))
+    lctl = tmp_path / "lctl"
+    lctl.write_text(LCTL, "utf-8")
+    lctl.chmod(0o755)
+    done = _run(f'PATH="{tmp_path}:$PATH"\n{loop}', tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+    done = _run("iolens ingest captures/*.txt --store centre", tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "6 samples: 1 target_capacity, 2 target_io, 2 target_sizes, 1 target_state" in done.stdout
+
+
+LCTL = r"""#!/bin/bash
+# Prints what it is asked for, as far as this server has it, and complains about the rest.
+now=$(date +%s.%N)
+count=${now%.*}
+for wanted in "${@:2}"; do
+    case $wanted in
+    'obdfilter.*.stats') printf '%s\n' obdfilter.demo-OST0000.stats= "snapshot_time $now secs.nsecs" \
+        "write_bytes $count samples [bytes] 4096 4096 ${count}000" ;;
+    'osd-*.*.brw_stats') printf '%s\n' osd-ldiskfs.demo-OST0000.brw_stats= "snapshot_time: $now secs.nsecs" "" \
+        "  read | write" "disk I/O size  ios % cum % | ios % cum %" "4K: 0 0 0 | $count 100 100" "" ;;
+    'obdfilter.*.kbytes*') echo obdfilter.demo-OST0000.kbytestotal=1000; echo obdfilter.demo-OST0000.kbytesfree=400 ;;
+    version) echo version=2.15.3 ;;
+    *) echo "error: get_param: param_path '$wanted': No such file or directory" >&2 ;;
+    esac
+done
+exit 2
+"""
+
+
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
+    readme = (REPOSITORY / "README.md").read_text("utf-8")
+    block = next(iter(re.findall(r"^```text\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)))
+    shown = [line for line in block.splitlines() if line.strip()]
+    assert len(shown) > 8
+    printed = _run("iolens demo", tmp_path).stdout.splitlines()
+    position = 0
+    for line in shown:
+        assert line in printed[position:], f"{line!r} is not printed by `iolens demo`, or not in this place"
+        position = printed.index(line, position) + 1
+
+
+def test_the_readme_figure_is_small() -> None:
+    figure = DOCS / "images" / "demo-bandwidth.png"
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert figure.stat().st_size < 100_000
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    import iolens
+
+    assert f'version = "{iolens.__version__}"' in (REPOSITORY / "pyproject.toml").read_text("utf-8")
+    assert f"## {iolens.__version__} " in (REPOSITORY / "CHANGELOG.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "agrees"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a"], ["a", "b"], False),
+        (["a", "…"], ["a", "b"], True),
+        (["…", "b"], ["a", "b"], True),
+        (["a", "c"], ["a", "b", "c"], False),
+        (["x: 59.3…"], ["x: 59.318"], True),
+        (["x: 59.4…"], ["x: 59.318"], False),
+        (["a", "b"], ["a"], False),
+        ([], ["anything"], True),
+    ],
+)
+def test_examples_are_compared_line_by_line(shown: list[str], printed: list[str], agrees: bool) -> None:
+    assert (_missing(shown, printed) == []) is agrees
