@@ -29,7 +29,7 @@ sources = ["lustre-lctl", "lustre-proc"]
 write_latency_s = 1.04e-3
 write_s_per_byte = 1.73e-9
 read_latency_s = 8.02e-4
-read_s_per_byte = 0
+read_s_per_byte = 1
 
 [thresholds]
 plateau_minimum = "15min"
@@ -60,7 +60,7 @@ def test_every_key(tmp_path: Path) -> None:
         store="/var/lib/iolens",
         engine="local-spark",
         filesystems={"scratch": scratch, "home": FileSystemConfig()},
-        calibrations={"our-disks": CalibrationConfig(1.04e-3, 1.73e-9, 8.02e-4, 0.0)},
+        calibrations={"our-disks": CalibrationConfig(1.04e-3, 1.73e-9, 8.02e-4, 1.0)},
         thresholds=Thresholds(900.0, 0.2, 40.0),
     )
 
@@ -101,6 +101,7 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
             ": [calibrations.ours] lacks write_s_per_byte, read_latency_s, read_s_per_byte; expected all four",
         ),
         ("[calibrations.ours]\nwrite_latency_s = -1", ": calibrations.ours.write_latency_s = -1 has the wrong"),
+        ("[calibrations.ours]\nread_s_per_byte = 0", "; expected a number above zero"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_would_be_right(tmp_path: Path, text: str, message: str) -> None:

@@ -63,7 +63,7 @@ def test_a_unit_that_belongs_to_no_family_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "KiB", "-4KiB", "4,5GB", "1_000", "nan", "inf", "0x10"])
 def test_what_is_not_a_number_and_a_unit_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(ValueError, match="such as 4KiB or 5s"):
+    with pytest.raises(ValueError, match="such as 4KiB"):
         parse_bytes(text)
 
 

@@ -23,6 +23,7 @@ DEFAULT_STORE: Final = "./iolens-store"
 # What a key may hold, in the words of the message that refuses anything else.
 TEXT: Final = "a text in quotes"
 NUMBER: Final = "a number, zero or more"
+POSITIVE: Final = "a number above zero"
 TEXTS: Final = "a list of texts"
 SECTION: Final = "a section"
 _LARGEST: Final = 1e300
@@ -130,7 +131,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
 def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
     where = f"calibrations.{name}"
     names = [one.name for one in fields(CalibrationConfig)]
-    values = _checked(path, where, part, dict.fromkeys(names, NUMBER))
+    values = _checked(path, where, part, dict.fromkeys(names, POSITIVE))
     missing = [one for one in names if one not in values]
     if missing:
         raise InputError(str(path), f"[{where}] lacks {', '.join(missing)}", "all four coefficients")
@@ -172,7 +173,7 @@ def _is(what: str, value: Any) -> bool:
     if what == TEXTS:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < _LARGEST  # false for nan
+    return is_number and 0 <= value < _LARGEST and (value > 0 or what == NUMBER)  # false for nan
 
 
 def _zone(name: str) -> str:

@@ -167,3 +167,17 @@ def test_the_reset_capture_series_counts_what_moved(shared_data: Path, tmp_path:
     expected = reads[-1] - reads[0] + after[-1]
     assert sum(day["read_bytes"] for day in found["daily"]) == expected
     assert T0 > 0
+
+
+def test_a_file_that_cannot_tell_its_target_does_not_stop_the_others(tmp_path: Path) -> None:
+    (tmp_path / "bare.txt").write_text(snapshot(0, FIRST).split("brw_stats=\n")[1])
+    (tmp_path / "good.txt").write_text(snapshot(0, FIRST) + snapshot(5, SECOND))
+    done = iolens("ingest", "lustre-lctl", *sorted(tmp_path.glob("*.txt")), "--store", tmp_path / "s")
+    assert done.code == 3
+    assert "bare.txt" in done.err
+    assert "--filesystem and --target" in done.err
+    assert fsu(tmp_path / "s")["samples"] == 1
+    again = iolens("ingest", "lustre-lctl", tmp_path / "bare.txt", "--store", tmp_path / "s")
+    assert again.code == 1
+    named = ("--filesystem", "scratch", "--target", "scratch-OST0007")
+    assert iolens("ingest", "lustre-lctl", tmp_path / "bare.txt", *named, "--store", tmp_path / "s").code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -29,13 +30,19 @@ MIDNIGHT = 86400 - T0 % 86400
 DAYS = ("2020-09-13", "2020-09-14")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two days of two targets in four captures, so that each day of a table has several files."""
-    store = Store(tmp_path / "store")
+    folder = tmp_path_factory.mktemp("filled") / "store"
     for part in range(4):
-        store.ingest([capture(items(part), f"part {part}")], "test")
-    return store
+        Store(folder).ingest([capture(items(part), f"part {part}")], "test")
+    return folder
+
+
+@pytest.fixture
+def store(filled: Path, tmp_path: Path) -> Store:
+    shutil.copytree(filled, tmp_path / "store")
+    return Store(tmp_path / "store")
 
 
 def items(part: int) -> Iterator[Item]:
@@ -150,7 +157,7 @@ def test_a_table_without_files_is_compacted_verified_and_told_of(store: Store) -
 
 def test_compaction_while_another_process_appends_loses_nothing(tmp_path: Path) -> None:
     store, folder = Store(tmp_path / "store"), tmp_path / "meeting"
-    store.ingest([capture([io_sample(-5, -0, 0)], "before")], "test")
+    store.ingest([capture([io_sample(-5, 0, 0)], "before")], "test")
     folder.mkdir()
     (folder / "compactor").touch()
     process = get_context("spawn").Process(target=append_one_by_one, args=(store.url, folder, 1))

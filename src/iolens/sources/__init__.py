@@ -8,14 +8,18 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pkgutil
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from iolens.errors import InputError, UsageError
-from iolens.records import Capture
+from iolens.records import Capture, Item
+
+Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,23 @@ def content_identity(path: Path) -> str:
     """Identity of a file: the hash of its content, so that the same file twice adds nothing."""
     with path.open("rb") as stream:
         return "file/" + hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_each(paths: Sequence[Path], read: Callable[[Path], Opened]) -> tuple[list[Opened], list[Capture]]:
+    """Open each path; one that cannot be read becomes a capture that says so, and the others go on."""
+    opened: list[Opened] = []
+    refused: list[Capture] = []
+    for path in paths:
+        try:
+            opened.append(read(path))
+        except InputError as error:
+            refused.append(Capture(str(path), f"refused/{uuid.uuid4()}", partial(_refusal, error)))
+    return opened, refused
+
+
+def _refusal(error: InputError) -> Iterator[Item]:
+    raise error
+    yield  # makes this an iterator that fails when it is read
 
 
 def _modules() -> list[str]:

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, content_identity
+from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.lustre_capacity import CAPACITY_LEAVES
 from iolens.sources.lustre_samples import SampleSplitter, ServerSample
 from iolens.sources.lustre_server import (
@@ -79,7 +79,9 @@ class LustreLctl:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file, the earliest first; ticks are common to all of them."""
         limit = max(2, SAMPLES_LOOKED_AT // max(len(paths), 1) + 1)
-        scans = sorted((_scan(_SavedText(path, options), limit) for path in paths), key=lambda scan: scan.begin_us)
+        found, refused = read_each(paths, lambda path: _scan(_SavedText(path, options), limit))
+        yield from refused
+        scans = sorted(found, key=lambda scan: scan.begin_us)
         ticker = Ticker(grid_of(_series(scans), options.interval_s))
         for scan in scans:
             yield Capture(str(scan.text.path), scan.identity, _items_of(scan.text, ticker.copy()))

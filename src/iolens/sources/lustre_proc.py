@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions
+from iolens.sources import ReadOptions, read_each
 from iolens.sources.lustre_samples import ServerSample
 from iolens.sources.lustre_server import (
     NOT_TARGETS,
@@ -78,10 +78,8 @@ class LustreProc:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per root, the earliest first."""
         at_us = epoch_us(options.at) if options.at is not None else None
-        trees = [_read_root(path) for path in paths]
-        for tree in trees:
-            if not tree.sample.series and not tree.problems:
-                raise InputError(str(tree.root), "no file of a Lustre target", _LOOKED_FOR)
+        trees, refused = read_each(paths, _read_server)
+        yield from refused
         timed = sorted(trees, key=lambda tree: (tree.time_us(at_us) is None, tree.time_us(at_us) or 0))
         series: dict[str, list[int]] = {}
         for tree in timed:
@@ -144,6 +142,14 @@ class _Tree:
 
 def _items_of(tree: _Tree, options: ReadOptions, tick_us: int | None) -> Callable[[], Iterator[Item]]:
     return lambda: tree.items(Naming(options.filesystem), tick_us)
+
+
+def _read_server(root: Path) -> _Tree:
+    """The tree of a server that has at least one target, or files of one that could not be read."""
+    tree = _read_root(root)
+    if not tree.sample.series and not tree.problems:
+        raise InputError(str(root), "no file of a Lustre target", _LOOKED_FOR)
+    return tree
 
 
 def _read_root(root: Path) -> _Tree:

@@ -86,6 +86,11 @@ class Unit:
     written: dict[str, int] = field(default_factory=dict)  # rows by table
     dropped: dict[str, int] = field(default_factory=dict)  # finished rows that were present, by table
 
+    @property
+    def is_barren(self) -> bool:
+        """Nothing but problems: it may be sent again when they are mended, or understood better."""
+        return bool(self.items) and all(isinstance(item, Problem) for item in self.items)
+
     def tables(self) -> set[str]:
         """Tables it brings rows for."""
         return {*self.rows, *self.finished}
@@ -363,7 +368,11 @@ def _record(tables: Tables, group: list[Unit], source: str, written: dict[str, l
         name: {path: tables.checksum(name, path) for path in paths} for name, paths in written.items() if paths
     }
     rows = {unit.part: to_arrow(BATCHES, [_batch_row(unit, source, checksums)]) for unit in group}
-    done = [Transaction(_complete(unit.capture), unit.capture.sequence) for unit in group if unit.last]
+    done = [
+        Transaction(_complete(unit.capture), unit.capture.sequence)
+        for unit in group
+        if unit.last and not unit.is_barren
+    ]
     if not tables.append("batches", rows, done) and checksums:  # another sender of the same was faster; files are ours
         note = {"batch": f"resent/{uuid.uuid4()}", "part": 1, "time": _now_us(), "source": source}
         row = to_arrow(BATCHES, [{**note, "checksums": json.dumps(checksums, sort_keys=True)}])
