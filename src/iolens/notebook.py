@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from iolens.analyses import analysis_names, get_analysis
@@ -117,6 +117,7 @@ def on_frames(name: str) -> Callable[..., Any]:
 
 
 def _moment(value: str | datetime | None) -> datetime | None:
-    if value is None or isinstance(value, datetime):
-        return value
-    return parse_time(value)
+    if value is None:
+        return None
+    moment = parse_time(value) if isinstance(value, str) else value
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

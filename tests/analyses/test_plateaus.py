@@ -87,3 +87,9 @@ def test_every_stretch_meets_the_definition_and_no_qualifying_window_is_missed(s
         low, middle, high = np.percentile(fsu[first : first + 120], [25, 50, 75])
         if middle >= 30 and (high - low) <= 0.25 * middle:
             assert covered[first : first + 120].any()
+
+
+def test_idle_ticks_at_the_ends_are_not_part_of_it() -> None:
+    """Twenty minutes in all, of which the first and last 150 s are idle: the quartiles alone would not notice."""
+    fsu = np.concatenate([np.full(30, 1.0), np.full(180, 70.0), np.full(30, 1.0)])
+    assert found(fsu) == [(150.0, 1050.0, 70.0)]

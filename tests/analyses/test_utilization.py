@@ -275,3 +275,31 @@ def test_a_histogram_that_stands_still_while_bytes_move_is_reported(tmp_path: Pa
     still = [{**row, **{name: 0 for name in row if "_ios_" in name}} for row in part.sizes]
     found = filled(tmp_path, replace(part, sizes=still)).utilization()
     assert found.coverage.targets_without_sizes == ["scratch-OST0000"]
+
+
+def test_a_frame_s_own_start_decides_its_day_and_window() -> None:
+    part = made_up(7, ticks=30, targets=1, missing=0)
+    sizes = [{**row, "duration_s": 3.4} for row in part.sizes]  # a clock that disagrees with the ticks
+    frame = Telemetry(sizes, []).table("target_sizes")
+    found = iolens.utilization(target_sizes=frame, until=datetime.fromtimestamp(T0_US / 1e6 + 50, UTC))
+    assert found.target_samples == 10
+
+
+def test_times_without_a_zone_are_utc(part: Telemetry, tmp_path: Path) -> None:
+    opened = filled(tmp_path, part)
+    assert (
+        opened.utilization(since=datetime(2020, 9, 14, 0, 5)).samples
+        == opened.utilization(since="2020-09-14T00:05").samples
+    )
+
+
+def test_data_older_than_every_calibration_are_told(part: Telemetry, tmp_path: Path) -> None:
+    opened = filled(tmp_path, part)
+    later = int(datetime(2030, 1, 1, tzinfo=UTC).timestamp() * 1e6)
+    opened.store.add_calibration(
+        {"time": later, "valid_from": later, "name": "later", "filesystem": "scratch", "write_latency_s": 1e-3,
+         "write_s_per_byte": 1e-9, "read_latency_s": 1e-3, "read_s_per_byte": 1e-9}
+    )  # fmt: skip
+    found = opened.utilization()
+    assert found.calibration.name == "later"
+    assert "older than every calibration" in found.coverage.notes[0]

@@ -10,7 +10,9 @@ def snapshot(
     second: float, ios: dict[tuple[str, int], int], *, target: str = "scratch-OST0000", start: int = T0 - 100
 ) -> str:
     """`obdfilter.*.stats` and `osd-ldiskfs.*.brw_stats` of one OST: I/Os by direction and size, cumulative."""
-    clock = f"snapshot_time:            {T0 + second:.9f} secs.nsecs\nstart_time:               {start}.000000000 secs.nsecs\n"
+    clock = (
+        f"snapshot_time:         {T0 + second:.9f} secs.nsecs\nstart_time:            {start}.000000000 secs.nsecs\n"
+    )
     lines = []
     for way in ("read", "write"):
         count = sum(number for (one, _), number in ios.items() if one == way)

@@ -14,11 +14,30 @@ from iolens.store.store import Store
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
 
-KEYS = (
-    "filesystem window_start window_end model targets samples target_samples mean_fsu_pct busy_time_pct "
-    "bandwidth_busy_time_pct under_report_factor peak_bytes_per_s peak_origin categories histogram io_sizes daily "
-    "daily_summary plateaus per_target calibration coverage"
-).split()
+KEYS = [
+    "filesystem",
+    "window_start",
+    "window_end",
+    "model",
+    "targets",
+    "samples",
+    "target_samples",
+    "mean_fsu_pct",
+    "busy_time_pct",
+    "bandwidth_busy_time_pct",
+    "under_report_factor",
+    "peak_bytes_per_s",
+    "peak_origin",
+    "categories",
+    "histogram",
+    "io_sizes",
+    "daily",
+    "daily_summary",
+    "plateaus",
+    "per_target",
+    "calibration",
+    "coverage",
+]
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +162,9 @@ def test_store_and_calibration_may_come_from_the_configuration(store: Path, tmp_
     found = json.loads(iolens("fsu", "-f", "scratch", "--format", "json", cwd=tmp_path).out)
     assert (found["peak_origin"], found["peak_bytes_per_s"]) == ("configured", 2e9)
     assert found["calibration"] == {
-        "name": "ours", "write": {"latency_s": 2e-3, "s_per_byte": 4e-9}, "read": {"latency_s": 1e-3, "s_per_byte": 2e-9},
+        "name": "ours",
+        "write": {"latency_s": 2e-3, "s_per_byte": 4e-9},
+        "read": {"latency_s": 1e-3, "s_per_byte": 2e-9},
     }  # fmt: skip
 
 

@@ -257,6 +257,13 @@ def test_a_damaged_log_is_a_store_error_for_those_who_read_it(store: Store) -> N
         store.tables.load("target_io")
 
 
+def test_a_damaged_file_that_an_ingest_needs_is_a_store_error_that_names_it(store: Store) -> None:
+    damaged = paths(store, "baselines")[0]
+    damaged.write_bytes(b"garbage " * 64)
+    with pytest.raises(StoreError, match=f"claim baselines: .*{damaged.name}"):
+        store.ingest([capture([io_sample(MIDNIGHT + 100, 0, 0)], "next")], "test")
+
+
 def test_verify_on_the_command_line_exits_with_1_when_something_is_wrong(store: Store) -> None:
     good = CliRunner().invoke(iolens, ["store", "verify", "--store", store.url], standalone_mode=False)
     assert good.return_value == 0

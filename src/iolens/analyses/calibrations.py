@@ -23,8 +23,12 @@ def find_calibration(
         return _named(stored, config, name), ()
     own = [row for row in stored if row["filesystem"] == filesystem]
     valid = [row for row in own if at is None or row["valid_from"] is None or row["valid_from"] <= epoch_us(at)]
-    if valid or own:
-        return _from_row((valid or own)[-1 if valid else 0]), ()
+    if valid:
+        return _from_row(valid[-1]), ()
+    if own:
+        oldest = _from_row(own[0])
+        note = f"the data are older than every calibration of {filesystem}: {oldest.name} is the oldest, and later"
+        return oldest, (note,)
     note = (
         f"no calibration of {filesystem} is stored: the coefficients are those of NERSC's Grace test system in 2012"
         " (--calibration grace-2012); calibrate your own disks before you trust the level"

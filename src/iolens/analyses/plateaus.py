@@ -106,10 +106,20 @@ class PlateauFinder:
             if end == low:
                 low += 1
                 continue
-            median = float(np.median(self._fsu[low:end]))
-            start_us = int(self._time_us[low]) - self.tick_us
-            self.found.append(Stretch(start_us, int(self._time_us[end - 1]), median))
-            low = end
+            first, last = self._trimmed(low, end)
+            self._cut(low, first)  # what was trimmed may be a plateau at a level of its own
+            median = float(np.median(self._fsu[first:last]))
+            start_us = int(self._time_us[first]) - self.tick_us
+            self.found.append(Stretch(start_us, int(self._time_us[last - 1]), median))
+            low = last
+
+    def _trimmed(self, low: int, high: int) -> tuple[int, int]:
+        """Without ticks at its ends that are far from its level, which the quartiles do not see."""
+        fsu = self._fsu[low:high]
+        level = float(np.median(fsu))
+        near = np.flatnonzero(np.abs(fsu - level) <= self.maximum_spread * level)
+        first, last = low + int(near[0]), low + int(near[-1]) + 1
+        return (first, last) if last - first >= self.length and self._is_plateau(first, last) else (low, high)
 
     def _longest(self, low: int, high: int) -> int:
         """The end of the longest plateau found from `low` by doubling and halving; `low` when there is none."""

@@ -33,7 +33,8 @@ def COMMAND(output: Path) -> None:
     store = str(output / "store")
     with OpenStore(store) as opened:
         tally = opened.store.ingest(get_source("lustre-lctl").captures([CAPTURE], ReadOptions()), "lustre-lctl")
-        click.echo(f"loaded {tally.samples} samples into {store}, {sum(tally.rows.values())} rows\n")
+        loaded = f"loaded {tally.samples} samples into {store}, {sum(tally.rows.values())} rows"
+        click.echo(f"{store} holds the capture already\n" if tally.already_present else f"{loaded}\n")
         result = opened.analyse("utilization", "scratch", calibration="grace-2012")
         other = opened.analyse("utilization", "scratch2", calibration="grace-2012")
         figures = tuple(f"{name}={output / name}.png" for name in ("bandwidth", "histogram", "sizes", "heatmap"))

@@ -49,16 +49,18 @@ def _first_line(path: Path) -> str:
         return stream.readline().strip().strip('"').rstrip(".")
 
 
-@click.group(cls=LazyVerbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyVerbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Example:
+  iolens ingest lustre-lctl capture-*.txt --store centre
+  iolens utilization --store centre --filesystem scratch
+""",
+)
 @click.version_option(__version__, prog_name="iolens")
 def iolens() -> None:
-    r"""Measure, characterise, model and plan HPC storage.
-
-    \b
-    Example:
-      iolens ingest lustre-lctl capture-*.txt --store centre
-      iolens utilization --store centre --filesystem scratch
-    """
+    """Measure, characterise, model and plan HPC storage."""
 
 
 def main() -> NoReturn:

@@ -271,23 +271,24 @@ class FrameSelection:
 
 def with_epochs(native: Any) -> nw.LazyFrame[Any]:
     """A lazy frame with integer microseconds `epoch_us` and `start_us` beside its times."""
+    plain = _lazy(native)
+    names = plain.collect_schema().names()
+    if "time" not in names:
+        raise UsageError("the frame has no `time` column: the UTC end of each interval")
+    moments = [(name, alias) for name, alias in (("time", "epoch_us"), ("start", "start_us")) if name in names]
     kind = type(native).__module__.partition(".")[0]
     if kind in ("duckdb", "_duckdb"):
-        frame = _lazy(native.project("*, epoch_us(time) AS epoch_us"))
+        frame = _lazy(native.project(", ".join(["*", *(f'epoch_us("{name}") AS {alias}' for name, alias in moments)])))
     elif kind == "pyspark":
         from pyspark.sql import functions
 
-        frame = _lazy(native.withColumn("epoch_us", functions.unix_micros("time")))
+        frame = _lazy(native.withColumns({alias: functions.unix_micros(name) for name, alias in moments}))
     else:
-        frame = _lazy(native)
-        if "time" not in frame.collect_schema().names():
-            raise UsageError("the frame has no `time` column: the UTC end of each interval")
-        frame = frame.with_columns(nw.col("time").dt.timestamp("us").alias("epoch_us"))
-    names = frame.collect_schema().names()
-    if "start_us" not in names:
-        whole_us = (nw.col("duration_s").round() * nw.lit(1e6, nw.Float64)).cast(nw.Int64)
-        frame = frame.with_columns((nw.col("epoch_us") - whole_us).alias("start_us"))
-    return frame
+        frame = plain.with_columns(*(nw.col(name).dt.timestamp("us").alias(alias) for name, alias in moments))
+    if "start" in names:
+        return frame
+    whole_us = (nw.col("duration_s").round() * nw.lit(1e6, nw.Float64)).cast(nw.Int64)
+    return frame.with_columns((nw.col("epoch_us") - whole_us).alias("start_us"))
 
 
 def _lazy(native: Any) -> nw.LazyFrame[Any]:

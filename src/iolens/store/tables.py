@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import duckdb
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake import Field as DeltaField
@@ -82,7 +84,7 @@ class Tables:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            raise StoreError(f"{self.uri(name)}: cannot be opened: {_first_line(error)}") from error
+            raise StoreError(f"{self.uri(name)}: cannot be opened: {_in_one_line(error)}") from error
         _refuse_newer(handle, name)
         return handle
 
@@ -235,11 +237,11 @@ def retrying(attempt: Callable[[], Result], what: str, seconds: float = RETRY_SE
         except CommitFailedError as error:
             if time.monotonic() > deadline:
                 raise StoreBusyError(f"{what}: other writers kept winning for {seconds:.0f} s; send again") from error
-        except (DeltaError, OSError) as error:
+        except (DeltaError, OSError, duckdb.Error) as error:
             if not _lost_creation_race(error):
-                raise StoreError(f"{what}: {_first_line(error)}") from error
+                raise StoreError(f"{what}: {_in_one_line(error)}") from error
             if time.monotonic() > deadline:
-                raise StoreBusyError(f"{what}: {_first_line(error)}") from error
+                raise StoreBusyError(f"{what}: {_in_one_line(error)}") from error
         time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 (jitter, not a secret)
         pause = min(pause * 1.5, 1.0)
 
@@ -266,8 +268,10 @@ def _refuse_newer(handle: DeltaTable, name: str) -> None:
         )
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _in_one_line(error: BaseException) -> str:
+    """The message with its causes, which delta-rs draws as a coloured tree."""
+    lines = (re.sub(r"\x1b\[[0-9;]*m|^[\s↳]+", "", line.strip()).strip("↳ ") for line in str(error).splitlines())
+    return ": ".join(line for line in lines if line) or type(error).__name__
 
 
 __all__ = ["BatchPart", "DeltaField", "Tables", "arrow_schema", "declared", "in_order", "retrying"]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from iolens.views.tables import Column, Row, Table
 
 DAYS_SHOWN: Final = 14
+NOTEWORTHY_HOURS: Final = 0.005  # shows as 0.01; less is the jitter of clocks
 TARGETS_SHOWN: Final = 24
 BUSIEST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
@@ -232,7 +233,9 @@ def _gaps(system: Utilization) -> Table | None:
         t.text("target", "Target"), t.number("missing_hours", "Missing", "h", ",.2f"),
         t.number("longest_interval_s", "Longest interval", "s", ",.0f"), t.count("resets", "Resets"),
     )  # fmt: skip
-    gaps = [target for target in system.coverage.per_target if target.missing_hours > 0 or target.resets]
+    gaps = [
+        target for target in system.coverage.per_target if target.missing_hours >= NOTEWORTHY_HOURS or target.resets
+    ]
     gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
     rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in gaps[:BUSIEST_SHOWN]]
     note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
@@ -264,8 +267,8 @@ def _calibration(systems: list[Utilization]) -> Table:
         columns += [
             t.number(f"{direction}_latency_s", f"{direction.capitalize()} latency", "s"),
             t.number(f"{direction}_s_per_byte", f"{direction.capitalize()} time per byte", "s/B"),
-            t.number(f"{direction}_limit_mib_per_s", f"{direction.capitalize()} limit", "MiB/s", ",.0f"),
-            t.number(f"{direction}_limit_iops", f"{direction.capitalize()} limit", "I/O/s", ",.0f"),
+            t.number(f"{direction}_limit_mib_per_s", f"{direction.capitalize()} bandwidth limit", "MiB/s", ",.0f"),
+            t.number(f"{direction}_limit_iops", f"{direction.capitalize()} rate limit", "I/O/s", ",.0f"),
         ]
     rows: list[Row] = [
         (system.filesystem, system.calibration.name, *_coefficients(system, "write"), *_coefficients(system, "read"))

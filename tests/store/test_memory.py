@@ -1,0 +1,48 @@
+"""A stream of any length is loaded in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SAMPLES = 300_000
+MOST_MIB = 600
+
+LOAD = """
+import json, resource, sys
+from iolens.records import Capture, CounterSet, Sample
+from iolens.store.store import Store
+
+peaks_mib = []
+
+def note_peak():
+    peaks_mib.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+def items():
+    for number in range(int(sys.argv[2])):
+        if number == int(sys.argv[2]) // 3:
+            note_peak()
+        time_us = 1_600_000_000_000_000 + number // 100 * 5_000_000
+        counters = CounterSet({"read_bytes": 4096 * number, "write_bytes": number})
+        yield Sample("target_io", "scratch", f"scratch-OST{number % 100:04x}", time_us, time_us, {"": counters})
+
+tally = Store(sys.argv[1]).ingest([Capture("stream", "file/stream", items)], "test")
+note_peak()
+print(json.dumps([tally.rows["target_io"], *peaks_mib]))
+"""
+
+
+def test_memory_does_not_grow_with_the_length_of_a_stream(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(tmp_path / "store"), str(SAMPLES)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    rows, after_a_third_mib, at_the_end_mib = json.loads(done.stdout)
+    assert rows == SAMPLES - 100  # the first sample of each target is a baseline
+    assert at_the_end_mib < MOST_MIB
+    assert at_the_end_mib < 1.2 * after_a_third_mib
