@@ -93,3 +93,10 @@ def test_idle_ticks_at_the_ends_are_not_part_of_it() -> None:
     """Twenty minutes in all, of which the first and last 150 s are idle: the quartiles alone would not notice."""
     fsu = np.concatenate([np.full(30, 1.0), np.full(180, 70.0), np.full(30, 1.0)])
     assert found(fsu) == [(150.0, 1050.0, 70.0)]
+
+
+def test_a_minute_away_from_its_level_ends_it() -> None:
+    fsu = np.concatenate(
+        [np.full(180, 70.0), np.full(15, 1.0), np.full(30, 70.0), np.full(15, 1.0), np.full(150, 70.0)]
+    )
+    assert found(fsu) == [(0.0, 900.0, 70.0), (1200.0, 1950.0, 70.0)]

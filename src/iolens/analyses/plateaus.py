@@ -16,6 +16,7 @@ MINIMUM_S: Final = 600.0
 MAXIMUM_SPREAD: Final = 0.25
 MINIMUM_MEDIAN_PCT: Final = 30.0
 FEWEST_TICKS: Final = 8
+AWAY_S: Final = 60.0
 _GAP_TICKS: Final = 2.5
 _BLOCK: Final = 8192
 
@@ -114,11 +115,13 @@ class PlateauFinder:
             low = last
 
     def _trimmed(self, low: int, high: int) -> tuple[int, int]:
-        """Without ticks at its ends that are far from its level, which the quartiles do not see."""
+        """The longest part without a minute far from its level, at the ends or within, which quartiles do not see."""
         fsu = self._fsu[low:high]
         level = float(np.median(fsu))
-        near = np.flatnonzero(np.abs(fsu - level) <= self.maximum_spread * level)
-        first, last = low + int(near[0]), low + int(near[-1]) + 1
+        near = low + np.flatnonzero(np.abs(fsu - level) <= self.maximum_spread * level)
+        away = max(int(np.ceil(AWAY_S * 1e6 / self.tick_us)), 2)
+        parts = np.split(near, np.flatnonzero(np.diff(near) > away) + 1)
+        first, last = max(((int(part[0]), int(part[-1]) + 1) for part in parts), key=lambda part: part[1] - part[0])
         return (first, last) if last - first >= self.length and self._is_plateau(first, last) else (low, high)
 
     def _longest(self, low: int, high: int) -> int:
