@@ -106,16 +106,11 @@ def test_an_older_store_gets_the_column_with_the_first_append(older_store: Store
     assert handle.to_pyarrow_table().column("busy_us").to_pylist().count(None) == 1
 
 
-MIXED = pytest.mark.xfail(strict=True, reason="the embedded engine reads the columns of the first file it is given")
-
-
-@MIXED
 def test_files_from_before_and_after_a_migration_are_read_together(older_store: Store) -> None:
     new_row(older_store)
     assert sorted(read(older_store.tables, "target_io").column("busy_us").to_pylist(), key=str) == [9, None]
 
 
-@MIXED
 def test_files_from_before_and_after_a_migration_are_compacted_together(older_store: Store) -> None:
     new_row(older_store)
     compact_store(older_store)

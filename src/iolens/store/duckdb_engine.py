@@ -53,7 +53,7 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
         found = connection().from_arrow(schema.empty_table())
     elif tables.is_local:
         paths = [f"{tables.uri(name)}/{path}" for path in files]
-        found = connection().read_parquet(paths, hive_partitioning=True)
+        found = connection().read_parquet(paths, hive_partitioning=True, union_by_name=True)
     else:
         found = connection().from_arrow(_dataset(tables, name, files, schema))
     present = set(found.columns)
