@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from iolens.analyses import analysis_names, get_analysis
 from iolens.analyses.calibrations import find_calibration
 from iolens.config import load_config
+from iolens.errors import StoreError
 from iolens.models.transaction_time import Calibration
 from iolens.store.selection import FrameSelection, StoreSelection
 from iolens.store.store import Store
 from iolens.units import from_epoch_us, parse_rate, parse_time
+
+ENGINES: Final = ("duckdb", "_duckdb", "pyspark", "py4j", "pyarrow")  # modules whose errors mean damaged files
 
 
 class OpenStore:
@@ -67,7 +70,12 @@ class OpenStore:
         )
         known = self.config.filesystem(selection.filesystem)
         selection.source_order = known.sources
-        return get_analysis(name).run(selection, **self._defaults(name, selection, options))
+        try:
+            return get_analysis(name).run(selection, **self._defaults(name, selection, options))
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] not in ENGINES:
+                raise
+            raise StoreError(f"{self.store.url}: the engine could not read it: {str(error).splitlines()[0]}") from error
 
     def _defaults(self, name: str, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
         if name != "utilization":

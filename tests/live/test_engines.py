@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,19 +17,10 @@ from iolens.store.store import Store
 from iolens.views.json_text import to_json
 from tests.analyses.telemetry import made_up
 from tests.analyses.test_utilization import assert_same
-from tests.live.spark_cluster import ComponentMissing, SparkCluster
+from tests.live.spark_cluster import SparkCluster
 from tests.live.test_spark_cluster import java_children
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("spark")]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SparkCluster]:
-    try:
-        with SparkCluster(connect=True) as running:
-            yield running
-    except ComponentMissing as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +42,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-@pytest.fixture(params=["standalone", "connect"])
+@pytest.fixture(params=["standalone", "connect", "local-spark"])
 def engine(request: pytest.FixtureRequest, cluster: SparkCluster, monkeypatch: pytest.MonkeyPatch) -> str:
     """Small drivers that stay on this machine."""
     settings = " ".join(f"--conf '{key}={value}'" for key, value in cluster.driver_options.items())
     for name, value in cluster.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{settings} pyspark-shell")
-    return cluster.master_url if request.param == "standalone" else cluster.connect_url
+    return {"standalone": cluster.master_url, "connect": cluster.connect_url}.get(request.param, request.param)
 
 
 WINDOWS = [{}, {"since": "2020-09-15"}, {"since": "2020-09-14T23:55:00Z", "until": "2020-09-15T00:03:20Z"}]
@@ -95,3 +85,13 @@ def test_spark_leaves_no_process_and_no_mark_behind(url: str, engine: str) -> No
         opened.utilization("scratch2")
     assert java_children() == before
     assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
+
+
+def test_an_analysis_accepts_a_spark_frame(cluster: SparkCluster) -> None:
+    part = made_up(4, ticks=60, targets=3)
+    tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
+    here = json.loads(to_json(iolens.utilization(filesystem="scratch", **tables)))
+    with cluster.classic_session() as session:
+        frames = {name: session.createDataFrame(table) for name, table in tables.items()}
+        there = json.loads(to_json(iolens.utilization(filesystem="scratch", **frames)))
+    assert_same(there, here)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from tests.live.s3_emulator import S3Emulator
 from tests.store.samples import capture, io_sample, size_sample
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("s3")]
-
-
-@pytest.fixture(scope="module")
-def emulator() -> Iterator[S3Emulator]:
-    with S3Emulator() as running:
-        yield running
 
 
 @pytest.fixture

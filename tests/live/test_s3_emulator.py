@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,22 +12,16 @@ from deltalake.exceptions import CommitFailedError
 
 from tests.live.s3_emulator import S3Emulator
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("s3")]
 
 ROWS = pa.table({"target": ["OST0000", "OST0001"], "bytes": [4096, 1048576]})
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Emulator]:
-    with S3Emulator() as running:
-        yield running
-
-
 @pytest.fixture(params=["s3", "disk"])
-def place(request: pytest.FixtureRequest, s3: S3Emulator, tmp_path: Path) -> tuple[str, dict[str, str] | None]:
+def place(request: pytest.FixtureRequest, emulator: S3Emulator, tmp_path: Path) -> tuple[str, dict[str, str] | None]:
     """The same specification holds on S3 and on local disk."""
     if request.param == "s3":
-        return f"{s3.url}/{request.node.originalname}", s3.storage_options
+        return f"{emulator.url}/{request.node.originalname}", emulator.storage_options
     return str(tmp_path / "table"), None
 
 

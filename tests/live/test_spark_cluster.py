@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +18,9 @@ from tests.live.spark_cluster import ComponentFailed, ComponentMissing, SparkClu
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("spark")]
 
 SCHEMA = "target STRING, bytes BIGINT, seconds DOUBLE, date DATE"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SparkCluster]:
-    with SparkCluster(connect=True) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +91,9 @@ def test_spark_connect_answers_as_duckdb(cluster: SparkCluster, table: Path) -> 
         assert first_day.toArrow().num_rows == 3
 
 
-def test_nothing_is_left_behind() -> None:
-    with SparkCluster() as cluster:
-        daemons, directory = list(cluster.daemons), cluster.directory
+def test_nothing_is_left_behind(cluster: SparkCluster) -> None:
+    with SparkCluster() as another:
+        daemons, directory = list(another.daemons), another.directory
         assert all(daemon.alive() for daemon in daemons)
     assert not any(daemon.alive() for daemon in daemons)
     assert not directory.exists()

@@ -24,8 +24,8 @@ class DuckDBEngine:
     """
 
     name = "duckdb"
-    rows_per_chunk = 30_000_000  # keeps memory flat in the length of the window
-    days_per_chunk = 14
+    rows_per_chunk = 10_000_000  # keeps memory flat in the length of the window
+    days_per_chunk = 7
 
     def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
         """A lazy frame over `files` with the declared columns and `epoch_us`, `start_us`."""

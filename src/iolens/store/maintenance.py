@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -164,14 +165,14 @@ def record_checksums(tables: Tables, what: str, name: str, paths: list[str]) -> 
         return
     part = BatchPart(f"{what}/{uuid.uuid4()}", 1)
     checksums = {name: {path: tables.checksum(name, path) for path in paths}}
-    row = {"batch": part.identity, "part": 1, "time": _now_us(), "source": what, "checksums": json.dumps(checksums)}
+    row = {
+        "batch": part.identity,
+        "part": 1,
+        "time": time.time_ns() // 1000,
+        "source": what,
+        "checksums": json.dumps(checksums),
+    }
     tables.append("batches", {part: to_arrow(BATCHES, [row])})
-
-
-def _now_us() -> int:
-    import time
-
-    return time.time_ns() // 1000
 
 
 def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False) -> int:
@@ -299,7 +300,7 @@ def export_table(
         if output.suffix == ".parquet":
             ordered.write_parquet(str(beside), compression="zstd")
         else:
-            ordered.write_csv(str(beside))
+            ordered.write_csv(str(beside), timestamp_format="%Y-%m-%dT%H:%M:%S.%fZ")
         beside.replace(output)
     finally:
         beside.unlink(missing_ok=True)

@@ -19,7 +19,6 @@ from typing import Any, Final, TypeVar
 import duckdb
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
-from deltalake import Field as DeltaField
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
@@ -272,6 +271,3 @@ def _in_one_line(error: BaseException) -> str:
     """The message with its causes, which delta-rs draws as a coloured tree."""
     lines = (re.sub(r"\x1b\[[0-9;]*m|^[\s↳]+", "", line.strip()).strip("↳ ") for line in str(error).splitlines())
     return ": ".join(line for line in lines if line) or type(error).__name__
-
-
-__all__ = ["BatchPart", "DeltaField", "Tables", "arrow_schema", "declared", "in_order", "retrying"]

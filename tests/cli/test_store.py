@@ -1,0 +1,79 @@
+"""`iolens store`: the verbs say what they did and exit as documented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from iolens.store.store import Store
+from tests.analyses.telemetry import made_up
+from tests.cli.command import iolens
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two days in several files each."""
+    folder = tmp_path / "store"
+    opened = Store(folder)
+    for number in range(4):
+        part = made_up(number, ticks=30, targets=2, first_tick=30 * (number % 2) + 17280 * (number // 2), missing=0)
+        for name in ("target_sizes", "target_io"):
+            opened.append(name, part.table(name))
+    return folder
+
+
+def test_a_store_is_described_compacted_checked_and_cleaned(store: Path) -> None:
+    info = json.loads(iolens("store", "info", "--store", store, "--format", "json").out)
+    before = {table["name"]: table for table in info["tables"]}
+    assert (before["target_io"]["rows"], before["target_io"]["files"]) == (240, 4)
+    assert info["filesystems"] == {"scratch": 2}
+    assert "became" in iolens("store", "compact", "--store", store).out
+    after = json.loads(iolens("store", "info", "--store", store, "--format", "json").out)
+    assert next(table for table in after["tables"] if table["name"] == "target_io")["files"] == 2
+    checked = iolens("store", "verify", "--store", store)
+    assert (checked.code, " 0 faults" in checked.out) == (0, True)
+    assert "would be removed" in iolens("store", "vacuum", "--older", "0s", "--dry-run", "--store", store).out
+    assert iolens("store", "vacuum", "--older", "0s", "--store", store).code == 0
+    assert iolens("store", "verify", "--store", store).code == 0
+    assert "target_io" in iolens("store", "info", "--store", store).out
+
+
+def test_an_altered_file_is_found_and_named(store: Path) -> None:
+    file = next((store / "target_io").glob("date=*/*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    done = iolens("store", "verify", "--store", store)
+    assert done.code == 1
+    assert file.name in done.err
+
+
+def test_raw_rows_go_only_after_they_are_rolled_up(store: Path) -> None:
+    kept = iolens("store", "retain", "--raw", "1d", "--store", store)
+    assert "rollup" in kept.err
+    assert iolens("store", "rollup", "--store", store).code == 0
+    assert "480 rows dropped" in iolens("store", "retain", "--raw", "1d", "--store", store).out
+    done = iolens("fsu", "--store", store, "--resolution", "60s", "--format", "json")
+    found = json.loads(done.out)
+    assert found["samples"] > 0
+    assert sum(line["count"] for line in found["io_sizes"]) > 0
+
+
+def test_a_table_is_exported(store: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    done = iolens("store", "export", "target_io", "--to", "2020-09-15", "-o", output, "--store", store)
+    assert (done.code, pq.read_table(output).num_rows) == (0, 120), done.err
+    wrong = iolens("store", "export", "nothing", "-o", output, "--store", store)
+    assert (wrong.code, "target_io" in wrong.err) == (2, True)
+
+
+def test_a_damaged_file_stops_an_analysis_with_its_name(store: Path) -> None:
+    file = next((store / "target_sizes").glob("date=*/*.parquet"))
+    file.write_bytes(b"PAR1 not really PAR1")
+    done = iolens("fsu", "--store", store)
+    assert done.code == 1
+    assert file.name in done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,29 @@
+"""Servers that live tests share; each is started once per worker process, and skipped by name where it is missing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.live.s3_emulator import S3Emulator
+from tests.live.spark_cluster import ComponentMissing, SparkCluster
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[SparkCluster]:
+    """A standalone cluster with two workers and a Spark Connect server."""
+    with contextlib.ExitStack() as stack:
+        try:
+            running = stack.enter_context(SparkCluster(connect=True))
+        except ComponentMissing as missing:
+            pytest.skip(str(missing))
+        yield running
+
+
+@pytest.fixture(scope="session")
+def emulator() -> Iterator[S3Emulator]:
+    """An S3 protocol peer on this machine."""
+    with S3Emulator() as running:
+        yield running
