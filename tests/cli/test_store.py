@@ -77,3 +77,13 @@ def test_a_damaged_file_stops_an_analysis_with_its_name(store: Path) -> None:
     assert done.code == 1
     assert file.name in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_store_may_have_a_name_with_spaces_but_not_with_wildcards(tmp_path: Path) -> None:
+    store = Store(tmp_path / "our centre's ä #1")
+    part = made_up(1, ticks=10, targets=1)
+    for name in ("target_sizes", "target_io"):
+        store.append(name, part.table(name))
+    assert iolens("fsu", "--store", store.url).code == 0
+    wrong = iolens("fsu", "--store", tmp_path / "a[1]")
+    assert (wrong.code, "cannot contain [ ]" in wrong.err) == (2, True)

@@ -22,7 +22,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, WriterPropertie
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from iolens.errors import StoreBusyError, StoreError
+from iolens.errors import StoreBusyError, StoreError, UsageError
 from iolens.schema import SCHEMA_VERSION, TABLES, Table
 
 ARROW_TYPES: Final[dict[str, pa.DataType]] = {
@@ -36,6 +36,7 @@ ARROW_TYPES: Final[dict[str, pa.DataType]] = {
 VERSION_MARK: Final = "iolens schema "  # what a table's description says before its version
 WRITER: Final = WriterProperties(compression="ZSTD", compression_level=3, max_row_group_size=262_144)
 RETRY_SECONDS: Final = 120.0
+REFUSED_IN_PATHS: Final = "[]^|\\*?"  # delta-rs or DuckDB take them for something else
 
 Result = TypeVar("Result")
 
@@ -69,6 +70,8 @@ class Tables:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self.is_local = "://" not in url
+        if self.is_local and (strange := sorted(set(REFUSED_IN_PATHS) & set(str(Path(url).absolute())))):
+            raise UsageError(f"{url}: the path of a store cannot contain {' '.join(strange)}")
 
     def uri(self, name: str) -> str:
         """Where the table of that name lives."""

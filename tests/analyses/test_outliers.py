@@ -1,0 +1,89 @@
+"""Targets far from their peers: known scores, and when nothing may be said."""
+
+from __future__ import annotations
+
+import pytest
+
+from iolens.analyses.outliers import target_outliers
+from iolens.analyses.results import TargetCoverage
+from iolens.analyses.utilization import TargetUtilization
+
+TB = 10**12
+
+
+def target(number: int, fsu: float | None, moved: int | None = TB) -> TargetUtilization:
+    return TargetUtilization(f"OST{number:04x}", fsu, None, moved, None)
+
+
+def peers(*fsu: float | None, moved: int | None = TB) -> list[TargetUtilization]:
+    return [target(number, value, moved) for number, value in enumerate(fsu)]
+
+
+def reported(number: int, hours: float) -> TargetCoverage:
+    return TargetCoverage(f"OST{number:04x}", hours, 5.0, 0.0, 0)
+
+
+def test_the_score_is_the_distance_from_the_median_in_robust_standard_deviations() -> None:
+    found = target_outliers(peers(8, 9, 10, 11, 12, 40))
+    assert (found.judged, found.median_fsu_pct) == (6, 10.5)
+    assert found.spread_fsu_pct == pytest.approx(1.4826 * 1.5)
+    (one,) = found.outliers
+    assert one.target == "OST0005"
+    assert one.robust_z == pytest.approx(29.5 / (1.4826 * 1.5))
+    assert one.fsu_ratio == pytest.approx(40 / 10.5)
+
+
+def test_many_strangers_do_not_hide_each_other() -> None:
+    found = target_outliers(peers(10, 10.2, 10.4, 9.8, 9.6, 10.1, 60, 70, 0.1))
+    assert [one.target for one in found.outliers] == ["OST0007", "OST0006", "OST0008"]
+    assert found.outliers[-1].robust_z < 0
+
+
+def test_alike_targets_have_no_outlier() -> None:
+    assert target_outliers(peers(7, 8, 9, 10, 11, 12, 13)).outliers == []
+    assert target_outliers(peers(*[5.0] * 8)).outliers == []
+
+
+def test_a_difference_below_one_per_cent_does_not_matter() -> None:
+    assert target_outliers(peers(1.0, 1.01, 1.02, 1.01, 1.0, 1.9)).outliers == []
+
+
+def test_where_most_are_equal_the_mean_deviation_serves() -> None:
+    (one,) = target_outliers(peers(*[5.0] * 9, 50.0)).outliers
+    assert one.robust_z == pytest.approx(45 / (1.2533 * 4.5))
+
+
+def test_few_targets_are_not_judged() -> None:
+    found = target_outliers(peers(1, 2, 3, 90))
+    assert (found.judged, found.median_fsu_pct, found.outliers) == (0, None, [])
+    assert target_outliers([]).judged == 0
+
+
+def test_targets_without_fsu_are_not_peers() -> None:
+    assert target_outliers(peers(8, 9, 10, 11, None, 12)).judged == 5
+
+
+def test_a_target_that_reported_for_a_short_time_is_named_and_not_judged() -> None:
+    hours = [*(reported(number, 24.0) for number in range(6)), reported(6, 2.0)]
+    found = target_outliers(peers(8, 9, 10, 11, 12, 10, 90), hours)
+    assert (found.judged, found.outliers, found.too_short) == (6, [], ["OST0006"])
+
+
+@pytest.mark.parametrize(
+    ("fsu", "moved", "reason"),
+    [
+        (40.0, 4 * TB, "more bytes"),
+        (40.0, TB, "smaller I/Os"),
+        (0.5, TB // 20, "fewer bytes"),
+        (0.5, TB, "larger I/Os"),
+        (40.0, None, "unknown"),
+    ],
+)
+def test_bytes_tell_why(fsu: float, moved: int | None, reason: str) -> None:
+    (one,) = target_outliers([*peers(9, 10, 11, 10, 10.5, 9.5), target(9, fsu, moved)]).outliers
+    assert one.reason == reason
+
+
+def test_without_bytes_anywhere_the_reason_is_unknown() -> None:
+    (one,) = target_outliers(peers(9, 10, 11, 10, 10.5, 40, moved=None)).outliers
+    assert (one.reason, one.bytes_ratio) == ("unknown", None)
