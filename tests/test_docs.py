@@ -159,7 +159,7 @@ def _examples(page: Path) -> Iterator[tuple[str, list[str]]]:
 def quick_start(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[str], list[str]]]:
     """Every command of the quick start, run once in order: what is shown below it and what it printed."""
     folder = tmp_path_factory.mktemp("quickstart")
-    (folder / "src").symlink_to(REPOSITORY / "src")
+    (folder / "docs").symlink_to(DOCS)
     examples = _examples(DOCS / "quickstart.md")
     return [(command, shown, _run(command, folder).stdout.splitlines()) for command, shown in examples]
 

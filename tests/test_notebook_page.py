@@ -1,4 +1,4 @@
-"""docs/notebooks.md is executable: its Python blocks run in order, in one namespace, on the demo's store."""
+"""docs/notebooks.md is executable: its Python blocks run in order, in one namespace, on the quick start's store."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from iolens.cli.demo import CAPTURE
 from iolens.sources import ReadOptions, get_source
 from iolens.store.store import Store
 
-PAGE = Path(__file__).parent.parent / "docs" / "notebooks.md"
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "notebooks.md"
+CAPTURE = DOCS / "capture.txt.gz"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -20,7 +21,7 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     pytest.importorskip("pandas")
     pytest.importorskip("polars")
     monkeypatch.chdir(tmp_path)
-    Store("demo/store").ingest(get_source("lustre-lctl").captures([CAPTURE], ReadOptions()), "lustre-lctl")
+    Store("centre").ingest(get_source("lustre-lctl").captures([CAPTURE], ReadOptions()), "lustre-lctl")
     text = PAGE.read_text("utf-8")
     blocks = list(BLOCK.finditer(text))
     assert len(blocks) >= 10

@@ -14,8 +14,9 @@ from bokeh.models.formatters import NumeralTickFormatter
 from bokeh.models.mappers import LogColorMapper
 from bokeh.models.ranges import DataRange1d, Range1d
 from bokeh.models.sources import ColumnDataSource
+from bokeh.models.text import PlainText
 from bokeh.models.tickers import FixedTicker
-from bokeh.models.tools import CustomJSHover, HoverTool
+from bokeh.models.tools import HoverTool
 from bokeh.models.widgets import Div
 from bokeh.palettes import Magma256
 from bokeh.plotting import figure as new_plot
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PANEL_HEIGHT_PX: Final = 400
 _MANY_POINTS: Final = 10_000  # beyond this, the graphics card draws
 _GRID: Final = "#E6E6E6"
+_MATHEMATICS: Final = ("$$", "\\(", "\\[")
 _TOOLS: Final = "box_zoom,xwheel_zoom,xpan,reset,save"
 
 
@@ -42,11 +44,18 @@ def draw(figure: figures.Figure, path: Path) -> None:
 def to_html(figure: figures.Figure) -> str:
     """The figure as a whole page."""
     head = Div(text=figure.title, render_as_text=True, styles={"font-size": "18px", "font-weight": "bold"})
+    plots = layout(figure)
+    plots.children = [head, *plots.children]
+    return file_html(plots, INLINE, title=figure.title)
+
+
+def layout(figure: figures.Figure) -> Any:
+    """The panels one above the other, without the figure's title."""
     plots = [_plot(panel) for panel in figure.panels]
     if figure.linked_x:
         for plot in plots[1:]:
             plot.x_range = plots[0].x_range
-    return file_html(column(head, *plots, sizing_mode="stretch_width"), INLINE, title=figure.title)
+    return column(*plots, sizing_mode="stretch_width")
 
 
 def _plot(panel: figures.Panel) -> Any:
@@ -78,7 +87,7 @@ def _empty_plot(panel: figures.Panel) -> Any:
         output_backend="webgl" if many else "canvas",
     )
     plot.toolbar.logo = None
-    plot.title = Title(text=panel.title, text_font_style="normal")
+    plot.title = Title(text=_plain(panel.title), text_font_style="normal")
     plot.outline_line_color = None
     plot.xgrid.grid_line_color = None if panel.x.ticks else _GRID
     plot.ygrid.grid_line_color = _GRID
@@ -117,11 +126,16 @@ def _range(axis: figures.Axis) -> Any:
 def _axis(here: Any, axis: figures.Axis) -> None:
     here.axis_label = axis.label
     here.axis_label_text_font_style = "normal"
-    if axis.scale == "linear":
-        here.formatter = NumeralTickFormatter(format="0,0.[000]")
+    if axis.scale != "time":
+        here.formatter = NumeralTickFormatter(format="0,0.[0000]")
     if axis.ticks:
         here.ticker = FixedTicker(ticks=[at for at, _ in axis.ticks])
-        here.major_label_overrides = {_key(at): name for at, name in axis.ticks}
+        here.major_label_overrides = {_key(at): _plain(name) for at, name in axis.ticks}
+
+
+def _plain(text: str) -> Any:
+    """A name is never mathematics, whatever signs it holds: that would ask for a program that is not in the file."""
+    return PlainText(text=text) if any(sign in text for sign in _MATHEMATICS) else text
 
 
 def _key(at: float) -> float | int:
@@ -161,7 +175,7 @@ def _hover(plot: Any, drawn: Any, mark: Any, panel: figures.Panel) -> None:
 
 def _points(plot: Any, mark: figures.Points, panel: figures.Panel) -> Any:
     seen = np.isfinite(mark.y)
-    source = ColumnDataSource({"x": _places(mark.x[seen], panel.x), "y": mark.y[seen]})
+    source = ColumnDataSource({"x": _places(mark.x[seen], panel.x), "y": mark.y[seen].astype(np.float32)})
     size = mark.weight * (2.5 if len(mark.x) > 4000 else 4)
     drawn = plot.scatter(
         "x",
@@ -202,19 +216,27 @@ def _bars(plot: Any, mark: figures.Bars, panel: figures.Panel) -> Any:
 def _heat_map(plot: Any, mark: figures.HeatMap, panel: figures.Panel) -> None:
     start, end = _places(np.array([mark.start, mark.end]), panel.x)
     colours = LogColorMapper(palette=Magma256[::-1], low=mark.low, high=mark.high, nan_color=figures.NO_DATA)
+    # One picture per row, so that the row's name is the picture's and needs no code in the page to be looked up.
+    rows = len(mark.values)
+    columns = {
+        "image": [row[np.newaxis].astype(np.float32) for row in mark.values],
+        "y": [rows - 1.5 - row for row in range(rows)],
+        "target": list(mark.rows),
+    }
     drawn = plot.image(
-        image=[mark.values[::-1]], x=start, y=-0.5, dw=end - start, dh=len(mark.values), color_mapper=colours,
+        image="image", x=start, y="y", dw=end - start, dh=1, source=ColumnDataSource(columns), color_mapper=colours,
     )  # fmt: skip
-    plot.add_layout(ColorBar(color_mapper=colours, title=f"{mark.label}; grey: no data"), "right")
+    plot.add_layout(
+        ColorBar(
+            color_mapper=colours,
+            title=f"{mark.label}; grey: no data",
+            formatter=NumeralTickFormatter(format="0,0.[00]"),
+        ),
+        "right",
+    )
     plot.grid.visible = False
-    _hover_rows(plot, drawn, mark, panel)
-
-
-def _hover_rows(plot: Any, drawn: Any, mark: figures.HeatMap, panel: figures.Panel) -> None:
-    names = list(reversed(mark.rows))
-    row_name = CustomJSHover(args={"names": names}, code="return names[Math.round(value)] ?? ''")
-    tips = [("time (UTC)", "$x{%F %T}"), ("target", "$y{custom}"), (mark.label, "@image{0.00}")]
-    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"$x": "datetime", "$y": row_name}))
+    tips = [("time (UTC)", "$x{%F %T}"), ("target", "@target"), (mark.label, "@image{0.00}")]
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"$x": "datetime"}))
 
 
 def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:
@@ -224,7 +246,9 @@ def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:
     if mark.text:
         words: Any = {"text_align": "center", "text_color": "#7A4A00", "text_font_size": "12px"}
         plot.add_layout(Label(x=(start + end) / 2, y=8, y_units="screen", text=mark.text, **words))
-    return plot.quad(left=[], right=[], bottom=[], top=[], fill_color=mark.colour, line_color=None)
+    return plot.quad(
+        left=[start], right=[start], bottom=[np.nan], top=[np.nan], fill_color=mark.colour, line_color=None
+    )
 
 
 def _rule(plot: Any, mark: figures.Rule, panel: figures.Panel) -> None:

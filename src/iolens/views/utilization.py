@@ -24,9 +24,9 @@ NO_DATA: Final = "No data in this window."
 def tables(result: Utilization) -> list[Table]:
     """Everything the result says; with `compare`, both file systems side by side where it fits."""
     systems = [result] if result.compare is None else [result, result.compare]
-    shared = [_headline(systems), _categories(systems), _distribution(systems), _io_sizes(systems)]
-    apart = [table(system) for table in (_daily, _plateaus, _per_target, _gaps) for system in systems]
-    return [*shared, *(table for table in apart if table is not None), _coverage(systems), _calibration(systems)]
+    shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
+    apart = [table(system) for table in (daily, plateaus, per_target, gaps) for system in systems]
+    return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
 
 
 def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
@@ -47,7 +47,7 @@ def verdict(result: Utilization) -> str:
     if t.is_missing(busy) or busy is None:
         return NO_DATA
     if busy == 0:
-        return f"Never busy by FSU (above {_border(result):g} %) in this window: a bandwidth view has nothing to miss."
+        return f"Never busy by FSU (above {border(result):g} %) in this window: a bandwidth view has nothing to miss."
     begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"
     if factor is None or t.is_missing(factor):
         return f"{begins} never have kept it busy: a bandwidth view sees none of this load, so there is no factor."
@@ -72,7 +72,8 @@ def category_range(category: Category) -> str:
     return f"{category.fsu_from_pct:g} ≤ F ≤ {category.fsu_to_pct:g}"
 
 
-def _border(result: Utilization) -> float:
+def border(result: Utilization) -> float:
+    """FSU above which a file system is busy."""
     return next((c.fsu_from_pct for c in result.categories if c.name == "busy"), 30.0)
 
 
@@ -100,11 +101,12 @@ def _sentences(system: Utilization) -> list[str]:
     if share is None or peak is None or t.is_missing(share) or t.is_missing(peak):
         return [verdict(system)]
     origin = "" if system.peak_origin is None else f", {system.peak_origin}"
-    above = f"Bandwidth was above {_border(system):g} % of its peak ({format_bytes_si(peak)}/s{origin})"
+    above = f"Bandwidth was above {border(system):g} % of its peak ({format_bytes_si(peak)}/s{origin})"
     return [verdict(system), f"{above} {t.show_percent(share)} % of the time."]
 
 
-def _categories(systems: list[Utilization]) -> Table:
+def categories(systems: list[Utilization]) -> Table:
+    """Table II: idle, moderate and busy observations and their I/Os."""
     columns: list[Column] = [t.text("name", "Category"), t.text("fsu", "FSU (%)")]
     for place, system in enumerate(systems):
         mark = "compare_" if place else ""
@@ -147,7 +149,8 @@ def _quantile(system: Utilization, share: float) -> str | None:
     return None
 
 
-def _io_sizes(systems: list[Utilization]) -> Table:
+def io_sizes(systems: list[Utilization]) -> Table:
+    """Disk I/Os by size and direction."""
     columns: list[Column] = [t.size("size_bytes", "I/O size")]
     for place, system in enumerate(systems):
         for direction in ("read", "write"):
@@ -180,7 +183,8 @@ def _optimal_note(system: Utilization) -> str:
     return f"{t.show_percent(100 * optimal / total)} % of {total:,} I/Os are optimal (1 MiB or larger)."
 
 
-def _daily(system: Utilization) -> Table:
+def daily(system: Utilization) -> Table:
+    """Bytes moved per day."""
     columns = (t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"))
     shown = system.daily[-DAYS_SHOWN:]
     rows: list[Row] = [(day.date, day.read_bytes, day.write_bytes) for day in shown]
@@ -197,7 +201,8 @@ def _daily_note(system: Utilization) -> str:
     return f"Per day over {of.days} day{'s' * (of.days != 1)}: mean {mean}; median {median}."
 
 
-def _plateaus(system: Utilization) -> Table:
+def plateaus(system: Utilization) -> Table:
+    """Stretches in which FSU stayed near one level."""
     columns = (
         t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
         t.percent("median_fsu_pct", "Median FSU"),
@@ -209,7 +214,8 @@ def _plateaus(system: Utilization) -> Table:
     return t.Table(f"Saturation plateaus of {system.filesystem}", columns, rows, note if system.samples else NO_DATA)
 
 
-def _per_target(system: Utilization) -> Table:
+def per_target(system: Utilization) -> Table:
+    """Each target, or the busiest of many."""
     columns = (
         t.text("target", "Target"), t.percent("mean_fsu_pct", "Mean FSU"), t.percent("busy_time_pct", "Busy"),
         t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
@@ -227,7 +233,7 @@ def _busyness(target: TargetUtilization) -> float:
     return -1.0 if mean is None or t.is_missing(mean) else mean
 
 
-def _gaps(system: Utilization) -> Table | None:
+def gaps(system: Utilization) -> Table | None:
     """Targets that reported, but not throughout."""
     columns = (
         t.text("target", "Target"), t.number("missing_hours", "Missing", "h", ",.2f"),
@@ -242,7 +248,8 @@ def _gaps(system: Utilization) -> Table | None:
     return t.Table(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
 
 
-def _coverage(systems: list[Utilization]) -> Table:
+def coverage(systems: list[Utilization]) -> Table:
+    """What the answer rests on, and what was missing."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
         t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
@@ -261,7 +268,8 @@ def _coverage(systems: list[Utilization]) -> Table:
     return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True)
 
 
-def _calibration(systems: list[Utilization]) -> Table:
+def calibration(systems: list[Utilization]) -> Table:
+    """The coefficients behind the answer."""
     columns: list[Column] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
     for direction in ("write", "read"):
         columns += [

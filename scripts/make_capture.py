@@ -1,4 +1,4 @@
-"""Make the capture that `iolens demo` loads: two made-up file systems as `lctl get_param` prints them.
+"""Make the capture that the quick start loads: two made-up file systems as `lctl get_param` prints them.
 
 `scratch` drowns in 4 KiB writes for a while, `scratch2` moves as many bytes in 1 MiB I/Os. Deterministic.
 """
@@ -9,7 +9,7 @@ import gzip
 import random
 from pathlib import Path
 
-OUTPUT = Path(__file__).parent.parent / "src" / "iolens" / "cli" / "demo_capture.txt.gz"
+OUTPUT = Path(__file__).parent.parent / "docs" / "capture.txt.gz"
 SIZES = [4096 << power for power in range(9)]
 START = 1_767_600_000  # 2026-01-05T08:00:00Z
 TICK_S = 5

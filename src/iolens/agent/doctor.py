@@ -1,0 +1,310 @@
+"""What can be read on this machine, as which user, and what is missing: `iolens doctor`.
+
+A check is "ok", "missing" (something is not there or may not be read, with what to do) or "note".
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import pwd
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Final, Literal
+
+from iolens.agent.spool import BAD, LATE, waiting
+from iolens.errors import StoreError
+from iolens.sources.lustre_capacity import CAPACITY_LEAVES, parse_version
+from iolens.sources.lustre_clock import snapshot_of
+from iolens.sources.lustre_proc import PLACES, VERSION_FILES
+from iolens.sources.lustre_server import NOT_TARGETS, TIMED_LEAVES, parameter_of
+from iolens.units import format_bytes
+
+Status = Literal["ok", "missing", "note"]
+ENGINES: Final = ("deltalake", "duckdb", "pyarrow", "pyspark")
+NEEDED_ENGINES: Final = ENGINES[:3]
+JOB_VARIABLES: Final = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
+DEBUGFS: Final = "sys/kernel/debug"
+EARLIEST_S: Final = 1_577_836_800  # 2020: a clock before that was never set
+CLOCK_TOLERANCE_S: Final = 5.0
+LEAST_FREE_BYTES: Final = 1 << 30
+# What each kind of target should offer; capacity stands for all kbytes* and files*.
+EXPECTED: Final = {
+    "ost": ("stats", "brw_stats", "job_stats", "capacity"),
+    "mdt": ("md_stats", "job_stats", "capacity"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    subject: str
+    status: Status
+    detail: str
+
+
+@dataclass(slots=True)
+class TargetFinding:
+    """One target: for each thing it should offer, "readable" or why not."""
+
+    target: str
+    kind: str
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def readable(self) -> list[str]:
+        """What can be sampled."""
+        return [name for name, state in self.files.items() if state == READABLE]
+
+
+READABLE: Final = "readable"
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """All of it."""
+
+    user: str
+    root: str
+    lustre_version: str | None
+    targets: list[TargetFinding]
+    findings: list[Finding]
+
+    @property
+    def exit_code(self) -> int:
+        """0 all good, 3 something is missing, 1 there is nothing to sample."""
+        if not any(target.readable for target in self.targets):
+            return 1
+        complete = all(len(target.readable) == len(target.files) for target in self.targets)
+        return 0 if complete and all(one.status != "missing" for one in self.findings) else 3
+
+
+def diagnose(root: Path, store: str | None, spool: Path) -> Diagnosis:
+    """Look at everything `iolens collect` would need."""
+    version = _version(root)
+    targets = _Tree(root).targets()
+    findings = [
+        _version_finding(root, version),
+        *_debugfs(root),
+        *_jobs(root, targets),
+        _clock(root),
+        *_spool(spool),
+        *([_store(store)] if store else []),
+        *_engines(),
+    ]
+    if not targets:
+        findings.insert(0, Finding("targets", "missing", f"no OST or MDT below {root}: not a Lustre server"))
+    return Diagnosis(_user(), str(root), version, targets, findings)
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The targets' files below a root, each tried."""
+
+    root: Path
+    found: dict[str, TargetFinding] = field(default_factory=dict)
+    states: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def targets(self) -> list[TargetFinding]:
+        for place in PLACES:
+            for target in _names(self.root / place.directory):
+                if target not in NOT_TARGETS and (self.root / place.directory / target).is_dir():
+                    self._look(place.family, target, self.root / place.directory / target)
+        for one in self.found.values():
+            one.files = {name: self._state(one.target, name) for name in EXPECTED[one.kind]}
+        return sorted(self.found.values(), key=lambda one: one.target)
+
+    def _look(self, family: str, target: str, directory: Path) -> None:
+        name = target.removesuffix("-osd")
+        kind = "mdt" if "MDT" in name or family in ("mdt", "mds") else "ost"
+        self.found.setdefault(name, TargetFinding(name, kind))
+        for leaf in _names(directory):
+            if parameter_of(family, target, leaf) is not None:
+                aspect = "capacity" if leaf in CAPACITY_LEAVES else leaf
+                aspect = "md_stats" if (family, leaf) == ("mds", "stats") else aspect
+                self.states.setdefault((name, aspect), []).append(_try(directory / leaf))
+
+    def _state(self, target: str, aspect: str) -> str:
+        states = self.states.get((target, aspect), [])
+        if READABLE in states:
+            return READABLE
+        return states[0] if states else self._why_absent(aspect)
+
+    def _why_absent(self, aspect: str) -> str:
+        hidden = self.root / DEBUGFS
+        if aspect in TIMED_LEAVES and hidden.is_dir() and not os.access(hidden, os.R_OK | os.X_OK):
+            return f"not found; {hidden} is closed to this user"
+        if aspect == "job_stats":
+            return "not found: this version has none, or job statistics are off"
+        return "not found"
+
+
+def _try(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            stream.read(4096)
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    return READABLE
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in directory.iterdir())
+    except OSError:
+        return []
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _version(root: Path) -> str | None:
+    for name in VERSION_FILES:
+        try:
+            found = parse_version((root / name).read_bytes())
+        except OSError:
+            continue
+        if found:
+            return found
+    return None
+
+
+def _version_finding(root: Path, version: str | None) -> Finding:
+    if version:
+        return Finding("lustre", "ok", f"version {version}")
+    return Finding("lustre", "missing", f"no version below {root}: {', '.join(VERSION_FILES)}")
+
+
+def _debugfs(root: Path) -> Iterator[Finding]:
+    """From 2.15 on some statistics are only there."""
+    hidden = root / DEBUGFS
+    if not hidden.is_dir():
+        return
+    if os.access(hidden, os.R_OK | os.X_OK):
+        yield Finding("debugfs", "ok", f"{hidden} is open to this user")
+    else:
+        advice = f"run as root, or with CAP_DAC_READ_SEARCH, or remount it: mount -o remount,mode=755 {hidden}"
+        yield Finding("debugfs", "missing", f"{hidden} is closed to {_user()}, and brw_stats may be there: {advice}")
+
+
+def _jobs(root: Path, targets: list[TargetFinding]) -> Iterator[Finding]:
+    if not targets:
+        return
+    for name in JOB_VARIABLES:
+        try:
+            variable = (root / name).read_text("utf-8", "replace").strip()
+        except OSError:
+            continue
+        if variable == "disable":
+            yield Finding("job_stats", "missing", "off on this server: lctl set_param -P jobid_var=SLURM_JOB_ID")
+        else:
+            yield Finding("job_stats", "ok", f"jobid_var is {variable}")
+        return
+    yield Finding("job_stats", "note", "no jobid_var here: clients decide whether jobs are named")
+
+
+def _clock(root: Path) -> Finding:
+    now = time.time()
+    if now < EARLIEST_S:
+        return Finding("clock", "missing", f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}: never set?")
+    if root != Path("/"):
+        return Finding("clock", "ok", "plausible; not compared with Lustre's, for this root may be a copy")
+    stamp = next(_stamps(root), None)
+    if stamp is None:
+        return Finding("clock", "ok", "plausible; Lustre shows none to compare with")
+    apart = abs(now - stamp / 1e6)
+    if apart > CLOCK_TOLERANCE_S:
+        return Finding("clock", "missing", f"{apart:.0f} s away from Lustre's snapshot_time")
+    return Finding("clock", "ok", "agrees with Lustre's snapshot_time")
+
+
+def _stamps(root: Path) -> Iterator[int]:
+    for place in PLACES:
+        for target in _names(root / place.directory):
+            for leaf in TIMED_LEAVES & set(_names(root / place.directory / target)):
+                try:
+                    stamp = snapshot_of((root / place.directory / target / leaf).read_bytes())
+                except OSError:
+                    continue
+                if stamp is not None:
+                    yield stamp
+
+
+def _spool(directory: Path) -> Iterator[Finding]:
+    reason = _why_not_writable(directory)
+    if reason:
+        yield Finding("spool", "missing", reason)
+        return
+    free = shutil.disk_usage(_existing(directory)).free
+    status: Status = "ok" if free >= LEAST_FREE_BYTES else "missing"
+    yield Finding("spool", status, f"{directory} is writable, {format_bytes(free)} free")
+    if not directory.is_dir():
+        return
+    yield Finding("spool", "note", f"{len(waiting(directory))} segments wait for the store")
+    for folder, what in ((BAD, "could not be understood"), (LATE, "came too late: iolens ingest spool --rebuild")):
+        aside = len(_names(directory / folder))
+        if aside:
+            yield Finding("spool", "missing", f"{aside} segments in {directory / folder} {what}")
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest directory above it that is there."""
+    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+
+
+def _why_not_writable(directory: Path) -> str | None:
+    place = _existing(directory)
+    if not place.is_dir():
+        return f"{place} is not a directory"
+    try:
+        with tempfile.TemporaryFile(dir=place) as stream:
+            stream.write(b"iolens")
+    except OSError as error:
+        return f"{place}: {error.strerror}"
+    return None
+
+
+def _store(url: str) -> Finding:
+    from iolens.store.tables import Tables
+
+    tables = Tables(url)
+    if tables.is_local and (reason := _why_not_writable(Path(url))):
+        return Finding("store", "missing", reason)
+    try:
+        there = tables.load("batches") is not None
+        if not tables.is_local:
+            _probe(url)
+    except (StoreError, OSError) as error:
+        return Finding("store", "missing", str(error))
+    return Finding("store", "ok", f"{url} is {'there' if there else 'empty yet'} and writable")
+
+
+def _probe(url: str) -> None:
+    """Write one small object and remove it."""
+    import pyarrow.fs as pafs
+    from deltalake.fs import DeltaStorageHandler
+
+    files = pafs.PyFileSystem(DeltaStorageHandler(url))
+    with files.open_output_stream("iolens-doctor") as stream:
+        stream.write(b"iolens")
+    files.delete_file("iolens-doctor")
+
+
+def _engines() -> Iterator[Finding]:
+    yield Finding("python", "ok", platform.python_version())
+    for name in ENGINES:
+        try:
+            yield Finding(name, "ok", metadata.version(name))
+        except metadata.PackageNotFoundError:
+            status: Status = "missing" if name in NEEDED_ENGINES else "note"
+            yield Finding(name, status, "not installed")

@@ -1,0 +1,173 @@
+"""The short-lived child that ships: finished segments into the store, each deleted once the store has it.
+
+`python -m iolens.agent.shipper SPOOL STORE` prints one line of JSON. It may be killed at any moment and run again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from iolens.agent.health import rss_bytes
+from iolens.agent.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locked, sync_directory, waiting
+from iolens.errors import InputError, StoreError
+from iolens.records import Capture
+from iolens.sources.spool import CLOSED, STORED_AS, TAKEN, Check, Segment, check
+
+if TYPE_CHECKING:
+    from iolens.store.ingest import Tally
+    from iolens.store.store import Store
+
+SEGMENTS_PER_RUN: Final = 20  # a child that writes for long grows
+REASONS_KEPT: Final = 20
+SEEN_STORE: Final = "store.json"  # which store has been written to from here
+UNREACHABLE: Final = 75  # exit code: try again later
+_WRONG_CONTENT: Final = (ValueError, TypeError, LookupError, ArithmeticError)
+
+Load = Callable[[Capture], "Tally"]
+
+
+@dataclass(slots=True)
+class Shipment:
+    """What one run of the shipper did."""
+
+    shipped: int = 0
+    late: int = 0
+    bad: int = 0
+    left: int = 0
+    samples: int = 0
+    rows: int = 0
+    older: int = 0
+    refused: int = 0
+    reasons: list[str] = field(default_factory=list)
+    error: str = ""
+    rss_bytes: int = 0
+
+    def count(self, tally: Tally) -> None:
+        """Add what the store said of one segment."""
+        self.samples += tally.samples
+        self.rows += sum(tally.rows.values())
+        self.older += tally.older
+        self.refused += tally.refused
+        self.tell(*(str(problem) for problem in tally.problems))
+
+    def tell(self, *reasons: str) -> None:
+        """Keep the first reasons."""
+        self.reasons += reasons[: REASONS_KEPT - len(self.reasons)]
+
+
+def ship(directory: Path, url: str, most: int = SEGMENTS_PER_RUN) -> Shipment:
+    """Ship the oldest finished segments; StoreError when the store cannot be reached."""
+    from iolens.store.store import Store
+
+    done = Shipment()
+    with locked(directory, SHIP_LOCK, wait=False) as mine:
+        if not mine:
+            done.left = len(waiting(directory))
+            return done
+        store = Store(url)
+        _refuse_another_store(directory, store)
+        for path in take(directory, most):
+            _ship_one(path, lambda capture: store.ingest([capture], STORED_AS), done)
+            _remember_store(directory, url)
+        done.left = len(waiting(directory))
+    return done
+
+
+def take(directory: Path, most: int) -> list[Path]:
+    """Segments of this run. From here on they are not thinned: the store may soon have a part of each."""
+    with locked(directory, CHANGE_LOCK):
+        taken = []
+        for path in waiting(directory)[:most]:
+            frozen = path.with_suffix(TAKEN)
+            if path.suffix == CLOSED and frozen.exists():
+                path.unlink()  # thinned while it was being taken: the whole one is there
+                continue
+            taken.append(path if path == frozen else path.rename(frozen))
+        sync_directory(directory)
+    return taken
+
+
+def _ship_one(path: Path, load: Load, done: Shipment) -> None:
+    """One segment into the store; then it goes, or aside when the store did not take all of it."""
+    try:
+        segment, state = Segment.open(path), _checked(path)
+        if not state.good:
+            raise InputError(str(path), "not one readable tick")
+        tally = load(Capture(str(path), segment.header.identity, segment.items))
+    except (InputError, *_WRONG_CONTENT) as error:
+        done.bad += 1
+        done.tell(f"{path}: moved to {BAD}/: {error}")
+        _move_aside(path, BAD)
+        return
+    done.count(tally)
+    if state.damaged:
+        done.bad += 1
+        _move_aside(path, BAD)
+    elif tally.older:  # only `iolens ingest spool --rebuild` can take these
+        done.late += 1
+        _move_aside(path, LATE)
+    else:
+        path.unlink()
+    done.shipped += 1
+
+
+def _checked(path: Path) -> Check:
+    try:
+        return check(path)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+
+
+def _move_aside(path: Path, folder: str) -> None:
+    aside = path.parent / folder
+    aside.mkdir(exist_ok=True)
+    path.rename((aside / path.name).with_suffix(CLOSED))
+    sync_directory(aside)
+
+
+def _refuse_another_store(directory: Path, store: Store) -> None:
+    """A store that has gone is waited for: a new one in its place would begin without a past."""
+    if _seen_store(directory) == store.url and store.tables.load("batches") is None:
+        seen = directory / SEEN_STORE
+        raise StoreError(f"{store.url}: the store that was here is gone; remove {seen} to begin a new one")
+
+
+def _seen_store(directory: Path) -> str | None:
+    try:
+        url: str = json.loads((directory / SEEN_STORE).read_text("utf-8"))["url"]
+    except (FileNotFoundError, ValueError, LookupError, TypeError):
+        return None
+    return url
+
+
+def _remember_store(directory: Path, url: str) -> None:
+    if _seen_store(directory) != url:
+        beside = directory / f"{SEEN_STORE}.new"
+        beside.write_text(json.dumps({"url": url}) + "\n", "utf-8")
+        beside.replace(directory / SEEN_STORE)
+
+
+def main(arguments: list[str]) -> int:
+    """Ship once; 0 done, 3 something put aside, 75 the store cannot be reached."""
+    directory, url = arguments
+    code = 0
+    try:
+        done = ship(Path(directory), url)
+    except (StoreError, OSError) as error:
+        done, code = Shipment(left=len(waiting(Path(directory))), error=str(error)), UNREACHABLE
+    done.rss_bytes = rss_bytes()
+    sys.stdout.write(json.dumps(asdict(done)) + "\n")
+    return code or (3 if done.bad or done.late else 0)
+
+
+if __name__ == "__main__":
+    import os
+
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # before the engines' bindings are torn down

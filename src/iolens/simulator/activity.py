@@ -1,0 +1,222 @@
+"""What the disks of a simulated file system do: integer I/O counts by tick, target, direction and size.
+
+Every hour is a pure function of workload, number of targets, seed and hour, so that any window can be made in any
+order, in blocks of any length, with the same numbers. The truth about utilisation comes with it (paper U, Eq. 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.errors import UsageError
+from iolens.schema import DIRECTIONS
+from iolens.simulator.workload import HOLD_S, OPERATIONS, PHASES, SIZES, Bursts, Tail, Workload
+
+HOUR_S: Final = 3600
+MOST_PCT: Final = 130.0  # no disk does more than this
+EARLIEST_S: Final = 2 * 86400  # bursts may have begun a day before
+LONGEST: Final = 4.0  # a burst lasts at most this many times the mean
+BACKGROUND, BURSTS, COUNTS, SKEW, METADATA = range(5)  # streams of random numbers
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive ticks: `counts` is direction × size × tick × target, `fsu_pct` the truth by tick × target."""
+
+    first_tick: int
+    counts: Counts
+    fsu_pct: Floats
+
+    @property
+    def ticks(self) -> int:
+        """How many ticks it spans."""
+        return int(self.fsu_pct.shape[0])
+
+    def part(self, first_tick: int, ticks: int) -> Block:
+        """Some of its ticks."""
+        cut = slice(first_tick - self.first_tick, first_tick - self.first_tick + ticks)
+        return Block(first_tick, self.counts[:, :, cut], self.fsu_pct[cut])
+
+
+class _Burst(NamedTuple):
+    start_s: float
+    end_s: float
+    level_pct: Floats  # by target
+
+
+class Activity:
+    """All disk I/O of one file system. Ticks are numbered from 1970: tick n covers [n, n + 1) × `tick_s`."""
+
+    def __init__(self, workload: Workload, targets: int | None = None, seed: int = 0) -> None:
+        self.workload, self.seed = workload, seed
+        self.targets = workload.osts if targets is None else targets
+        self.tick_s = workload.tick_s
+        self.ticks_per_hour = HOUR_S // workload.tick_s
+        self.seconds = np.array([[workload.disks.of(way).seconds(size) for size in SIZES] for way in DIRECTIONS])
+        shares = np.array([[workload.sizes[phase, way] for way in DIRECTIONS] for phase in PHASES])
+        self._cumulative = np.cumsum(shares, axis=2)
+        self._mean_s = (shares * self.seconds).sum(axis=2)  # time of one I/O by phase and direction
+        self._skew = _skew(self._random(SKEW, 0), self.targets, workload.skew)
+        self._bursts_of = lru_cache(maxsize=64)(self._draw_bursts)
+        self._hour_of = lru_cache(maxsize=1)(self._make_hour)
+
+    def blocks(self, first_tick: int, ticks: int, block_ticks: int) -> Iterator[Block]:
+        """A window in blocks of `block_ticks`; the numbers do not depend on the blocks."""
+        for start in range(first_tick, first_tick + ticks, block_ticks):
+            yield self.block(start, min(block_ticks, first_tick + ticks - start))
+
+    def block(self, first_tick: int, ticks: int) -> Block:
+        """A window at once."""
+        if first_tick * self.tick_s < EARLIEST_S:
+            raise UsageError("simulated time begins on 1970-01-03")
+        counts = np.empty((2, len(SIZES), ticks, self.targets), np.int64)
+        fsu = np.empty((ticks, self.targets))
+        at = first_tick
+        while at < first_tick + ticks:
+            hour = self._hour_of(at // self.ticks_per_hour)
+            part = hour.part(at, min(hour.first_tick + hour.ticks, first_tick + ticks) - at)
+            to = slice(at - first_tick, at - first_tick + part.ticks)
+            counts[:, :, to], fsu[to] = part.counts, part.fsu_pct
+            at += part.ticks
+        return Block(first_tick, counts, fsu)
+
+    def metadata(self, hour: int, mdts: int) -> Counts:
+        """Metadata operations of one hour: operation × tick × MDT."""
+        rates = np.array([self.workload.metadata[name] for name in OPERATIONS])
+        random = self._random(METADATA, hour)
+        swing = random.gamma(2.0, 0.5, (HOUR_S // HOLD_S, mdts)).repeat(HOLD_S // self.tick_s, axis=0)
+        expected = rates[:, None, None] * swing * self.tick_s * self.workload.rhythm(hour * HOUR_S)
+        return random.poisson(expected / max(1, mdts)).astype(np.int64)
+
+    def _random(self, stream: int, hour: int) -> np.random.Generator:
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence((self.seed, stream, hour))))
+
+    def _make_hour(self, hour: int) -> Block:
+        quiet, usual = self._background(hour)
+        burst = self._burst_levels(hour)
+        total = (quiet + usual + burst).sum(axis=0)
+        scale = np.minimum(1.0, self.workload.full_pct / np.maximum(total, 1e-9)) * (self.tick_s / 100.0)
+        random = self._random(COUNTS, hour)
+        counts = np.empty((2, len(SIZES), self.ticks_per_hour, self.targets), np.int64)
+        busy_s = np.zeros((self.ticks_per_hour, self.targets))
+        for way in range(2):
+            expected = [
+                level[way] * scale / self._mean_s[phase, way] for phase, level in enumerate((quiet, usual, burst))
+            ]
+            self._draw_counts(random, way, expected, counts[way], busy_s)
+        self._hold_back(counts, busy_s)
+        return Block(hour * self.ticks_per_hour, counts, busy_s * (100.0 / self.tick_s))
+
+    def _draw_counts(
+        self, random: np.random.Generator, way: int, expected: list[Floats], counts: Counts, busy_s: Floats
+    ) -> None:
+        """A Poisson number of I/Os, dealt out to the sizes by systematic sampling: cheap, and adds up exactly."""
+        total = expected[0] + expected[1] + expected[2]
+        number = random.poisson(total).astype(np.float64)
+        offset = random.random(total.shape)
+        per_expected = number / np.maximum(total, 1e-300)
+        cumulative = self._cumulative[:, way]
+        top = int(np.flatnonzero(cumulative.min(axis=0) >= 1.0 - 1e-12)[0])
+        before = np.zeros_like(total)
+        for size in range(len(SIZES)):
+            if size < top:
+                upto = expected[0] * cumulative[0, size]
+                upto += expected[1] * cumulative[1, size]
+                upto += expected[2] * cumulative[2, size]
+                upto *= per_expected
+                upto += offset
+                np.floor(upto, out=upto)
+                np.minimum(upto, number, out=upto)
+            else:
+                upto = number
+            drawn = upto - before
+            counts[size] = drawn
+            busy_s += drawn * self.seconds[way, size]
+            before = upto
+
+    def _hold_back(self, counts: Counts, busy_s: Floats) -> None:
+        """Where chance asked for more than a disk can do, take I/Os away."""
+        limit_s = MOST_PCT / 100.0 * self.tick_s
+        tick, target = np.nonzero(busy_s > limit_s)
+        if not tick.size:
+            return
+        kept = np.floor(counts[:, :, tick, target] * (limit_s / busy_s[tick, target]))
+        counts[:, :, tick, target] = kept.astype(np.int64)
+        busy_s[tick, target] = np.einsum("dst,ds->t", kept, self.seconds)
+
+    def _background(self, hour: int) -> tuple[Floats, Floats]:
+        """Levels in percent, direction × tick × target, of quiet and of usual background."""
+        holds = HOUR_S // HOLD_S
+        random = self._random(BACKGROUND, hour)
+        levels = np.empty((2, holds, self.targets))
+        for way, name in enumerate(DIRECTIONS):
+            common, own = random.normal(size=(holds, 1)), random.normal(size=(holds, self.targets))
+            levels[way] = self._levels(common, own, self.workload.background[name])
+        levels *= self.workload.rhythm(hour * HOUR_S) * self._skew
+        is_quiet = levels.sum(axis=0) < self.workload.quiet_below_pct
+        ticks = HOLD_S // self.tick_s
+        return np.where(is_quiet, levels, 0.0).repeat(ticks, axis=1), np.where(is_quiet, 0.0, levels).repeat(
+            ticks, axis=1
+        )
+
+    def _burst_levels(self, hour: int) -> Floats:
+        levels = np.zeros((2, self.ticks_per_hour, self.targets))
+        first_s = hour * HOUR_S
+        for way, name in enumerate(DIRECTIONS):
+            longest = LONGEST * self.workload.bursts[name].length_s
+            for earlier in range(hour - int(longest // HOUR_S) - 1, hour + 1):
+                for burst in self._bursts_of(way, earlier):
+                    low = max(0, round((burst.start_s - first_s) / self.tick_s))
+                    high = min(self.ticks_per_hour, round((burst.end_s - first_s) / self.tick_s))
+                    if low < high:
+                        levels[way, low:high] += burst.level_pct
+        return levels
+
+    def _draw_bursts(self, way: int, hour: int) -> list[_Burst]:
+        bursts: Bursts = self.workload.bursts[DIRECTIONS[way]]
+        random = self._random(BURSTS, 2 * hour + way)
+        found = []
+        for _ in range(random.poisson(HOUR_S / bursts.every_s * self.workload.rhythm(hour * HOUR_S))):
+            start = hour * HOUR_S + random.random() * HOUR_S
+            length = min(random.exponential(bursts.length_s), LONGEST * bursts.length_s)
+            common, own = random.normal(size=1), random.normal(size=self.targets)
+            level = self._levels(common, own, bursts.level) * self._skew
+            found.append(_Burst(start, start + max(length, self.tick_s), level))
+        return found
+
+    def _levels(self, common: Floats, own: Floats, tail: Tail) -> Floats:
+        """Levels whose distribution is the tail's and whose ranks are correlated between targets."""
+        share = self.workload.correlation
+        return truncated_pareto(normal_cdf(np.sqrt(share) * common + np.sqrt(1.0 - share) * own), tail)
+
+
+def truncated_pareto(probability: Floats, tail: Tail) -> Floats:
+    """The level below which that share of a tail's levels lies."""
+    below = 1.0 - (tail.scale_pct / tail.maximum_pct) ** tail.alpha
+    level: Floats = tail.scale_pct * (1.0 - probability * below) ** (-1.0 / tail.alpha)
+    return np.minimum(level, tail.maximum_pct)
+
+
+def normal_cdf(value: Floats) -> Floats:
+    """The normal distribution function to 1e-7 (Abramowitz and Stegun 26.2.17)."""
+    t = 1.0 / (1.0 + 0.2316419 * np.abs(value))
+    powers = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
+    above = np.exp(-0.5 * value * value) / np.sqrt(2.0 * np.pi) * powers
+    result: Floats = np.clip(np.where(value >= 0, 1.0 - above, above), 0.0, 1.0)
+    return result
+
+
+def _skew(random: np.random.Generator, targets: int, skew: float) -> Floats:
+    """A fixed factor per target with mean one: some are hotter."""
+    factors = np.exp(skew * random.normal(size=targets))
+    result: Floats = factors / factors.mean()
+    return result

@@ -1,0 +1,87 @@
+"""One or two simulated Lustre servers and what befalls them: resets, dead targets, fail-over to the partner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from iolens.errors import UsageError
+from iolens.simulator.lustre_tree import Clock, Tree
+
+Action = Literal["reset", "dead", "failover"]
+_AT: Final = "@"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens at a moment; to all targets when none is named."""
+
+    at_s: float
+    action: Action
+    target: str | None = None
+
+
+class Centre:
+    """A server, its partner if it has one, and events to come."""
+
+    def __init__(self, server: Tree, partner: Tree | None = None, events: Sequence[Event] = ()) -> None:
+        self.server, self.partner = server, partner
+        self.events = sorted(events, key=lambda event: event.at_s)
+        for event in self.events:
+            if event.action == "failover" and partner is None:
+                raise UsageError("a target can only fail over to a second server: name its root with --root2")
+            if event.target is not None and event.target not in server.names:
+                raise UsageError(f"no target is called {event.target!r}; they are {', '.join(server.names)}")
+
+    @property
+    def trees(self) -> list[Tree]:
+        """The servers."""
+        return [self.server] if self.partner is None else [self.server, self.partner]
+
+    def advance_to(self, second: float) -> None:
+        """Let time pass on both servers; events happen at their own moments on the way."""
+        while self.events and self.events[0].at_s <= second:
+            event = self.events.pop(0)
+            for tree in self.trees:
+                tree.advance_to(max(event.at_s, tree.second))
+            self._happen(event)
+        for tree in self.trees:
+            tree.advance_to(second)
+
+    def _happen(self, event: Event) -> None:
+        for tree in self.trees:
+            here = [name for name in tree.mounted if event.target in (None, name)]
+            if event.action == "reset":
+                tree.reset(here)
+            else:
+                for name in here:
+                    tree.drop(name)
+        if event.action == "failover" and self.partner is not None and event.target is not None:
+            self.partner.add(event.target)
+
+
+def event_of(action: Action, text: str, start_s: float, filesystem: str, seconds: Callable[[str], float]) -> Event:
+    """An event from `OST0003@10min`; the time counts from the start, the file system's name may be left out."""
+    name, at, when = text.partition(_AT)
+    if not at or not name or not when:
+        raise UsageError(f"{text!r}: write a target and a time, such as OST0003@10min")
+    full = name if name.startswith(f"{filesystem}-") else f"{filesystem}-{name}"
+    try:
+        return Event(start_s + seconds(when), action, full)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def run(centre: Centre, clock: Clock, until_s: float | None = None, step: Callable[[float], None] | None = None) -> int:
+    """Keep the servers up to date, a tick at a time, until that moment (None: for ever); updates made."""
+    tick_s, updates = centre.server.workload.tick_s, 0
+    while until_s is None or centre.server.second < until_s:
+        following = (clock.now() // tick_s + 1) * tick_s
+        clock.wait_until(following if until_s is None else min(following, until_s))
+        now = max(clock.now(), centre.server.second)
+        centre.advance_to(now if until_s is None else min(now, until_s))
+        updates += 1
+        if step is not None:
+            step(centre.server.second)
+    return updates

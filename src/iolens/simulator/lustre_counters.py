@@ -1,0 +1,231 @@
+"""The raw counters of simulated Lustre targets, and which lines and histograms they become.
+
+Everything printed is a sum over I/Os or grows with time, so no counter ever steps back but by a reset.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.schema import DIRECTIONS
+from iolens.simulator.activity import Block
+from iolens.simulator.lustre_text import Counter, Dialect, Histogram, JobEntry
+from iolens.simulator.workload import OPERATIONS, SIZES
+
+NS: Final = 1_000_000_000
+PAGE: Final = 4096
+ROWS: Final = 32  # buckets of an obd histogram
+EXPORTS: Final = 107
+DEEPEST: Final = 30  # I/Os in flight on a full disk
+QUEUEING: Final = 8.0  # on a full disk an I/O takes this many times longer than alone
+JOB_OST_COUNTERS: Final = (
+    "getattr", "setattr", "punch", "sync", "destroy", "create", "statfs", "get_info", "set_info", "quotactl",
+)  # fmt: skip
+JOB_MDT_COUNTERS: Final = (
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
+    "setxattr", "statfs", "sync", "samedir_rename", "crossdir_rename",
+)  # fmt: skip
+OPERATION_US: Final = {name: 20 + 13 * number for number, name in enumerate(JOB_MDT_COUNTERS)}
+
+Array = NDArray[np.int64]
+
+
+def _nothing() -> Array:
+    return np.zeros((2, len(SIZES)), np.int64)
+
+
+def _no_rows() -> Array:
+    return np.zeros((2, ROWS), np.int64)
+
+
+@dataclass(slots=True)
+class JobCounts:
+    """What one job did to one target since it was first seen there."""
+
+    start_ns: int
+    last_ns: int
+    counts: Array
+
+
+@dataclass(slots=True)
+class OstCounters:
+    """One mounted OST: disk I/Os by direction and size, by time taken and by queue depth, since `start_ns`."""
+
+    number: int
+    start_ns: int
+    counts: Array = field(default_factory=_nothing)
+    times: Array = field(default_factory=_no_rows)
+    in_flight: Array = field(default_factory=_no_rows)
+    jobs: dict[str, JobCounts] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class MdtCounters:
+    """One mounted MDT: operations since `start_ns`."""
+
+    number: int
+    start_ns: int
+    counts: Array = field(default_factory=lambda: np.zeros(len(OPERATIONS), np.int64))
+    jobs: dict[str, JobCounts] = field(default_factory=dict)
+
+
+def count_ios(osts: Sequence[OstCounters], block: Block, seconds: NDArray[np.float64]) -> None:
+    """Add what the OSTs (the block's targets, in this order) did. The busier a disk, the longer an I/O waits."""
+    load = block.fsu_pct / 100.0
+    column = np.arange(len(osts)) * ROWS
+    depth = column + 1 + np.minimum(DEEPEST * load, DEEPEST - 1).astype(np.int64)
+    waiting = np.log2(1000.0 * (1.0 + QUEUEING * load))
+    times, depths = (np.zeros((2, len(osts) * ROWS)) for _ in range(2))
+    for way in range(2):
+        depths[way] += _by_row(depth, block.counts[way].sum(axis=0), len(osts))
+        for size, alone_s in enumerate(seconds[way]):
+            row = column + np.clip(np.ceil(waiting + math.log2(alone_s)), 0, ROWS - 1).astype(np.int64)
+            times[way] += _by_row(row, block.counts[way, size], len(osts))
+    moved = block.counts.sum(axis=2)
+    for number, ost in enumerate(osts):
+        rows = slice(number * ROWS, (number + 1) * ROWS)
+        ost.counts += moved[:, :, number]
+        ost.times += times[:, rows].astype(np.int64)
+        ost.in_flight += depths[:, rows].astype(np.int64)
+
+
+def histograms(ost: OstCounters) -> list[Histogram]:
+    """The seven sections of brw_stats. Every RPC is one contiguous disk I/O."""
+    ios = ost.counts.sum(axis=1)
+    pages, sizes = ([int(math.log2(size // unit)) for size in SIZES] for unit in (PAGE, 1))
+    return [
+        _histogram("pages per bulk r/w", "rpcs", _placed(ost.counts, pages), log2=True),
+        _histogram("discontiguous pages", "rpcs", _placed(ios[:, None], [0])),
+        _histogram("discontiguous blocks", "rpcs", _placed(ios[:, None], [0])),
+        _histogram("disk fragmented I/Os", "ios", _placed(ios[:, None], [1])),
+        _histogram("disk I/Os in flight", "ios", ost.in_flight),
+        _histogram("I/O time (1/1000s)", "ios", ost.times, log2=True),
+        _histogram("disk I/O size", "ios", _placed(ost.counts, sizes), log2=True),
+    ]
+
+
+def ost_stats(ost: OstCounters, dialect: Dialect, now_ns: int, seconds: NDArray[np.float64]) -> list[Counter]:
+    """Lines of obdfilter `stats`, in the order of the version."""
+    moved = _byte_counters(ost.counts, dialect)
+    ops = int(ost.counts.sum())
+    age_s = (now_ns - ost.start_ns) // NS
+    side = _side_counters(ops, int(ost.counts[1].sum()), age_s)
+    if dialect.timed:
+        moved += [_time_counter(way, ost.counts[n], seconds[n]) for n, way in enumerate(DIRECTIONS)]
+        return [*moved, *(_constant(name, side[name], 40 + len(name)) for name in dialect.ost_counters)]
+    if dialect.early:
+        moved += [Counter("get_page", ops, "usec", 0, 273, 3 * ops, 9 * ops, valued=True), *_cache_counters(ost)]
+    return [*moved, *(Counter(name, side[name]) for name in dialect.ost_counters)]
+
+
+def mdt_stats(mdt: MdtCounters, dialect: Dialect, now_ns: int) -> list[Counter]:
+    """Lines of `md_stats`, or of the `stats` of a 1.8 MDS."""
+    done = operation_counts(mdt.counts)
+    if dialect.early:
+        side = _side_counters(0, 0, (now_ns - mdt.start_ns) // NS)
+        names = ("open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getxattr",
+                 "process_config", "connect", "reconnect", "disconnect", "statfs", "setattr", "getattr", "llog_init",
+                 "notify", "quotactl")  # fmt: skip
+        return [Counter(name, done.get(name, side.get(name, 0))) for name in names]
+    return [_operation(name, done[name], dialect) for name in JOB_MDT_COUNTERS]
+
+
+def ost_jobs(ost: OstCounters, dialect: Dialect, seconds: NDArray[np.float64]) -> list[JobEntry]:
+    """Entries of an OST's job_stats."""
+    found = []
+    for job_id, job in ost.jobs.items():
+        lines = _byte_counters(job.counts, dialect)
+        if dialect.timed:
+            lines += [_time_counter(way, job.counts[n], seconds[n]) for n, way in enumerate(DIRECTIONS)]
+        writes = int(job.counts[1].sum())
+        done = {"punch": writes // 500, "create": writes // 2000}
+        names = (*JOB_OST_COUNTERS, "prealloc") if dialect.timed else JOB_OST_COUNTERS
+        lines += [_operation(name, done.get(name, 0), dialect) for name in names]
+        found.append(JobEntry(job_id, job.start_ns, job.last_ns, lines))
+    return found
+
+
+def mdt_jobs(mdt: MdtCounters, dialect: Dialect) -> list[JobEntry]:
+    """Entries of an MDT's job_stats."""
+    return [
+        JobEntry(
+            job_id,
+            job.start_ns,
+            job.last_ns,
+            [_operation(name, count, dialect) for name, count in operation_counts(job.counts).items()],
+        )
+        for job_id, job in mdt.jobs.items()
+    ]
+
+
+def operation_counts(counts: Array) -> dict[str, int]:
+    """Counts by name, with renames told apart, in the order of md_stats."""
+    done = dict(zip(OPERATIONS, (int(count) for count in counts), strict=True))
+    done |= {"samedir_rename": done["rename"] - done["rename"] // 16, "crossdir_rename": done["rename"] // 16}
+    return {name: done[name] for name in JOB_MDT_COUNTERS}
+
+
+def _by_row(rows: Array, counts: Array, osts: int) -> NDArray[np.float64]:
+    return np.bincount(rows.reshape(-1), counts.reshape(-1), osts * ROWS).astype(np.float64)
+
+
+def _placed(counts: Array, row_of: Sequence[int]) -> Array:
+    placed = _no_rows()
+    placed[:, row_of] = counts
+    return placed
+
+
+def _histogram(title: str, unit: str, counts: Array, *, log2: bool = False) -> Histogram:
+    return Histogram(title, unit, log2, counts[0].tolist(), counts[1].tolist())
+
+
+def _byte_counters(counts: Array, dialect: Dialect) -> list[Counter]:
+    lines = []
+    for number, way in enumerate(DIRECTIONS):
+        ios = [(size, int(count)) for size, count in zip(SIZES, counts[number], strict=True) if count]
+        total = sum(size * count for size, count in ios)
+        squares = sum(size * size * count for size, count in ios) if dialect.timed else None
+        low, high = (ios[0][0], ios[-1][0]) if ios else (0, 0)
+        samples = sum(count for _, count in ios)
+        lines.append(Counter(f"{way}_bytes", samples, "bytes", low, high, total, squares, valued=True))
+    return lines
+
+
+def _cache_counters(ost: OstCounters) -> list[Counter]:
+    pages = int(ost.counts.sum(axis=0) @ np.array(SIZES)) // PAGE
+    counts = {"cache_access": pages, "cache_hit": pages // 2, "cache_miss": pages - pages // 2}
+    return [Counter(name, count, "pages", 1, 1, count, valued=True) for name, count in counts.items()]
+
+
+def _time_counter(way: str, counts: Array, seconds: NDArray[np.float64]) -> Counter:
+    ios = [(round(one * 1e6), int(count)) for one, count in zip(seconds, counts, strict=True) if count]
+    low, high = (ios[0][0], ios[-1][0]) if ios else (0, 0)
+    total, squares = (sum(us**power * count for us, count in ios) for power in (1, 2))
+    return Counter(way, sum(count for _, count in ios), "usecs", low, high, total, squares, valued=True)
+
+
+def _operation(name: str, count: int, dialect: Dialect) -> Counter:
+    return _constant(name, count, OPERATION_US.get(name, 30)) if dialect.timed else Counter(name, count)
+
+
+def _constant(name: str, count: int, each_us: int) -> Counter:
+    """A timed operation that always takes as long."""
+    us = each_us if count else 0
+    return Counter(name, count, "usecs", us, us, count * us, count * us * us, valued=True)
+
+
+def _side_counters(ops: int, writes: int, age_s: int) -> dict[str, int]:
+    """What a target counts beside its I/O."""
+    return {
+        "setattr": writes // 900, "punch": writes // 700, "sync": age_s // 30, "destroy": writes // 1100,
+        "create": writes // 1000, "statfs": age_s // 5, "get_info": 2 + age_s // 3600, "set_info_async": 1,
+        "process_config": 1, "connect": EXPORTS, "reconnect": age_s // 600, "disconnect": age_s // 900,
+        "preprw": ops, "commitrw": ops, "llog_init": 1, "notify": 1, "quotactl": age_s // 60,
+        "ping": age_s * EXPORTS // 25,
+    }  # fmt: skip

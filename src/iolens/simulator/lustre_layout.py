@@ -1,0 +1,82 @@
+"""Where a Lustre server of each version keeps the files of its targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from iolens.simulator.lustre_text import V1_8, V2_10, V2_12, V2_15, Dialect
+
+_PROC: Final = "proc/fs/lustre"
+_SYS: Final = "sys/fs/lustre"
+_DEBUG: Final = "sys/kernel/debug/lustre"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Directories (one folder per target in each) by kind of file; a kind that is absent is not printed."""
+
+    version: str
+    version_file: str
+    version_text: str
+    dialect: Dialect
+    ost: Mapping[str, str]
+    mdt: Mapping[str, str]
+    mdt_stats: str = "md_stats"
+    has_available: bool = True
+
+    def directories(self) -> set[str]:
+        """Every directory that holds targets."""
+        return {*self.ost.values(), *self.mdt.values()}
+
+
+LAYOUTS: Final = {
+    layout.version: layout
+    for layout in (
+        Layout(
+            "1.8",
+            f"{_PROC}/version",
+            "lustre: 1.8.3\nkernel: patchless_client\n"
+            "build:  1.8.3-20100409182943-PRISTINE-2.6.18-164.11.1.el5_lustre.1.8.3\n",
+            V1_8,
+            dict.fromkeys(("stats", "brw_stats", "recovery_status", "num_exports", "capacity", "uuid"),
+                          f"{_PROC}/obdfilter"),
+            dict.fromkeys(("stats", "recovery_status", "capacity", "uuid"), f"{_PROC}/mds"),
+            mdt_stats="stats",
+            has_available=False,
+        ),
+        Layout(
+            "2.10",
+            f"{_SYS}/version",
+            "2.10.8\n",
+            V2_10,
+            dict.fromkeys(("stats", "brw_stats", "job_stats", "recovery_status", "num_exports", "capacity", "uuid"),
+                          f"{_PROC}/obdfilter"),
+            dict.fromkeys(("stats", "job_stats", "recovery_status", "num_exports", "uuid"), f"{_PROC}/mdt")
+            | {"capacity": f"{_PROC}/osd-ldiskfs"},
+        ),
+        Layout(
+            "2.12",
+            f"{_SYS}/version",
+            "2.12.9\n",
+            V2_12,
+            dict.fromkeys(("stats", "job_stats", "recovery_status", "num_exports"), f"{_PROC}/obdfilter")
+            | {"brw_stats": f"{_PROC}/osd-ldiskfs", "capacity": f"{_SYS}/obdfilter", "uuid": f"{_SYS}/obdfilter"},
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/mdt")
+            | {"capacity": f"{_PROC}/osd-ldiskfs", "num_exports": f"{_SYS}/mdt", "uuid": f"{_SYS}/mdt"},
+        ),
+        Layout(
+            "2.15",
+            f"{_SYS}/version",
+            "2.15.5\n",
+            V2_15,
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/obdfilter")
+            | dict.fromkeys(("num_exports", "capacity", "uuid"), f"{_SYS}/obdfilter")
+            | {"brw_stats": f"{_DEBUG}/osd-ldiskfs"},
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/mdt")
+            | {"capacity": f"{_SYS}/osd-ldiskfs", "num_exports": f"{_SYS}/mdt", "uuid": f"{_SYS}/mdt"},
+        ),
+    )
+}  # fmt: skip
+VERSIONS: Final = tuple(LAYOUTS)

@@ -1,0 +1,289 @@
+"""A living `/proc` and `/sys` of a simulated Lustre server, under any directory.
+
+`Tree.advance_to` lets simulated time pass and writes every file anew, each replaced at once, so that a reader never
+sees half of one. Two trees of the same workload and seed are two servers of one file system.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+
+from iolens.errors import UsageError
+from iolens.simulator import lustre_counters as counters
+from iolens.simulator.activity import Activity, Block
+from iolens.simulator.capacity import Fullness, mdt_fullness, ost_fullness
+from iolens.simulator.jobs import dealt_out, running_jobs
+from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters
+from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
+from iolens.simulator.lustre_text import brw_stats_text, job_stats_text, recovery_text, stats_text
+from iolens.simulator.truth import Truth
+from iolens.simulator.workload import Workload
+from iolens.units import KIB
+
+JOB_KEPT_S: Final = 600  # job_cleanup_interval: a job that is quiet this long is forgotten
+RECOVERY_S: Final = 30
+UPTIME_S: Final = 3600
+STEP_TICKS: Final = 720  # activity is made in pieces of this many ticks
+
+
+class Clock(Protocol):
+    """Simulated time, in seconds since 1970."""
+
+    def now(self) -> float:
+        """The moment it is."""
+
+    def wait_until(self, second: float) -> None:
+        """Return when it is that moment."""
+
+
+class RealClock:
+    """Real time, sped up: it starts at `start_s` and runs `speed` times as fast."""
+
+    def __init__(self, start_s: float, speed: float = 1.0) -> None:
+        self.start_s, self.speed = start_s, speed
+        self._began = time.monotonic()
+
+    def now(self) -> float:
+        """The moment it is."""
+        return self.start_s + (time.monotonic() - self._began) * self.speed
+
+    def wait_until(self, second: float) -> None:
+        """Return when it is that moment."""
+        time.sleep(max(0.0, (second - self.now()) / self.speed))
+
+
+class VirtualClock:
+    """Time that passes only when someone waits: for tests."""
+
+    def __init__(self, start_s: float) -> None:
+        self.second = start_s
+
+    def now(self) -> float:
+        """The moment it is."""
+        return self.second
+
+    def wait_until(self, second: float) -> None:
+        """Jump there."""
+        self.second = max(self.second, second)
+
+
+class Tree:
+    """One server. Its counters begin `uptime_s` before `start_s`, so that they look lived in.
+
+    `truth` sums up what all mounted OSTs did since the start.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        version: str,
+        workload: Workload,
+        *,
+        start_s: float,
+        osts: int | None = None,
+        mdts: int | None = None,
+        seed: int = 0,
+        targets: Sequence[str] | None = None,
+        uptime_s: int = UPTIME_S,
+    ) -> None:
+        if version not in LAYOUTS:
+            raise UsageError(f"no Lustre version {version!r} can be simulated; there are: {', '.join(VERSIONS)}")
+        self.root, self.layout, self.workload = root, LAYOUTS[version], workload
+        self.activity = Activity(workload, osts, seed)
+        self.mdts = workload.mdts if mdts is None else mdts
+        self.truth = Truth()
+        self.start_s = start_s
+        self.second = start_s - uptime_s
+        self._tick = int(self.second // workload.tick_s)
+        self._osts: dict[str, OstCounters] = {}
+        self._mdts: dict[str, MdtCounters] = {}
+        self._metadata: tuple[int, counters.Array] | None = None
+        self._shown: dict[Path, str] = {}
+        if root.is_dir() and any(root.iterdir()):
+            raise UsageError(f"{root} is not empty: a simulated server needs a directory of its own")
+        for name in self.names if targets is None else targets:
+            self.add(name)
+        self._pass_time(start_s)
+        self.truth = Truth()
+        root.mkdir(parents=True, exist_ok=True)
+        self._write_all()
+
+    @property
+    def names(self) -> list[str]:
+        """Every target of the file system, here or on another server."""
+        fs = self.workload.filesystem
+        return [f"{fs}-OST{n:04x}" for n in range(self.activity.targets)] + [
+            f"{fs}-MDT{n:04x}" for n in range(self.mdts)
+        ]
+
+    @property
+    def mounted(self) -> list[str]:
+        """Targets that are here."""
+        return [*self._osts, *self._mdts]
+
+    def add(self, name: str) -> None:
+        """Mount a target: it counts from zero from now on."""
+        if name not in self.names or name in self.mounted:
+            raise UsageError(f"{name!r} cannot be mounted: it is here already, or not one of {self.names[0]} …")
+        self._mount(name)
+
+    def drop(self, name: str) -> None:
+        """Unmount a target: its directories vanish."""
+        self._refuse_absent(name)
+        self._osts.pop(name, None)
+        self._mdts.pop(name, None)
+        for directory in self.layout.directories():
+            shutil.rmtree(self.root / directory / name, ignore_errors=True)
+        self._shown = {path: text for path, text in self._shown.items() if path.parent.name != name}
+
+    def reset(self, names: Sequence[str] | None = None) -> None:
+        """Set the counters of some targets (all) back to zero, as a remount does."""
+        for name in self.mounted if names is None else names:
+            self._refuse_absent(name)
+            self._mount(name)
+
+    def advance_to(self, second: float) -> None:
+        """Let time pass to that moment and write the state at it. Counters move in whole ticks."""
+        if second < self.second:
+            raise UsageError(f"time does not run backwards: it is {self.second:.3f}, not yet {second:.3f}")
+        self._pass_time(second)
+        self._write_all()
+
+    def _mount(self, name: str) -> None:
+        number, start_ns = int(name.rpartition("T")[2], 16), round(self.second * NS)
+        if "-OST" in name:
+            self._osts[name] = OstCounters(number, start_ns)
+        else:
+            self._mdts[name] = MdtCounters(number, start_ns)
+
+    def _refuse_absent(self, name: str) -> None:
+        if name not in self.mounted:
+            raise UsageError(f"{name!r} is not mounted here; mounted are: {', '.join(self.mounted) or 'none'}")
+
+    def _pass_time(self, second: float) -> None:
+        last = int(second // self.workload.tick_s)
+        while self._tick < last:
+            hour_end = (self._tick // STEP_TICKS + 1) * STEP_TICKS
+            ticks = min(last, hour_end) - self._tick
+            self._pass_osts(ticks)
+            self._pass_mdts(ticks)
+            self._tick += ticks
+        self.second = second
+        self._forget_jobs()
+
+    def _pass_osts(self, ticks: int) -> None:
+        here = np.array([ost.number for ost in self._osts.values()], np.int64)
+        if not here.size:
+            return
+        block = self.activity.block(self._tick, ticks)
+        mine = Block(block.first_tick, block.counts[:, :, :, here], block.fsu_pct[:, here])
+        self.truth.add(mine)
+        counters.count_ios(list(self._osts.values()), mine, self.activity.seconds)
+        for tick in range(ticks) if "job_stats" in self.layout.ost else ():
+            dealt = dealt_out(mine.counts[:, :, tick], self.workload, (self._tick + tick) + here)
+            for column, ost in enumerate(self._osts.values()):
+                self._to_jobs(ost, dealt[..., column], self._tick + tick)
+
+    def _pass_mdts(self, ticks: int) -> None:
+        if not self._mdts:
+            return
+        per_hour = self.activity.ticks_per_hour
+        for tick in range(self._tick, self._tick + ticks):
+            done = self._metadata_of(tick // per_hour)[:, tick % per_hour]
+            for mdt in self._mdts.values():
+                mdt.counts += done[:, mdt.number]
+                if "job_stats" in self.layout.mdt:
+                    self._to_jobs(mdt, dealt_out(done[:, mdt.number], self.workload, tick), tick)
+
+    def _metadata_of(self, hour: int) -> counters.Array:
+        if self._metadata is None or self._metadata[0] != hour:
+            self._metadata = (hour, self.activity.metadata(hour, self.mdts))
+        return self._metadata[1]
+
+    def _to_jobs(self, target: OstCounters | MdtCounters, dealt: counters.Array, tick: int) -> None:
+        """Give each running job its part of what a target did in one tick."""
+        start_ns, end_ns = tick * self.workload.tick_s * NS, (tick + 1) * self.workload.tick_s * NS
+        for number, job in enumerate(running_jobs(self.workload, tick * self.workload.tick_s)):
+            if not dealt[number].any():
+                continue
+            known = target.jobs.get(job.job_id)
+            if known is None:
+                first_ns = max(start_ns, target.start_ns)
+                known = target.jobs[job.job_id] = JobCounts(first_ns, end_ns, np.zeros_like(target.counts))
+            known.counts += dealt[number]
+            known.last_ns = end_ns
+
+    def _forget_jobs(self) -> None:
+        oldest = round((self.second - JOB_KEPT_S) * NS)
+        targets: list[OstCounters | MdtCounters] = [*self._osts.values(), *self._mdts.values()]
+        for target in targets:
+            target.jobs = {job_id: job for job_id, job in target.jobs.items() if job.last_ns >= oldest}
+
+    def _write_all(self) -> None:
+        now_ns = round(self.second * NS)
+        for path, text in self._files(now_ns):
+            self._replace(path, text)
+
+    def _files(self, now_ns: int) -> Iterator[tuple[Path, str]]:
+        layout, dialect = self.layout, self.layout.dialect
+        yield self.root / layout.version_file, layout.version_text
+        seconds = self.activity.seconds
+        for name, ost in self._osts.items():
+            texts = {
+                "stats": stats_text(dialect, now_ns, ost.start_ns, counters.ost_stats(ost, dialect, now_ns, seconds)),
+                "brw_stats": brw_stats_text(dialect, now_ns, ost.start_ns, counters.histograms(ost)),
+                "job_stats": job_stats_text(dialect, counters.ost_jobs(ost, dialect, seconds)),
+                **self._state(name, ost.start_ns),
+            }
+            full = ost_fullness(self.workload, ost.number, self.second - self.start_s)
+            yield from self._placed(layout.ost, name, texts, full)
+        for name, mdt in self._mdts.items():
+            texts = {
+                "stats": stats_text(dialect, now_ns, mdt.start_ns, counters.mdt_stats(mdt, dialect, now_ns)),
+                "job_stats": job_stats_text(dialect, counters.mdt_jobs(mdt, dialect)),
+                **self._state(name, mdt.start_ns),
+            }
+            full = mdt_fullness(mdt.number, self.second - self.start_s)
+            yield from self._placed(layout.mdt, name, texts, full, layout.mdt_stats)
+
+    def _state(self, name: str, start_ns: int) -> dict[str, str]:
+        recovery = recovery_text(self.layout.dialect, start_ns // NS, RECOVERY_S, EXPORTS, self.second)
+        return {"recovery_status": recovery, "num_exports": f"{EXPORTS}\n", "uuid": f"{name}_UUID\n"}
+
+    def _placed(
+        self, places: Mapping[str, str], name: str, texts: Mapping[str, str], full: Fullness, stats: str = "stats"
+    ) -> Iterator[tuple[Path, str]]:
+        for kind, text in texts.items():
+            if kind in places:
+                yield self.root / places[kind] / name / (stats if kind == "stats" else kind), text
+        directory = self.root / places["capacity"] / name
+        numbers = {
+            "kbytestotal": full.total_bytes // KIB,
+            "kbytesfree": full.free_bytes // KIB,
+            "filestotal": full.total_inodes,
+            "filesfree": full.free_inodes,
+        }
+        if self.layout.has_available:
+            numbers["kbytesavail"] = full.available_bytes // KIB
+        for leaf, number in numbers.items():
+            yield directory / leaf, f"{number}\n"
+
+    def _replace(self, path: Path, text: str) -> None:
+        """Put a new file in the place of the old one at once; what did not change is left alone."""
+        before = self._shown.get(path)
+        if before == text:
+            return
+        if before is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = f"{self.root}/.fresh-{os.getpid()}"
+        with open(fresh, "w", encoding="ascii") as stream:  # noqa: PTH123 - many files, many times a second
+            stream.write(text)
+        os.replace(fresh, path)  # noqa: PTH105
+        self._shown[path] = text

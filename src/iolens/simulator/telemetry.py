@@ -1,0 +1,390 @@
+"""A simulated centre written straight into a store, with the true utilisation beside it.
+
+Each day is a pure function of workload, seed and date, so that worker processes write days on their own; the same
+order given twice adds nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from iolens.errors import UsageError
+from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.simulator.activity import HOUR_S, Activity, Block
+from iolens.simulator.capacity import ost_fullness
+from iolens.simulator.jobs import dealt_out, jobs_between, running_jobs
+from iolens.simulator.truth import Truth
+from iolens.simulator.workload import OPERATIONS, SIZES, Workload
+from iolens.store.store import Store
+from iolens.units import epoch_us, from_epoch_us, iso, parse_time
+
+SOURCE: Final = "simulator"
+DAY_S: Final = 86400
+MINUTE_S: Final = 60
+CAPACITY_EVERY_S: Final = 600
+ROWS_AT_ONCE: Final = 450_000  # bounds memory: one append of wide rows
+LARGE: Final = ("target_sizes", "target_io", "job_io")  # appended block by block, the others once a part
+SMALL: Final = 150_000  # rows that are written sooner than worker processes start
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to simulate: [start, end) in whole minutes since 1970."""
+
+    store: str
+    workload: Workload
+    osts: int
+    mdts: int
+    seed: int
+    start_s: int
+    end_s: int
+    with_jobs: bool = True
+    origin_s: int = 0  # where growth begins
+
+    @property
+    def identity(self) -> str:
+        """The same for the same numbers, whenever they are asked for."""
+        return f"simulate/{self.workload.filesystem}/{self.workload.digest}/{self.seed}/{self.osts}/{self.mdts}"
+
+    @property
+    def ost_names(self) -> list[str]:
+        """Names of the OSTs as Lustre gives them."""
+        return [f"{self.workload.filesystem}-OST{number:04x}" for number in range(self.osts)]
+
+    @property
+    def mdt_names(self) -> list[str]:
+        """Names of the MDTs as Lustre gives them."""
+        return [f"{self.workload.filesystem}-MDT{number:04x}" for number in range(self.mdts)]
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of an order."""
+
+    truth: Truth = field(default_factory=Truth)
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def merge(self, other: Written) -> None:
+        """Take another part in."""
+        self.truth.merge(other.truth)
+        for name, rows in other.rows.items():
+            self.rows[name] = self.rows.get(name, 0) + rows
+
+
+def order_of(
+    store: str,
+    workload: Workload,
+    *,
+    start: datetime,
+    days: float,
+    osts: int | None = None,
+    mdts: int | None = None,
+    seed: int = 0,
+    with_jobs: bool = True,
+) -> Order:
+    """An order for `days` from `start`, checked."""
+    start_s, length_s = round(epoch_us(start) / 1e6), round(days * DAY_S)
+    if epoch_us(start) != start_s * 1_000_000 or start_s % MINUTE_S or length_s % MINUTE_S or length_s <= 0:
+        raise UsageError("a simulation starts on a whole minute and lasts whole minutes")
+    if osts is not None and osts < 1:
+        raise UsageError("a file system has at least one OST")
+    return Order(
+        store,
+        workload,
+        workload.osts if osts is None else osts,
+        workload.mdts if mdts is None else mdts,
+        seed,
+        start_s,
+        start_s + length_s,
+        with_jobs,
+        start_s,
+    )
+
+
+def simulate_telemetry(order: Order, *, workers: int = 2, progress: Callable[[str], None] | None = None) -> Written:
+    """Write the whole order, its truth and the disks' coefficients as a calibration."""
+    truth = Path(order.store) / f"truth-{order.workload.filesystem}.json"
+    store = Store(order.store)
+    if store.tables.is_local:
+        _refuse_overlap(order, truth)
+    done = Written()
+    for part, written in _write_parts(order, workers):
+        done.merge(written)
+        if progress is not None:
+            progress(iso(from_epoch_us(part.start_s * 1_000_000)))
+    done.rows["jobs"] = _append_jobs(store, order)
+    _store_calibration(store, order)
+    if store.tables.is_local:
+        truth.write_text(json.dumps(truth_of(order, done), indent=2) + "\n")
+    return done
+
+
+def truth_of(order: Order, written: Written) -> dict[str, Any]:
+    """What the store must be found to say."""
+    disks = order.workload.disks
+    return {
+        "filesystem": order.workload.filesystem,
+        "identity": order.identity,
+        "from": iso(from_epoch_us(order.start_s * 1_000_000)),
+        "to": iso(from_epoch_us(order.end_s * 1_000_000)),
+        "seed": order.seed,
+        "osts": order.osts,
+        "tick_s": order.workload.tick_s,
+        "coefficients": {
+            "write_latency_s": disks.write.latency_s,
+            "write_s_per_byte": disks.write.s_per_byte,
+            "read_latency_s": disks.read.latency_s,
+            "read_s_per_byte": disks.read.s_per_byte,
+        },
+        **written.truth.summary(),
+    }
+
+
+def _refuse_overlap(order: Order, truth: Path) -> None:
+    """Two simulations of the same hours would be added up; the very same one again is harmless."""
+    if not truth.is_file():
+        return
+    known = json.loads(truth.read_text())
+    start_s, end_s = (epoch_us(parse_time(known[name])) // 1_000_000 for name in ("from", "to"))
+    same = known["identity"] == order.identity and (start_s, end_s) == (order.start_s, order.end_s)
+    if not same and start_s < order.end_s and order.start_s < end_s:
+        raise UsageError(
+            f"{order.store} holds another simulation of {known['filesystem']}, {known['from']} to {known['to']}"
+            f" (seed {known['seed']}, {known['osts']} OSTs): take another store or other days"
+        )
+
+
+def write_part(order: Order) -> Written:
+    """Write a part of an order, block by block; called in a worker process."""
+    store, written = Store(order.store), Written()
+    activity = Activity(order.workload, order.osts, order.seed)
+    tick_s = order.workload.tick_s
+    small: dict[str, list[pa.Table]] = {}
+
+    def append(name: str, rows: pa.Table, start_s: int, end_s: int) -> None:
+        store.append(name, rows, f"{order.identity}/{name}/{start_s}-{end_s}")
+        written.rows[name] = written.rows.get(name, 0) + len(rows)
+
+    for start_s, end_s in _blocks(order):
+        block = activity.block(start_s // tick_s, (end_s - start_s) // tick_s)
+        written.truth.add(block)
+        for name, rows in _tables(order, activity, block):
+            if name in LARGE:
+                append(name, rows, start_s, end_s)
+            else:
+                small.setdefault(name, []).append(rows)
+    for name, pieces in small.items():
+        append(name, pa.concat_tables(pieces), order.start_s, order.end_s)
+    return written
+
+
+def _write_parts(order: Order, workers: int) -> Iterator[tuple[Order, Written]]:
+    parts = _parts(order, workers)
+    rows = (order.end_s - order.start_s) // order.workload.tick_s * order.osts
+    if workers < 2 or len(parts) < 2 or rows < SMALL:
+        for part in parts:
+            yield part, write_part(part)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(write_part, part): part for part in parts}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
+def _parts(order: Order, workers: int) -> list[Order]:
+    """A day each, or a quarter of one where there are too few days to keep all workers busy."""
+    days = (order.end_s - 1) // DAY_S - order.start_s // DAY_S + 1
+    length = DAY_S if days >= 2 * workers or days % workers == 0 else DAY_S // 4
+    cuts = range(order.start_s // length * length, order.end_s, length)
+    return [replace(order, start_s=max(cut, order.start_s), end_s=min(cut + length, order.end_s)) for cut in cuts]
+
+
+def _blocks(order: Order) -> Iterator[tuple[int, int]]:
+    """Pieces of whole hours inside one UTC day, small enough to hold in memory."""
+    rows_per_hour = HOUR_S // order.workload.tick_s * order.osts
+    hours = next((h for h in (24, 12, 8, 6, 4, 3, 2) if h * rows_per_hour <= ROWS_AT_ONCE), 1)
+    length = hours * HOUR_S
+    for cut in range(order.start_s // length * length, order.end_s, length):
+        yield max(cut, order.start_s), min(cut + length, order.end_s)
+
+
+def _tables(order: Order, activity: Activity, block: Block) -> Iterator[tuple[str, pa.Table]]:
+    tick_s = order.workload.tick_s
+    ends = (np.arange(block.first_tick, block.first_tick + block.ticks, dtype=np.int64) + 1) * tick_s
+    common = _columns(order, np.repeat(ends, order.osts), tick_s) | {
+        "target": _names(order.ost_names, np.tile(np.arange(order.osts, dtype=np.int32), block.ticks)),
+        "target_kind": pa.repeat("ost", block.ticks * order.osts),
+    }
+    yield "target_sizes", _sizes(common, block)
+    yield "target_io", _target_io(common, block)
+    if order.mdts:
+        yield "metadata_ops", _metadata(order, activity, block, ends)
+    capacity = _capacity(order, ends[ends % CAPACITY_EVERY_S == 0])
+    if capacity is not None:
+        yield "target_capacity", capacity
+    if order.with_jobs:
+        yield "job_io", _job_io(order, block)
+
+
+def _columns(order: Order, ends_s: NDArray[np.int64], duration_s: int) -> dict[str, Any]:
+    """The columns every interval has."""
+    rows = len(ends_s)
+    day = from_epoch_us(int(ends_s[0] - duration_s) * 1_000_000).date() if rows else datetime.now(UTC).date()
+    return {
+        "time": _moments(ends_s),
+        "start": _moments(ends_s - duration_s),
+        "duration_s": pa.repeat(pa.scalar(float(duration_s)), rows),
+        "date": pa.repeat(pa.scalar(day, pa.date32()), rows),
+        "filesystem": pa.repeat(order.workload.filesystem, rows),
+        "source": pa.repeat(SOURCE, rows),
+        "after_reset": pa.repeat(False, rows),
+    }
+
+
+def _moments(seconds: NDArray[np.int64]) -> Any:
+    return pa.array(seconds * 1_000_000).cast(pa.timestamp("us", "UTC"))
+
+
+def _names(names: list[str], which: NDArray[np.int32]) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array(which), pa.array(names)).cast(pa.string())
+
+
+def _sizes(common: dict[str, Any], block: Block) -> pa.Table:
+    none = pa.repeat(pa.scalar(0, pa.int64()), len(common["time"]))
+    counts = {
+        size_column(way, size): pa.array(block.counts[number, SIZES.index(size)].reshape(-1)) if size in SIZES else none
+        for number, way in enumerate(DIRECTIONS)
+        for size in SIZE_BINS
+    }
+    return pa.table({**common, **counts, **{f"{way}_ios_outside": none for way in DIRECTIONS}})
+
+
+def _target_io(common: dict[str, Any], block: Block) -> pa.Table:
+    moved: dict[str, Any] = {}
+    for number, way in enumerate(DIRECTIONS):
+        moved[f"{way}_bytes"] = np.tensordot(np.array(SIZES), block.counts[number], axes=1).reshape(-1)
+        moved[f"{way}_ops"] = block.counts[number].sum(axis=0).reshape(-1)
+    return pa.table({**common, **moved})
+
+
+def _metadata(order: Order, activity: Activity, block: Block, ends: NDArray[np.int64]) -> pa.Table:
+    per_hour = activity.ticks_per_hour
+    first, last = block.first_tick // per_hour, (block.first_tick + block.ticks - 1) // per_hour
+    hours = [activity.metadata(hour, order.mdts) for hour in range(first, last + 1)]
+    skip = block.first_tick - first * per_hour
+    done = np.concatenate(hours, axis=1)[:, skip : skip + block.ticks]
+    columns = {name: done[number].reshape(-1) for number, name in enumerate(OPERATIONS)}
+    renames = columns["rename"]
+    columns |= {"samedir_rename": renames - renames // 16, "crossdir_rename": renames // 16}
+    which = np.tile(np.arange(order.mdts, dtype=np.int32), block.ticks)
+    common = _columns(order, np.repeat(ends, order.mdts), order.workload.tick_s)
+    return pa.table({**common, "target": _names(order.mdt_names, which), **columns})
+
+
+def _capacity(order: Order, times: NDArray[np.int64]) -> pa.Table | None:
+    rows = [
+        (int(second), name, ost_fullness(order.workload, number, int(second) - order.origin_s))
+        for second in times
+        for number, name in enumerate(order.ost_names)
+    ]
+    if not rows:
+        return None
+    full = np.array([one for _, _, one in rows], np.int64)
+    seconds = np.array([second for second, _, _ in rows], np.int64)
+    return pa.table({
+        "time": _moments(seconds),
+        "date": pa.array(seconds // DAY_S, pa.int32()).cast(pa.date32()),
+        "filesystem": pa.repeat(order.workload.filesystem, len(rows)),
+        "source": pa.repeat(SOURCE, len(rows)),
+        "target": pa.array([name for _, name, _ in rows]),
+        "target_kind": pa.repeat("ost", len(rows)),
+        "total_bytes": full[:, 0],
+        "used_bytes": full[:, 0] - full[:, 1],
+        "free_bytes": full[:, 1],
+        "total_inodes": full[:, 3],
+        "used_inodes": full[:, 3] - full[:, 4],
+        "free_inodes": full[:, 4],
+        "available_bytes": full[:, 2],
+    })  # fmt: skip
+
+
+def _job_io(order: Order, block: Block) -> pa.Table:
+    """What each job did to each OST, minute by minute; minutes without an I/O are left out."""
+    workload, jobs = order.workload, len(order.workload.jobs)
+    per_minute = MINUTE_S // workload.tick_s
+    minutes = block.ticks // per_minute
+    ends = (block.first_tick * workload.tick_s // MINUTE_S + np.arange(minutes, dtype=np.int64) + 1) * MINUTE_S
+    counts = block.counts.reshape(2, len(SIZES), minutes, per_minute, order.osts).sum(axis=3)
+    turn = (ends // MINUTE_S)[:, None] + np.arange(order.osts)
+    dealt = np.stack([_by_minute(dealt_out(counts[way], workload, turn)) for way in range(2)])
+    some = np.flatnonzero(dealt.sum(axis=(0, 4)).reshape(-1))
+    ids = [job.job_id for end in ends for job in running_jobs(workload, int(end) - MINUTE_S)]
+    minute = some // (order.osts * jobs)
+    columns: dict[str, Any] = {}
+    for number, way in enumerate(DIRECTIONS):
+        columns[f"{way}_bytes"] = (dealt[number] @ np.array(SIZES)).reshape(-1)[some]
+        columns[f"{way}_ops"] = dealt[number].sum(axis=3).reshape(-1)[some]
+    which = (some // jobs % order.osts).astype(np.int32)
+    return pa.table({
+        **_columns(order, ends[minute], MINUTE_S),
+        "target": _names(order.ost_names, which),
+        "job_id": _names(ids, (minute * jobs + some % jobs).astype(np.int32)),
+        "target_kind": pa.repeat("ost", len(some)),
+        **columns,
+    })  # fmt: skip
+
+
+def _by_minute(dealt: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Jobs × sizes × minutes × targets to minutes × targets × jobs × sizes."""
+    return dealt.transpose(2, 3, 0, 1)
+
+
+def _append_jobs(store: Store, order: Order) -> int:
+    jobs = list(jobs_between(order.workload, order.start_s, order.end_s))
+    if not jobs or not order.with_jobs:
+        return 0
+    starts, ends = (np.array([getattr(job, name) for job in jobs], np.int64) for name in ("start_s", "end_s"))
+    rows = pa.table({
+        "time": _moments(ends),
+        "source": pa.repeat(SOURCE, len(jobs)),
+        "filesystem": pa.repeat(order.workload.filesystem, len(jobs)),
+        "cluster": pa.repeat("simulated", len(jobs)),
+        "job_id": [job.job_id for job in jobs],
+        "start": _moments(starts),
+        "duration_s": (ends - starts).astype(np.float64),
+        "user": [job.user for job in jobs],
+        "project": [job.project for job in jobs],
+        "state": pa.repeat("COMPLETED", len(jobs)),
+    })  # fmt: skip
+    store.append("jobs", rows, f"{order.identity}/jobs/{order.start_s}-{order.end_s}")
+    return len(jobs)
+
+
+def _store_calibration(store: Store, order: Order) -> None:
+    """The disks' own coefficients, so that analyses of this file system use them."""
+    name = f"simulated-{order.workload.filesystem}"
+    disks = order.workload.disks
+    values: dict[str, object] = {
+        "write_latency_s": disks.write.latency_s,
+        "write_s_per_byte": disks.write.s_per_byte,
+        "read_latency_s": disks.read.latency_s,
+        "read_s_per_byte": disks.read.s_per_byte,
+        "name": name,
+        "filesystem": order.workload.filesystem,
+        "valid_from": order.start_s * 1_000_000,
+    }
+    if any(all(row[key] == value for key, value in values.items()) for row in store.calibrations()):
+        return
+    evidence = {"source": SOURCE, "evidence": "the simulated disks' own coefficients"}
+    store.add_calibration({**values, **evidence, "time": order.start_s * 1_000_000})

@@ -1,0 +1,304 @@
+"""A workload is a readable TOML file: what the disks are, how they are loaded, and who loads them.
+
+Levels are percent of the time of a target's disks. An unknown key is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from iolens.errors import InputError
+from iolens.models.transaction_time import Calibration, Coefficients
+from iolens.schema import DIRECTIONS
+from iolens.units import parse_bytes, parse_duration
+
+FOLDER: Final = Path(__file__).parent / "workloads"
+SIZES: Final = tuple(4096 << power for power in range(11))  # 4 KiB … 4 MiB
+SIZE_NAMES: Final = tuple(f"{size >> 10}KiB" if size < 1 << 20 else f"{size >> 20}MiB" for size in SIZES)
+PHASES: Final = ("quiet", "background", "burst")
+OPERATIONS: Final = (
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
+    "setxattr", "statfs", "sync",
+)  # fmt: skip
+HOLD_S: Final = 60  # background keeps its level this long
+_TOML_LINE: Final = re.compile(r"\(at line (\d+),")
+_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,8}")  # what Lustre allows as the name of a file system
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """A Pareto tail cut off at a maximum: levels in percent of a target's disk time."""
+
+    alpha: float
+    scale_pct: float
+    maximum_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """Bursts that come at random, on average every `every_s`, and last `length_s` on average."""
+
+    level: Tail
+    every_s: float
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobClass:
+    """One user's stream of jobs: each lasts `length_s` and has this weight in all activity."""
+
+    user: str
+    project: str
+    weight: float
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How large and how full each OST is at the start, and how it grows."""
+
+    total_bytes: int
+    used_pct: float
+    growth_bytes_per_day: int
+    inodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The whole file. `sizes` holds shares per size bin by phase and direction; they add up to one."""
+
+    filesystem: str
+    osts: int
+    mdts: int
+    tick_s: int
+    disks: Calibration
+    full_pct: float
+    correlation: float
+    skew: float
+    capacity: Capacity
+    quiet_below_pct: float
+    background: Mapping[str, Tail]
+    bursts: Mapping[str, Bursts]
+    sizes: Mapping[tuple[str, str], tuple[float, ...]]
+    hours: tuple[float, ...]
+    days: tuple[float, ...]
+    metadata: Mapping[str, float]
+    jobs: tuple[JobClass, ...]
+
+    @property
+    def digest(self) -> str:
+        """Changes with anything in it."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+    def rhythm(self, second: float) -> float:
+        """How busy this hour of the (UTC) week is, 1 being usual."""
+        hour = int(second) // 3600
+        return self.hours[hour % 24] * self.days[(hour // 24 + 3) % 7]  # 1970 began on a Thursday
+
+
+def shipped_workloads() -> list[str]:
+    """Names of the workloads that come with iolens."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def load_workload(name: str) -> Workload:
+    """A shipped workload by name, else the one in the file of that name."""
+    if name in shipped_workloads():
+        return read_workload(FOLDER / f"{name}.toml")
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(name, "no such workload", f"a TOML file, or one of: {', '.join(shipped_workloads())}")
+    return read_workload(path)
+
+
+def read_workload(path: Path) -> Workload:
+    """Parse and check one workload file."""
+    top = _Section(path, "", _toml(path))
+    disks, targets, background, rhythm = (top.section(name) for name in ("disks", "targets", "background", "rhythm"))
+    workload = Workload(
+        filesystem=top.matching("filesystem", _NAME, "a name of at most eight letters, digits or _"),
+        osts=top.whole("osts", 1, 65535),
+        mdts=top.whole("mdts", 0, 65535),
+        tick_s=_tick(top),
+        disks=_disks(disks),
+        full_pct=disks.number("full_pct", 1, 120, 100.0),
+        correlation=targets.number("correlation", 0, 1),
+        skew=targets.number("skew", 0, 3, 0.0),
+        capacity=_capacity(targets),
+        quiet_below_pct=background.number("quiet_below_pct", 0, 100, 0.0),
+        background={way: _tail(background.section(way)) for way in DIRECTIONS},
+        bursts=_bursts(top.section("burst")),
+        sizes=_sizes(top.section("sizes")),
+        hours=rhythm.numbers("hours", 24),
+        days=rhythm.numbers("days", 7),
+        metadata=_metadata(top.section("metadata")),
+        jobs=tuple(_job(part) for part in top.sections("jobs")),
+    )
+    top.finish()
+    return workload
+
+
+class _Section:
+    """One table of the file: keys are taken one by one, and what is left over is refused."""
+
+    def __init__(self, path: Path, where: str, values: Mapping[str, Any]) -> None:
+        self.path, self.where, self.left = path, where, dict(values)
+        self.inner: list[_Section] = []
+
+    def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
+        expected = f"a number from {low:g} to {high:g}"
+        value = self._take(key, expected, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            self.refuse(key, value, expected)
+        return float(value)
+
+    def whole(self, key: str, low: int, high: int) -> int:
+        value = self._take(key, expected := f"a whole number from {low} to {high}")
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.refuse(key, value, expected)
+        return int(value)
+
+    def matching(self, key: str, pattern: re.Pattern[str], expected: str) -> str:
+        value = self._take(key, expected)
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            self.refuse(key, value, expected)
+        return str(value)
+
+    def duration(self, key: str) -> float:
+        return self._quantity(key, parse_duration, "a duration above zero, such as 5min")
+
+    def size(self, key: str, default: str | None = None) -> int:
+        return int(self._quantity(key, parse_bytes, "a size, such as 8TiB", default))
+
+    def numbers(self, key: str, length: int) -> tuple[float, ...]:
+        values = self._take(key, expected := f"a list of {length} numbers, zero or more")
+        wrong = not isinstance(values, list) or len(values) != length
+        if wrong or any(isinstance(v, bool) or not isinstance(v, int | float) or not 0 <= v <= 100 for v in values):
+            self.refuse(key, values, expected)
+        return tuple(float(value) for value in values)
+
+    def section(self, key: str) -> _Section:
+        value = self._take(key, "a section")
+        if not isinstance(value, dict):
+            self.refuse(key, value, "a section")
+        self.inner.append(_Section(self.path, self.full(key), value))
+        return self.inner[-1]
+
+    def sections(self, key: str) -> list[_Section]:
+        values = self._take(key, expected := f"at least one [[{key}]]")
+        if not isinstance(values, list) or not values or not all(isinstance(value, dict) for value in values):
+            self.refuse(key, values, expected)
+        found = [_Section(self.path, f"{self.full(key)}[{n}]", value) for n, value in enumerate(values)]
+        self.inner += found
+        return found
+
+    def finish(self) -> None:
+        """Nothing may be left over, here or below."""
+        for key in self.left:
+            raise InputError(str(self.path), f"{self.full(key)}: unknown key", "only the documented keys")
+        for section in self.inner:
+            section.finish()
+
+    def full(self, key: str) -> str:
+        return f"{self.where}.{key}" if self.where else key
+
+    def refuse(self, key: str, value: object, expected: str) -> NoReturn:
+        raise InputError(str(self.path), f"{self.full(key)} is {value!r}", expected)
+
+    def _quantity(self, key: str, parse: Callable[[str], float], expected: str, default: str | None = None) -> float:
+        value = self._take(key, expected, default)
+        try:
+            amount = parse(str(value)) if isinstance(value, str) else 0.0
+        except ValueError:
+            amount = 0.0
+        if amount <= 0 and not (default is not None and value in (default, 0)):
+            self.refuse(key, value, expected)
+        return amount
+
+    def _take(self, key: str, expected: str, default: object = None) -> Any:
+        if key not in self.left:
+            if default is None:
+                raise InputError(str(self.path), f"{self.full(key)}: missing", expected)
+            return default
+        return self.left.pop(key)
+
+
+def _tick(top: _Section) -> int:
+    seconds = top.duration("tick")
+    if seconds not in (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
+        top.refuse("tick", f"{seconds:g} s", f"whole seconds that divide {HOLD_S} s")
+    return int(seconds)
+
+
+def _disks(section: _Section) -> Calibration:
+    w0, r0 = (section.number(key, 1e-9, 10) for key in ("w0", "r0"))
+    w1, r1 = (section.number(key, 1e-15, 1e-3) for key in ("w1", "r1"))
+    return Calibration("simulated", Coefficients(w0, w1), Coefficients(r0, r1))
+
+
+def _tail(section: _Section) -> Tail:
+    alpha, scale = section.number("alpha", 0.05, 20), section.number("scale_pct", 1e-6, 1000)
+    return Tail(alpha, scale, section.number("maximum_pct", scale, 1e6))
+
+
+def _bursts(section: _Section) -> dict[str, Bursts]:
+    found = {}
+    for way in DIRECTIONS:
+        part = section.section(way)
+        found[way] = Bursts(_tail(part), part.duration("every"), part.duration("length"))
+        if found[way].length_s > 6 * 3600:
+            part.refuse("length", f"{found[way].length_s:g} s", "at most 6h")
+    return found
+
+
+def _sizes(section: _Section) -> dict[tuple[str, str], tuple[float, ...]]:
+    shares = {}
+    for phase in PHASES:
+        part = section.section(phase)
+        for way in DIRECTIONS:
+            bins = part.section(way)
+            given = [bins.number(name, 0, 1e9, 0.0) for name in SIZE_NAMES]
+            if sum(given) <= 0:
+                part.refuse(way, dict.fromkeys(SIZE_NAMES, 0), "a share above zero for at least one size")
+            shares[phase, way] = tuple(share / sum(given) for share in given)
+    return shares
+
+
+def _metadata(section: _Section) -> dict[str, float]:
+    return {name: section.number(name, 0, 1e6, 0.0) for name in OPERATIONS}
+
+
+def _capacity(section: _Section) -> Capacity:
+    return Capacity(
+        section.size("total"),
+        section.number("used_pct", 0, 95),
+        section.size("growth_per_day", "0"),
+        section.whole("inodes", 1, 1 << 40),
+    )
+
+
+def _job(section: _Section) -> JobClass:
+    word = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+    names = [section.matching(key, word, "a word of letters, digits, _ . or -") for key in ("user", "project")]
+    job = JobClass(names[0], names[1], section.number("weight", 1e-6, 1e6), section.duration("length"))
+    if job.length_s < 600 or job.length_s % HOLD_S:
+        section.refuse("length", f"{job.length_s:g} s", "whole minutes, at least 10min")
+    return job
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise InputError(str(path), error.strerror or "cannot be read", "a workload file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), f"byte {error.start} is not UTF-8", "valid TOML") from error
+    except tomllib.TOMLDecodeError as error:
+        line = _TOML_LINE.search(str(error))
+        raise InputError(str(path), str(error), "valid TOML", int(line[1]) if line else None) from error

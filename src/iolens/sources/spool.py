@@ -1,0 +1,301 @@
+"""Segments that `iolens collect` spooled: one checksummed line per tick, readable after a cut at any byte.
+
+A line is the CRC-32 of its payload in hexadecimal, a blank, and the payload: plain JSON for the header, JSON deflated
+and in base64 for a tick. Identity is per segment, `agent/<host>/<run>/<sequence>`, so segments may arrive in any
+order and again: each adds its rows once, and what a later one already covered is refused by the counters' own rule.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from iolens.errors import InputError
+from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
+from iolens.schema import TABLES
+from iolens.sources import ReadOptions, content_identity, read_each
+
+FORMAT: Final = "iolens-spool"
+VERSION: Final = 1
+OPEN, CLOSED, TAKEN = ".open", ".seg", ".taken"  # being written; finished; being shipped, no longer to be changed
+STORED_AS: Final = "agent"  # the store's source name, whoever brings the segments
+ABANDONED_S: Final = 3600.0
+
+_HEADER_START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-spool"')
+_NAME: Final = re.compile(r"(?P<host>[^~]+)~(?P<run>[^~]+)~(?P<sequence>[0-9]+)")
+_SAMPLE, _ROW, _PROBLEM = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a segment is called, wherever the file travels."""
+
+    host: str
+    run: str
+    sequence: int
+    thinned: int = 0  # how often every second sample was dropped
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending."""
+        return f"{self.host}~{self.run}~{self.sequence:08d}"
+
+    @property
+    def identity(self) -> str:
+        """What makes a re-send harmless."""
+        return f"agent/{self.host}/{self.run}/{self.sequence}"
+
+
+class Tick(NamedTuple):
+    """Everything that was sampled at one tick."""
+
+    time_us: int
+    items: Sequence[Item]
+
+
+class Line(NamedTuple):
+    """One good line, or a stretch of bytes that is none (`payload` None)."""
+
+    offset: int
+    number: int
+    raw: bytes
+    payload: bytes | None
+
+    @property
+    def is_torn(self) -> bool:
+        """A last line that was cut."""
+        return self.payload is None and not self.raw.endswith(b"\n")
+
+
+class Check(NamedTuple):
+    """What the checksums say of a segment: good ticks, damaged stretches, and whether the end was cut."""
+
+    good: int
+    damaged: int
+    torn: bool
+
+
+def encode_header(header: Header) -> bytes:
+    """The first line of a segment."""
+    text = {"format": FORMAT, "version": VERSION, "host": header.host, "run": header.run, "sequence": header.sequence}
+    return _line(_json(text | ({"thinned": header.thinned} if header.thinned else {})))
+
+
+def encode_tick(tick: Tick) -> bytes:
+    """One line with everything of a tick."""
+    items = [_plain(item, tick.time_us) for item in tick.items]
+    return _line(binascii.b2a_base64(zlib.compress(_json({"t": tick.time_us, "i": items}), 1), newline=False))
+
+
+def decode_tick(payload: bytes) -> Tick:
+    """The inverse of `encode_tick`; ValueError when the payload is not a tick."""
+    try:
+        plain = json.loads(zlib.decompress(binascii.a2b_base64(payload)))
+        return Tick(plain["t"], [_item(one, plain["t"]) for one in plain["i"]])
+    except (zlib.error, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"not a tick: {type(error).__name__}: {error}") from error
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """Every line of a segment; a damaged newline costs the byte, not the lines beside it."""
+    offset = 0
+    with path.open("rb") as stream:
+        for number, raw in enumerate(stream, 1):
+            payload = _checked(raw.removesuffix(b"\n"))
+            if payload is not None:
+                yield Line(offset, number, raw, payload)
+            else:
+                yield from _salvaged(offset, number, raw)
+            offset += len(raw)
+
+
+def check(path: Path) -> Check:
+    """The state of a segment by its checksums alone."""
+    found = list(lines_without_header(path))
+    damaged = sum(line.payload is None and not line.is_torn for line in found)
+    return Check(sum(line.payload is not None for line in found), damaged, any(line.is_torn for line in found))
+
+
+def lines_without_header(path: Path) -> Iterator[Line]:
+    """The ticks' lines, and damaged ones."""
+    return (line for line in lines(path) if line.payload is None or not line.payload.startswith(b"{"))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment file and what it is called."""
+
+    path: Path
+    header: Header
+
+    @classmethod
+    def open(cls, path: Path) -> Segment:
+        """Read the header; where it is damaged the file's name says the same."""
+        try:
+            with path.open("rb") as stream:
+                first = _checked(stream.readline().removesuffix(b"\n"))
+        except OSError as error:
+            raise InputError(str(path), error.strerror or "cannot be read", "a spool segment") from error
+        plain = _header_of(first)
+        if plain is None:
+            named = _NAME.fullmatch(path.stem)
+            if named is None:
+                raise InputError(str(path), "neither its first line nor its name tells the segment", "a spool segment")
+            return cls(path, Header(named["host"], named["run"], int(named["sequence"])))
+        if plain.get("version") != VERSION:
+            raise InputError(str(path), f"spool format {plain.get('version')!r}", f"format {VERSION}", 1)
+        try:
+            header = Header(str(plain["host"]), str(plain["run"]), int(plain["sequence"]), int(plain.get("thinned", 0)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(str(path), f"header not understood: {error}", "host, run and sequence", 1) from error
+        return cls(path, header)
+
+    @property
+    def identity(self) -> str:
+        """A segment that may still grow is known by its content, so that the finished one is not taken for it."""
+        if self.path.suffix == OPEN:
+            return content_identity(self.path)
+        return self.header.identity
+
+    def items(self) -> Iterator[Item]:
+        """Everything sampled, and a problem with file, line and byte for each stretch that is damaged."""
+        for line in lines_without_header(self.path):
+            if line.payload is None:
+                what = "torn last line" if line.is_torn else "damaged line"
+                yield self._problem(line, f"{what}, {len(line.raw)} bytes skipped")
+                continue
+            try:
+                tick = decode_tick(line.payload)
+            except ValueError as error:
+                yield self._problem(line, str(error))
+                continue
+            for item in tick.items:
+                known = isinstance(item, Problem) or item.table in TABLES
+                yield item if known else self._problem(line, f"table {getattr(item, 'table', '')!r} is not known")
+
+    def _problem(self, line: Line, reason: str) -> Problem:
+        return Problem(str(self.path), line.number, f"byte {line.offset}: {reason}")
+
+
+class Spool:
+    """Segments of `iolens collect`, in its spool directory or copied from there."""
+
+    name = "spool"
+    stored_as = STORED_AS
+    summary = "segments spooled by `iolens collect`: a spool directory, or files copied from one, in any order"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether it begins as a segment does, or is a directory of such."""
+        if path.is_dir():
+            return any(one.suffix in (CLOSED, TAKEN, OPEN) and _NAME.fullmatch(one.stem) for one in path.iterdir())
+        return _HEADER_START.match(head) is not None
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per segment, in the order they were written."""
+        files = [file for path in paths for file in (segment_files(path) if path.is_dir() else [path])]
+        segments, refused = read_each(files, Segment.open)
+        yield from refused
+        for path in paths:
+            yield from _abandoned(path)
+        for segment in sorted(segments, key=lambda one: (one.header.host, one.header.run, one.header.sequence)):
+            yield Capture(str(segment.path), segment.identity, segment.items)
+
+
+SOURCE: Final = Spool()
+
+
+def segment_files(directory: Path) -> list[Path]:
+    """The finished segments of a directory, oldest first."""
+    return sorted((one for one in directory.iterdir() if one.suffix in (CLOSED, TAKEN)), key=lambda one: one.stem)
+
+
+def _abandoned(directory: Path) -> Iterator[Capture]:
+    """Unfinished segments of a directory are left to their agent; one that nobody writes any more is pointed out."""
+    if not directory.is_dir():
+        return
+    for path in sorted(directory.glob(f"*{OPEN}")):
+        if time.time() - path.stat().st_mtime > ABANDONED_S:
+            problem = Problem(str(path), None, "unfinished and no longer written: name this file itself to load it")
+            yield Capture(str(path), f"refused/{path.name}", lambda problem=problem: iter([problem]))  # type: ignore[misc]
+
+
+def _line(payload: bytes) -> bytes:
+    return b"%08x %b\n" % (zlib.crc32(payload), payload)
+
+
+def _checked(raw: bytes) -> bytes | None:
+    """The payload of a line whose checksum is right."""
+    if len(raw) < 10 or raw[8:9] != b" ":
+        return None
+    payload = raw[9:]
+    return payload if raw[:8] == b"%08x" % zlib.crc32(payload) else None
+
+
+def _salvaged(offset: int, number: int, raw: bytes) -> Iterator[Line]:
+    """Good lines inside a stretch that is not one as a whole: their newline was hit, or a cut line came before."""
+    begin = 0
+    for blank in (place for place, byte in enumerate(raw) if byte == 0x20 and place >= 8):
+        start = blank - 8
+        if start < begin:
+            continue
+        following = raw.find(b" ", blank + 1)
+        end = following - 8 if following >= 0 else len(raw)
+        for stop in (end, end - 1):
+            payload = _checked(raw[start:stop])
+            if payload is not None:
+                if start > begin:
+                    yield Line(offset + begin, number, raw[begin:start] + b"\n", None)
+                yield Line(offset + start, number, raw[start:stop] + b"\n", payload)
+                begin = stop
+                break
+    rest = raw[begin:]
+    if rest.strip(b"\n") and not (begin and len(rest) == 1):
+        yield Line(offset + begin, number, rest, None)
+
+
+def _header_of(payload: bytes | None) -> dict[str, Any] | None:
+    if payload is None or not payload.startswith(b"{"):
+        return None
+    try:
+        plain = json.loads(payload)
+    except ValueError:
+        return None
+    return plain if isinstance(plain, dict) and plain.get("format") == FORMAT else None
+
+
+def _json(plain: object) -> bytes:
+    return json.dumps(plain, separators=(",", ":")).encode()
+
+
+def _plain(item: Item, tick_us: int) -> list[object]:
+    if isinstance(item, Sample):
+        sets = {name: [one.start_us, dict(one.counters)] for name, one in item.sets.items()}
+        times = (item.time_us - tick_us, item.snapshot_us - tick_us)
+        return [_SAMPLE, item.table, item.filesystem, item.target, *times, sets, dict(item.labels)]
+    if isinstance(item, Row):
+        return [_ROW, item.table, dict(item.values)]
+    return [_PROBLEM, item.place, item.line, item.reason]
+
+
+def _item(plain: Sequence[Any], tick_us: int) -> Item:
+    if plain[0] == _SAMPLE:
+        _, table, filesystem, target, time_us, snapshot_us, sets, labels = plain
+        counters: Mapping[str, CounterSet] = {name: CounterSet(one[1], one[0]) for name, one in sets.items()}
+        return Sample(table, filesystem, target, tick_us + time_us, tick_us + snapshot_us, counters, labels)
+    if plain[0] == _ROW:
+        return Row(plain[1], plain[2])
+    if plain[0] == _PROBLEM:
+        return Problem(plain[1], plain[2], plain[3])
+    raise ValueError(f"not an item: {plain[0]!r}")
+
+
+def thinned(header: Header) -> Header:
+    """The header after one more thinning."""
+    return replace(header, thinned=header.thinned + 1)

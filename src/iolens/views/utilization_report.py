@@ -1,0 +1,308 @@
+"""File System Utilization in the report: what a director should know, then the evidence for engineers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from iolens.analyses.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT, TargetOutlier, target_outliers
+from iolens.units import format_bytes_si
+from iolens.views import tables as t
+from iolens.views import utilization as view
+from iolens.views import utilization_figures as drawn
+from iolens.views.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
+from iolens.views.report_section import Fact, Facts, Part, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.outliers import TargetOutliers
+    from iolens.analyses.utilization import Utilization
+    from iolens.views.tables import Row, Table
+
+REPORT_ORDER: Final = 10
+NAMES_SHOWN: Final = 6
+DAYS_WORTH_A_FIGURE: Final = 3
+DAY_LABELS: Final = 10
+ALMOST_COMPLETE_PCT: Final = 99.95
+
+WHY: Final = {
+    "more bytes": "it moved that much more",
+    "smaller I/Os": "its I/Os are smaller: it did not move as much more as it was busier",
+    "fewer bytes": "it moved that much less",
+    "larger I/Os": "its I/Os are larger: it did not move as much less as it was idler",
+    "unknown": "bytes are not known",
+}
+
+
+def report_summary(result: Utilization) -> list[Part]:
+    """How busy, what bandwidth would have said, saturation, targets that differ, and what is missing."""
+    if not result.samples:
+        return [view.NO_DATA, _missing(result)]
+    sentences = [view.verdict(result), _bandwidth(result), _saturation(result), _differing(result), _missing(result)]
+    return [Facts(_facts(result)), *(sentence for sentence in sentences if sentence)]
+
+
+def report_sections(result: Utilization) -> list[Section]:
+    """Everything on one file system."""
+    measured = Section("What was measured, and how complete it is", tuple(_measured(result)))
+    if not result.samples:
+        return [measured]
+    return [
+        measured,
+        Section("Load over time", tuple(_over_time(result))),
+        Section("How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result))),
+        Section("Every target over time", (drawn.heat_map(result), view.per_target(result))),
+        Section("Targets that differ from their peers", tuple(_outliers(result))),
+        Section("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result]))),
+        Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
+    ]
+
+
+def report_comparison(results: Sequence[Utilization]) -> list[Section]:
+    """Table III of paper U, for any number of file systems."""
+    systems = list(results)
+    return [Section("How busy each one was", (_headlines(systems), view.categories(systems)))]
+
+
+def report_methods(results: Sequence[Utilization]) -> list[Section]:
+    """What the words mean."""
+    words = Section("File System Utilization", (
+        "File System Utilization (FSU) is the share of time the disks need for the I/Os they did. Each disk I/O of b"
+        " bytes is taken to need a0 + a1·b seconds, with a0 (latency) and a1 (seconds per byte) measured for reads and"
+        " writes on hardware of the same kind: the calibration. The time of all I/Os of an interval, divided by its"
+        " length, is the FSU of a target; the mean over its targets is that of the file system.",
+        "Idle is an FSU below 2 %, busy one above 30 %, moderate what lies between. FSU can pass 100 % where caches or"
+        " neighbouring I/Os make disks faster than their calibration. A calibration from other hardware shifts all"
+        " values by one factor or so; it does not change which hours or targets are the busy ones.",
+        "Bandwidth shows only bytes. Many small I/Os keep disks busy without moving much, so a view of bandwidth alone"
+        " under-reports load. The factor compares the time busy by FSU with the time the same bytes would have kept the"
+        " disks busy as I/Os of 1 MiB. Optimal I/Os are those of 1 MiB or larger.",
+        "A saturation plateau is a stretch of ten minutes or more (unless configured otherwise) in which FSU stays"
+        " close to one level well above idle: the disks gave all they had for that pattern of I/Os, even if FSU is"
+        " below 100 %.",
+        f"A target differs from its peers when its mean FSU is more than {FAR:g} robust standard deviations (by the"
+        f" median absolute deviation) and at least {MATTERS_PCT:g} % FSU from their median. FSU counts what disks were"
+        " asked to do, not how fast they did it: a target that stands out got more I/Os or smaller ones; a slow disk"
+        " does not stand out here.",
+        "Missing data are shown as missing (grey in figures, a dash in tables) and never counted as idle. All times are"
+        " UTC; MB, GB, TB are powers of ten, KiB and MiB powers of two.",
+    ))  # fmt: skip
+    return [words, Section("Calibration", (view.calibration(list(results)),))]
+
+
+# The summary.
+
+
+def _facts(result: Utilization) -> tuple[Fact, ...]:
+    factor, complete = result.under_report_factor, result.coverage.complete_pct
+    longest = sum((plateau.end - plateau.start for plateau in result.plateaus), timedelta())
+    return (
+        Fact(_percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_fsu_pct)}"),
+        Fact(_percent(result.bandwidth_busy_time_pct), "of the time busy by bandwidth", _peak(result)),
+        Fact(
+            t.MISSING if factor is None or t.is_missing(factor) else f"{factor:,.1f}×",
+            "under-reported by a view of bandwidth alone",
+        ),
+        Fact(_hours(longest), "saturated", _times(len(result.plateaus), "plateau")),
+        Fact(_percent(complete), "of the data are there", f"{result.targets:,} targets reported"),
+    )
+
+
+def _percent(value: float | None) -> str:
+    return t.MISSING if value is None or t.is_missing(value) else f"{t.show_percent(value)} %"
+
+
+def _times(number: int, word: str) -> str:
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
+def _hours(length: timedelta) -> str:
+    minutes = round(length.total_seconds() / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:,.1f} h"
+
+
+def _peak(result: Utilization) -> str:
+    if result.peak_bytes_per_s is None:
+        return ""
+    return f"peak {format_bytes_si(result.peak_bytes_per_s)}/s, {result.peak_origin}"
+
+
+def _bandwidth(result: Utilization) -> str:
+    share, peak = result.bandwidth_busy_time_pct, result.peak_bytes_per_s
+    if share is None or peak is None:
+        return "Bytes moved were not recorded, so bandwidth has nothing to say."
+    said = f"Bandwidth was above {view.border(result):g} % of its peak {_percent(share)} of the time"
+    if result.peak_origin == "largest tick":
+        return (
+            f"{said}. That peak, {format_bytes_si(peak)}/s, is the largest value of this window, not what the hardware"
+            " can do; give or configure the true peak for a firm number."
+        )
+    return f"{said} ({format_bytes_si(peak)}/s, {result.peak_origin})."
+
+
+def _saturation(result: Utilization) -> str:
+    if not result.plateaus:
+        return "No stretch of saturation was found."
+    longest = max(result.plateaus, key=lambda plateau: plateau.end - plateau.start)
+    whole = sum((plateau.end - plateau.start for plateau in result.plateaus), timedelta())
+    many = f"{len(result.plateaus)} times, {_hours(whole)} in all; the longest time"
+    how_often = "once," if len(result.plateaus) == 1 else many
+    when = f"for {_hours(longest.end - longest.start)} from {t.show_moment(longest.start)} UTC"
+    return (
+        f"It was saturated {how_often} {when}, when FSU stayed near {longest.median_fsu_pct:.0f} %: the disks had no"
+        " more to give to that kind of work."
+    )
+
+
+def _differing(result: Utilization) -> str:
+    found = target_outliers(result.per_target, result.coverage.per_target)
+    if not found.outliers:
+        return ""
+    names = _listed([f"{one.target} ({_direction(one)})" for one in found.outliers])
+    verb = "is far from its" if len(found.outliers) == 1 else "are far from their"
+    return f"{len(found.outliers)} of {_times(found.judged, 'target')} {verb} peers: {names}."
+
+
+def _direction(one: TargetOutlier) -> str:
+    return "busier" if one.robust_z > 0 else "idler"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    shown = ", ".join(names[:NAMES_SHOWN])
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _missing(result: Utilization) -> str:
+    """What is not in the data, in one sentence."""
+    coverage = result.coverage
+    faults = [
+        *([f"nothing from {_listed(coverage.missing_targets)}"] if coverage.missing_targets else []),
+        *([f"no I/O sizes from {_listed(coverage.targets_without_sizes)}"] if coverage.targets_without_sizes else []),
+        *([_times(coverage.missed_samples, "missed sample")] if coverage.missed_samples else []),
+        *([_times(coverage.resets, "counter reset")] if coverage.resets else []),
+        *([f"{_times(coverage.ios_outside_bins, 'I/O')} of unknown size"] if coverage.ios_outside_bins else []),
+    ]
+    complete = coverage.complete_pct
+    if complete is None or t.is_missing(complete):
+        return f"What is missing: {'; '.join(faults)}." if faults else "How complete the data are is not known."
+    if complete >= ALMOST_COMPLETE_PCT and not faults:
+        return f"The data are complete: all {_times(coverage.targets_known, 'target')} reported throughout."
+    begins = f"The data are {_percent(complete)} complete"
+    if not faults:
+        return f"{begins}; the rest is time in which targets did not report."
+    return f"{begins}. Missing or odd: {'; '.join(faults)}."
+
+
+# The evidence.
+
+
+def _measured(result: Utilization) -> list[Part]:
+    coverage = result.coverage
+    parts: list[Part] = [_missing(result)]
+    if coverage.missing_targets:
+        known = f"{len(coverage.missing_targets):,} of {_times(coverage.targets_known, 'known target')}"
+        parts.append(f"{known} did not report: {', '.join(coverage.missing_targets)}.")
+    gaps = view.gaps(result)
+    return [*parts, view.coverage([result]), *([gaps] if gaps is not None else [])]
+
+
+def _over_time(result: Utilization) -> list[Part]:
+    words = "Dots are read and write bandwidth (left axis), black is FSU (right axis). Where black is high and colours"
+    parts: list[Part] = [
+        f"{words} are low, the disks worked hard for few bytes.",
+        drawn.bandwidth(result),
+        view.plateaus(result),
+    ]
+    if result.series is not None and result.series.bucket_s:
+        parts.insert(1, f"One dot is {_length(result.series.bucket_s)}; values are means.")
+    return parts
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min" if seconds < 7200 else f"{seconds / 3600:g} h"
+
+
+def _described_busy(result: Utilization) -> str:
+    shares = {category.name: category.observations_pct for category in result.categories}
+    told = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items() if share is not None)
+    busy = next((category for category in result.categories if category.name == "busy"), None)
+    if busy is None or busy.optimal_pct is None:
+        return f"Shares of the time: {told}."
+    return f"Shares of the time: {told}. Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
+
+
+def _outliers(result: Utilization) -> list[Part]:
+    found = target_outliers(result.per_target, result.coverage.per_target)
+    parts: list[Part] = [_judged(found)]
+    if found.too_short:
+        share = f"less than {100 * ENOUGH_TIME:.0f} % of the time of others"
+        parts.append(f"Not judged, since they reported {share}: {', '.join(found.too_short)}.")
+    return [*parts, _outlier_table(found)] if found.outliers else parts
+
+
+def _judged(found: TargetOutliers) -> str:
+    if found.median_fsu_pct is None or found.spread_fsu_pct is None:
+        return f"Fewer than {FEWEST_PEERS} targets can be compared, too few to tell which one differs."
+    middle = f"their mean FSU is {_percent(found.median_fsu_pct)} in the median, with a robust standard deviation of"
+    told = f"{_times(found.judged, 'target')} compared: {middle} {_percent(found.spread_fsu_pct)}."
+    return told if found.outliers else f"{told} None is far from the others."
+
+
+def _outlier_table(found: TargetOutliers) -> Table:
+    columns = (
+        t.text("target", "Target"), t.percent("mean_fsu_pct", "Mean FSU"),
+        t.number("robust_z", "Robust z-score", "", "+,.1f"),
+        t.number("fsu_ratio", "FSU, of median", "×", ",.2f"), t.number("bytes_ratio", "Bytes, of median", "×", ",.2f"),
+        t.text("reason", "Why"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (one.target, one.mean_fsu_pct, one.robust_z, one.fsu_ratio, one.bytes_ratio, WHY[one.reason])
+        for one in found.outliers
+    ]
+    return t.Table("Far from their peers", columns, rows, "The farthest first.")
+
+
+def _daily_figure(result: Utilization) -> list[Figure]:
+    """Bars by day, once there are days to compare."""
+    days = result.daily
+    if len(days) < DAYS_WORTH_A_FIGURE:
+        return []
+    names = tuple(day.date.isoformat() for day in days)
+    volumes = {"read": [day.read_bytes for day in days], "written": [day.write_bytes for day in days]}
+    known = [value for values in volumes.values() for value in values if value is not None]
+    factor, unit = next(((size, name) for size, name in _VOLUMES if max(known, default=0) >= size), (1.0, "B"))
+    heights = [
+        (label, colour, np.array([(value or 0) / factor for value in volumes[label]]))
+        for label, colour in (("read", READ), ("written", WRITE))
+    ]
+    every = -(-len(names) // DAY_LABELS)
+    ticks = tuple((float(place), name) for place, name in enumerate(names) if place % every == 0)
+    x = Axis("day (UTC)", low=-0.6, high=len(names) - 0.4, ticks=ticks)
+    y = Axis(f"volume ({unit})", low=0, high=1.12 * max(known, default=0) / factor or 1.0)
+    panel = Panel(f"{result.filesystem}, {names[0]} to {names[-1]}", x, y, side_by_side(heights, names))
+    return [Figure("daily", "Daily volumes", (panel,))]
+
+
+_VOLUMES: Final = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def _headlines(systems: Sequence[Utilization]) -> Table:
+    columns = (
+        t.text("filesystem", "File system"), t.count("targets", "Targets"), t.percent("mean_fsu_pct", "Mean FSU"),
+        t.percent("busy_time_pct", "Busy by FSU"), t.percent("bandwidth_busy_time_pct", "Busy by bandwidth"),
+        t.number("under_report_factor", "Under-reported by", "×", ",.1f"), t.rate("peak_bytes_per_s", "Peak bandwidth"),
+        t.text("peak_origin", "Peak is"), t.count("plateaus", "Plateaus"), t.percent("complete_pct", "Complete"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            *(getattr(system, column.name) for column in columns[:8]),
+            len(system.plateaus),
+            system.coverage.complete_pct,
+        )
+        for system in systems
+    ]
+    return t.Table("File systems", columns, rows)

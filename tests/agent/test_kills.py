@@ -1,0 +1,71 @@
+"""kill -9 at random moments: no spooled sample is lost, none is in the store twice."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from iolens.agent.spool import Spool, waiting
+from iolens.records import Sample
+from tests.agent import truth
+from tests.agent.server import Server
+from tests.agent.test_collect import busy, start, wait_for
+
+KILLS = 5
+COUNTERS = {"target_sizes": "write_ios_1048576", "target_io": "write_bytes", "metadata_ops": "open"}
+
+
+def test_neither_killed_samplers_nor_killed_shippers_lose_or_double_a_sample(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    server = Server(tmp_path / "root")
+    server.work()
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    options: list[object] = ["--root", server.root, "--spool", spool]
+    with busy(server, 0.01):
+        for number in range(KILLS):
+            (spool / "health.json").unlink(missing_ok=True)
+            process = start(options, "--no-ship", "--interval", "50ms", "--slow-interval", "200ms")
+            wait_for(spool / "health.json")
+            time.sleep(chance.uniform(0.0, 0.5))
+            process.kill()
+            process.wait()
+            assert len(list(spool.glob("*.open"))) == 1, f"kill {number}"
+    with Spool.open(spool, 1 << 30):
+        pass
+    spooled = truth.spooled_ticks(spool, "target_sizes")
+    assert len(waiting(spool)) == KILLS
+    assert len(spooled) > 2 * KILLS
+    truths = {(table, counter): _series(spool, table, counter) for table, counter in COUNTERS.items()}
+
+    command = [sys.executable, "-m", "iolens.agent.shipper", str(spool), str(store)]
+    for _ in range(KILLS):
+        if not waiting(spool):
+            break
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.6, 2.0))
+        process.kill()
+        process.wait()
+    while waiting(spool):
+        assert truth.ship(spool, store).returncode == 0
+
+    assert max(spooled.values()) == 1
+    for (table, counter), series in truths.items():
+        rows = truth.rows(store, table)
+        ends = [(row["target"], round(row["time"].timestamp() * 1e6)) for row in rows]
+        assert len(ends) == len(set(ends))
+        assert set(ends) == {(target, tick) for target, samples in series.items() for tick, _ in samples[1:]}
+        assert truth.breaks(store, table) == []
+        assert sum(row[counter] for row in rows) == sum(samples[-1][1] - samples[0][1] for samples in series.values())
+
+
+def _series(spool: Path, table: str, counter: str) -> dict[str, list[tuple[int, int]]]:
+    """Tick and count of every spooled sample, by target; a file that was read twice unchanged is one sample."""
+    shown: dict[str, dict[int, tuple[int, int]]] = {}
+    for item in truth.spooled(spool):
+        if isinstance(item, Sample) and item.table == table:
+            count = item.sets[""].counters[counter]
+            shown.setdefault(item.target, {}).setdefault(item.snapshot_us, (item.time_us, count))
+    return {target: sorted(samples.values()) for target, samples in shown.items()}

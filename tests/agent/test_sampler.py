@@ -1,0 +1,167 @@
+"""One tick of the sampler: what is kept, what is told, and that it outlives anything it reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iolens.agent.health import HEALTH_TABLE, Health
+from iolens.agent.sampler import Sampler
+from iolens.agent.shipper import ship
+from iolens.agent.spool import Spool
+from iolens.records import Item, Problem, Row, Sample
+from iolens.schema import TABLES, Column, ColumnType, Table
+from iolens.store.store import Store
+from tests.agent.server import Server
+from tests.agent.truth import spooled
+from tests.test_imports import HEAVY
+
+S = 1_000_000
+T0 = 1_700_000_040 * S  # a whole minute
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    with Spool.open(tmp_path / "spool", 1 << 30) as opened:
+        yield opened
+
+
+def sampler(spool: Spool, root: Path) -> Sampler:
+    return Sampler(root, spool, Health("oss1", "r1"), 60 * S)
+
+
+def tables(items: list[Item]) -> Counter[str]:
+    return Counter(item.table for item in items if not isinstance(item, Problem))
+
+
+def test_long_tables_have_an_interval_of_their_own(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root", osts=1)
+    server.work()
+    one = sampler(spool, server.root)
+    for number in range(25):  # two minutes and a tick
+        one.sample(T0 + number * 5 * S)
+    spool.close_segment()
+    found = tables(spooled(spool.directory))
+    assert found["target_io"] == found["target_sizes"] == found["metadata_ops"] == 25
+    assert found["target_histograms"] == 3
+    assert found["job_io"] == 6  # OST and MDT
+    assert one.health.ticks == 25
+    assert one.health.targets == 2
+
+
+def test_a_slow_tick_that_was_missed_is_taken_by_the_next(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root", osts=1)
+    server.work()
+    one = sampler(spool, server.root)
+    for second in (50, 55, 65, 70):
+        one.sample(T0 + second * S)
+    spool.close_segment()
+    times = [(item.time_us - T0) // S for item in spooled(spool.directory)
+             if isinstance(item, Sample) and item.table == "target_histograms"]  # fmt: skip
+    assert times == [50, 65]
+
+
+def test_every_sample_has_the_tick_as_its_time(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root")
+    server.work()
+    sampler(spool, server.root).sample(T0)
+    spool.close_segment()
+    assert {item.time_us for item in spooled(spool.directory) if isinstance(item, Sample)} == {T0}
+
+
+def test_a_problem_counts_each_time_and_is_told_once_per_segment(tmp_path: Path, spool: Spool) -> None:
+    one = sampler(spool, tmp_path / "nothing here")
+    for number in range(5):
+        one.sample(T0 + number * S)
+    spool.close_segment()
+    one.sample(T0 + 6 * S)
+    spool.close_segment()
+    assert one.health.refused == 6
+    assert len(spooled(spool.directory)) == 2
+
+
+def test_a_reader_that_fails_is_a_problem_not_the_end(tmp_path: Path, spool: Spool) -> None:
+    def broken(root: Path, time_us: int, filesystem: str | None) -> Iterator[Item]:
+        yield Row("target_capacity", {"time": time_us, "filesystem": "fs", "target": "x"})
+        raise ZeroDivisionError("never seen before")
+
+    Sampler(tmp_path, spool, Health("oss1", "r1"), 60 * S, read=broken).sample(T0)
+    spool.close_segment()
+    row, problem = spooled(spool.directory)
+    assert isinstance(row, Row)
+    assert "ZeroDivisionError: never seen before" in str(problem)
+
+
+def test_a_server_without_targets_spools_nothing(tmp_path: Path, spool: Spool) -> None:
+    sampler(spool, tmp_path).sample(T0)
+    assert spool.writer is None
+
+
+def test_health_is_a_file(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root")
+    server.work()
+    one = sampler(spool, server.root)
+    one.sample(T0)
+    one.health.measure()
+    one.health.write(tmp_path)
+    written = json.loads((tmp_path / "health.json").read_text())
+    assert written["samples"] == one.health.samples > 0
+    assert written["rss_bytes"] > 1 << 20
+
+
+def test_health_is_stored_once_the_schema_has_its_table(
+    tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("date", "filesystem", "source", "host", "run", "trouble")
+    types: dict[str, ColumnType] = dict.fromkeys(names, "string")
+    types |= {"date": "date", "time": "timestamp", "cpu_s": "float64"}
+    fields = [field.name for field in dataclasses.fields(Health) if field.name not in (*names, "time")]
+    columns = tuple(Column(name, types.get(name, "int64"), name) for name in ("time", *names, *fields))
+    monkeypatch.setitem(
+        TABLES, HEALTH_TABLE, Table(HEALTH_TABLE, "", columns, ("source", "host", "run", "time"), "moment")
+    )
+    server = Server(tmp_path / "root")
+    server.work()
+    one = sampler(spool, server.root)
+    for number in range(13):  # once a minute
+        one.health.time = T0 + number * 5 * S
+        one.sample(one.health.time)
+    spool.close_segment()
+    assert ship(spool.directory, str(tmp_path / "store")).shipped == 1
+    handle = Store(tmp_path / "store").tables.load(HEALTH_TABLE)
+    assert handle is not None
+    rows = sorted(handle.to_pyarrow_table().to_pylist(), key=lambda row: row["ticks"])
+    assert [(row["host"], row["source"], row["ticks"], row["trouble"]) for row in rows] == [
+        ("oss1", "agent", 1, None),
+        ("oss1", "agent", 13, None),
+    ]
+
+
+def test_the_sampler_imports_nothing_heavy_and_stays_small(tmp_path: Path) -> None:
+    server = Server(tmp_path / "root", osts=64, jobs=100)
+    server.work()
+    program = f"""
+import sys
+from pathlib import Path
+import click
+from iolens.cli.collect import COMMAND
+from iolens.agent.clock import SystemClock
+from iolens.agent import collector
+root, spool = Path({str(server.root)!r}), Path({str(tmp_path / "spool")!r})
+settings = collector.Settings(root, spool, None, 0.2, 0.4, duration_s=2.0)
+health = collector.Collector(settings, print, SystemClock()).run()
+print(health.samples, Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0],
+      *sorted({{name.partition(".")[0] for name in sys.modules}}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    samples, most_kib, *loaded = done.stdout.split()
+    assert int(samples) > 64
+    assert int(most_kib) < 60 * 1024
+    assert sorted(set(HEAVY).intersection(loaded)) == []

@@ -1,0 +1,227 @@
+"""The shipper: a segment goes only when the store has it, or aside; a store that is away is waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from iolens.agent.shipper import UNREACHABLE, Shipment, ship, take
+from iolens.agent.shipping import FIRST_PAUSE_S, Shipping
+from iolens.agent.spool import SHIP_LOCK, Spool, locked, waiting
+from iolens.errors import StoreError
+from iolens.records import CounterSet, Problem, Sample
+from iolens.sources.spool import Header, Tick, encode_header, encode_tick
+from tests.agent import truth
+
+S = 1_000_000
+T0 = 1_700_000_000 * S
+
+
+def sample(number: int, target: str = "fs-OST0000") -> Sample:
+    time_us = T0 + number * 5 * S
+    sets = {"": CounterSet({"write_bytes": 10 * number, "write_ops": number})}
+    return Sample("target_io", "fs", target, time_us, time_us, sets, {"target_kind": "ost"})
+
+
+def fill(directory: Path, *segments: range, run: str = "r1") -> list[Path]:
+    directory.mkdir(exist_ok=True)
+    paths = []
+    for sequence, numbers in enumerate(segments, 1):
+        header = Header("oss1", run, sequence)
+        path = directory / f"{header.stem}.seg"
+        ticks = (encode_tick(Tick(T0 + number * 5 * S, [sample(number)])) for number in numbers)
+        path.write_bytes(encode_header(header) + b"".join(ticks))
+        paths.append(path)
+    return paths
+
+
+def test_what_the_store_has_is_deleted(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4), range(4, 8), range(8, 12))
+    done = ship(spool, str(store))
+    assert (done.shipped, done.left, done.samples, done.rows) == (3, 0, 12, 11)
+    assert waiting(spool) == []
+    assert truth.total(store) == 110
+    assert truth.breaks(store) == []
+
+
+def test_no_more_than_so_many_per_run(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4), range(4, 8), range(8, 12))
+    assert ship(spool, str(store), most=2).left == 1
+    assert ship(spool, str(store), most=2).left == 0
+    assert truth.total(store) == 110
+
+
+def test_a_segment_sent_again_adds_nothing(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4), range(4, 8))
+    ship(spool, str(store))
+    fill(spool, range(4), range(4, 8))
+    again = ship(spool, str(store))
+    assert (again.shipped, again.samples) == (2, 0)
+    assert truth.total(store) == 70
+
+
+def test_a_segment_that_cannot_be_understood_goes_aside_and_stops_no_other(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    _, second, _ = fill(spool, range(4), range(4, 8), range(8, 12))
+    second.write_bytes(b"what is this\n" * 10)
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad, done.left) == (2, 1, 0)
+    assert [path.name for path in (spool / "bad").iterdir()] == [second.name]
+    assert "moved to bad/" in done.reasons[0]
+    assert truth.total(store) == 110
+    assert ship(spool, str(store)) == Shipment()
+
+
+def test_a_segment_the_store_chokes_on_goes_aside(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4), range(4, 8))
+    header = Header("oss1", "r0", 1)
+    poison = Sample("target_io", "fs", "fs-OST0001", T0, T0, {"": CounterSet({"write_bytes": "many"})})  # type: ignore[dict-item]
+    later = Sample("target_io", "fs", "fs-OST0001", T0 + S, T0 + S, {"": CounterSet({"write_bytes": "more"})})  # type: ignore[dict-item]
+    (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + encode_tick(Tick(T0, [poison, later])))
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad) == (2, 1)
+    assert truth.total(store) == 70
+
+
+def test_a_damaged_line_costs_itself_and_the_evidence_is_kept(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    path = fill(spool, range(8))[0]
+    content = path.read_bytes().splitlines(keepends=True)
+    content[3] = content[3][:20] + b"?" + content[3][21:]
+    path.write_bytes(b"".join(content))
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad, done.refused) == (1, 1, 1)
+    assert truth.total(store) == 70
+    assert (spool / "bad" / path.name).read_bytes() == b"".join(content)
+
+
+def test_a_torn_end_is_reported_and_nothing_is_kept(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    path = fill(spool, range(8))[0]
+    path.write_bytes(path.read_bytes()[:-20])
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad, done.refused) == (1, 0, 1)
+    assert "torn last line" in done.reasons[0]
+    assert truth.total(store) == 60
+    assert waiting(spool) == []
+
+
+def test_samples_that_come_too_late_are_put_aside_for_a_rebuild(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    _, second, _ = fill(spool, range(4), range(4, 8), range(8, 12))
+    kept = second.read_bytes()
+    second.unlink()
+    ship(spool, str(store))
+    second.write_bytes(kept)
+    done = ship(spool, str(store))
+    assert (done.late, done.older, done.left) == (1, 4, 0)
+    assert truth.total(store) == 110
+    assert (spool / "late" / second.name).read_bytes() == kept
+
+
+def test_problems_alone_are_shipped_too(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    spool.mkdir()
+    header = Header("oss1", "r1", 1)
+    tick = Tick(T0, [Problem("/sys/kernel/debug", None, "cannot be read: Permission denied")])
+    (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + encode_tick(tick))
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad, done.refused) == (1, 0, 1)
+    assert waiting(spool) == []
+
+
+def test_a_store_that_is_gone_is_waited_for_and_not_begun_anew(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4))
+    ship(spool, str(store))
+    store.rename(tmp_path / "away")
+    fill(spool, range(4, 8), run="r2")
+    with pytest.raises(StoreError, match="the store that was here is gone"):
+        ship(spool, str(store))
+    done = truth.ship(spool, store)
+    assert done.returncode == UNREACHABLE
+    assert json.loads(done.stdout)["left"] == 1
+    (tmp_path / "away").rename(store)
+    assert ship(spool, str(store)).shipped == 1
+    assert truth.total(store) == 70
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_store_that_may_not_be_written_is_waited_for(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4))
+    store.mkdir(mode=0o500)
+    with pytest.raises((StoreError, OSError)):
+        ship(spool, str(store))
+    assert len(waiting(spool)) == 1
+
+
+def test_a_store_whose_place_is_a_file_is_waited_for(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4))
+    store.write_text("not a directory")
+    done = truth.ship(spool, store)
+    assert done.returncode == UNREACHABLE, done.stderr
+    store.unlink()
+    assert truth.ship(spool, store).returncode == 0
+    assert waiting(spool) == []
+
+
+def test_a_second_shipper_leaves_the_first_alone(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    fill(spool, range(4))
+    with locked(spool, SHIP_LOCK):
+        assert ship(spool, str(tmp_path / "store")).left == 1
+
+
+def test_a_taken_segment_stays_taken_until_it_is_in_the_store(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4), range(4, 8))
+    assert [path.suffix for path in take(spool, 1)] == [".taken"]  # and then it was killed
+    with Spool.open(spool, 1 << 20) as opened:
+        opened.thin()
+    assert ship(spool, str(store)).shipped == 2
+    assert truth.total(store) == 70
+
+
+def test_pauses_grow_while_the_store_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    shipping = Shipping(tmp_path, "store", 300.0, chance=random.Random(1))
+    monkeypatch.setattr(Shipping, "command", lambda self: ["echo", '{"error": "store away", "left": 1}'])
+    pauses: list[float] = []
+    for _ in range(9):
+        now[0] = shipping.next_at
+        assert shipping.is_due
+        shipping.start()
+        assert not shipping.is_due
+        shipping.wait()
+        pauses.append(shipping.next_at - now[0])
+    expected = [min(FIRST_PAUSE_S * 2**number, 900.0) for number in range(9)]
+    assert all(0.8 * nominal <= pause <= 1.2 * nominal for nominal, pause in zip(expected, pauses, strict=True))
+    assert len(set(pauses)) == 9
+    monkeypatch.setattr(Shipping, "command", lambda self: ["echo", '{"error": "", "left": 0}'])
+    shipping.start()
+    shipping.wait()
+    assert shipping.failures == 0
+
+
+def test_a_shipper_that_dies_without_a_word_counts_as_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Shipping, "command", lambda self: ["sh", "-c", "kill -9 $$"])
+    shipping = Shipping(tmp_path, "store", 300.0)
+    shipping.start()
+    said = shipping.wait()
+    assert said is not None
+    assert "ended with code -9" in said["error"]
+    assert shipping.next_at > time.monotonic()

@@ -1,0 +1,199 @@
+"""The report in a real browser without a network: it draws, zooms, asks for nothing and runs nothing it was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from iolens.views.report import About, report_html
+from tests.live.browser import NARROW, WIDE, Visit, chromium
+from tests.live.spark_cluster import ComponentMissing
+from tests.views.results import busy_day
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("browser")]
+
+HOSTILE = """x"><script>alert(1)</script><img src=https://example.org/x onerror=alert(2)>'&$$\\frac{1}{2}$${{7*7}}"""
+ABOUT = About("1.2.3", datetime(2026, 1, 2, tzinfo=UTC), refused=(f"blame of {HOSTILE} is not here",))
+X_RANGE = """() => {
+  const plot = Bokeh.documents.flatMap((one) => one.roots()).find((root) => root.children)?.children[0];
+  return [plot.x_range.start, plot.x_range.end];
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    try:
+        with chromium() as running:
+            yield running
+    except ComponentMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two file systems, one with a name that tries everything."""
+    strange = busy_day(HOSTILE, 300, targets=6, seed=7)
+    coverage = replace(strange.coverage, notes=[f"note {HOSTILE}"], sources=[HOSTILE])
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(report_html([busy_day("scratch", 30), replace(strange, coverage=coverage)], ABOUT), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_every_figure_draws_and_nothing_is_asked_for(browser: Browser, report: Path, size: tuple[int, int]) -> None:
+    with Visit(browser, report, size) as visit:
+        assert visit.draw_all() == 8
+        inked = visit.page.evaluate("""() => [...document.querySelectorAll("figure .live")].every((box) => {
+            const layers = [];
+            const walk = (node) => {
+              if (node.tagName === "CANVAS") layers.push(node);
+              for (const below of [...(node.children ?? []), ...(node.shadowRoot?.children ?? [])]) walk(below);
+            };
+            walk(box);
+            return layers.some((one) => one.width && one.getContext("2d")
+              .getImageData(0, 0, one.width, one.height).data.some((value) => value));
+        })""")
+        assert inked
+        assert visit.requests == [report.as_uri()]
+        assert visit.complaints == []
+        width, window = visit.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width <= window
+
+
+def test_no_section_is_empty(browser: Browser, report: Path) -> None:
+    with Visit(browser, report) as visit:
+        empty = visit.page.evaluate("""() => [...document.querySelectorAll("section section")]
+            .filter((one) => one.querySelectorAll("p, table, figure, dl").length === 0
+              || one.innerText.trim() === one.querySelector("h3").innerText.trim())
+            .map((one) => one.querySelector("h3").innerText)""")
+        assert empty == []
+        assert visit.page.locator("section section").count() > 15
+
+
+def test_drag_zooms_and_reset_goes_back(browser: Browser, report: Path) -> None:
+    with Visit(browser, report) as visit:
+        visit.page.locator("#figure-1").scroll_into_view_if_needed()
+        visit.page.locator("#figure-1 .live canvas").first.wait_for(state="visible")
+        visit.page.wait_for_timeout(500)
+        before = visit.page.evaluate(X_RANGE)
+        box = visit.page.locator("#figure-1 .live").bounding_box()
+        assert box is not None
+        left, right, middle = box["x"] + box["width"] * 0.3, box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2
+        visit.page.mouse.move(left, middle - 60)
+        visit.page.mouse.down()
+        visit.page.mouse.move(right, middle + 60, steps=8)
+        visit.page.mouse.up()
+        visit.page.wait_for_function(f"(before) => ({X_RANGE})()[0] > before[0]", arg=before)
+        after = visit.page.evaluate(X_RANGE)
+        assert before[0] < after[0] < after[1] < before[1]
+        visit.page.locator('#figure-1 [title^="Reset"]').first.click()
+        visit.page.wait_for_function(f"(before) => ({X_RANGE})()[0] === before[0]", arg=before)
+        assert visit.complaints == []
+
+
+def test_the_wheel_scrolls_the_page_until_its_tool_is_chosen(browser: Browser, report: Path) -> None:
+    with Visit(browser, report) as visit:
+        visit.page.locator("#figure-1").scroll_into_view_if_needed()
+        visit.page.locator("#figure-1 .live canvas").first.wait_for(state="visible")
+        visit.page.wait_for_timeout(500)
+        before = visit.page.evaluate(X_RANGE)
+        box = visit.page.locator("#figure-1 .live").bounding_box()
+        assert box is not None
+        visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        visit.page.mouse.wheel(0, -40)
+        visit.page.wait_for_timeout(300)
+        assert visit.page.evaluate(X_RANGE) == before
+        visit.page.locator('#figure-1 [title*="Wheel Zoom"]').first.click()
+        box = visit.page.locator("#figure-1 .live").bounding_box()
+        assert box is not None
+        visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        visit.page.mouse.wheel(0, -200)
+        visit.page.wait_for_function(f"(before) => ({X_RANGE})()[0] > before[0]", arg=before)
+
+
+def test_the_heat_map_names_the_target_under_the_pointer(browser: Browser, report: Path) -> None:
+    with Visit(browser, report) as visit:
+        figure = visit.page.locator("figure", has_text="Utilization of every target").first
+        figure.scroll_into_view_if_needed()
+        figure.locator(".live canvas").first.wait_for(state="visible")
+        visit.page.wait_for_timeout(500)
+        box = figure.locator(".live").bounding_box()
+        assert box is not None
+        visit.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.4)
+        visit.page.mouse.move(box["x"] + box["width"] * 0.4 + 3, box["y"] + box["height"] * 0.4)
+        tip = visit.page.locator(".bk-tooltip-content").first
+        tip.wait_for(state="visible", timeout=5000)
+        assert "OST00" in tip.inner_text()
+        assert visit.complaints == []
+
+
+def test_hostile_names_are_shown_and_run_nothing(browser: Browser, report: Path) -> None:
+    with Visit(browser, report) as visit:
+        visit.draw_all()
+        assert HOSTILE in visit.page.locator("h1").inner_text()
+        assert visit.page.locator("main img:not([src^='data:'])").count() == 0
+        assert visit.page.locator("body script").count() == 8 + 2
+        assert visit.complaints == []
+        assert visit.requests == [report.as_uri()]
+
+
+INTRUDER = """<script>
+  window.seen = [];
+  document.addEventListener("securitypolicyviolation", (one) => seen.push(one.effectiveDirective));
+  fetch("https://example.org/").catch(() => seen.push("fetch failed"));
+  new Image().src = "https://example.org/a.png";
+  try { new Function("seen.push('code ran')")(); } catch { seen.push("no code from text"); }
+</script>"""
+
+
+def test_even_a_script_that_got_in_could_reach_nobody(browser: Browser, report: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.html"
+    broken.write_text(report.read_text("utf-8").replace("</body>", f"{INTRUDER}</body>"), "utf-8")
+    with Visit(browser, broken) as visit:
+        visit.page.wait_for_function(
+            "() => ['connect-src', 'img-src', 'fetch failed'].every((one) => seen.includes(one))"
+        )
+        assert "no code from text" in visit.page.evaluate("seen")
+
+
+def test_without_javascript_words_tables_and_still_pictures_remain(browser: Browser, report: Path) -> None:
+    with Visit(browser, report, javascript=False) as visit:
+        stills = visit.page.locator("figure .still")
+        assert stills.count() == 8
+        assert all(stills.nth(number).is_visible() for number in range(8))
+        assert visit.page.locator("figure .live").first.is_hidden()
+        assert visit.page.locator(".hint").first.is_hidden()
+        assert visit.page.locator("table").count() > 10
+
+
+def test_paper_has_still_pictures_and_no_menu(browser: Browser, report: Path) -> None:
+    with Visit(browser, report) as visit:
+        visit.draw_all()
+        visit.page.emulate_media(media="print")
+        assert visit.page.locator("nav").is_hidden()
+        assert visit.page.locator("figure .live").first.is_hidden()
+        stills = visit.page.locator("figure .still")
+        assert all(stills.nth(number).is_visible() for number in range(8))
+        widths = visit.page.evaluate("[...document.querySelectorAll('.still')].map((one) => one.naturalWidth)")
+        assert all(width > 0 for width in widths)
+        assert visit.page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+def test_links_lead_to_their_section(browser: Browser, report: Path) -> None:
+    with Visit(browser, report) as visit:
+        link = visit.page.locator("nav a", has_text="How to read this")
+        link.click()
+        visit.page.wait_for_function("() => scrollY > 1000")
+        section = visit.page.locator(str(link.get_attribute("href")))
+        visit.page.wait_for_timeout(1500)
+        box = section.bounding_box()
+        assert box is not None
+        assert box["y"] < WIDE[1]

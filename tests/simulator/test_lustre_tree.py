@@ -1,0 +1,187 @@
+"""A living tree: every version is read without a problem, and the truth comes back out of the store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from iolens.analyses.utilization import utilization
+from iolens.errors import UsageError
+from iolens.records import Capture, Problem, Row, Sample
+from iolens.simulator.activity import Activity
+from iolens.simulator.lustre_centre import Centre, Event, event_of, run
+from iolens.simulator.lustre_layout import VERSIONS
+from iolens.simulator.lustre_tree import RealClock, Tree, VirtualClock
+from iolens.simulator.workload import load_workload
+from iolens.sources import ReadOptions
+from iolens.sources.lustre_histograms import parse_brw_stats
+from iolens.sources.lustre_proc import SOURCE, read_tree
+from iolens.store.store import Store
+from iolens.units import parse_duration
+
+START = 1350900000
+WORKLOAD = load_workload("scratch")
+
+
+def tree(root: Path, version: str, *, osts: int = 3, seed: int = 3, targets: tuple[str, ...] | None = None) -> Tree:
+    return Tree(root, version, WORKLOAD, start_s=START, osts=osts, mdts=2, seed=seed, targets=targets, uptime_s=900)
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str) -> None:
+    tree(tmp_path / "root", version).advance_to(START + 5)
+    items = list(read_tree(tmp_path / "root", None))
+    assert [str(item) for item in items if isinstance(item, Problem)] == []
+    samples = {(item.table, item.target) for item in items if isinstance(item, Sample)}
+    moments = {item.table for item in items if isinstance(item, Row)}
+    for table in ("target_io", "target_sizes", "target_histograms"):
+        assert (table, "scratch-OST0002") in samples
+    assert ("metadata_ops", "scratch-MDT0001") in samples
+    assert (("job_io", "scratch-OST0000") in samples) == (version != "1.8")
+    assert moments == {"target_capacity", "target_state"}
+    histograms = next(item for item in items if isinstance(item, Sample) and item.table == "target_histograms")
+    assert len(histograms.sets) == 6  # and disk I/O size is the seventh
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_truth_comes_back_through_reset_and_failover(tmp_path: Path, version: str) -> None:
+    events = [Event(START + 150.5, "reset"), Event(START + 300.5, "failover", "scratch-OST0001")]
+    centre = Centre(tree(tmp_path / "one", version), tree(tmp_path / "two", version, targets=()), events)
+    captures: list[Capture] = []
+    for tick in range(101):
+        centre.advance_to(START + 5 * tick)
+        roots = [one.root for one in centre.trees if one.mounted]
+        captures += SOURCE.captures(roots, ReadOptions(interval_s=5))
+    store = Store(tmp_path / "store")
+    tally = store.ingest(captures, "lustre-proc")
+    assert tally.refused == 0
+    assert tally.resets > 0
+    found = utilization(store.select("scratch"), calibration=WORKLOAD.disks)
+    truth = Activity(WORKLOAD, 3, seed=3).block(START // 5, 100).fsu_pct
+    assert found.samples == 100
+    assert found.target_samples == 300
+    assert found.mean_fsu_pct == pytest.approx(truth.mean(), rel=0.01)
+    for number, line in enumerate(found.per_target):
+        assert line.mean_fsu_pct == pytest.approx(truth[:, number].mean(), rel=0.01)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_same_seed_prints_the_same_bytes(tmp_path: Path, version: str) -> None:
+    for name, seed, steps in (("a", 1, (5, 60, 700)), ("b", 1, (700,)), ("c", 2, (700,))):
+        one = tree(tmp_path / name, version, osts=2, seed=seed)
+        for step in steps:
+            one.advance_to(START + step)
+    assert files(tmp_path / "a") == files(tmp_path / "b")  # however often it was written on the way
+    assert files(tmp_path / "a") != files(tmp_path / "c")
+
+
+def test_every_section_counts_every_io(tmp_path: Path) -> None:
+    one = tree(tmp_path / "root", "2.12", osts=2)
+    one.advance_to(START + 600)
+    for path in (tmp_path / "root").rglob("brw_stats"):
+        found = parse_brw_stats(path.read_bytes(), str(path))
+        assert found.sizes is not None
+        for way in ("read", "write"):
+            ios = sum(count for name, count in found.sizes.items() if name.startswith(way))
+            assert ios > 0
+            for counters in found.sets.values():
+                assert sum(count for name, count in counters.items() if name.startswith(way)) == ios
+
+
+def test_a_reset_starts_from_zero(tmp_path: Path) -> None:
+    one = tree(tmp_path / "root", "2.15")
+    brw = tmp_path / "root/sys/kernel/debug/lustre/osd-ldiskfs/scratch-OST0000/brw_stats"
+    before = parse_brw_stats(brw.read_bytes(), "")
+    one.reset(["scratch-OST0000"])
+    one.advance_to(START + 5)
+    after = parse_brw_stats(brw.read_bytes(), "")
+    assert before.start_us == (START - 900) * 1_000_000
+    assert after.start_us == START * 1_000_000
+    assert before.sizes is not None
+    assert after.sizes is not None
+    assert sum(after.sizes.values()) < sum(before.sizes.values())
+
+
+def test_a_dead_target_vanishes_and_a_moved_one_appears_elsewhere(tmp_path: Path) -> None:
+    events = [Event(START + 7, "dead", "scratch-OST0000"), Event(START + 12, "failover", "scratch-MDT0001")]
+    centre = Centre(tree(tmp_path / "one", "2.12"), tree(tmp_path / "two", "2.12", targets=()), events)
+    centre.advance_to(START + 15)
+    here, there = (
+        {path.name for path in (tmp_path / name).rglob("scratch-*") if path.is_dir()} for name in ("one", "two")
+    )
+    assert here == {"scratch-OST0001", "scratch-OST0002", "scratch-MDT0000"}
+    assert there == {"scratch-MDT0001"}
+    status = tmp_path / "two/proc/fs/lustre/mdt/scratch-MDT0001/recovery_status"
+    assert status.read_text().startswith("status: RECOVERING\n")
+    centre.advance_to(START + 60)
+    assert status.read_text().startswith("status: COMPLETE\n")
+    assert [item for item in read_tree(tmp_path / "two", None) if isinstance(item, Problem)] == []
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    one = tree(tmp_path / "root", "2.10", osts=1)
+    path = tmp_path / "root/proc/fs/lustre/obdfilter/scratch-OST0000/brw_stats"
+    stop, seen, problems = threading.Event(), set(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            found = parse_brw_stats(path.read_bytes(), str(path))
+            seen.add(found.snapshot_us)
+            problems.extend(found.problems)
+            time.sleep(0.001)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for tick in range(1, 100):
+        one.advance_to(START + 5 * tick)
+    stop.set()
+    reader.join()
+    assert problems == []
+    assert len(seen) > 10
+
+
+def test_a_clock_drives_the_servers(tmp_path: Path) -> None:
+    centre = Centre(tree(tmp_path / "root", "2.15", osts=1))
+    assert run(centre, VirtualClock(START), START + 62) == 13
+    assert centre.server.second == START + 62
+    assert centre.server.truth.ticks == 12
+    clock = RealClock(START, speed=1000)
+    clock.wait_until(START + 20)
+    assert START + 20 <= clock.now() < START + 2000
+
+
+def test_jobs_that_ended_are_forgotten(tmp_path: Path) -> None:
+    one = tree(tmp_path / "root", "2.15", osts=1)
+    stats = tmp_path / "root/proc/fs/lustre/obdfilter/scratch-OST0000/job_stats"
+    one.advance_to(START + 1500)
+    assert stats.read_text().count("job_id") in range(len(WORKLOAD.jobs), 2 * len(WORKLOAD.jobs))
+    one.advance_to(START + 86400)
+    assert stats.read_text().count("job_id") <= 2 * len(WORKLOAD.jobs)
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    one = tree(tmp_path / "root", "2.10", osts=1)
+    with pytest.raises(UsageError, match="not empty"):
+        tree(tmp_path / "root", "2.10")
+    with pytest.raises(UsageError, match=r"1\.8, 2\.10, 2\.12, 2\.15"):
+        tree(tmp_path / "other", "2.11")
+    with pytest.raises(UsageError, match="backwards"):
+        one.advance_to(START - 1)
+    with pytest.raises(UsageError, match="not mounted here"):
+        one.drop("scratch-OST0009")
+    with pytest.raises(UsageError, match="cannot be mounted"):
+        one.add("scratch-OST0000")
+    with pytest.raises(UsageError, match="--root2"):
+        Centre(one, None, [Event(START, "failover", "scratch-OST0000")])
+    with pytest.raises(UsageError, match="no target is called"):
+        Centre(one, None, [Event(START, "dead", "scratch-OST0009")])
+    with pytest.raises(UsageError, match="OST0003@10min"):
+        event_of("dead", "OST0001", START, "scratch", parse_duration)
+    assert event_of("dead", "OST0001@2min", START, "scratch", parse_duration).at_s == START + 120

@@ -1,0 +1,430 @@
+"""The report without a browser: what stands in it, that nothing leaves or enters the page, and the command."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+import types
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iolens.analyses import analysis_names
+from iolens.analyses.utilization import TargetUtilization, Utilization
+from iolens.store.store import Store
+from iolens.views import figures as f
+from iolens.views import tables as t
+from iolens.views.report import About, report_html
+from iolens.views.report_figures import MOST_CELLS, json_for_script, report_figure
+from iolens.views.report_section import Fact, Facts, Section
+from iolens.views.utilization_report import report_sections, report_summary
+from tests.analyses.telemetry import made_up
+from tests.cli.command import iolens
+
+from .results import START, busy_day, empty, long_window, minutes
+
+ABOUT = About("1.2.3", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+HOSTILE = """x"><script>alert(1)</script><img src=x onerror=alert(2)>'&$$\\frac{1}{2}$$"""
+
+
+class Page(HTMLParser):
+    """Headings, words, tables and addresses of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.headings: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append("")
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        here = self.open[-1] if self.open else ""
+        if here in ("h1", "h2", "h3"):
+            self.headings[-1] += data
+        if here == "script":
+            self.scripts[-1] += data
+        elif here != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def items(self) -> list[Any]:
+        kinds = self.all("script")
+        return [
+            json.loads(text)
+            for text, kind in zip(self.scripts, kinds, strict=True)
+            if kind.get("type") == "application/json"
+        ]
+
+
+@pytest.fixture(scope="module")
+def two() -> str:
+    return report_html([busy_day("scratch", 60), busy_day("home", 60, seed=7)], ABOUT)
+
+
+def page(*results: Any, about: About = ABOUT) -> Page:
+    return Page(report_html(results, about))
+
+
+def test_it_says_what_when_and_by_which_version(two: str) -> None:
+    found = Page(two)
+    assert found.headings[0] == "Storage report: scratch and home"
+    assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC" in found.text
+    assert "Generated 2026-01-02 03:04:05 UTC by iolens 1.2.3" in found.text
+
+
+def test_a_window_in_another_zone_is_told_in_both() -> None:
+    window = (START, START + timedelta(days=1))
+    found = page(minutes(), about=replace(ABOUT, window=window, timezone="Europe/Berlin"))
+    assert "2012-10-22 02:00:00 to 2012-10-23 02:00:00 Europe/Berlin (2012-10-22 00:00:00 to" in found.text
+
+
+def test_every_file_system_has_every_section(two: str) -> None:
+    headings = Page(two).headings
+    assert [name for name in headings if name in ("Summary", "Side by side", "How to read this")] == [
+        "Summary", "Side by side", "How to read this",
+    ]  # fmt: skip
+    for title in (
+        "What was measured, and how complete it is", "Load over time", "How busy it was", "Every target over time",
+        "Targets that differ from their peers", "Sizes of disk I/Os", "Daily volumes",
+    ):  # fmt: skip
+        assert headings.count(title) == 2, title
+    assert headings.count("scratch") == headings.count("home") == 2  # in the summary and as a chapter
+
+
+def test_the_contents_lead_to_every_section(two: str) -> None:
+    found = Page(two)
+    targets = {attributes["id"] for attributes in found.all("section")}
+    links = [str(attributes["href"]) for attributes in found.all("a")]
+    assert all(link.startswith("#") and link[1:] in targets for link in links)
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_summary_speaks_to_a_director() -> None:
+    facts, *words = report_summary(busy_day())
+    assert isinstance(facts, Facts)
+    assert facts.facts[2] == Fact("4.0×", "under-reported by a view of bandwidth alone")
+    told = " ".join(map(str, words))
+    assert "a bandwidth view under-reports by 4.0×" in told
+    assert "above 30 % of its peak 4.3 % of the time" in told
+    assert "is the largest value of this window, not what the hardware can do" in told
+    assert "saturated once, for 3.5 h from 2012-10-22 14:00:00 UTC, when FSU stayed near 72 %" in told
+    assert "97.9 % complete. Missing or odd: nothing from scratch-OST0018" in told
+
+
+def test_a_given_peak_is_not_doubted() -> None:
+    words = " ".join(map(str, report_summary(replace(busy_day(), peak_origin="given"))))
+    assert "largest value" not in words
+    assert "GB/s, given)." in words
+
+
+def test_without_bytes_bandwidth_says_nothing() -> None:
+    words = map(str, report_summary(replace(busy_day(), bandwidth_busy_time_pct=None, peak_bytes_per_s=None)))
+    assert "Bytes moved were not recorded, so bandwidth has nothing to say." in list(words)
+
+
+def with_hot_target() -> Utilization:
+    result = busy_day()
+    targets = [replace(target, mean_fsu_pct=10 + place / 10) for place, target in enumerate(result.per_target)]
+    targets[3] = TargetUtilization(targets[3].target, 44.0, 80.0, 10**12, 10**12)
+    return replace(result, per_target=targets, coverage=replace(result.coverage, per_target=[]))
+
+
+def test_targets_far_from_their_peers_are_listed_with_evidence() -> None:
+    result = with_hot_target()
+    assert any(
+        "1 of 24 targets is far from its peers: scratch-OST0003 (busier)" in str(p) for p in report_summary(result)
+    )
+    section = next(one for one in report_sections(result) if one.title.startswith("Targets that differ"))
+    table = next(part for part in section.parts if isinstance(part, t.Table))
+    assert [row[0] for row in table.rows] == ["scratch-OST0003"]
+
+
+def test_missing_targets_are_named(two: str) -> None:
+    assert "1 of 25 known targets did not report: scratch-OST0018." in Page(two).text
+
+
+def test_nothing_is_fetched(two: str) -> None:
+    found = Page(two)
+    addresses = [
+        str(value)
+        for _, attributes in found.tags
+        for name, value in attributes.items()
+        if name in ("src", "href", "srcset", "action", "data", "poster", "xlink:href")
+    ]
+    assert addresses
+    assert {address.partition(":")[0] if ":" in address else address[0] for address in addresses} == {"data", "#"}
+    assert not found.all("link")
+    assert not re.search(r"@import|url\((?!data:)", re.findall(r"<style>(.*?)</style>", two, re.DOTALL)[0])
+    policy = next(a["content"] for a in found.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    assert str(policy).startswith("default-src 'none'; ")
+    assert not re.search(r"https?:|unsafe-eval|\*|connect-src", str(policy))
+
+
+def test_bokeh_is_there_once_and_every_figure_both_live_and_still(two: str) -> None:
+    found = Page(two)
+    assert len(found.all("figure")) == len(found.items()) == len(found.all("img")) == 8
+    assert sum("BokehJS" in script for script in found.scripts) <= 1
+    assert two.count("Copyright (c) Anaconda") == 1
+    for picture in found.all("img"):
+        kind, _, octets = str(picture["src"]).partition(",")
+        assert kind == "data:image/svg+xml;base64"
+        assert b"<svg" in base64.b64decode(octets)
+        assert picture["alt"]
+
+
+def test_it_is_small(two: str) -> None:
+    day_and_night = [busy_day(name, 10, seed=seed) for name, seed in (("scratch", 1), ("home", 2))]
+    assert len(report_html(day_and_night, ABOUT).encode()) < 6e6
+    assert len(two.encode()) < 3e6
+
+
+def hostile(name: str = HOSTILE) -> Utilization:
+    result = busy_day(name, 300, targets=6)
+    coverage = replace(result.coverage, notes=[f"note {name}"], sources=[name])
+    return replace(result, coverage=coverage, calibration=replace(result.calibration, name=name))
+
+
+def test_hostile_names_are_text() -> None:
+    html = report_html([hostile(), minutes()], replace(ABOUT, refused=(f"blame of {HOSTILE} is not here",)))
+    found = Page(html)
+    assert found.headings[0] == f"Storage report: {HOSTILE} and scratch"
+    assert f"blame of {HOSTILE} is not here" in " ".join(found.words)
+    assert not [attributes for _, attributes in found.tags if any(name.startswith("on") for name in attributes)]
+    assert all(str(picture["src"]).startswith("data:") for picture in found.all("img"))
+    assert len(found.scripts) == len(found.items()) + 2  # the data, Bokeh and ours
+    assert "alert" not in "".join(script for script in found.scripts[-2:])
+
+
+def test_json_cannot_end_its_script_element() -> None:
+    text = json_for_script({"a": "</script><!--&\u2028"})
+    assert not set(text) & set("<>&\u2028")
+    assert json.loads(text) == {"a": "</script><!--&\u2028"}
+
+
+def test_names_are_never_mathematics() -> None:
+    item = json.loads(report_figure(f.Figure("a", "b", (f.Panel("$$x$$", f.Axis("x"), f.Axis("y")),))).live_json)
+    assert '"name":"PlainText"' in json.dumps(item, separators=(",", ":"))
+
+
+def test_an_empty_window_is_told_as_such() -> None:
+    found = page(empty())
+    assert "No data in this window." in found.text
+    assert "nothing from OST0000, OST0001" in found.text
+    assert "2 of 2 known targets did not report: OST0000, OST0001." in found.text
+    assert "Load over time" not in found.headings
+    assert not found.all("figure")
+    assert "complete: all" not in found.text
+
+
+def test_no_results_at_all_are_told_as_such() -> None:
+    found = page()
+    assert "This store holds no data to report on." in found.text
+    assert found.headings == ["Storage report", "Summary", "Nothing to report"]
+
+
+def test_one_of_two_file_systems_may_be_empty() -> None:
+    found = page(minutes(), replace(empty(), filesystem="home"))
+    assert len(found.all("figure")) == 4
+    assert "Side by side" in found.headings
+
+
+def test_what_failed_is_told_on_top() -> None:
+    found = page(minutes(), about=replace(ABOUT, refused=("blame of scratch is not in this report: no jobs",)))
+    assert "blame of scratch is not in this report: no jobs" in found.text
+
+
+def test_many_days_have_a_figure_of_daily_volumes() -> None:
+    titles = [p.title for s in report_sections(long_window(days=20)) for p in s.parts if isinstance(p, f.Figure)]
+    assert "Daily volumes" in titles
+
+
+@pytest.mark.parametrize("targets", [4000])
+def test_a_large_heat_map_is_merged(targets: int) -> None:
+    values = np.tile(np.arange(400.0), (targets, 1))
+    values[0] = np.nan
+    names = tuple(f"OST{place:04x}" for place in range(targets))
+    mark = f.HeatMap(0.0, 400e6, names, values, 0.1, 100.0, "FSU")
+    figure = f.Figure("heat", "Heat", (f.Panel("", f.Axis("time", "time"), f.Axis("target"), (mark,)),))
+    from iolens.views.report_figures import _merged
+
+    merged = _merged(mark)
+    assert merged.values.size <= MOST_CELLS
+    assert np.isnan(merged.values[0]).all()
+    assert merged.values[1, 0] == np.mean(np.arange(merged.values.shape[1] and -(-400 // merged.values.shape[1])))
+    assert merged.end >= mark.end
+    assert figure.panels[0].marks == (mark,)
+
+
+# Other analyses: found by their name.
+
+
+@dataclass(frozen=True)
+class Weather:
+    filesystem: str
+    window_start: datetime | None = None
+
+
+Weather.__module__ = "iolens.analyses.weather"
+
+
+def install(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> None:
+    module = types.ModuleType(f"iolens.views.{name}")
+    vars(module).update(functions)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(
+        monkeypatch,
+        "weather_report",
+        REPORT_ORDER=5,
+        report_summary=lambda result: ["It rained."],
+        report_sections=lambda result: [Section("Rain", (f"on {result.filesystem}",))],
+        report_methods=lambda results: [Section("Clouds", (f"{len(results)} results",))],
+    )
+    found = page(minutes("a"), Weather("a"), Weather("b"))
+    assert found.headings.index("Rain") < found.headings.index("Load over time")
+    assert found.headings.count("Rain") == 2
+    for words in ("It rained.", "on b", "2 results"):
+        assert words in found.text
+
+
+def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = t.Table("Drops", (t.count("drops", "Drops"),), [(12345,)], "wet")
+    figure = f.Figure("rain", "Rain", (f.Panel("", f.Axis("x"), f.Axis("y"), message="dry"),))
+    install(monkeypatch, "weather", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure})
+    found = page(Weather("a"))
+    assert found.headings[-1] == "Weather"
+    assert "12,345" in found.text
+    assert len(found.all("figure")) == 1
+
+
+def test_every_analysis_has_a_view() -> None:
+    from importlib.util import find_spec
+
+    for name in analysis_names():
+        assert find_spec(f"iolens.views.{name}") is not None
+
+
+# The command.
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    opened = Store(folder)
+    for part in (made_up(1, 300, 3), made_up(2, 300, 3, filesystem="scratch2")):
+        for name in ("target_sizes", "target_io"):
+            opened.append(name, part.table(name))
+    return folder
+
+
+def test_the_command_writes_one_whole_file(store: Path, tmp_path: Path) -> None:
+    done = iolens("report", "--store", store, "--peak", "35GB/s", "-o", tmp_path / "report.html")
+    assert (done.code, done.out) == (0, "")
+    assert "report.html, " in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]  # nothing half-written beside it
+    found = Page((tmp_path / "report.html").read_text("utf-8"))
+    assert found.headings[0] == "Storage report: scratch and scratch2"
+    assert "peak 35 GB/s, given" in found.text
+
+
+def test_file_systems_and_windows_may_be_chosen(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "one.html"
+    window = ("--from", "2020-09-14T02:05", "--to", "2020-09-14T02:10", "--timezone", "Europe/Berlin")
+    assert iolens("report", "--store", store, "-f", "scratch2", *window, "-o", out).code == 0
+    found = Page(out.read_text("utf-8"))
+    assert found.headings[0] == "Storage report: scratch2"
+    assert "2020-09-14 02:05:00 to 2020-09-14 02:10:00 Europe/Berlin" in found.text
+
+
+def test_a_window_without_data_gives_a_report_that_says_so(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "empty.html"
+    assert iolens("report", "--store", store, "--from", "2019-01-01", "--to", "2019-01-02", "-o", out).code == 0
+    assert Page(out.read_text("utf-8")).text.count("No data in this window.") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["-f", "nowhere"], 2, "it holds: scratch, scratch2"),
+        (["--from", "2020-09-15", "--to", "2020-09-14"], 2, "the window is empty"),
+        (["--from", "soon"], 2, "not a time"),
+        (["--timezone", "Mars/Olympus", "--from", "2020-09-14"], 2, "no time zone"),
+        (["--calibration", "nobody"], None, "nobody"),
+        (["--resolution", "1d"], 2, "1h"),
+    ],
+)
+def test_errors_are_one_message_and_no_file(
+    store: Path, tmp_path: Path, arguments: list[str], code: int | None, words: str
+) -> None:
+    done = iolens("report", "--store", store, *arguments, "-o", tmp_path / "no.html")
+    assert done.code == code if code is not None else done.code in (1, 2)
+    assert words in done.err
+    assert "Traceback" not in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_store_and_an_unwritable_place_are_errors(store: Path, tmp_path: Path) -> None:
+    done = iolens("report", "--store", tmp_path / "nothing", "-o", tmp_path / "no.html")
+    assert (done.code, "holds no data yet" in done.err) == (1, True)
+    done = iolens("report", "--store", store, "-f", "scratch", "-o", tmp_path / "absent" / "no.html")
+    assert (done.code, "cannot be written" in done.err) == (1, True)
+
+
+def test_an_old_report_survives_a_failure(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    out.write_text("old")
+    assert iolens("report", "--store", store, "-f", "nowhere", "-o", out).code == 2
+    assert out.read_text() == "old"
+
+
+def test_one_failing_analysis_does_not_stop_the_others(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.testing import CliRunner
+
+    from iolens.cli.report import COMMAND
+    from iolens.errors import StoreError
+    from iolens.notebook import OpenStore
+
+    analyse = OpenStore.analyse
+
+    def broken(self: OpenStore, name: str, filesystem: str | None = None, **options: Any) -> Any:
+        if filesystem == "scratch2":
+            raise StoreError("a file is damaged")
+        return analyse(self, name, filesystem, **options)
+
+    monkeypatch.setattr(OpenStore, "analyse", broken)
+    out = tmp_path / "partly.html"
+    done = CliRunner().invoke(COMMAND, ["--store", str(store), "-o", str(out)], standalone_mode=False)
+    assert done.return_value == 3
+    assert "utilization of scratch2 is not in this report: a file is damaged" in Page(out.read_text("utf-8")).text
