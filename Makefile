@@ -14,6 +14,8 @@ test: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)
+	$(BIN)/python -m bench.agent
+	$(BIN)/python -m bench.report
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)
