@@ -19,6 +19,7 @@ bench: $(VENV)/.installed-test
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)
+	$(BIN)/python -m bench.agent_soak
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -193,6 +193,33 @@ TARGET_STATE = _moment(
         Column("exports", "int64", "connected clients"),
     ),
 )
+AGENT_HEALTH = _moment(
+    "agent_health",
+    "One agent at a moment; counts are since its start.",
+    ("source", "host", "run", "time"),
+    (
+        _text("host", "where it runs"),
+        _text("run", "this start of the agent"),
+        Column("ticks", "int64", "ticks sampled"),
+        Column("late_ticks", "int64", "ticks begun late"),
+        Column("missed_ticks", "int64", "ticks not sampled"),
+        Column("lost_ticks", "int64", "ticks sampled with no room to spool them"),
+        Column("clock_steps_back", "int64", "times the clock was set back"),
+        Column("targets", "int64", "targets seen at this tick"),
+        Column("samples", "int64", "raw samples spooled"),
+        Column("refused", "int64", "places not understood or not readable"),
+        Column("thinned_samples", "int64", "samples dropped by thinning a full spool"),
+        Column("spool_bytes", "int64", "size of the spool, reserve included"),
+        Column("segments_waiting", "int64", "segments not shipped yet"),
+        Column("segments_shipped", "int64", "segments the store took"),
+        Column("segments_late", "int64", "segments put aside: older than what is stored"),
+        Column("segments_bad", "int64", "segments put aside: not understood"),
+        Column("ship_failures", "int64", "shipments that failed"),
+        Column("rss_bytes", "int64", "resident memory of the sampler"),
+        Column("cpu_s", "float64", "processor time of the sampler, seconds"),
+        _text("trouble", "what is wrong now; NULL: nothing"),
+    ),
+)
 CLIENT_IO = _interval(
     "client_io",
     "One node and file system over one interval or one job: bytes and calls as the application made them.",
@@ -440,7 +467,7 @@ BATCHES = Table(
 TABLES: Final[dict[str, Table]] = {
     table.name: table
     for table in (
-        TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, TARGET_CAPACITY, TARGET_STATE,
+        TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, TARGET_CAPACITY, TARGET_STATE, AGENT_HEALTH,
         CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, JOB_IO, JOBS, RUNS, RUN_FILES, RUN_RANKS, CONTENTS, DRIVES,
         BENCHMARK_RUNS, CALIBRATIONS, BASELINES, BATCHES,
     )

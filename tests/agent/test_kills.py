@@ -14,18 +14,23 @@ from tests.agent import truth
 from tests.agent.server import Server
 from tests.agent.test_collect import busy, start, wait_for
 
-KILLS = 5
+KILLS = 5  # in the tests; `make soak` takes a thousand
 COUNTERS = {"target_sizes": "write_ios_1048576", "target_io": "write_bytes", "metadata_ops": "open"}
 
 
 def test_neither_killed_samplers_nor_killed_shippers_lose_or_double_a_sample(tmp_path: Path) -> None:
-    chance = random.Random(7)
-    server = Server(tmp_path / "root")
+    check_kills(tmp_path, KILLS, seed=7)
+
+
+def check_kills(folder: Path, kills: int, seed: int) -> int:
+    """Kill that many samplers, then as many shippers; everything spooled is in the store once. Samples spooled."""
+    chance = random.Random(seed)
+    server = Server(folder / "root")
     server.work()
-    spool, store = tmp_path / "spool", tmp_path / "store"
+    spool, store = folder / "spool", folder / "store"
     options: list[object] = ["--root", server.root, "--spool", spool]
     with busy(server, 0.01):
-        for number in range(KILLS):
+        for number in range(kills):
             (spool / "health.json").unlink(missing_ok=True)
             process = start(options, "--no-ship", "--interval", "50ms", "--slow-interval", "200ms")
             wait_for(spool / "health.json")
@@ -36,12 +41,12 @@ def test_neither_killed_samplers_nor_killed_shippers_lose_or_double_a_sample(tmp
     with Spool.open(spool, 1 << 30):
         pass
     spooled = truth.spooled_ticks(spool, "target_sizes")
-    assert len(waiting(spool)) == KILLS
-    assert len(spooled) > 2 * KILLS
+    assert len(waiting(spool)) == kills
+    assert len(spooled) > 2 * kills
     truths = {(table, counter): _series(spool, table, counter) for table, counter in COUNTERS.items()}
 
     command = [sys.executable, "-m", "iolens.agent.shipper", str(spool), str(store)]
-    for _ in range(KILLS):
+    for _ in range(kills):
         if not waiting(spool):
             break
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -59,6 +64,7 @@ def test_neither_killed_samplers_nor_killed_shippers_lose_or_double_a_sample(tmp
         assert set(ends) == {(target, tick) for target, samples in series.items() for tick, _ in samples[1:]}
         assert truth.breaks(store, table) == []
         assert sum(row[counter] for row in rows) == sum(samples[-1][1] - samples[0][1] for samples in series.values())
+    return len(spooled)
 
 
 def _series(spool: Path, table: str, counter: str) -> dict[str, list[tuple[int, int]]]:

@@ -84,24 +84,31 @@ def test_a_problem_counts_each_time_and_is_told_once_per_segment(tmp_path: Path,
     one.sample(T0 + 6 * S)
     spool.close_segment()
     assert one.health.refused == 6
-    assert len(spooled(spool.directory)) == 2
+    assert sum(isinstance(item, Problem) for item in spooled(spool.directory)) == 2
 
 
 def test_a_reader_that_fails_is_a_problem_not_the_end(tmp_path: Path, spool: Spool) -> None:
-    def broken(root: Path, time_us: int, filesystem: str | None) -> Iterator[Item]:
+    def broken(root: Path, time_us: int, filesystem: str | None, skip: frozenset[str]) -> Iterator[Item]:
         yield Row("target_capacity", {"time": time_us, "filesystem": "fs", "target": "x"})
         raise ZeroDivisionError("never seen before")
 
     Sampler(tmp_path, spool, Health("oss1", "r1"), 60 * S, read=broken).sample(T0)
     spool.close_segment()
-    row, problem = spooled(spool.directory)
+    row, problem, health = spooled(spool.directory)
     assert isinstance(row, Row)
     assert "ZeroDivisionError: never seen before" in str(problem)
+    assert isinstance(health, Row)
+    assert (health.table, health.values["refused"]) == ("agent_health", 1)
 
 
-def test_a_server_without_targets_spools_nothing(tmp_path: Path, spool: Spool) -> None:
-    sampler(spool, tmp_path).sample(T0)
-    assert spool.writer is None
+def test_a_server_without_targets_spools_only_the_agents_health(tmp_path: Path, spool: Spool) -> None:
+    one = sampler(spool, tmp_path)
+    for second in (0, 5, 10):
+        one.sample(T0 + second * S)
+    spool.close_segment()
+    (health,) = spooled(spool.directory)
+    assert isinstance(health, Row)
+    assert (health.table, health.values["targets"]) == ("agent_health", 0)
 
 
 def test_health_is_a_file(tmp_path: Path, spool: Spool) -> None:

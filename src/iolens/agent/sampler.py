@@ -14,9 +14,10 @@ from iolens.records import Item, Problem, Sample
 from iolens.sources.lustre_proc import read_tree
 
 SLOW_TABLES: Final = frozenset({"target_histograms", "job_io"})
+SLOW_LEAVES: Final = frozenset({"job_stats"})  # not even opened on the ticks between
 PROBLEMS_PER_SEGMENT: Final = 100
 
-Reader = Callable[[Path, int, str | None], Iterator[Item]]
+Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class Sampler:
         slow = self.last_us is None or tick_us // self.slow_us != self.last_us // self.slow_us
         self.last_us = tick_us
         kept, targets = [], set()
-        for item in self._items(tick_us):
+        for item in self._items(tick_us, frozenset() if slow else SLOW_LEAVES):
             if isinstance(item, Problem):
                 kept += self._news(item)
             elif slow or not (isinstance(item, Sample) and item.table in SLOW_TABLES):
@@ -52,10 +53,10 @@ class Sampler:
         if kept and self.spool.append(tick_us, kept):
             self.health.samples += sum(isinstance(item, Sample) for item in kept)
 
-    def _items(self, tick_us: int) -> Iterator[Item]:
+    def _items(self, tick_us: int, skip: frozenset[str]) -> Iterator[Item]:
         """The sample's items; whatever goes wrong is a problem of this tick, not the end of the agent."""
         try:
-            yield from self.read(self.root, tick_us, self.filesystem)
+            yield from self.read(self.root, tick_us, self.filesystem, skip)
         except InputError as error:
             yield Problem(error.place, error.line, error.found)
         except Exception as error:  # the agent outlives a file nobody has seen before

@@ -1,4 +1,4 @@
-"""The spool directory: append-only segments, one line per tick on disk before the next, thinned when full.
+"""The spool directory: append-only segments, each tick on disk before the next, thinned when full.
 
 `HOST~RUN~SEQUENCE.open` is being written, `.seg` is finished, `.taken` is being shipped and is never changed again:
 the store may have a part of it. `late/` and `bad/` hold what the store would not take.
@@ -25,6 +25,7 @@ from iolens.records import Item
 from iolens.sources.spool import CLOSED, OPEN, TAKEN, Header, Segment, Tick, check, encode_header, encode_tick
 
 SEGMENT_BYTES: Final = 4 << 20
+ITEMS_PER_LINE: Final = 256
 RESERVE: Final = "reserve"  # room to thin in when the disk is full
 LATE, BAD = "late", "bad"
 SAMPLER_LOCK, SHIP_LOCK, CHANGE_LOCK = "sampler.lock", "ship.lock", "change.lock"
@@ -127,6 +128,11 @@ def finish(path: Path, *, empty: bool) -> Path | None:
     return closed
 
 
+def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """A tick of many targets is several lines: encoding one with all its jobs would take memory for the whole."""
+    return (items[begin : begin + ITEMS_PER_LINE] for begin in range(0, len(items), ITEMS_PER_LINE))
+
+
 @dataclass(slots=True)
 class Spool:
     """The directory as its one writer sees it."""
@@ -176,7 +182,7 @@ class Spool:
 
     def append(self, time_us: int, items: Sequence[Item]) -> bool:
         """Spool one tick; False when there was no room for it, which costs resolution, not bytes."""
-        line = encode_tick(Tick(time_us, items))
+        line = b"".join(encode_tick(Tick(time_us, part)) for part in _parts(items))
         if self.size() + len(line) > self.limit_bytes and not self._thin_somehow():
             return self._lose(f"{self.directory} has reached its limit of {self.limit_bytes} bytes")
         for last_try in (False, True):

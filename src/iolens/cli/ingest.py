@@ -98,8 +98,13 @@ def _load(store: Store, name: str, paths: list[Path], options: ReadOptions, rebu
 
     with progress(len(paths), f"loading {name}") as step:
         try:
-            captures = get_source(name).captures(paths, options)
-            total.add(store.ingest(captures, name, rebuild=rebuild, progress=lambda one: step(Path(one.origin).name)))
+            source = get_source(name)
+            stored_as = getattr(source, "stored_as", name)  # what an agent spooled is the agent's, however it came
+            captures = source.captures(paths, options)
+            loaded = store.ingest(
+                captures, stored_as, rebuild=rebuild, progress=lambda one: step(Path(one.origin).name)
+            )
+            total.add(loaded)
         except InputError as error:
             total.refuse_input(error)
 

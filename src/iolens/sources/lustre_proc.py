@@ -94,12 +94,15 @@ class LustreProc:
 SOURCE: Final = LustreProc()
 
 
-def read_tree(root: Path, time_us: int | None, filesystem: str | None = None) -> Iterator[Item]:
+def read_tree(
+    root: Path, time_us: int | None, filesystem: str | None = None, skip: frozenset[str] = frozenset()
+) -> Iterator[Item]:
     """One sample of the server under `root`, of the tick `time_us` (None: its newest snapshot time).
 
-    A server that has no target just now (they are on its partner) gives nothing.
+    A server that has no target just now (they are on its partner) gives nothing. Files named in `skip` (`job_stats`)
+    are not opened.
     """
-    tree = _read_root(root)
+    tree = _read_root(root, skip)
     return tree.items(Naming(filesystem), time_us) if tree.sample.series else iter(tree.problems)
 
 
@@ -152,13 +155,13 @@ def _read_server(root: Path) -> _Tree:
     return tree
 
 
-def _read_root(root: Path) -> _Tree:
+def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
     if not root.is_dir():
         raise InputError(str(root), "no such directory", _LOOKED_FOR)
     sample = ServerSample()
     problems: list[Problem] = []
     for parameter, path in _files(root, problems):
-        if parameter in sample.readings:
+        if parameter in sample.readings or parameter.leaf in skip:
             continue
         try:
             reading = Reading(parameter, path.read_bytes(), str(path))

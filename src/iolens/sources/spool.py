@@ -1,4 +1,4 @@
-"""Segments that `iolens collect` spooled: one checksummed line per tick, readable after a cut at any byte.
+"""Segments that `iolens collect` spooled: checksummed lines, one or a few per tick, readable after a cut at any byte.
 
 A line is the CRC-32 of its payload in hexadecimal, a blank, and the payload: plain JSON for the header, JSON deflated
 and in base64 for a tick. Identity is per segment, `agent/<host>/<run>/<sequence>`, so segments may arrive in any
