@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 START: Final = "2026-01-05"
 DAYS: Final = 2
 OSTS: Final = 24
-AGENT_MINUTES: Final = 10
+AGENT_MINUTES: Final = 5
 
 
 @click.command("demo", epilog="Example: iolens demo --output /tmp/demo")
@@ -27,7 +27,7 @@ AGENT_MINUTES: Final = 10
 def COMMAND(output: Path, seed: int) -> None:
     """Simulate two Lustre file systems for two days, measure them and compare what is found with what is true.
 
-    Both have 24 OSTs and the same disks. `scratch` gets many small I/Os, `scratch2` large ones. The last ten minutes of
+    Both have 24 OSTs and the same disks. `scratch` gets many small I/Os, `scratch2` large ones. The last five minutes of
     `scratch` go through the real agent, which reads a simulated /proc tree.
     """
     from dataclasses import replace
@@ -66,7 +66,7 @@ def _simulate(store: str, name: str, seed: int) -> dict[str, Any]:
 
 
 def _sample(output: Path, store: str, seed: int) -> None:
-    """Ten more minutes of `scratch` through the agent: a tree of Lustre 2.15, sampler, spool and shipper."""
+    """Five more minutes of `scratch` through the agent: a tree of Lustre 2.15, sampler, spool and shipper."""
     import tempfile
     from datetime import timedelta
 
