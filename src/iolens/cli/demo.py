@@ -27,8 +27,8 @@ AGENT_MINUTES: Final = 5
 def COMMAND(output: Path, seed: int) -> None:
     """Simulate two Lustre file systems for two days, measure them and compare what is found with what is true.
 
-    Both have 24 OSTs and the same disks. `scratch` gets many small I/Os, `scratch2` large ones. The last five minutes of
-    `scratch` go through the real agent, which reads a simulated /proc tree.
+    Both have 24 OSTs and the same disks. `scratch` gets many small I/Os, `scratch2` large ones. The last five minutes
+    of `scratch` go through the real agent, which reads a simulated /proc tree.
     """
     from dataclasses import replace
 
