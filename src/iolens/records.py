@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class CounterSet(NamedTuple):
@@ -42,6 +46,41 @@ class Row:
     values: Mapping[str, object]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """The raw, cumulative counters of one target for one wide table over many moments, in time order.
+
+    Means the same as one `Sample` per moment. `counters` are arrays of one length; a masked (NumPy masked array) or
+    absent value was not readable.
+    """
+
+    table: str
+    filesystem: str
+    target: str
+    time_us: NDArray[np.int64]
+    snapshot_us: NDArray[np.int64]
+    counters: Mapping[str, NDArray[np.int64]]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.time_us)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Many finished rows of one table, column by column: arrays or lists of one length, or one value for all rows.
+
+    Means the same as one `Row` each. Moments are integers, microseconds since 1970; None, NaN or masked is NULL.
+    """
+
+    table: str
+    columns: Mapping[str, object]
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something in the input that was not understood, and where. It is counted and reported, never guessed."""
@@ -55,7 +94,7 @@ class Problem:
         return f"{where}: {self.reason}"
 
 
-Item = Sample | Row | Problem
+Item = Sample | Samples | Row | Rows | Problem
 
 
 @dataclass(frozen=True, slots=True)

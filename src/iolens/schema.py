@@ -124,6 +124,9 @@ TARGET_IO = _interval(
         _count("read_wait_us", "summed service or wait time of the reads, microseconds"),
         _count("write_wait_us", "summed service or wait time of the writes, microseconds"),
         _count("busy_us", "time the device was busy, microseconds"),
+        _count("queue_us", "time in queue summed over requests (the kernel's weighted time), microseconds"),
+        _count("background_bytes", "bytes moved by scrub, rebuild and the like, where counted apart"),
+        _count("background_ops", "operations of scrub, rebuild and the like, where counted apart"),
     ),
 )
 TARGET_SIZES = _interval(
@@ -191,6 +194,16 @@ TARGET_STATE = _moment(
         Column("completed_clients", "int64", "clients that completed recovery"),
         Column("expected_clients", "int64", "clients expected in recovery"),
         Column("exports", "int64", "connected clients"),
+    ),
+)
+HOST_LOAD = _moment(
+    "host_load",
+    "Load of a server at a moment, where a source reports it beside the targets.",
+    ("source", "filesystem", "host", "time"),
+    (
+        _text("host", "server host name"),
+        Column("cpu_pct", "float64", "processor time used, per cent of all cores"),
+        Column("memory_pct", "float64", "memory used, per cent"),
     ),
 )
 AGENT_HEALTH = _moment(
@@ -467,7 +480,7 @@ BATCHES = Table(
 TABLES: Final[dict[str, Table]] = {
     table.name: table
     for table in (
-        TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, TARGET_CAPACITY, TARGET_STATE, AGENT_HEALTH,
+        TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, TARGET_CAPACITY, TARGET_STATE, HOST_LOAD, AGENT_HEALTH,
         CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, JOB_IO, JOBS, RUNS, RUN_FILES, RUN_RANKS, CONTENTS, DRIVES,
         BENCHMARK_RUNS, CALIBRATIONS, BASELINES, BATCHES,
     )

@@ -9,12 +9,12 @@ import hashlib
 import importlib
 import pkgutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from iolens.errors import InputError, UsageError
 from iolens.records import Capture, Item
@@ -31,10 +31,18 @@ class ReadOptions:
     timezone: str | None = None
     interval_s: float | None = None
     at: datetime | None = None
+    since: datetime | None = None  # only moments from here on, where a format can skip
+    until: datetime | None = None  # and before this one
+    settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
 
 
 class Source(Protocol):
-    """One outside format."""
+    """One outside format.
+
+    Optional: `stored_as`, the store's source name when it differs; `whole_directories = True` when a directory is one
+    piece (otherwise each file below it is read); `schemes`, the URL schemes it answers to, with
+    `url_captures(urls, options)`.
+    """
 
     name: str
     summary: str
