@@ -78,13 +78,18 @@ def query(
     days: Collection[int] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Rows of a small question in SQL over the table (of some days since 1970), which the statement calls `found`."""
-    files = data_files(handle)
-    if days is not None:
-        wanted = {f"date={date.fromordinal(EPOCH + day).isoformat()}" for day in days}
-        files = [path for path in files if path.partition("/")[0] in wanted]
-    found = relation(tables, name, files)
+    found = relation(tables, name, files_of_days(handle, days))
     assert found is not None
     return connection().execute(sql, list(parameters)).fetchall()
+
+
+def files_of_days(handle: DeltaTable, days: Collection[int] | None) -> list[str]:
+    """Paths of the files of some days since 1970, or of all."""
+    files = data_files(handle)
+    if days is None:
+        return files
+    wanted = {f"date={date.fromordinal(EPOCH + day).isoformat()}" for day in days}
+    return [path for path in files if path.partition("/")[0] in wanted]
 
 
 def data_files(handle: DeltaTable) -> list[str]:

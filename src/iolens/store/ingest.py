@@ -13,26 +13,27 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Problem, Row, Sample
-from iolens.schema import BATCHES, TABLES, Table
+from iolens.records import Capture, Item, Problem, Row, Rows, Sample, Samples
+from iolens.schema import BATCHES, TABLES
 from iolens.store.baselines import BaselineBook, CounterKey, TargetKey
+from iolens.store.counter_series import Stretch, advance_series
 from iolens.store.counters import Baseline, Outcome, Step, advance
-from iolens.store.duckdb_engine import query
+from iolens.store.presence import LATE_SCHEMA, known_ticks, new_rows
+from iolens.store.readers import Reading, read_ahead
 from iolens.store.rebuild import make_room
-from iolens.store.rows import to_arrow
-from iolens.store.tables import BatchPart, Tables, in_order, retrying
+from iolens.store.rows import DAY_US, Pieces, columns_to_arrow, having, to_arrow, with_constant
+from iolens.store.tables import BatchPart, Tables, arrow_schema, in_order, retrying
 
 ITEMS_PER_PART: Final = 20_000
+ROWS_PER_ITEM: Final = 100  # a hundred rows in columns cost about as much as a single one
 PROBLEMS_KEPT: Final = 100
-DAY_US: Final = 86_400_000_000
-
-Rows = list[dict[str, object]]
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class Tally:
         self.problems += other.problems[: PROBLEMS_KEPT - len(self.problems)]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Unit:
     """One part of one capture on its way into the store."""
 
@@ -80,8 +81,9 @@ class Unit:
     items: list[Item]
     last: bool
     tally: Tally = field(default_factory=Tally)
-    rows: dict[str, Rows] = field(default_factory=dict)  # differenced here
-    finished: dict[str, Rows] = field(default_factory=dict)  # came as they are; the store may have them already
+    rows: dict[str, Pieces] = field(default_factory=dict)  # differenced here
+    finished: dict[str, Pieces] = field(default_factory=dict)  # came as they are; the store may have them already
+    late: dict[str, list[tuple[str, str, int]]] = field(default_factory=dict)  # ticks before the baseline, by table
     touched: dict[CounterKey, Baseline] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)  # rows by table
     dropped: dict[str, int] = field(default_factory=dict)  # finished rows that were present, by table
@@ -91,13 +93,22 @@ class Unit:
         """Nothing but problems: it may be sent again when they are mended, or understood better."""
         return bool(self.items) and all(isinstance(item, Problem) for item in self.items)
 
+    @property
+    def weight(self) -> int:
+        """How much there is to hold, in items."""
+        return sum(_weight(item) for item in self.items)
+
     def tables(self) -> set[str]:
         """Tables it brings rows for."""
         return {*self.rows, *self.finished}
 
     def targets(self) -> set[TargetKey]:
         """Targets that bring raw counters."""
-        return {(item.filesystem, item.target) for item in self.items if isinstance(item, Sample)}
+        return {(item.filesystem, item.target) for item in self.items if isinstance(item, Sample | Samples)}
+
+    def begin(self) -> None:
+        """Forget what an earlier attempt made of the items."""
+        self.tally, self.rows, self.finished, self.late = Tally(), {}, {}, {}
 
 
 def ingest(
@@ -107,16 +118,17 @@ def ingest(
     *,
     rebuild: bool = False,
     progress: Callable[[Capture], None] | None = None,
+    workers: int = 1,
 ) -> Tally:
-    """Load captures; the same capture twice adds nothing."""
+    """Load captures; the same capture twice adds nothing. With several `workers` many captures are parsed at once."""
     total = Tally()
     chain: dict[CounterKey, Baseline] | None = {} if rebuild else None
     if rebuild:
         captures = (replace(capture, identity=f"rebuild/{uuid.uuid4()}/{capture.identity}") for capture in captures)
     group: list[Unit] = []
-    for unit in _units(tables, captures, total, progress):
+    for unit in _units(tables, captures, total, progress, workers):
         group.append(unit)
-        if sum(len(one.items) for one in group) >= ITEMS_PER_PART or not unit.last:
+        if sum(one.weight for one in group) >= ITEMS_PER_PART or not unit.last:
             _load(tables, group, source, total, chain)
             group = []
     _load(tables, group, source, total, chain)
@@ -124,42 +136,60 @@ def ingest(
 
 
 def _units(
-    tables: Tables, captures: Iterable[Capture], total: Tally, progress: Callable[[Capture], None] | None
+    tables: Tables,
+    captures: Iterable[Capture],
+    total: Tally,
+    progress: Callable[[Capture], None] | None,
+    workers: int,
 ) -> Iterator[Unit]:
+    batches = tables.load("batches")
     taken: set[BatchPart] = set()
-    for capture in captures:
-        total.captures += 1
+
+    def is_wanted(capture: Capture) -> bool:
+        """A capture another writer completes meanwhile is noticed when its parts are appended."""
         whole = BatchPart(_complete(capture), capture.sequence)
-        batches = tables.load("batches")
-        if whole in taken or (batches is not None and whole.is_in(batches)):
+        is_known = whole in taken or (batches is not None and whole.is_in(batches))
+        taken.add(whole)
+        return not is_known
+
+    for reading in read_ahead(captures, is_wanted, workers):
+        total.captures += 1
+        if reading.items is None:
             total.already_present += 1
         else:
-            taken.add(whole)
-            yield from _parts(capture)
+            yield from _parts(reading)
         if progress is not None:
-            progress(capture)
+            progress(reading.capture)
 
 
-def _parts(capture: Capture) -> Iterator[Unit]:
-    items = _guarded(capture)
-    number = capture.sequence * 1_000_000
-    following = list(islice(items, ITEMS_PER_PART))
+def _parts(reading: Reading) -> Iterator[Unit]:
+    number = reading.capture.sequence * 1_000_000
+    pieces = _pieces(reading.items or ())
+    following = next(pieces, [])
     while True:
-        current, following = following, list(islice(items, ITEMS_PER_PART))
+        current, following = following, next(pieces, [])
         number += 1
-        yield Unit(capture, BatchPart(capture.identity, number), current, last=not following)
+        yield Unit(reading.capture, BatchPart(reading.capture.identity, number), current, last=not following)
         if not following:
             return
 
 
-def _guarded(capture: Capture) -> Iterator[Item]:
-    """The capture's items; where the input breaks off, a problem in place of the rest."""
-    try:
-        yield from capture.items()
-    except InputError as error:
-        yield Problem(error.place, error.line, error.found + (f"; expected {error.expected}" if error.expected else ""))
-    except (OSError, EOFError, UnicodeError) as error:
-        yield Problem(capture.origin, None, f"{type(error).__name__}: {error}")
+def _pieces(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Runs of items that are small enough to hold; where they are cut depends on the items alone."""
+    held: list[Item] = []
+    weight = 0
+    for item in items:
+        held.append(item)
+        weight += _weight(item)
+        if weight >= ITEMS_PER_PART:
+            yield held
+            held, weight = [], 0
+    if held:
+        yield held
+
+
+def _weight(item: Item) -> int:
+    return 1 + len(item) // ROWS_PER_ITEM if isinstance(item, Rows | Samples) else 1
 
 
 def _complete(capture: Capture) -> str:
@@ -189,31 +219,50 @@ def _append(tables: Tables, name: str, group: list[Unit], source: str) -> list[s
     table = TABLES[name]
     handle = tables.load_or_create(name, table)
     todo = [unit for unit in group if not unit.part.is_in(handle)]
-    new = _new_rows(tables, handle, table, todo, source)
-    rows = [row for unit in todo for row in (*unit.rows.get(name, []), *new[unit.part])]
+    kept = _new_of_each(tables, handle, name, todo)
+    parts = [arrow_schema(table).empty_table()]
     for unit in group:
-        kept = new.get(unit.part, unit.finished.get(name, []))
-        unit.written[name] = len(unit.rows.get(name, [])) + len(kept)
-        unit.dropped[name] = len(unit.finished.get(name, [])) - len(kept)
-    if not rows:
+        own, offered = unit.rows.get(name, ()), unit.finished.get(name, ())
+        new = kept.get(unit.part)
+        unit.written[name] = len(own) + (len(offered) if new is None else new.num_rows)
+        unit.dropped[name] = 0 if new is None else len(offered) - new.num_rows
+    for unit in todo:
+        parts += [unit.rows[name].arrow()] if name in unit.rows else []
+        parts += [kept[unit.part]] if unit.part in kept else []
+    rows = pa.concat_tables(parts)
+    if not rows.num_rows:
         return []
     marks = _guards(handle, todo, name, source)
-    return tables.commit(handle, name, in_order(to_arrow(table, rows), table), [unit.part for unit in todo], marks)
+    return tables.commit(handle, name, in_order(rows, table), [unit.part for unit in todo], marks)
+
+
+def _new_of_each(tables: Tables, handle: DeltaTable, name: str, units: list[Unit]) -> dict[BatchPart, pa.Table]:
+    """Finished rows of each unit that neither the table nor an earlier unit has."""
+    bringing = [unit for unit in units if name in unit.finished]
+    if not bringing:
+        return {}
+    offered = [with_constant(unit.finished[name].arrow(), "_unit", number) for number, unit in enumerate(bringing)]
+    new = new_rows(tables, handle, TABLES[name], pa.concat_tables(offered))
+    return {unit.part: having(new, "_unit", number) for number, unit in enumerate(bringing)}
 
 
 def _guards(handle: DeltaTable, units: list[Unit], name: str, source: str) -> list[Transaction]:
     """Marks that let only one of two racing writers of finished rows through; the other looks at the table again."""
-    filesystems = {row.get("filesystem") for unit in units for row in unit.finished.get(name, [])}
+    filesystems: set[object] = set()
+    for unit in units:
+        if name in unit.finished:
+            filesystems.update(unit.finished[name].arrow().column("filesystem").unique().to_pylist())
     return [Transaction(f"rows/{source}/{filesystem}", handle.version() + 1) for filesystem in filesystems]
 
 
 def _make_room(tables: Tables, group: list[Unit]) -> None:
     """Let the rebuilt intervals of the whole group replace the stored ones they cover."""
-    for name in {name for unit in group for name in unit.tables() if name and TABLES[name].kind == "interval"}:
-        bringing = [rows for unit in group for rows in (unit.rows, unit.finished) if name in rows]
-        kept = {id(row) for row in make_room(tables, name, [row for rows in bringing for row in rows[name]])}
-        for rows in bringing:
-            rows[name] = [row for row in rows[name] if id(row) in kept]
+    for name in {name for unit in group for name in unit.tables() if TABLES[name].kind == "interval"}:
+        bringing = [pieces[name] for unit in group for pieces in (unit.rows, unit.finished) if name in pieces]
+        marked = [with_constant(one.arrow(), "_piece", number) for number, one in enumerate(bringing)]
+        kept = make_room(tables, name, pa.concat_tables(marked))
+        for number, one in enumerate(bringing):
+            one.columns = [having(kept, "_piece", number)]
 
 
 def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKey, Baseline] | None) -> list[str]:
@@ -226,7 +275,7 @@ def _claim(tables: Tables, group: list[Unit], source: str, chain: dict[CounterKe
     own = dict(chain or {})
     fresh = []
     for unit in group:
-        unit.tally, unit.rows, unit.finished = Tally(), {}, {}
+        unit.begin()
         if book is None:
             unit.touched = _apply(unit, {}, source)
         elif unit.part.is_in(book.handle):
@@ -246,25 +295,68 @@ def _is_news(new: Baseline, stored: Baseline | None) -> bool:
 def _apply(unit: Unit, known: dict[CounterKey, Baseline], source: str) -> dict[CounterKey, Baseline]:
     """Turn the unit's items into rows; returns the baselines that moved."""
     touched: dict[CounterKey, Baseline] = {}
-    samples = sorted((item for item in unit.items if isinstance(item, Sample)), key=lambda sample: sample.snapshot_us)
-    for sample in samples:
-        key = (sample.filesystem, sample.target, sample.table)
-        step = advance(touched.get(key) or known.get(key), sample)
-        if step.outcome in (Outcome.BASELINE, Outcome.INTERVAL):
-            touched[key] = step.baseline
-        _count(unit.tally, step)
-        if step.outcome is Outcome.INTERVAL:
-            unit.rows.setdefault(sample.table, []).extend(_interval_rows(sample, step, source))
-        elif step.outcome is Outcome.OLDER:
-            unit.rows.setdefault("", []).append(
-                {"table": sample.table, "tick": (*key[:2], sample.time_us), "time_us": sample.time_us}
-            )
-    for item in unit.items:
-        if isinstance(item, Problem):
-            unit.tally.refuse(item)
-        elif isinstance(item, Row):
-            unit.finished.setdefault(item.table, []).append(_finished_row(item, source))
+    counted = [item for item in unit.items if isinstance(item, Sample | Samples)]
+    for item in sorted(counted, key=_began):
+        key = (item.filesystem, item.target, item.table)
+        before = touched.get(key) or known.get(key)
+        if isinstance(item, Samples):
+            done = advance_series(before, item)
+            for stretch in done.stretches:
+                _pieces_of(unit.rows, item.table).columns.append(_stretch_rows(item, stretch, source))
+                unit.tally.samples += len(stretch)
+            if done.moved and done.baseline is not None:
+                touched[key] = done.baseline
+            steps = done.steps
+        else:
+            step = advance(before, item)
+            if step.outcome in (Outcome.BASELINE, Outcome.INTERVAL):
+                touched[key] = step.baseline
+            steps = [(item, step)]
+        for sample, step in steps:
+            _take(unit, sample, step, source)
+    for other in unit.items:
+        if isinstance(other, Problem):
+            unit.tally.refuse(other)
+        elif isinstance(other, Row):
+            _pieces_of(unit.finished, other.table).rows.append(_finished_row(other, source))
+        elif isinstance(other, Rows) and len(other):
+            columns = columns_to_arrow(TABLES[other.table], {"source": source, **other.columns}, len(other))
+            _pieces_of(unit.finished, other.table).columns.append(columns)
     return touched
+
+
+def _began(item: Sample | Samples) -> int:
+    if isinstance(item, Sample):
+        return item.snapshot_us
+    return int(item.snapshot_us[0]) if len(item) else 0
+
+
+def _pieces_of(by_table: dict[str, Pieces], name: str) -> Pieces:
+    return by_table.setdefault(name, Pieces(TABLES[name]))
+
+
+def _take(unit: Unit, sample: Sample, step: Step, source: str) -> None:
+    """Book one sample that was applied to its baseline."""
+    _count(unit.tally, step)
+    if step.outcome is Outcome.INTERVAL:
+        _pieces_of(unit.rows, sample.table).rows.extend(_interval_rows(sample, step, source))
+    elif step.outcome is Outcome.OLDER:
+        unit.late.setdefault(sample.table, []).append((sample.filesystem, sample.target, sample.time_us))
+
+
+def _stretch_rows(series: Samples, stretch: Stretch, source: str) -> pa.Table:
+    columns: dict[str, object] = {
+        "time": stretch.time_us,
+        "start": stretch.start_us,
+        "duration_s": stretch.duration_s,
+        "filesystem": series.filesystem,
+        "source": source,
+        "target": series.target,
+        "after_reset": False,
+        **series.labels,
+        **stretch.moved,
+    }
+    return columns_to_arrow(TABLES[series.table], columns, len(stretch))
 
 
 def _count(tally: Tally, step: Step) -> None:
@@ -311,52 +403,15 @@ def _finished_row(item: Row, source: str) -> dict[str, object]:
 
 def _settle_late(tables: Tables, group: list[Unit], source: str) -> None:
     """Tell samples that the store has from samples that came too late."""
-    late = [(unit, row) for unit in group for row in unit.rows.pop("", [])]
-    for name in {str(row["table"]) for _, row in late}:
-        mine = [(unit, row) for unit, row in late if row["table"] == name]
-        present = _present_ticks(tables, name, source, {int(str(row["time_us"])) // DAY_US for _, row in mine})
-        for unit, row in mine:
-            if row["tick"] in present:
-                unit.tally.older -= 1
-                unit.tally.repeated += 1
-
-
-def _new_rows(
-    tables: Tables, handle: DeltaTable, table: Table, units: list[Unit], source: str
-) -> dict[BatchPart, Rows]:
-    """Finished rows of each unit that neither the table nor an earlier unit has; of equal keys the first counts."""
-    if not any(table.name in unit.finished for unit in units):
-        return {unit.part: [] for unit in units}
-    days = {int(str(row["date"])) for unit in units for row in unit.finished.get(table.name, []) if "date" in row}
-    present = _present_keys(tables, handle, table, source, days)
-    found: dict[BatchPart, Rows] = {}
-    for unit in units:
-        rows = {
-            tuple(row.get(column) for column in table.key): row for row in reversed(unit.finished.get(table.name, []))
-        }
-        found[unit.part] = [row for key, row in reversed(rows.items()) if key not in present]
-        present |= rows.keys()
-    return found
-
-
-def _present_ticks(tables: Tables, name: str, source: str, days: set[int]) -> set[tuple[object, ...]]:
-    """(file system, target, tick) at which an interval begins or ends, on those days and the ones beside them."""
-    handle = tables.load(name)
-    if handle is None:
-        return set()
-    around = {day + shift for day in days for shift in (-1, 0, 1)}
-    sql = """SELECT DISTINCT filesystem, target, epoch_us(unnest([time, start])) FROM found WHERE source = ?"""
-    return set(query(tables, handle, name, sql, [source], around))
-
-
-def _present_keys(
-    tables: Tables, handle: DeltaTable, table: Table, source: str, days: set[int]
-) -> set[tuple[object, ...]]:
-    columns = ", ".join(
-        f'epoch_us("{name}")' if table.column(name).type == "timestamp" else f'"{name}"' for name in table.key
-    )
-    sql = f"SELECT {columns} FROM found WHERE source = ?"  # noqa: S608 (column names of the schema)
-    return set(query(tables, handle, table.name, sql, [source], days or None))
+    for name in {name for unit in group for name in unit.late}:
+        handle = tables.load(name)
+        if handle is None:
+            continue
+        late = [(*tick, number) for number, unit in enumerate(group) for tick in unit.late.get(name, [])]
+        table = pa.table([pa.array(column) for column in zip(*late, strict=True)], schema=LATE_SCHEMA)
+        for number, count in known_ticks(tables, handle, name, source, table).items():
+            group[number].tally.older -= count
+            group[number].tally.repeated += count
 
 
 def _record(tables: Tables, group: list[Unit], source: str, written: dict[str, list[str]]) -> None:
@@ -384,12 +439,7 @@ def _now_us() -> int:
 
 
 def _batch_row(unit: Unit, source: str, checksums: dict[str, dict[str, str]]) -> dict[str, object]:
-    seen: dict[str, set[str]] = {}
-    times = []
-    for item in unit.items:
-        if isinstance(item, Sample):
-            seen.setdefault(item.filesystem, set()).add(item.target)
-            times.append(item.time_us)
+    seen, first, last = _extent(unit)
     tally = unit.tally
     return {
         "batch": unit.part.identity,
@@ -398,8 +448,8 @@ def _batch_row(unit: Unit, source: str, checksums: dict[str, dict[str, str]]) ->
         "source": source,
         "origin": unit.capture.origin,
         "filesystems": json.dumps({name: sorted(targets) for name, targets in sorted(seen.items())}),
-        "first_time": min(times, default=None),
-        "last_time": max(times, default=None),
+        "first_time": first,
+        "last_time": last,
         "samples": tally.samples,
         "rows": sum(tally.rows.values()),
         "rows_by_table": json.dumps(dict(tally.rows), sort_keys=True),
@@ -412,3 +462,23 @@ def _batch_row(unit: Unit, source: str, checksums: dict[str, dict[str, str]]) ->
         "problems": json.dumps([str(problem) for problem in tally.problems], ensure_ascii=False),
         "checksums": json.dumps(checksums, sort_keys=True),
     }
+
+
+def _extent(unit: Unit) -> tuple[dict[str, set[str]], int | None, int | None]:
+    """Targets by file system, and the earliest and latest moment among a unit's items."""
+    seen: dict[str, set[str]] = {}
+    times: list[int] = []
+    for item in unit.items:
+        if isinstance(item, Sample | Samples):
+            seen.setdefault(item.filesystem, set()).add(item.target)
+            times += [item.time_us] if isinstance(item, Sample) else [int(one) for one in item.time_us[[0, -1]]]
+    for name, pieces in unit.finished.items():
+        rows = pieces.arrow()
+        names = [column for column in ("filesystem", "target") if column in rows.column_names]
+        for pair in rows.select(names).group_by(names).aggregate([]).to_pylist():
+            if pair["filesystem"] is not None:
+                found = seen.setdefault(pair["filesystem"], set())
+                found |= {pair["target"]} if "target" in TABLES[name].key else set()
+        ends = pc.min_max(rows.column("time").cast(pa.int64())).as_py().values()
+        times += [end for end in ends if end is not None]
+    return seen, min(times, default=None), max(times, default=None)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from datetime import date
 from functools import partial
-from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from deltalake import DeltaTable
+from numpy.typing import NDArray
 
 from iolens.schema import TABLES
 from iolens.store.duckdb_engine import query
@@ -18,22 +20,19 @@ from iolens.store.snapshot import DayMarks
 from iolens.store.tables import Tables, commit_properties, retrying
 from iolens.units import from_epoch_us, iso
 
-Rows = list[dict[str, Any]]
 DAY_US = 86_400_000_000
 REBUILT = "rebuilt"  # marks days some of whose rows were exchanged for others, which their number does not show
 
 
-def make_room(tables: Tables, name: str, rows: Rows) -> Rows:
+def make_room(tables: Tables, name: str, rows: pa.Table) -> pa.Table:
     """Remove the stored intervals that `rows` replace; returns the rows that may be appended."""
-    kept: Rows = []
     who = "target" if "target" in TABLES[name].key else "node"
-    by_target: dict[tuple[str, str, str], Rows] = {}
-    for row in rows:
-        by_target.setdefault((row["source"], row["filesystem"], row[who]), []).append(row)
-    for (source, filesystem, target), mine in by_target.items():
-        first, last = min(row["start"] for row in mine), max(row["time"] for row in mine)
-        across = _across(tables, name, who, [source, filesystem, target], first, last)
-        kept += [row for row in mine if not any(row["start"] < end and start < row["time"] for start, end in across)]
+    start, end = (np.asarray(rows.column(moment).cast(pa.int64())) for moment in ("start", "time"))
+    kept = np.ones(rows.num_rows, bool)
+    for (source, filesystem, target), mine in _by_target(rows, who).items():
+        first, last = int(start[mine].min()), int(end[mine].max())
+        for began, ended in _across(tables, name, who, [source, filesystem, target], first, last):
+            kept[mine] &= ~((start[mine] < ended) & (began < end[mine]))
         condition = (
             f"source = {_quoted(source)} AND filesystem = {_quoted(filesystem)} AND {who} = {_quoted(target)}"
             f" AND date >= {_day(first)} AND date <= {_day(last)}"
@@ -41,7 +40,16 @@ def make_room(tables: Tables, name: str, rows: Rows) -> Rows:
         )
         days = [from_epoch_us(day * DAY_US).date() for day in range(first // DAY_US, last // DAY_US + 1)]
         retrying(partial(_delete, tables, name, condition, days), f"rebuild {name}")
-    return kept
+    return rows.filter(pa.array(kept))
+
+
+def _by_target(rows: pa.Table, who: str) -> dict[tuple[str, str, str], NDArray[np.int64]]:
+    """Positions of each target's rows."""
+    keys = zip(*(rows.column(column).to_pylist() for column in ("source", "filesystem", who)), strict=True)
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for position, key in enumerate(keys):
+        found.setdefault(key, []).append(position)
+    return {key: np.array(positions) for key, positions in found.items()}
 
 
 def _across(tables: Tables, name: str, who: str, key: list[str], first: int, last: int) -> list[tuple[int, int]]:

@@ -1,25 +1,88 @@
-"""Rows as dictionaries to Arrow columns of the declared types. Times are integers: microseconds since 1970 UTC."""
+"""Rows to Arrow columns of the declared types. Times are integers: microseconds since 1970 UTC."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iolens.schema import Table
 from iolens.store.tables import arrow_schema
+
+DAY_US: Final = 86_400_000_000
 
 
 def to_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
     """All declared columns; what a row does not have is NULL."""
     schema = arrow_schema(table)
-    return pa.table([_column([row.get(field.name) for row in rows], field.type) for field in schema], schema=schema)
+    return pa.table([_typed([row.get(field.name) for row in rows], field.type) for field in schema], schema=schema)
 
 
-def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(type_):
-        return pa.array(values, pa.int64()).cast(type_)
-    if pa.types.is_date32(type_):
-        return pa.array(values, pa.int32()).cast(type_)
-    return pa.array(values, type_)
+def columns_to_arrow(table: Table, columns: Mapping[str, object], count: int) -> pa.Table:
+    """The same from whole columns: sequences of `count` values, or one value for all rows."""
+    schema = arrow_schema(table)
+    arrays = {field.name: _column(columns.get(field.name), field.type, count) for field in schema}
+    if table.partitioned:
+        began = arrays["start" if "start" in arrays else "time"].cast(pa.int64())
+        days = pa.array(np.asarray(began) // DAY_US, pa.int32())
+        arrays["date"] = days.cast(pa.date32())
+    return pa.table(list(arrays.values()), schema=schema)
+
+
+def _column(values: object, type_: pa.DataType, count: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(count, type_)
+    if isinstance(values, str | int | float | bool):
+        return pa.repeat(_typed([values], type_)[0], count)
+    return _typed(values, type_)
+
+
+def _typed(values: Any, type_: pa.DataType) -> pa.Array:
+    plain = pa.int64() if pa.types.is_timestamp(type_) else pa.int32() if pa.types.is_date32(type_) else type_
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, np.ma.MaskedArray):
+        array = pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values))
+    elif isinstance(values, np.ndarray):
+        array = pa.array(values, from_pandas=True)  # NaN is NULL
+    else:
+        array = values if isinstance(values, pa.Array) else pa.array(values, plain)
+    if array.type == type_:
+        return array
+    return array.cast(plain).cast(type_)
+
+
+@dataclass(slots=True)
+class Pieces:
+    """Rows of one table as they come: single ones and whole columns."""
+
+    table: Table
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    columns: list[pa.Table] = field(default_factory=list)
+
+    def arrow(self) -> pa.Table:
+        """All of them."""
+        singles = [to_arrow(self.table, self.rows)] if self.rows else []
+        self.rows, self.columns = [], [pa.concat_tables([*singles, *self.columns])] if singles else self.columns
+        if len(self.columns) != 1:
+            self.columns = (
+                [pa.concat_tables(self.columns)] if self.columns else [arrow_schema(self.table).empty_table()]
+            )
+        return self.columns[0]
+
+    def __len__(self) -> int:
+        return len(self.rows) + sum(int(part.num_rows) for part in self.columns)
+
+
+def with_constant(rows: pa.Table, name: str, value: int) -> pa.Table:
+    """The table with one more column that says the same in every row."""
+    return rows.append_column(name, pa.repeat(pa.scalar(value, pa.int32()), rows.num_rows))
+
+
+def having(rows: pa.Table, name: str, value: int) -> pa.Table:
+    """The rows in which that column has that value, without the column."""
+    return rows.filter(pc.equal(rows.column(name), value)).drop_columns([name])

@@ -55,6 +55,9 @@ class Selection(Protocol):
     def sources(self, table: str) -> list[str]:
         """Sources the rows come from."""
 
+    def holds(self, table: str, column: str | None = None, values: Sequence[str] = ()) -> bool:
+        """Whether there is any row, or any with one of the values in a text column."""
+
 
 @dataclass(slots=True)
 class StoreChunk:
@@ -126,10 +129,14 @@ class StoreSelection:
     def frame(self, table: str, first: date = date.min, last: date = date.max) -> nw.LazyFrame[Any]:
         """Rows of the selection whose interval starts on those days, one source per target and quarter-hour."""
         snapshot = self.snapshot(table).on_days(lambda day: first <= day <= last)
+        return self._one_source(table, self._rows(table, snapshot))
+
+    def _rows(self, table: str, snapshot: Snapshot) -> nw.LazyFrame[Any]:
+        """Rows of the snapshot's files that belong to the selection, from all sources."""
         frame = self.engine.scan(self.tables, self._name(table), snapshot.paths)
         for condition in self._conditions(table, snapshot):
             frame = frame.filter(condition)
-        return self._one_source(table, frame)
+        return frame
 
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By the log's statistics, so that no file is opened; cut to the window."""
@@ -164,15 +171,18 @@ class StoreSelection:
             self._sources[table] = self._find_sources(table)
         return self._sources[table]
 
+    def holds(self, table: str, column: str | None = None, values: Sequence[str] = ()) -> bool:
+        """By asking for one row, whichever source it is from."""
+        snapshot = self.snapshot(table)
+        return bool(snapshot.paths) and _any(self._rows(table, snapshot), column, values)
+
     def _find_sources(self, table: str) -> list[str]:
         snapshot = self.snapshot(table)
         if not snapshot.paths:
             return []
         if (single := snapshot.single_value("source")) is not None:
             return [single]
-        frame = self.engine.scan(self.tables, self._name(table), snapshot.paths)
-        for condition in self._conditions(table, snapshot):
-            frame = frame.filter(condition)
+        frame = self._rows(table, snapshot)
         found = frame.select("source").unique().collect(backend="pyarrow").to_native()
         return sorted(found.column("source").to_pylist())
 
@@ -267,6 +277,18 @@ class FrameSelection:
     def sources(self, table: str) -> list[str]:
         """The frame itself."""
         return ["frame"] if table in self.frames else []
+
+    def holds(self, table: str, column: str | None = None, values: Sequence[str] = ()) -> bool:
+        """By asking the frame for one row."""
+        return table in self.frames and _any(self.frame(table), column, values)
+
+
+def _any(frame: nw.LazyFrame[Any], column: str | None, values: Sequence[str]) -> bool:
+    if column is not None:
+        if column not in frame.collect_schema().names():
+            return False
+        frame = frame.filter(nw.col(column).is_in(list(values)))
+    return bool(frame.select("epoch_us").head(1).collect(backend="pyarrow").shape[0])
 
 
 def with_epochs(native: Any) -> nw.LazyFrame[Any]:

@@ -50,9 +50,10 @@ class Store:
         *,
         rebuild: bool = False,
         progress: Callable[[Capture], None] | None = None,
+        workers: int = 1,
     ) -> Tally:
-        """Load captures; the same capture twice adds nothing."""
-        return ingest(self.tables, captures, source, rebuild=rebuild, progress=progress)
+        """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once."""
+        return ingest(self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers)
 
     def append(self, name: str, rows: pa.Table, identity: str | None = None) -> None:
         """Append finished rows of one table exactly once under `identity`, and note them in `batches`."""

@@ -1,0 +1,64 @@
+"""What the store has already: rows that would be the same again, and ticks that came before.
+
+Questions go to the engine as joins, so that a day of a million rows is compared in a second and in flat memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from iolens.schema import Table
+from iolens.store.duckdb_engine import connection, files_of_days, relation
+from iolens.store.tables import Tables
+
+LATE_SCHEMA: Final = pa.schema(
+    [("filesystem", pa.string()), ("target", pa.string()), ("time_us", pa.int64()), ("unit", pa.int32())]
+)
+
+
+def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -> pa.Table:
+    """Those of `rows` whose key neither the table nor an earlier one of `rows` has."""
+    if not rows.num_rows:
+        return rows
+    offered = rows.append_column("_order", pa.array(range(rows.num_rows), pa.int64()))
+    key = ", ".join(f'"{name}"' for name in table.key)
+    first = f"SELECT * FROM offered QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY _order) = 1"  # noqa: S608
+    days = _days(rows) if table.partitioned else None
+    files = files_of_days(handle, days)
+    if not files:
+        sql = first if _has_repeats(offered, table) else "SELECT * FROM offered"
+    else:
+        same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM found."{name}"' for name in table.key)
+        repeats = f"({first})" if _has_repeats(offered, table) else "offered"
+        sql = f"SELECT * FROM {repeats} AS offered ANTI JOIN found ON {same}"  # noqa: S608 (column names of the schema)
+    found = relation(tables, table.name, files)
+    assert found is not None
+    kept = connection().sql(f"SELECT * EXCLUDE (_order) FROM ({sql}) ORDER BY _order").to_arrow_table()  # noqa: S608
+    return kept.select(rows.column_names).cast(rows.schema)
+
+
+def known_ticks(tables: Tables, handle: DeltaTable, name: str, source: str, late: pa.Table) -> dict[int, int]:
+    """How many of each unit's `late` ticks are the beginning or end of an interval the table has."""
+    day_us = 86_400_000_000
+    days = {time // day_us + shift for time in pc.unique(late.column("time_us")).to_pylist() for shift in (-1, 0, 1)}
+    found = relation(tables, name, files_of_days(handle, days))
+    assert found is not None
+    sql = """WITH ticks AS (SELECT filesystem, target, unnest([epoch_us, start_us]) AS time_us FROM found
+                            WHERE source = ?)
+             SELECT unit, count(*) FROM late SEMI JOIN ticks USING (filesystem, target, time_us) GROUP BY unit"""
+    return dict(connection().execute(sql, [source]).fetchall())
+
+
+def _has_repeats(offered: pa.Table, table: Table) -> bool:
+    key = ", ".join(f'"{name}"' for name in table.key)
+    sql = f"SELECT count(*) FROM (SELECT DISTINCT {key} FROM offered)"  # noqa: S608 (column names of the schema)
+    ((distinct,),) = connection().execute(sql).fetchall()
+    return bool(distinct < offered.num_rows)
+
+
+def _days(rows: pa.Table) -> set[int]:
+    return set(pc.unique(rows.column("date").cast(pa.int32())).to_pylist())

@@ -1,0 +1,140 @@
+"""Captures parsed ahead by worker processes, handed on in their order.
+
+A worker has one capture at a time: when a damaged file takes it down (a C library may abort), that file is refused by
+name and the others go on. What passes between our own processes is pickled; nothing from outside ever is.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Problem
+
+FEWEST: Final = 24  # with fewer captures than this, starting workers costs more than they save
+LARGEST_BYTES: Final = 16 << 20  # a larger file is parsed here, piece by piece, so that memory stays flat
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A capture and its items; None: not wanted."""
+
+    capture: Capture
+    items: Iterable[Item] | None
+
+
+def read_ahead(captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], workers: int) -> Iterator[Reading]:
+    """Every capture in order; the items of those that are wanted."""
+    stream = iter(captures)
+    first = list(islice(stream, FEWEST)) if workers > 1 else []
+    every = chain(first, stream)
+    if len(first) < FEWEST:
+        for capture in every:
+            yield Reading(capture, guarded(capture) if is_wanted(capture) else None)
+        return
+    crew = [_Worker() for _ in range(workers)]
+    try:
+        yield from _in_order(every, is_wanted, crew)
+    finally:
+        for worker in crew:
+            worker.stop()
+
+
+def guarded(capture: Capture) -> Iterator[Item]:
+    """The capture's items; where the input breaks off, a problem in place of the rest."""
+    try:
+        yield from capture.items()
+    except InputError as error:
+        yield Problem(error.place, error.line, error.found + (f"; expected {error.expected}" if error.expected else ""))
+    except (OSError, EOFError, UnicodeError) as error:
+        yield Problem(capture.origin, None, f"{type(error).__name__}: {error}")
+
+
+def _in_order(
+    captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], crew: list[_Worker]
+) -> Iterator[Reading]:
+    under_way: deque[tuple[Capture, _Worker | None, bool]] = deque()
+    free = deque(crew)
+    for capture in captures:
+        wanted = is_wanted(capture)
+        if wanted and _is_small(capture):
+            while not free:
+                yield from _next(under_way, free)
+            worker = free.popleft()
+            worker.start(capture)
+            under_way.append((capture, worker, True))
+        else:
+            under_way.append((capture, None, wanted))
+        while under_way and under_way[0][1] is None:
+            yield from _next(under_way, free)
+    while under_way:
+        yield from _next(under_way, free)
+
+
+def _next(under_way: deque[tuple[Capture, _Worker | None, bool]], free: deque[_Worker]) -> Iterator[Reading]:
+    capture, worker, wanted = under_way.popleft()
+    if worker is None:
+        yield Reading(capture, guarded(capture) if wanted else None)
+        return
+    items = worker.finish(capture)
+    free.append(worker)
+    yield Reading(capture, items)
+
+
+def _is_small(capture: Capture) -> bool:
+    try:
+        return Path(capture.origin).stat().st_size <= LARGEST_BYTES
+    except OSError:
+        return False
+
+
+class _Worker:
+    """One process that parses one capture at a time; a new one takes its place when it dies."""
+
+    def __init__(self) -> None:
+        self.pipe: Connection | None = None
+        self.process: multiprocessing.process.BaseProcess | None = None
+
+    def start(self, capture: Capture) -> None:
+        """Hand over a capture."""
+        if self.pipe is None:
+            context = multiprocessing.get_context("spawn")  # the engine's threads do not survive a fork
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+            self.process.start()
+            theirs.close()
+        self.pipe.send(capture)
+
+    def finish(self, capture: Capture) -> list[Item]:
+        """Wait for its items."""
+        assert self.pipe is not None
+        try:
+            items: list[Item] = self.pipe.recv()
+        except (EOFError, OSError):
+            self.stop()
+            return [Problem(capture.origin, None, "the process that read this file died: damaged beyond reading")]
+        return items
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.pipe is not None and self.process is not None:
+            self.pipe.close()
+            self.process.terminate()
+            self.process.join()
+        self.pipe = self.process = None
+
+
+def _work(pipe: Connection) -> None:
+    while True:
+        try:
+            capture = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(list(guarded(capture)))
