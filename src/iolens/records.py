@@ -94,6 +94,11 @@ class Problem:
         return f"{where}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True)
+class Note(Problem):
+    """Something that was left out on purpose, by a rule the format's page states: said, though nothing was wrong."""
+
+
 Item = Sample | Samples | Row | Rows | Problem
 
 

@@ -181,3 +181,58 @@ def test_a_file_that_cannot_tell_its_target_does_not_stop_the_others(tmp_path: P
     assert again.code == 1
     named = ("--filesystem", "scratch", "--target", "scratch-OST0007")
     assert iolens("ingest", "lustre-lctl", tmp_path / "bare.txt", *named, "--store", tmp_path / "s").code == 0
+
+
+def test_a_directory_stands_for_its_files_and_each_is_recognised(tmp_path: Path) -> None:
+    folder = tmp_path / "captures" / "deep"
+    folder.mkdir(parents=True)
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(snapshot(5 * number, {("write", 4096): 100 * number}))
+    (folder / ".hidden").write_text("not looked at")
+    done = iolens("ingest", tmp_path / "captures", "--store", tmp_path / "store")
+    assert done.code == 0, done.err
+    assert f"{folder / '0.txt'}: taken for lustre-lctl" in done.err
+    assert "3 captures" in done.out
+
+
+def test_an_unknown_file_in_a_directory_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    (folder / "good.txt").write_text(snapshot(0, FIRST))
+    (folder / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    done = iolens("ingest", folder, "--store", tmp_path / "store")
+    assert done.code == 3
+    assert "photo.png: format not recognised" in done.err
+    assert "2 captures" in done.out
+    nothing = tmp_path / "nothing"
+    (nothing / "deeper").mkdir(parents=True)
+    assert iolens("ingest", nothing, "--store", tmp_path / "store").code == 1
+
+
+def test_many_files_are_read_by_several_processes_in_time_order(tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    for number in range(60):
+        (folder / f"{number:03}.txt").write_text(snapshot(5 * number, {("write", 4096): 100 * number}))
+    (folder / "030.txt").write_text("param=\n" * 3)
+    done = iolens("ingest", "lustre-lctl", folder, "--store", tmp_path / "two", "--workers", "2")
+    assert done.code == 3, done.err
+    assert "030.txt" in done.err
+    one = iolens("ingest", "lustre-lctl", folder, "--store", tmp_path / "one", "--workers", "1")
+    assert one.code == 3
+    assert fsu(tmp_path / "two") == fsu(tmp_path / "one")
+
+
+def test_an_address_no_source_reads_is_refused_without_its_secrets(tmp_path: Path) -> None:
+    done = iolens("ingest", "gopher://me:secret@host/x", "--store", tmp_path / "store")
+    assert done.code == 1
+    assert "no source reads this kind of address" in done.err
+    assert "secret" not in done.err + done.out
+
+
+def test_a_section_for_a_source_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "iolens.toml").write_text("[sources.lustre-lcctl]\nkey = 1\n")
+    (tmp_path / "a.txt").write_text(snapshot(0, FIRST))
+    done = iolens("ingest", tmp_path / "a.txt", "--store", tmp_path / "s", "--config", tmp_path / "iolens.toml")
+    assert done.code == 1
+    assert "sources.lustre-lcctl" in done.err

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,23 +14,28 @@ import click
 from iolens.cli.options import DURATION, TIME, in_zone, progress, store_options
 
 if TYPE_CHECKING:
-    from iolens.sources import ReadOptions
+    from iolens.config import Config
+    from iolens.records import Capture, Problem
+    from iolens.sources import ReadOptions, Source
     from iolens.store.ingest import Tally
     from iolens.store.store import Store
 
 SHOWN_PROBLEMS = 20
+SHOWN_PATHS = 20
+URL = re.compile(r"[a-z][a-z0-9+]*://")
 
 
 @click.command(
     "ingest",
     epilog="""\b
 Examples:
-  iolens ingest lustre-lctl capture.txt            several snapshots in one file
-  iolens ingest lustre-lctl snap-*.txt             or one per file, in any order
+  iolens ingest capture.txt snapshots/             recognise each file, and say what it was taken for
+  iolens ingest lustre-lctl snap-*.txt             one snapshot per file, in any order
   iolens ingest lustre-proc /root1 --at 2026-01-05T12:00:00Z
+  iolens ingest lmt-db mysql://reader@lmt/filesystem_scratch --timezone Europe/Berlin
 """,
 )
-@click.argument("arguments", nargs=-1, required=True, metavar="[SOURCE] PATH...")
+@click.argument("arguments", nargs=-1, required=True, metavar="[SOURCE] PATH|URL...")
 @click.option("--filesystem", "-f", metavar="NAME", help="Supply the file system where the format lacks it")
 @click.option("--target", metavar="NAME", help="Supply the target where the format lacks it")
 @click.option("--timezone", metavar="ZONE", help="Supply the time zone where the format lacks it")
@@ -35,8 +43,13 @@ Examples:
     "--interval", type=DURATION, metavar="TIME", help="Nominal sampling interval, such as 5s, instead of the one found"
 )
 @click.option("--at", type=TIME, metavar="TIME", help="When the snapshot was taken, where the files do not say")
+@click.option("--from", "since", type=TIME, metavar="TIME", help="Read a database only from this moment on")
+@click.option("--to", "until", type=TIME, metavar="TIME", help="Read a database only up to this moment")
 @click.option(
     "--rebuild", is_flag=True, help="Take samples older than what is stored: rows of those intervals are replaced"
+)
+@click.option(
+    "--workers", type=click.IntRange(1), metavar="N", help="Processes that parse many files at once [one per core]"
 )
 @store_options
 def COMMAND(
@@ -46,67 +59,183 @@ def COMMAND(
     timezone: str | None,
     interval: float | None,
     at: datetime | None,
+    since: datetime | None,
+    until: datetime | None,
     rebuild: bool,
+    workers: int | None,
     store: str | None,
     config: str | None,
 ) -> int:
-    """Load files or directories into the store. Loading the same file twice adds nothing.
+    """Load files, directories or databases into the store. Loading the same file twice adds nothing.
 
-    The first argument may name the source format; otherwise each path's format is recognised.
+    The first argument may name the source format; otherwise each file's format is recognised. A directory stands for
+    the files below it.
     """
+    import os
+
     from iolens.config import load_config
     from iolens.sources import ReadOptions, source_names
     from iolens.store.ingest import Tally
     from iolens.store.store import Store
 
     named = arguments[0] if arguments[0] in source_names() else None
-    paths = [Path(argument) for argument in (arguments[1:] if named else arguments)]
-    if not paths:
-        raise click.UsageError(f"name at least one file or directory after {named}")
-    options = ReadOptions(filesystem, target, timezone, interval, in_zone(at, timezone))
-    opened = Store(load_config(config).store_url(store))
+    places = arguments[1:] if named else arguments
+    if not places:
+        raise click.UsageError(f"name at least one file, directory or database after {named}")
+    loaded = load_config(config)
+    _refuse_unknown_sections(loaded)
+    zones = {name: one.timezone for name, one in loaded.filesystems.items() if one.timezone}
+    at, since, until = (in_zone(moment, timezone) for moment in (at, since, until))
+    options = ReadOptions(filesystem, target, timezone, interval, at, since, until, zones=zones)
+    opened = Store(loaded.store_url(store))
     total = Tally()
-    for name, group in _by_source(named, paths, total).items():
-        _load(opened, name, group, options, rebuild, total)
+    for name, found in _by_source(named, places, total).items():
+        mine = replace(options, settings=loaded.sources.get(name, {}))
+        _load(opened, name, found, mine, rebuild, workers or os.cpu_count() or 1, total)
     return _report(total, opened.url)
 
 
-def _by_source(named: str | None, paths: list[Path], total: Tally) -> dict[str, list[Path]]:
-    """Paths by the source that reads them; says what it took each for when it had to recognise them."""
-    from iolens.errors import InputError
-    from iolens.sources import recognise
+@dataclass(slots=True)
+class Places:
+    """What one source is to read."""
 
-    groups: dict[str, list[Path]] = {}
-    for path in paths:
+    paths: list[Path] = field(default_factory=list)
+    urls: list[str] = field(default_factory=list)
+
+
+def _refuse_unknown_sections(config: Config) -> None:
+    from iolens.errors import InputError
+    from iolens.sources import source_names
+
+    for name in config.sources:
+        if name not in source_names():
+            raise InputError(
+                str(config.path), f"[sources.{name}]: no such source", f"one of {', '.join(source_names())}"
+            )
+
+
+def _by_source(named: str | None, places: tuple[str, ...], total: Tally) -> dict[str, Places]:
+    """Places by the source that reads them; says what it took each for when it had to recognise them."""
+    from iolens.errors import InputError
+
+    groups: dict[str, Places] = {}
+    for place in places:
         try:
-            if not path.exists():
-                raise InputError(str(path), "no such file or directory")
-            name = named or recognise(path).name
+            if URL.match(place):
+                groups.setdefault(named or _source_of_url(place), Places()).urls.append(place)
+                continue
+            for path, name in _files(Path(place), named, total):
+                groups.setdefault(name, Places()).paths.append(path)
         except InputError as error:
             total.captures += 1
             total.refuse_input(error)
-            continue
-        if named is None:
-            click.echo(f"{path}: taken for {name}", err=True)
-        groups.setdefault(name, []).append(path)
+    if named is None:
+        _say_what_each_was_taken_for(groups)
     return groups
 
 
-def _load(store: Store, name: str, paths: list[Path], options: ReadOptions, rebuild: bool, total: Tally) -> None:
+def _source_of_url(url: str) -> str:
+    from iolens.errors import InputError
+    from iolens.sources import all_sources
+
+    scheme = url.partition("://")[0]
+    for source in all_sources():
+        if scheme in getattr(source, "schemes", ()):
+            return source.name
+    raise InputError(f"{scheme}://…", "no source reads this kind of address", "a file, a directory or mysql://…")
+
+
+def _files(path: Path, named: str | None, total: Tally) -> Iterator[tuple[Path, str]]:
+    """The file or directory itself where a source takes it whole, else every file below it that a source knows."""
+    from iolens.errors import InputError
+    from iolens.sources import get_source, recognise
+
+    if not path.exists():
+        raise InputError(str(path), "no such file or directory")
+    if named is not None:
+        takes_whole = not path.is_dir() or getattr(get_source(named), "whole_directories", False)
+        yield from ((one, named) for one in ([path] if takes_whole else _below(path)))
+        return
+    whole = _recognised(path)
+    if whole is not None or not path.is_dir():
+        yield path, (whole or recognise(path)).name
+        return
+    found = [(one, _recognised(one)) for one in _below(path)]
+    if not any(source for _, source in found):
+        recognise(path)  # raises, with the sources there are
+    for one, source in found:
+        if source is not None:
+            yield one, source.name
+        else:
+            total.captures += 1
+            total.refuse_input(InputError(str(one), "format not recognised"))
+
+
+def _recognised(path: Path) -> Source | None:
+    from iolens.errors import InputError
+    from iolens.sources import recognise
+
+    try:
+        return recognise(path)
+    except InputError:
+        return None
+
+
+def _below(directory: Path) -> list[Path]:
+    """Every file below a directory, hidden ones left out."""
+    from iolens.errors import InputError
+
+    files = [
+        path
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
+    ]
+    if not files:
+        raise InputError(str(directory), "no file below this directory")
+    return files
+
+
+def _say_what_each_was_taken_for(groups: dict[str, Places]) -> None:
+    for name, places in groups.items():
+        if len(places.paths) > SHOWN_PATHS:
+            click.echo(f"{len(places.paths)} files taken for {name}", err=True)
+            continue
+        for path in places.paths:
+            click.echo(f"{path}: taken for {name}", err=True)
+
+
+def _load(
+    store: Store, name: str, places: Places, options: ReadOptions, rebuild: bool, workers: int, total: Tally
+) -> None:
     from iolens.errors import InputError
     from iolens.sources import get_source
 
-    with progress(len(paths), f"loading {name}") as step:
+    with progress(len(places.paths) or None, f"loading {name}") as step:
         try:
             source = get_source(name)
             stored_as = getattr(source, "stored_as", name)  # what an agent spooled is the agent's, however it came
-            captures = source.captures(paths, options)
+            captures = _captures(source, places, options)
             loaded = store.ingest(
-                captures, stored_as, rebuild=rebuild, progress=lambda one: step(Path(one.origin).name)
+                captures,
+                stored_as,
+                rebuild=rebuild,
+                progress=lambda one: step(Path(one.origin).name),
+                workers=workers,
             )
             total.add(loaded)
         except InputError as error:
             total.refuse_input(error)
+
+
+def _captures(source: Source, places: Places, options: ReadOptions) -> Iterator[Capture]:
+    from iolens.errors import UsageError
+
+    if places.paths:
+        yield from source.captures(places.paths, options)
+    if places.urls:
+        if not hasattr(source, "url_captures"):
+            raise UsageError(f"{source.name} reads files, not addresses")
+        yield from source.url_captures(places.urls, options)
 
 
 def _report(total: Tally, url: str) -> int:
@@ -124,12 +253,18 @@ def _report(total: Tally, url: str) -> int:
     for count, what in notes:
         if count:
             click.echo(f"  {count} {what}")
-    if total.refused:
-        click.echo(f"  {total.refused} places not understood, refused:", err=True)
-    for problem in total.problems[:SHOWN_PROBLEMS]:
-        click.echo(f"    {problem}", err=True)
-    if total.refused > SHOWN_PROBLEMS:
-        click.echo(f"    … and {total.refused - SHOWN_PROBLEMS} more, listed in the table `batches`", err=True)
+    _list(total.noted, total.notes, "left out by rule")
+    _list(total.refused, total.problems, "places not understood, refused")
     if not total.refused and not total.older:
         return 0
     return 3 if total.samples or total.already_present or total.rows else 1
+
+
+def _list(count: int, places: list[Problem], what: str) -> None:
+    if not count:
+        return
+    click.echo(f"  {count} {what}:", err=True)
+    for place in places[:SHOWN_PROBLEMS]:
+        click.echo(f"    {place}", err=True)
+    if count > SHOWN_PROBLEMS:
+        click.echo(f"    … and {count - SHOWN_PROBLEMS} more, listed in the table `batches`", err=True)

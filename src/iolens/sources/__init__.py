@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -34,6 +34,7 @@ class ReadOptions:
     since: datetime | None = None  # only moments from here on, where a format can skip
     until: datetime | None = None  # and before this one
     settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
+    zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system
 
 
 class Source(Protocol):
@@ -68,13 +69,18 @@ def get_source(name: str) -> Source:
     return source
 
 
+@cache
+def all_sources() -> tuple[Source, ...]:
+    """Every source, loaded."""
+    return tuple(get_source(name) for name in source_names())
+
+
 def recognise(path: Path) -> Source:
     """The source whose format `path` has."""
     if not path.exists():
         raise InputError(str(path), "no such file or directory")
     head = b"" if path.is_dir() else _head(path)
-    for name in source_names():
-        source = get_source(name)
+    for source in all_sources():
         if source.recognises(path, head):
             return source
     raise InputError(str(path), "format not recognised", f"one of {', '.join(source_names())}; name it to insist")

@@ -10,9 +10,10 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 from zoneinfo import ZoneInfo
@@ -84,7 +85,7 @@ class LustreLctl:
         scans = sorted(found, key=lambda scan: scan.begin_us)
         ticker = Ticker(grid_of(_series(scans), options.interval_s))
         for scan in scans:
-            yield Capture(str(scan.text.path), scan.identity, _items_of(scan.text, ticker.copy()))
+            yield Capture(str(scan.text.path), scan.identity, partial(scan.text.items, ticker.copy()))
             if scan.is_whole:
                 for stamp, series in scan.times:
                     ticker.tick(stamp, series)
@@ -125,7 +126,8 @@ class _SavedText:
         yield from splitter.finish()
 
     def items(self, ticker: Ticker) -> Iterator[Item]:
-        """Everything in the file, sample by sample."""
+        """Everything in the file, sample by sample; `ticker` stays as it is, for the next call."""
+        ticker = ticker.copy()
         empty = True
         for sample in self.samples():
             if isinstance(sample, Problem):
@@ -219,10 +221,6 @@ def _series(scans: Iterable[_Scan]) -> dict[str, list[int]]:
     seen = sorted({stamp for stamps in series.values() for stamp in stamps})[:SAMPLES_LOOKED_AT]
     last = seen[-1] if seen else 0
     return {name: [stamp for stamp in stamps if stamp <= last] for name, stamps in series.items()}
-
-
-def _items_of(text: _SavedText, ticker: Ticker) -> Callable[[], Iterator[Item]]:
-    return lambda: text.items(ticker.copy())
 
 
 class _NamedReader:

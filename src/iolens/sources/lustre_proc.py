@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -69,6 +70,7 @@ class LustreProc:
     """The /proc and /sys files of a Lustre server."""
 
     name = "lustre-proc"
+    whole_directories = True
     summary = "/proc and /sys of a Lustre server, live or copied: one directory is one sample"
 
     def recognises(self, path: Path, head: bytes) -> bool:
@@ -88,7 +90,7 @@ class LustreProc:
         for tree in timed:
             time_us = tree.time_us(at_us)
             tick = None if time_us is None else ticker.tick(time_us, tree.sample.series)
-            yield Capture(str(tree.root), tree.identity(options), _items_of(tree, options, tick))
+            yield Capture(str(tree.root), tree.identity(options), partial(tree.items, Naming(options.filesystem), tick))
 
 
 SOURCE: Final = LustreProc()
@@ -141,10 +143,6 @@ class _Tree:
         if options.filesystem and needs_filesystem(self.sample.readings.values()):
             digest.update(f"filesystem={options.filesystem}".encode())
         return "file/" + digest.hexdigest()
-
-
-def _items_of(tree: _Tree, options: ReadOptions, tick_us: int | None) -> Callable[[], Iterator[Item]]:
-    return lambda: tree.items(Naming(options.filesystem), tick_us)
 
 
 def _read_server(root: Path) -> _Tree:

@@ -14,6 +14,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -103,10 +104,11 @@ def decode_tick(payload: bytes) -> Tick:
         raise ValueError(f"not a tick: {type(error).__name__}: {error}") from error
 
 
-def lines(path: Path) -> Iterator[Line]:
-    """Every line of a segment; a damaged newline costs the byte, not the lines beside it."""
-    offset = 0
+def lines(path: Path, begin: int = 0) -> Iterator[Line]:
+    """Every line of a segment from byte `begin` on; a damaged newline costs the byte, not the lines beside it."""
+    offset = begin
     with path.open("rb") as stream:
+        stream.seek(begin)
         for number, raw in enumerate(stream, 1):
             payload = _checked(raw.removesuffix(b"\n"))
             if payload is not None:
@@ -188,6 +190,7 @@ class Spool:
     """Segments of `iolens collect`, in its spool directory or copied from there."""
 
     name = "spool"
+    whole_directories = True
     stored_as = STORED_AS
     summary = "segments spooled by `iolens collect`: a spool directory, or files copied from one, in any order"
 
@@ -223,7 +226,7 @@ def _abandoned(directory: Path) -> Iterator[Capture]:
     for path in sorted(directory.glob(f"*{OPEN}")):
         if time.time() - path.stat().st_mtime > ABANDONED_S:
             problem = Problem(str(path), None, "unfinished and no longer written: name this file itself to load it")
-            yield Capture(str(path), f"refused/{path.name}", lambda problem=problem: iter([problem]))  # type: ignore[misc]
+            yield Capture(str(path), f"refused/{path.name}", partial(iter, [problem]))
 
 
 def _line(payload: bytes) -> bytes:
@@ -281,7 +284,9 @@ def _plain(item: Item, tick_us: int) -> list[object]:
         return [_SAMPLE, item.table, item.filesystem, item.target, *times, sets, dict(item.labels)]
     if isinstance(item, Row):
         return [_ROW, item.table, dict(item.values)]
-    return [_PROBLEM, item.place, item.line, item.reason]
+    if isinstance(item, Problem):
+        return [_PROBLEM, item.place, item.line, item.reason]
+    raise TypeError(f"a tick holds single samples and rows, not {type(item).__name__}")
 
 
 def _item(plain: Sequence[Any], tick_us: int) -> Item:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Problem, Row, Rows, Sample, Samples
+from iolens.records import Capture, Item, Note, Problem, Row, Rows, Sample, Samples
 from iolens.schema import BATCHES, TABLES
 from iolens.store.baselines import BaselineBook, CounterKey, TargetKey
 from iolens.store.counter_series import Stretch, advance_series
@@ -51,6 +51,14 @@ class Tally:
     refused: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
+    noted: int = 0
+    notes: list[Problem] = field(default_factory=list)  # left out by rule, nothing wrong
+
+    def note(self, note: Problem) -> None:
+        """Count what was left out on purpose; keep the first in full."""
+        self.noted += 1
+        if len(self.notes) < PROBLEMS_KEPT:
+            self.notes.append(note)
 
     def refuse(self, problem: Problem) -> None:
         """Count a problem; keep the first ones in full."""
@@ -69,6 +77,8 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.rows += other.rows
         self.refused += other.refused
+        self.noted += other.noted
+        self.notes += other.notes[: PROBLEMS_KEPT - len(self.notes)]
         self.problems += other.problems[: PROBLEMS_KEPT - len(self.problems)]
 
 
@@ -315,7 +325,9 @@ def _apply(unit: Unit, known: dict[CounterKey, Baseline], source: str) -> dict[C
         for sample, step in steps:
             _take(unit, sample, step, source)
     for other in unit.items:
-        if isinstance(other, Problem):
+        if isinstance(other, Note):
+            unit.tally.note(other)
+        elif isinstance(other, Problem):
             unit.tally.refuse(other)
         elif isinstance(other, Row):
             _pieces_of(unit.finished, other.table).rows.append(_finished_row(other, source))
@@ -459,7 +471,7 @@ def _batch_row(unit: Unit, source: str, checksums: dict[str, dict[str, str]]) ->
         "resets": tally.resets,
         "glitches": tally.glitches,
         "refused": tally.refused,
-        "problems": json.dumps([str(problem) for problem in tally.problems], ensure_ascii=False),
+        "problems": json.dumps([str(one) for one in (*tally.problems, *tally.notes)], ensure_ascii=False),
         "checksums": json.dumps(checksums, sort_keys=True),
     }
 
