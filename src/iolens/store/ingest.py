@@ -32,7 +32,7 @@ from iolens.store.rows import DAY_US, Pieces, columns_to_arrow, having, to_arrow
 from iolens.store.tables import BatchPart, Tables, arrow_schema, in_order, retrying
 
 ITEMS_PER_PART: Final = 20_000
-ROWS_PER_ITEM: Final = 100  # a hundred rows in columns cost about as much as a single one
+ROWS_PER_ITEM: Final = 12  # a dozen rows in columns take about the memory of a single one
 PROBLEMS_KEPT: Final = 100
 
 

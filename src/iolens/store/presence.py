@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
@@ -24,21 +25,19 @@ def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -
     """Those of `rows` whose key neither the table nor an earlier one of `rows` has."""
     if not rows.num_rows:
         return rows
-    offered = rows.append_column("_order", pa.array(range(rows.num_rows), pa.int64()))
+    files = files_of_days(handle, _days(rows) if table.partitioned else None)
+    has_repeats = _has_repeats(rows, table)
+    if not files and not has_repeats:
+        return rows
     key = ", ".join(f'"{name}"' for name in table.key)
-    first = f"SELECT * FROM offered QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY _order) = 1"  # noqa: S608
-    days = _days(rows) if table.partitioned else None
-    files = files_of_days(handle, days)
-    if not files:
-        sql = first if _has_repeats(offered, table) else "SELECT * FROM offered"
-    else:
-        same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM found."{name}"' for name in table.key)
-        repeats = f"({first})" if _has_repeats(offered, table) else "offered"
-        sql = f"SELECT * FROM {repeats} AS offered ANTI JOIN found ON {same}"  # noqa: S608 (column names of the schema)
+    same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM found."{name}"' for name in table.key)
+    offered = rows.append_column("_order", pa.array(np.arange(rows.num_rows)))
     found = relation(tables, table.name, files)
     assert found is not None
-    kept = connection().sql(f"SELECT * EXCLUDE (_order) FROM ({sql}) ORDER BY _order").to_arrow_table()  # noqa: S608
-    return kept.select(rows.column_names).cast(rows.schema)
+    first = f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY _order) = 1" if has_repeats else ""
+    sql = f"SELECT * EXCLUDE (_order) FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN found ON {same}"  # noqa: S608 (column names of the schema)
+    assert offered is not None
+    return connection().sql(sql).to_arrow_table().select(rows.column_names).cast(rows.schema)
 
 
 def known_ticks(tables: Tables, handle: DeltaTable, name: str, source: str, late: pa.Table) -> dict[int, int]:

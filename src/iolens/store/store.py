@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from iolens.errors import StoreError, UsageError
 from iolens.records import Capture
-from iolens.schema import BATCHES, CALIBRATIONS, TABLES
+from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.ingest import Tally, ingest
@@ -137,6 +137,17 @@ class Store:
         names = [column.name for column in CALIBRATIONS.columns]
         columns = ", ".join(f"epoch_us({name})" if name in ("time", "valid_from") else name for name in names)
         rows = query(self.tables, handle, "calibrations", f"SELECT {columns} FROM found ORDER BY valid_from, time")  # noqa: S608
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def benchmark_runs(self, tool: str) -> list[dict[str, object]]:
+        """All stored results of one benchmark; times in microseconds since 1970."""
+        handle = self.tables.load("benchmark_runs")
+        if handle is None:
+            return []
+        names = [column.name for column in BENCHMARK_RUNS.columns]
+        columns = ", ".join(f"epoch_us({name})" if name == "time" else f'"{name}"' for name in names)
+        sql = f"SELECT {columns} FROM found WHERE tool = ? ORDER BY time, run_id, direction"  # noqa: S608
+        rows = query(self.tables, handle, "benchmark_runs", sql, [tool])
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def add_calibration(self, values: dict[str, object]) -> None:
