@@ -1,0 +1,51 @@
+"""The health of a running agent, from the status file in its spool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.agent import prometheus_metrics as metrics
+from iolens.agent.health import STATUS_FILE
+from iolens.agent.prometheus_reading import Reading
+from iolens.agent.prometheus_text import Lines, add, labels
+
+LARGEST_BYTES: Final = 1 << 16
+
+
+def read_agent(spool: Path) -> Reading:
+    """What `iolens collect` last wrote of itself; the age of its last tick tells whether it still runs."""
+    path = spool / STATUS_FILE
+    try:
+        with path.open("rb") as stream:
+            said = json.loads(stream.read(LARGEST_BYTES))
+    except OSError as error:
+        return Reading({}, 1, f"{path}: {error.strerror}")
+    except ValueError:
+        return Reading({}, 1, f"{path}: not JSON")
+    if not isinstance(said, dict):
+        return Reading({}, 1, f"{path}: not the status of an agent")
+    return _reading(said)
+
+
+def _reading(said: Mapping[str, Any]) -> Reading:
+    lines: Lines = {}
+    problems = 0
+    for name, metric in metrics.AGENT_FIELDS.items():
+        if _is_number(said.get(name)):
+            add(lines, metric, "", said[name])
+        else:
+            problems += 1
+    if _is_number(said.get("time")):
+        add(lines, metrics.AGENT_LAST_TICK, "", said["time"] / 1e6)
+    else:
+        problems += 1
+    add(lines, metrics.AGENT_TROUBLE, "", int(bool(said.get("trouble"))))
+    add(lines, metrics.AGENT, labels(host=str(said.get("host", "")), run=str(said.get("run", ""))), 1)
+    return Reading(lines, problems)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e300  # false for nan

@@ -1,0 +1,63 @@
+"""FSU of block devices from `/proc/diskstats` (U9), beside the kernel's own idea of busy.
+
+Bytes, operations and times of devices are node_exporter's: `node_disk_*` has them all. Served here is what it lacks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from iolens.agent import prometheus_metrics as metrics
+from iolens.agent.prometheus_counters import Baselines, Steady
+from iolens.agent.prometheus_fsu import Chosen, Target, Utilisation
+from iolens.agent.prometheus_reading import Reading
+from iolens.agent.prometheus_text import Lines, add
+from iolens.config import DeviceRule
+from iolens.records import Problem, Sample
+from iolens.sources.diskstats import DISKSTATS, BlockDevices
+
+
+@dataclass(slots=True)
+class DeviceTargets:
+    """Reads the block devices under a root that the rule keeps."""
+
+    devices: BlockDevices
+    utilisation: Utilisation
+    baselines: Baselines = field(default_factory=Baselines)
+
+    @classmethod
+    def of(
+        cls, root: Path, calibration_of: Callable[[str], Chosen], rule: DeviceRule, filesystem: str | None = None
+    ) -> DeviceTargets:
+        """The devices of a machine."""
+        return cls(BlockDevices(root, rule, filesystem), Utilisation("counters", calibration_of))
+
+    @staticmethod
+    def are_under(root: Path) -> bool:
+        """Whether there is a list of devices at all."""
+        return (root / DISKSTATS).is_file()
+
+    def read(self) -> Reading:
+        """One reading."""
+        lines: Lines = {}
+        problems = 0
+        self.baselines.begin()
+        for item in self.devices.read(time.time_ns() // 1000):
+            problems += isinstance(item, Problem)
+            if isinstance(item, Sample):
+                target = Target(item.filesystem, item.target, "device")
+                steady = self.baselines.take(item)
+                self.utilisation.add(lines, target, steady)
+                _add_kernel_busy(lines, target, steady)
+        self.utilisation.add_calibrations(lines)
+        return Reading(lines, problems, "" if lines or not problems else "no device could be read")
+
+
+def _add_kernel_busy(lines: Lines, target: Target, steady: Steady) -> None:
+    movement = steady.step.movements.get("")
+    if movement is not None and steady.step.duration_s > 0 and "busy_us" in movement.moved:
+        busy_pct = movement.moved["busy_us"] / 1e4 / steady.step.duration_s
+        add(lines, metrics.DEVICE_UTIL, target.labels, busy_pct)

@@ -1,0 +1,113 @@
+"""FSU as Prometheus needs it: a counter of modelled disk time, and a gauge over the last interval.
+
+The counter is Eq. 7's numerator T, made straight from all counts since they began. So it is reset exactly when they
+are, and `100 * rate(...)` is FSU over any window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from iolens.agent import prometheus_metrics as metrics
+from iolens.agent.prometheus_counters import Steady
+from iolens.agent.prometheus_text import Lines, add, labels
+from iolens.models.transaction_time import Calibration
+from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.store.counters import Outcome
+
+
+class Target(NamedTuple):
+    """An OST, an MDT or a block device."""
+
+    filesystem: str
+    name: str
+    component: str
+
+    @property
+    def labels(self) -> str:
+        """Its labels, as text."""
+        return _labels_of(self)
+
+
+@lru_cache(maxsize=1024)
+def _labels_of(target: Target) -> str:
+    return labels(component=target.component, filesystem=target.filesystem, target=target.name)
+
+
+class Chosen(NamedTuple):
+    """The calibration of a file system; borrowed: not made on it."""
+
+    calibration: Calibration
+    borrowed: bool
+
+
+Costs = dict[str, float]  # seconds that one count of a counter stands for
+
+
+def histogram_costs(calibration: Calibration) -> Costs:
+    """By column of `target_sizes`: each I/O at its bin's upper bound."""
+    return {
+        size_column(direction, size): calibration.of(direction).seconds(size)
+        for direction in DIRECTIONS
+        for size in SIZE_BINS
+    }
+
+
+def counter_costs(calibration: Calibration) -> Costs:
+    """By counter of a block device: operations and bytes (U9)."""
+    latencies = {f"{direction}_ops": calibration.of(direction).latency_s for direction in DIRECTIONS}
+    return latencies | {f"{direction}_bytes": calibration.of(direction).s_per_byte for direction in DIRECTIONS}
+
+
+MODELS: Final[dict[str, Callable[[Calibration], Costs]]] = {"histogram": histogram_costs, "counters": counter_costs}
+
+
+def busy_seconds(counters: Mapping[str, int], costs: Costs) -> float:
+    """Modelled time of all that was counted. Correctly rounded, so that more never takes less."""
+    return math.fsum(counters[name] * cost for name, cost in costs.items() if counters.get(name))
+
+
+@dataclass(slots=True)
+class Utilisation:
+    """FSU of a collector's targets, all by one model."""
+
+    model: str
+    calibration_of: Callable[[str], Chosen]
+    _chosen: dict[str, Chosen] = field(default_factory=dict)
+    _costs: dict[str, Costs] = field(default_factory=dict)
+    _fsu: dict[Target, float] = field(default_factory=dict)
+
+    def add(self, lines: Lines, target: Target, steady: Steady) -> None:
+        """Counter and gauge of one target."""
+        calibration = self._calibration(target.filesystem)
+        named = f"{target.labels},{labels(calibration=calibration.name, model=self.model)}"
+        add(lines, metrics.BUSY, named, busy_seconds(steady.counters(), self._costs[target.filesystem]))
+        fsu_pct = self._since_last(target, steady)
+        if fsu_pct is not None:
+            add(lines, metrics.FSU, named, fsu_pct)
+
+    def add_calibrations(self, lines: Lines) -> None:
+        """Which calibration each file system has."""
+        for filesystem, (calibration, borrowed) in sorted(self._chosen.items()):
+            named = labels(borrowed=str(borrowed).lower(), calibration=calibration.name, filesystem=filesystem)
+            add(lines, metrics.CALIBRATION, f"{named},{labels(model=self.model)}", 1)
+
+    def _calibration(self, filesystem: str) -> Calibration:
+        if filesystem not in self._chosen:
+            self._chosen[filesystem] = self.calibration_of(filesystem)
+            self._costs[filesystem] = MODELS[self.model](self._chosen[filesystem].calibration)
+        return self._chosen[filesystem].calibration
+
+    def _since_last(self, target: Target, steady: Steady) -> float | None:
+        """FSU since the last reading; the one before when the target has printed nothing new."""
+        step = steady.step
+        if step.outcome is Outcome.INTERVAL and "" in step.movements and step.duration_s > 0:
+            busy_s = busy_seconds(step.movements[""].moved, self._costs[target.filesystem])
+            self._fsu[target] = 100.0 / step.duration_s * busy_s
+        elif step.outcome is not Outcome.REPEATED:
+            self._fsu.pop(target, None)
+        return self._fsu.get(target)

@@ -1,0 +1,218 @@
+"""Every metric `iolens export prometheus` serves: name, type, labels, meaning, and whose name it is.
+
+Names that operators' dashboards already ask for are kept, with their labels, even where Prometheus' own rules would
+have them otherwise; `docs/prometheus.md` repeats this table and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+Kind = Literal["counter", "gauge", "histogram"]
+BOTH, WHAMCLOUD, HPE, OURS = "both", "lustrefs-exporter", "lustre_exporter", "iolens"
+TARGET: Final = ("component", "filesystem", "target")
+WAY: Final = (*TARGET, "operation")
+BIN: Final = (*TARGET, "operation", "size")
+DIRECTION: Final = (*TARGET, "direction")
+RECOVERY: Final = ("filesystem", "kind", "target")
+JOB: Final = (*TARGET, "jobid", "operation")
+COLLECTOR: Final = ("collector",)
+
+
+class Metric(NamedTuple):
+    """One metric; `origin` says whose name it is: both exporters', one's, or ours."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    origin: str = OURS
+
+
+READ_BYTES: Final = Metric("lustre_read_bytes_total", "counter", "Bytes read by clients.", WAY, BOTH)
+WRITE_BYTES: Final = Metric("lustre_write_bytes_total", "counter", "Bytes written by clients.", WAY, BOTH)
+READ_SAMPLES: Final = Metric("lustre_read_samples_total", "counter", "Read RPCs.", WAY, BOTH)
+WRITE_SAMPLES: Final = Metric("lustre_write_samples_total", "counter", "Write RPCs.", WAY, BOTH)
+STATS: Final = Metric("lustre_stats_total", "counter", "Metadata operations of an MDT.", WAY, BOTH)
+STATS_TIME: Final = Metric(
+    "lustre_stats_time_total", "counter",
+    "Summed time of the metadata operations in microseconds; Lustre 2.15 on.", WAY, WHAMCLOUD,
+)  # fmt: skip
+DISK_IO_SIZES: Final = Metric(
+    "lustre_disk_io_total", "counter", "Disk I/Os by size; `size` is the bin's upper bound in bytes.", BIN, BOTH
+)
+PAGES: Final = Metric(
+    "lustre_pages_per_bulk_rw_total", "counter", "RPCs by pages per RPC; `size` is the bin's upper bound.", BIN, BOTH
+)
+DISCONTIGUOUS_PAGES: Final = Metric(
+    "lustre_discontiguous_pages_total", "counter", "RPCs by logical discontinuities in them.", BIN, BOTH
+)
+DISCONTIGUOUS_BLOCKS: Final = Metric(
+    "lustre_discontiguous_blocks_total", "counter", "RPCs by discontinuities on disk.", BIN, WHAMCLOUD
+)
+FRAGMENTS: Final = Metric(
+    "lustre_dio_frags", "gauge", "RPCs by the disk I/Os they were cut into; it only grows: use rate().", BIN, WHAMCLOUD
+)
+IN_FLIGHT: Final = Metric(
+    "lustre_disk_io", "gauge", "Disk I/Os by how many were in flight; it only grows: use rate().", BIN, BOTH
+)
+IO_TIME: Final = Metric(
+    "lustre_io_time_milliseconds_total", "counter",
+    "Disk I/Os by the time they took; `size` is the bin's upper bound in milliseconds.", BIN, BOTH,
+)  # fmt: skip
+BLOCK_MAPS: Final = Metric(
+    "lustre_block_maps_milliseconds_total", "counter",
+    "Block maps by the time they took; `size` is the bin's upper bound in milliseconds.", BIN, WHAMCLOUD,
+)  # fmt: skip
+CAPACITY: Final = Metric("lustre_capacity_kilobytes", "gauge", "Size of the target in KiB.", TARGET, BOTH)
+FREE: Final = Metric("lustre_free_kilobytes", "gauge", "Free space in KiB.", TARGET, BOTH)
+AVAILABLE: Final = Metric(
+    "lustre_available_kilobytes", "gauge", "Space free to ordinary users in KiB.", TARGET, BOTH
+)  # fmt: skip
+INODES: Final = Metric("lustre_inodes_maximum", "gauge", "Inodes (objects) the target can hold.", TARGET, BOTH)
+INODES_FREE: Final = Metric("lustre_inodes_free", "gauge", "Inodes (objects) still free.", TARGET, BOTH)
+EXPORTS: Final = Metric("lustre_exports_total", "gauge", "Connected clients, servers included.", TARGET, BOTH)
+RECOVERY_STATUS: Final = Metric(
+    "recovery_status", "gauge",
+    "0 complete, 1 inactive, 2 waiting, 3 waiting for clients, 4 recovering, 5 anything else.", RECOVERY, WHAMCLOUD,
+)  # fmt: skip
+RECOVERY_COMPLETED: Final = Metric(
+    "recovery_status_completed_clients", "gauge", "Clients that completed recovery.", RECOVERY, WHAMCLOUD
+)
+RECOVERY_EXPECTED: Final = Metric(
+    "recovery_status_total_clients", "gauge", "Clients expected in recovery.", RECOVERY, WHAMCLOUD
+)
+RECOVERY_DURATION: Final = Metric(
+    "recovery_status_duration_seconds", "gauge", "How long the last recovery took.", RECOVERY, WHAMCLOUD
+)
+RECOVERY_REMAINING: Final = Metric(
+    "recovery_status_time_remaining_seconds", "gauge", "Time left to recover.", RECOVERY, WHAMCLOUD
+)
+JOB_READ_BYTES: Final = Metric(
+    "lustre_job_read_bytes_total", "counter", "Bytes read by one of the busiest jobs.", JOB, BOTH
+)
+JOB_WRITE_BYTES: Final = Metric(
+    "lustre_job_write_bytes_total", "counter", "Bytes written by one of the busiest jobs.", JOB, BOTH
+)
+JOB_READ_SAMPLES: Final = Metric(
+    "lustre_job_read_samples_total", "counter", "Read RPCs of one of the busiest jobs.", JOB, BOTH
+)
+JOB_WRITE_SAMPLES: Final = Metric(
+    "lustre_job_write_samples_total", "counter", "Write RPCs of one of the busiest jobs.", JOB, BOTH
+)
+JOB_STATS: Final = Metric(
+    "lustre_job_stats_total", "counter", "Metadata operations of one of the busiest jobs of an MDT.", JOB, BOTH
+)
+
+BUSY: Final = Metric(
+    "iolens_target_busy_seconds_total", "counter",
+    "Time the disks need for what they did, by the calibrated transaction model; 100 * rate() is FSU in per cent.",
+    (*TARGET, "calibration", "model"),
+)  # fmt: skip
+FSU: Final = Metric(
+    "iolens_fsu_percent", "gauge", "FSU between the exporter's last two readings.",
+    (*TARGET, "calibration", "model"),
+)  # fmt: skip
+IO_SIZE_BYTES: Final = Metric(
+    "iolens_disk_io_size_bytes", "histogram",
+    "Disk I/Os by size. The sum takes every I/O at its bin's upper bound, as FSU does: up to twice too high.",
+    DIRECTION,
+)  # fmt: skip
+IO_TIME_SECONDS: Final = Metric(
+    "iolens_disk_io_time_seconds", "histogram",
+    "Disk I/Os by time taken. The sum takes every I/O at its bin's upper bound: up to twice too high.",
+    DIRECTION,
+)  # fmt: skip
+OUTSIDE: Final = Metric(
+    "iolens_disk_ios_outside_total", "counter",
+    "Disk I/Os in size bins below 8 B or above 64 MiB: not in FSU, in the size histogram only under +Inf.", DIRECTION,
+)  # fmt: skip
+WAIT: Final = Metric(
+    "iolens_target_wait_seconds_total", "counter",
+    "Summed service time of the RPCs as the target counts it; Lustre 2.15 on.", DIRECTION,
+)  # fmt: skip
+TARGET_SEEN: Final = Metric(
+    "iolens_target_info", "gauge", "Always 1: a target that is on this server now.", (*TARGET, "lustre_version")
+)
+SNAPSHOT: Final = Metric(
+    "iolens_target_snapshot_timestamp_seconds", "gauge", "When the target printed its counters, by its own clock.",
+    TARGET,
+)  # fmt: skip
+START: Final = Metric(
+    "iolens_target_start_timestamp_seconds", "gauge", "Since when the target counts; Lustre 2.15 on.", TARGET
+)
+CALIBRATION: Final = Metric(
+    "iolens_calibration_info", "gauge",
+    "Always 1: the calibration behind FSU; borrowed means that it was not made on this file system.",
+    ("borrowed", "calibration", "filesystem", "model"),
+)  # fmt: skip
+JOB_RATE: Final = Metric(
+    "iolens_job_bytes_per_second", "gauge",
+    "Bytes of the busiest jobs on this server's OSTs over the last interval; jobid other is all the rest.",
+    ("direction", "filesystem", "jobid"),
+)  # fmt: skip
+JOB_OPERATIONS: Final = Metric(
+    "iolens_job_metadata_operations_per_second", "gauge",
+    "Metadata operations of the busiest jobs on this server's MDTs over the last interval; other is all the rest.",
+    ("filesystem", "jobid"),
+)  # fmt: skip
+JOBS: Final = Metric(
+    "iolens_jobs", "gauge", "Jobs that job_stats of this server's targets list.", ("component", "filesystem")
+)
+DEVICE_UTIL: Final = Metric(
+    "iolens_device_kernel_busy_percent", "gauge", "The kernel's %util between the last two readings, beside FSU.",
+    TARGET,
+)  # fmt: skip
+BUILD: Final = Metric("iolens_build_info", "gauge", "Always 1: the version of iolens.", ("version",))
+SUCCESS: Final = Metric(
+    "iolens_scrape_success", "gauge", "1 when the collector's last reading is whole and in time.", COLLECTOR
+)
+DURATION: Final = Metric(
+    "iolens_scrape_duration_seconds", "gauge", "How long the collector's last reading took, or takes so far.", COLLECTOR
+)
+AGE: Final = Metric("iolens_scrape_age_seconds", "gauge", "How old the reading is that is served.", COLLECTOR)
+PROBLEMS: Final = Metric(
+    "iolens_scrape_problems", "gauge", "Places that were not readable or not understood.", COLLECTOR
+)
+CPU: Final = Metric("process_cpu_seconds_total", "counter", "Processor time of the exporter.")
+MEMORY: Final = Metric("process_resident_memory_bytes", "gauge", "Resident memory of the exporter.")
+
+AGENT: Final = Metric("iolens_agent_info", "gauge", "Always 1: the agent behind the spool.", ("host", "run"))
+AGENT_LAST_TICK: Final = Metric(
+    "iolens_agent_last_tick_timestamp_seconds", "gauge", "The agent's last tick; old means it has stopped."
+)
+AGENT_TROUBLE: Final = Metric(
+    "iolens_agent_trouble", "gauge", "1 while something is wrong; `trouble` in health.json says what."
+)
+AGENT_FIELDS: Final[dict[str, Metric]] = {
+    "ticks": Metric("iolens_agent_ticks_total", "counter", "Ticks sampled."),
+    "late_ticks": Metric("iolens_agent_late_ticks_total", "counter", "Ticks begun late."),
+    "missed_ticks": Metric("iolens_agent_missed_ticks_total", "counter", "Ticks not sampled."),
+    "lost_ticks": Metric("iolens_agent_lost_ticks_total", "counter", "Ticks sampled with no room to spool them."),
+    "clock_steps_back": Metric("iolens_agent_clock_steps_back_total", "counter", "Times the clock was set back."),
+    "targets": Metric("iolens_agent_targets", "gauge", "Targets seen at the last tick."),
+    "samples": Metric("iolens_agent_samples_total", "counter", "Raw samples spooled."),
+    "refused": Metric("iolens_agent_refused_total", "counter", "Places not understood or not readable."),
+    "thinned_samples": Metric("iolens_agent_thinned_samples_total", "counter", "Samples dropped by thinning."),
+    "spool_bytes": Metric("iolens_agent_spool_bytes", "gauge", "Size of the spool, reserve included."),
+    "segments_waiting": Metric("iolens_agent_segments_waiting", "gauge", "Segments not shipped yet."),
+    "segments_shipped": Metric("iolens_agent_segments_shipped_total", "counter", "Segments the store took."),
+    "segments_late": Metric("iolens_agent_segments_late_total", "counter", "Segments put aside as older."),
+    "segments_bad": Metric("iolens_agent_segments_bad_total", "counter", "Segments put aside as not understood."),
+    "ship_failures": Metric("iolens_agent_ship_failures_total", "counter", "Shipments that failed."),
+    "cpu_s": Metric("iolens_agent_cpu_seconds_total", "counter", "Processor time of the sampler."),
+    "rss_bytes": Metric("iolens_agent_resident_memory_bytes", "gauge", "Resident memory of the sampler."),
+}
+
+METRICS: Final[dict[str, Metric]] = {
+    metric.name: metric
+    for metric in (
+        READ_BYTES, WRITE_BYTES, READ_SAMPLES, WRITE_SAMPLES, STATS, STATS_TIME, DISK_IO_SIZES, PAGES,
+        DISCONTIGUOUS_PAGES, DISCONTIGUOUS_BLOCKS, FRAGMENTS, IN_FLIGHT, IO_TIME, BLOCK_MAPS, CAPACITY, FREE, AVAILABLE,
+        INODES, INODES_FREE, EXPORTS, RECOVERY_STATUS, RECOVERY_COMPLETED, RECOVERY_EXPECTED, RECOVERY_DURATION,
+        RECOVERY_REMAINING, JOB_READ_BYTES, JOB_WRITE_BYTES, JOB_READ_SAMPLES, JOB_WRITE_SAMPLES, JOB_STATS,
+        BUSY, FSU, IO_SIZE_BYTES, IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, JOB_RATE,
+        JOB_OPERATIONS, JOBS, DEVICE_UTIL, BUILD, SUCCESS, DURATION, AGE, PROBLEMS, CPU, MEMORY, AGENT, AGENT_LAST_TICK,
+        AGENT_TROUBLE, *AGENT_FIELDS.values(),
+    )
+}  # fmt: skip

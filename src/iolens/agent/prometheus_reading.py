@@ -1,0 +1,101 @@
+"""One reading at a time, in a thread of its own, so that a file that hangs cannot hang a scrape.
+
+A reading is served again until the interval has passed. One that does not come in time is given up for this scrape,
+not started twice: what hangs in the kernel cannot be ended, and must not be piled up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from iolens.agent.prometheus_text import Lines
+
+EARLY_SHARE: Final = 0.1  # a scrape this share of the interval early is on time: scrapers jitter
+
+
+class Reading(NamedTuple):
+    """What a collector found: sample lines and places not understood; an error when it failed as a whole."""
+
+    lines: Lines
+    problems: int = 0
+    error: str = ""
+
+
+class Served(NamedTuple):
+    """A reading and how it came about; `age_s` None: there is none to serve."""
+
+    reading: Reading
+    success: bool
+    duration_s: float
+    age_s: float | None
+
+
+@dataclass(slots=True)
+class _Finished:
+    reading: Reading
+    began: float
+    ended: float
+
+
+@dataclass(slots=True, eq=False)
+class Collector:
+    """Reads when asked, not more often than every `interval_s`."""
+
+    name: str
+    read: Callable[[], Reading]
+    interval_s: float
+    say: Callable[[str], None] = lambda line: None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _done: threading.Event = field(default_factory=threading.Event)
+    _running_since: float | None = None
+    _finished: _Finished | None = None
+    _told: str = ""
+
+    def begin(self) -> None:
+        """Start a reading if one is due and none is under way."""
+        with self._lock:
+            now = time.monotonic()
+            if self._running_since is None and self._is_due(now):
+                self._running_since = now
+                self._done.clear()
+                threading.Thread(target=self._run, name=f"read-{self.name}", daemon=True).start()
+
+    def result(self, deadline: float) -> Served:
+        """The reading, waited for until `deadline` (monotonic); without one in time, what is known of its absence."""
+        self._done.wait(max(0.0, deadline - time.monotonic()))
+        with self._lock:
+            now, finished = time.monotonic(), self._finished
+            if self._running_since is not None:
+                self._tell(f"no answer after {now - self._running_since:.1f} s")
+                return Served(Reading({}), False, now - self._running_since, None)
+            if finished is None:
+                return Served(Reading({}), False, 0.0, None)
+            duration = finished.ended - finished.began
+            self._tell(finished.reading.error)
+            return Served(finished.reading, not finished.reading.error, duration, now - finished.began)
+
+    def _is_due(self, now: float) -> bool:
+        finished = self._finished
+        return finished is None or now - finished.began >= self.interval_s * (1.0 - EARLY_SHARE)
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        try:
+            reading = self.read()
+        except Exception as error:  # a file nobody has seen before must not end the exporter
+            reading = Reading({}, 1, f"{type(error).__name__}: {error}")
+        with self._lock:
+            self._finished = _Finished(reading, began, time.monotonic())
+            self._running_since = None
+            self._done.set()
+
+    def _tell(self, trouble: str) -> None:
+        """Say what is wrong once, not at every scrape; what lasts differs only in its seconds."""
+        kind = trouble.partition(" after ")[0]
+        if kind and kind != self._told:
+            self.say(f"{self.name}: {trouble}")
+        self._told = kind
