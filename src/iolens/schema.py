@@ -84,7 +84,7 @@ _DATE = Column("date", "date", "UTC day in which the interval starts (partition)
 _FILESYSTEM = _text("filesystem", "name of the file system")
 _SOURCE = _text("source", "which importer or agent wrote the row")
 _TARGET = _text("target", "OST, MDT, LUN, controller or block device, as the system names it")
-_TARGET_KIND = _text("target_kind", "ost, mdt, device, lun or controller")
+_TARGET_KIND = _text("target_kind", "ost, mdt, device, lun, controller; server or filesystem: a sum over several")
 _NODE = _text("node", "client host name")
 _JOB = _text("job_id", "job identifier as the scheduler or JobID variable gave it")
 _INTERVAL = (
@@ -121,6 +121,7 @@ TARGET_IO = _interval(
     (
         _TARGET_KIND,
         *_BYTES_AND_OPS,
+        _count("unsplit_ops", "reads and writes together, where the source does not tell them apart; else NULL"),
         _count("read_wait_us", "summed service or wait time of the reads, microseconds"),
         _count("write_wait_us", "summed service or wait time of the writes, microseconds"),
         _count("busy_us", "time the device was busy, microseconds"),
@@ -177,6 +178,7 @@ TARGET_CAPACITY = _moment(
             for what in ("total", "used", "free")
         ),
         Column("available_bytes", "int64", "bytes free to ordinary users"),
+        Column("targets", "int64", "how many targets the row adds up, where it is a sum; NULL: it is one target"),
     ),
 )
 TARGET_STATE = _moment(
@@ -391,22 +393,53 @@ DRIVES = Table(
 )
 BENCHMARK_RUNS = Table(
     "benchmark_runs",
-    "One benchmark result.",
+    "One benchmark result: one direction of one iteration of one test.",
     (
-        Column("time", "timestamp", "end of the run"),
+        Column("time", "timestamp", "end of the run, or its beginning where only that is told"),
         _SOURCE,
         _FILESYSTEM,
         _text("tool", "ior, mdtest, fio, sequential"),
         _text("run_id", "identity of the result"),
         _text("direction", "read or write, or the metadata operation"),
-        _text("api", "POSIX, MPI-IO, …"),
-        Column("transfer_bytes", "int64", "size of one transfer"),
+        _text("api", "POSIX, MPI-IO, … or the I/O engine"),
+        Column("transfer_bytes", "int64", "size of one transfer; NULL where sizes were mixed"),
         Column("block_bytes", "int64", "block size per task"),
         Column("tasks", "int64", "processes"),
-        Column("queue_depth", "int64", "transfers in flight"),
+        Column("queue_depth", "int64", "transfers in flight, all tasks together"),
         Column("duration_s", "float64", "seconds"),
         Column("bytes", "int64", "bytes moved"),
         Column("operations", "int64", "operations done"),
+        _text("sweep", "the calibration sweep it belongs to; NULL: not run by iolens"),
+        _text("study", "what a sweep varied: transfer_size, or aggregate_size (the cache guard)"),
+        Column("iteration", "int64", "which repetition, from 0; NULL: a summary over all"),
+        Column("repetitions", "int64", "iterations of the test"),
+        _text("access", "random or sequential"),
+        Column("mixed", "bool", "reads and writes ran at the same time and shared the seconds"),
+        Column("file_per_process", "bool", "every task had a file of its own; false: one shared file"),
+        Column("direct", "bool", "the host's page cache was bypassed (O_DIRECT)"),
+        Column("segments", "int64", "segments of the file (IOR)"),
+        Column("nodes", "int64", "client nodes"),
+        Column("aggregate_bytes", "int64", "size of all files worked on together"),
+        Column("memory_bytes", "int64", "memory of the machine that could cache them"),
+        Column("fullness_pct", "float64", "how full the file system was"),
+        Column("reported_bytes_per_s", "float64", "bandwidth as the benchmark printed it"),
+        Column(
+            "reported_ops_per_s", "float64", "operations per second as the benchmark printed them; a mean for mdtest"
+        ),
+        Column("ops_per_s_max", "float64", "largest rate over the iterations (mdtest)"),
+        Column("ops_per_s_min", "float64", "smallest rate over the iterations (mdtest)"),
+        Column("ops_per_s_stddev", "float64", "standard deviation of the rate over the iterations (mdtest)"),
+        _text("device", "where disk I/Os were observed: block device or target"),
+        Column("device_ops", "int64", "disk I/Os of this direction the device counted meanwhile"),
+        Column("device_bytes", "int64", "bytes of this direction the device moved meanwhile"),
+        Column("device_other_ops", "int64", "disk I/Os of the other direction meanwhile: disturbance"),
+        Column("device_other_bytes", "int64", "bytes of the other direction meanwhile: disturbance"),
+        Column("device_busy_us", "int64", "time the device was busy meanwhile, microseconds"),
+        Column("device_window_s", "float64", "seconds over which the device was observed"),
+        _text(
+            "device_sizes", "JSON: disk I/Os of this direction by size bin, where the device counts them (brw_stats)"
+        ),
+        Column("complete", "bool", "the run came to its end"),
     ),
     ("source", "run_id", "direction"),
     "record",
@@ -427,6 +460,10 @@ CALIBRATIONS = Table(
         Column("read_s_per_byte", "float64", "r1, seconds per byte"),
         Column("queue_depth", "int64", "transfers in flight while it was measured"),
         _text("evidence", "where the numbers come from"),
+        _text("sizes", "sizes it was fitted on: observed (at the disk) or requested (by the benchmark)"),
+        Column("write_r2", "float64", "fit quality of the writes, on bandwidth"),
+        Column("read_r2", "float64", "fit quality of the reads, on bandwidth"),
+        Column("fullness_pct", "float64", "how full the file system was when it was measured"),
     ),
     ("name", "target_class", "valid_from"),
     "record",

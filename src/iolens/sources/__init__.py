@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from iolens.config import DeviceRule
 from iolens.errors import InputError, UsageError
 from iolens.records import Capture, Item
 
@@ -35,14 +36,15 @@ class ReadOptions:
     until: datetime | None = None  # and before this one
     settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
     zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system
+    devices: DeviceRule = field(default_factory=DeviceRule)  # `[devices]` of the configuration
 
 
 class Source(Protocol):
     """One outside format.
 
     Optional: `stored_as`, the store's source name when it differs; `whole_directories = True` when a directory is one
-    piece (otherwise each file below it is read); `schemes`, the URL schemes it answers to, with
-    `url_captures(urls, options)`.
+    piece (otherwise each file below it is read); `takes_base_names = True` when a path may be what several files'
+    names begin with; `schemes`, the URL schemes it answers to, with `url_captures(urls, options)`.
     """
 
     name: str
@@ -80,6 +82,8 @@ def recognise(path: Path) -> Source:
     if not path.exists():
         raise InputError(str(path), "no such file or directory")
     head = b"" if path.is_dir() else _head(path)
+    if not head and path.is_file():
+        raise InputError(str(path), "empty file", "telemetry")
     for source in all_sources():
         if source.recognises(path, head):
             return source

@@ -1,0 +1,389 @@
+"""Tables of a controller export, piece by piece: CSV through Arrow, SQLite and MySQL through their own readers.
+
+Whatever they come from, pieces have moments in UTC, names of controllers and columns of numbers, masked where a cell is
+empty or not a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.errors import InputError
+from iolens.records import Problem
+from iolens.sources.lmt_database import Opening, TableSchema
+from iolens.sources.local_time import LocalClock, local_text
+from iolens.sources.saved_text import GZIP, cells_of, numbered_lines, shown
+
+BLOCK_BYTES: Final = 1 << 24
+SECOND_US: Final = 1_000_000
+EARLIEST_US, LATEST_US = 0, 4_102_444_800 * SECOND_US  # 1970 to 2100
+NOTHING: Final = ("", "NULL", "null", "NaN", "nan", "\\N", "N/A")
+EPOCH: Final = "epoch"
+NAME_LENGTH: Final = 64
+
+_NUMBER: Final = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
+_WHOLE: Final = r"^\d{1,18}$"
+_STAMP: Final = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?$"
+_ZONED: Final = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$"
+# Epoch seconds of 1973 to 5138 have nine to eleven digits before the point; milli- and microseconds more.
+_EPOCH_UNITS: Final = ((1e11, SECOND_US), (1e14, 1000), (1e17, 1))
+
+Times = NDArray[np.int64]
+Column = np.ma.MaskedArray[Any, Any]
+
+
+class Piece(NamedTuple):
+    """Rows of a table, in its order. Names are positions in `names`; both may go on from piece to piece."""
+
+    time_us: Times
+    controller: NDArray[np.int64]
+    names: tuple[str, ...]
+    numbers: Mapping[str, Column]
+    texts: Mapping[str, NDArray[np.str_]]
+
+    def __len__(self) -> int:
+        return len(self.time_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a table is asked for."""
+
+    time: str
+    time_format: str | None
+    controller: str | None
+    name: str | None
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """All of them, each once."""
+        return list(dict.fromkeys(filter(None, (self.time, self.controller, *self.texts, *self.numbers))))
+
+
+def csv_heading(path: Path, delimiter: str) -> list[str]:
+    """The names of the columns of a CSV file, plain or gzip."""
+    first = next(numbered_lines(path), None)
+    if first is None:
+        raise InputError(str(path), "empty file", "a CSV file with a heading")
+    if isinstance(first, Problem):
+        raise InputError(str(path), first.reason)
+    return cells_of(first.text.removeprefix("\ufeff"), delimiter)
+
+
+def csv_pieces(path: Path, delimiter: str, wanted: Wanted, clock: LocalClock | None) -> Iterator[Piece | Problem]:
+    """The rows of a CSV file."""
+    import pyarrow as pa
+    from pyarrow import csv as pacsv
+
+    odd: list[str] = []  # rows with too few or too many cells
+
+    def skip(row: Any) -> str:
+        odd.append(str(row.text))
+        return "skip"
+
+    heading = csv_heading(path, delimiter)
+    text = pa.string()
+    types = dict.fromkeys(wanted.columns, text)
+    if wanted.controller is not None:
+        types[wanted.controller] = pa.dictionary(pa.int32(), text)
+    converting = pacsv.ConvertOptions(
+        include_columns=wanted.columns, column_types=types, strings_can_be_null=True, null_values=list(NOTHING)
+    )
+    maker = _PieceMaker(str(path), wanted, clock)
+    try:
+        with pa.input_stream(str(path), compression="gzip" if _is_gzip(path) else None) as stream:
+            reader = pacsv.open_csv(
+                stream,
+                read_options=pacsv.ReadOptions(block_size=BLOCK_BYTES, column_names=heading, skip_rows=1),
+                parse_options=pacsv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip),
+                convert_options=converting,
+            )
+            for batch in reader:
+                if batch.num_rows:
+                    yield from maker.from_arrow(batch)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" not in str(error):
+            yield Problem(str(path), None, f"cannot be read further: {str(error).splitlines()[0]}")
+    except (OSError, EOFError) as error:
+        yield Problem(str(path), None, f"cannot be read to its end: {error}")
+    if odd:
+        reason = f"{len(odd)} rows have not {len(heading)} cells: left out, such as {shown(odd[0])}"
+        yield Problem(str(path), None, reason)
+    yield from maker.last_problems()
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(2) == GZIP
+
+
+class _PieceMaker:
+    """Turns Arrow batches of text into pieces; reports what is not a time or a number."""
+
+    def __init__(self, place: str, wanted: Wanted, clock: LocalClock | None) -> None:
+        self.place, self.wanted, self.clock = place, wanted, clock
+        self.row = 0
+        self.names: dict[str, int] = {}
+
+    def from_arrow(self, batch: Any) -> Iterator[Piece | Problem]:
+        problems: list[Problem] = []
+        time_us, known = self._times(batch.column(self.wanted.time), problems)
+        codes, told = self._controllers(batch)
+        if not told.all():
+            problems.append(self._problem("row", ~told, "no controller: left out"))
+        keep = known & told
+        numbers = {name: self._numbers(batch.column(name), name, problems) for name in self.wanted.numbers}
+        texts = {
+            name: np.array(batch.column(name).fill_null("").to_numpy(zero_copy_only=False), np.str_)
+            for name in self.wanted.texts
+        }
+        self.row += batch.num_rows
+        yield from problems
+        if keep.any():
+            yield Piece(
+                time_us[keep],
+                codes[keep],
+                tuple(self.names),
+                {name: column[keep] for name, column in numbers.items()},
+                {name: column[keep] for name, column in texts.items()},
+            )
+
+    def last_problems(self) -> Iterator[Problem]:
+        if self.clock is not None:
+            self.clock.finish()
+            for hour in self.clock.once:
+                reason = f"around {local_text(hour)} clocks were set back: taken for the first hour"
+                yield Problem(self.place, None, reason)
+
+    def _controllers(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        if self.wanted.controller is None:
+            self.names.setdefault(self.wanted.name or "", 0)
+            return np.zeros(batch.num_rows, np.int64), np.ones(batch.num_rows, bool)
+        column = batch.column(self.wanted.controller)
+        listed = [str(name).strip() for name in column.dictionary.to_pylist()]
+        codes = np.array([self.names.setdefault(name, len(self.names)) for name in listed] or [0], np.int64)
+        known = column.is_valid().to_numpy(zero_copy_only=False)
+        return codes[column.indices.fill_null(0).to_numpy(zero_copy_only=False)], known
+
+    def _numbers(self, column: Any, name: str, problems: list[Problem]) -> Column:
+        """Whole numbers stay exact; a cell that is no number is masked and told."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for type_ in (pa.int64(), pa.float64()):
+            try:
+                return _masked(pc.cast(column, type_))
+            except pa.ArrowInvalid:
+                continue
+        good = pc.fill_null(pc.match_substring_regex(column, _NUMBER), True)
+        bad = ~good.to_numpy(zero_copy_only=False)
+        first = shown(str(column[int(np.flatnonzero(bad)[0])].as_py()))
+        problems.append(self._problem(name, bad, f"{first} is not a number: {int(bad.sum())} cells taken as unknown"))
+        return _masked(pc.cast(pc.utf8_trim_whitespace(pc.if_else(good, column, None)), pa.float64()))
+
+    def _times(self, column: Any, problems: list[Problem]) -> tuple[Times, NDArray[np.bool_]]:
+        """Moments in UTC, and which of them are known. Many rows share a moment: each is understood once."""
+        encoded = column.dictionary_encode()
+        moments, zoned = self._moments(encoded.dictionary)
+        places = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        told = ~encoded.indices.is_valid().to_numpy(zero_copy_only=False)
+        if len(encoded.dictionary):
+            found = np.ma.MaskedArray(np.ma.getdata(moments)[places], np.ma.getmaskarray(moments)[places] | told)
+        else:
+            found = np.ma.MaskedArray(np.zeros(len(column), np.int64), True)
+        if not zoned:
+            found = local_to_utc(found, self.clock, self.place)
+        values, known = np.ma.getdata(found), ~np.ma.getmaskarray(found)
+        known = known & (values > EARLIEST_US) & (values < LATEST_US)
+        if not known.all():
+            first = shown(str(column[int(np.flatnonzero(~known)[0])].as_py()))
+            count = int((~known).sum())
+            problems.append(self._problem(self.wanted.time, ~known, f"{first} is not a time: {count} rows left out"))
+        return values, known
+
+    def _moments(self, texts: Any) -> tuple[Column, bool]:
+        """Microseconds since 1970, and whether they are in UTC already."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        written = self.wanted.time_format
+        if written == EPOCH or (written is None and _all_match(texts, _NUMBER)):
+            good = pc.match_substring_regex(texts, _NUMBER)
+            return _epoch_us(_masked(pc.cast(pc.if_else(good, texts, None), pa.float64()))), True
+        if written is not None:
+            found = _masked(pc.strptime(texts, written, "us", error_is_null=True).cast(pa.int64()))
+            return _without_rolled_over(found, texts, written), False
+        zoned = pc.match_substring_regex(texts, _ZONED)
+        if pc.any(zoned).as_py():
+            return _cast_or_each(texts, zoned, pa.timestamp("us", "UTC")), True
+        return _cast_or_each(texts, pc.match_substring_regex(texts, _STAMP), pa.timestamp("us")), False
+
+    def _problem(self, what: str, wrong: NDArray[np.bool_], reason: str) -> Problem:
+        line = self.row + int(np.flatnonzero(wrong)[0]) + 2  # after the heading; rows left out before are not counted
+        return Problem(self.place, line, f"{what}: {reason}")
+
+
+def local_to_utc(local_us: Column, clock: LocalClock | None, place: str) -> Column:
+    """Local microseconds to UTC; masked where that local time never was."""
+    if clock is None:
+        expected = "--timezone, or timezone in [sources.controller] or [filesystems.NAME] of the configuration"
+        raise InputError(place, "its times are local and name no zone", expected)
+    seconds = np.ma.getdata(local_us) // SECOND_US
+    offsets = clock.offsets(np.where(np.ma.getmaskarray(local_us), 0, seconds))
+    unknown = np.ma.getmaskarray(local_us) | np.ma.getmaskarray(offsets)
+    return np.ma.MaskedArray(np.ma.getdata(local_us) - np.ma.getdata(offsets) * SECOND_US, unknown)
+
+
+def _epoch_us(numbers: Column) -> Column:
+    """Seconds, milli- or microseconds since 1970, told apart by their size."""
+    known = np.abs(numbers.compressed())
+    largest = float(known.max()) if known.size else 0.0
+    factor = next((unit for limit, unit in _EPOCH_UNITS if largest < limit), 1)
+    plain = np.where(np.ma.getmaskarray(numbers), 0.0, np.ma.getdata(numbers))
+    return np.ma.MaskedArray(np.rint(plain * factor).astype(np.int64), np.ma.getmaskarray(numbers))
+
+
+def _without_rolled_over(found: Column, texts: Any, written: str) -> Column:
+    """Arrow takes the 31st of June for the 1st of July: look again at what falls on the first days of a month."""
+    unknown = np.ma.getmaskarray(found).copy()
+    days = np.ma.getdata(found).astype("datetime64[us]").astype("datetime64[D]")
+    early = (days - days.astype("datetime64[M]")).astype(np.int64) < 3
+    for place in np.flatnonzero(early & ~unknown):
+        try:
+            datetime.strptime(texts[int(place)].as_py(), written)
+        except ValueError:
+            unknown[place] = True
+    return np.ma.MaskedArray(np.ma.getdata(found), unknown)
+
+
+def _cast_or_each(texts: Any, good: Any, type_: Any) -> Column:
+    """ISO-8601 times; one that cannot be, such as the 31st of June, is masked."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chosen = pc.if_else(good, texts, None)
+    try:
+        moments = pc.cast(chosen, type_)
+    except pa.ArrowInvalid:
+        moments = pa.array([_moment(one.as_py()) for one in chosen], pa.timestamp("us", type_.tz))
+    return _masked(moments.cast(pa.int64()))
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _all_match(column: Any, pattern: str) -> bool:
+    import pyarrow.compute as pc
+
+    found = pc.match_substring_regex(column.drop_null()[:100], pattern)
+    return len(found) > 0 and bool(pc.all(found).as_py())
+
+
+def _masked(array: Any) -> Column:
+    unknown = ~array.is_valid().to_numpy(zero_copy_only=False)
+    plain = array.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(plain, unknown | (np.isnan(plain) if plain.dtype.kind == "f" else False))
+
+
+def find_table(schema: Mapping[str, TableSchema], name: str, place: str) -> TableSchema:
+    """The table or view of that name."""
+    table = schema.get(name.upper())
+    if table is None:
+        listed = ", ".join(sorted(one.name for one in schema.values())) or "none"
+        raise InputError(place, f"no table {name!r}", f"one of its tables: {listed}")
+    return table
+
+
+def check_columns(columns: Collection[str], wanted: Sequence[str], place: str) -> None:
+    """InputError that names the columns that are missing."""
+    if missing := [name for name in wanted if name not in columns]:
+        listed = ", ".join(sorted(columns)[:20])
+        raise InputError(place, f"no column {', '.join(missing)}", f"columns as configured; there are {listed}")
+
+
+def sql_pieces(
+    opening: Opening, table_name: str, wanted: Wanted, clock: LocalClock | None
+) -> Iterator[Piece | Problem]:
+    """The rows of a table or view in time order, read as they come."""
+    with opening.open() as database:
+        table = find_table(database.schema(), table_name, opening.place)
+        column = {name: table.column(name.upper()) for name in wanted.columns}
+        time = column[wanted.time]
+        is_epoch = wanted.time_format == EPOCH or _is_numeric(table, wanted.time)
+        in_utc = is_epoch or database.keeps_utc(table, wanted.time.upper())
+        seconds = database.real(time) if is_epoch else database.local_seconds(time)
+        named = [column[wanted.controller]] if wanted.controller else []
+        chosen = [
+            seconds,
+            *named,
+            *(column[name] for name in wanted.texts),
+            *(database.real(column[name]) for name in wanted.numbers),
+        ]
+        fields = [
+            ("time", "f8"),
+            *(("controller", f"U{NAME_LENGTH}") for _ in named),
+            *((f"text {name}", f"U{NAME_LENGTH}") for name in wanted.texts),
+            *((f"number {name}", "f8") for name in wanted.numbers),
+        ]
+        sql = f"SELECT {', '.join(chosen)} FROM {table.quoted} ORDER BY {time}"  # noqa: S608 (the schema's names)
+        maker = _RowMaker(opening.place, wanted, None if in_utc else clock, in_utc, is_epoch)
+        for rows in database.pieces(sql, (), np.dtype(fields)):
+            yield from maker.from_rows(rows)
+    yield from maker.last_problems()
+
+
+def _is_numeric(table: TableSchema, name: str) -> bool:
+    kind = table.columns[name.upper()][1]
+    return bool(re.search(r"int|real|float|double|decimal|numeric", kind))
+
+
+class _RowMaker:
+    """Turns structured arrays of a database into pieces."""
+
+    def __init__(self, place: str, wanted: Wanted, clock: LocalClock | None, in_utc: bool, is_epoch: bool) -> None:
+        self.place, self.wanted, self.clock, self.in_utc, self.is_epoch = place, wanted, clock, in_utc, is_epoch
+        self.names: dict[str, int] = {}
+
+    def from_rows(self, rows: NDArray[np.void]) -> Iterator[Piece | Problem]:
+        raw = np.ma.MaskedArray(np.nan_to_num(rows["time"]), np.isnan(rows["time"]))
+        whole = np.ma.MaskedArray((np.ma.getdata(raw) * SECOND_US).astype(np.int64), np.ma.getmaskarray(raw))
+        stamps = _epoch_us(raw) if self.is_epoch else whole
+        found = stamps if self.in_utc else local_to_utc(stamps, self.clock, self.place)
+        values = np.ma.getdata(found)
+        known = ~np.ma.getmaskarray(found) & (values > EARLIEST_US) & (values < LATEST_US)
+        if not known.all():
+            yield Problem(self.place, None, f"{self.wanted.time}: {int((~known).sum())} rows without a time: left out")
+        if not known.any():
+            return
+        numbers = {name: np.ma.masked_invalid(rows[f"number {name}"][known]) for name in self.wanted.numbers}
+        texts = {name: rows[f"text {name}"][known] for name in self.wanted.texts}
+        yield Piece(values[known], self._codes(rows[known]), tuple(self.names), numbers, texts)
+
+    def _codes(self, rows: NDArray[np.void]) -> NDArray[np.int64]:
+        if self.wanted.controller is None:
+            self.names.setdefault(self.wanted.name or "", 0)
+            return np.zeros(len(rows), np.int64)
+        found, which = np.unique(rows["controller"], return_inverse=True)
+        codes = np.array([self.names.setdefault(str(name).strip(), len(self.names)) for name in found], np.int64)
+        return codes[which]
+
+    def last_problems(self) -> Iterator[Problem]:
+        if self.clock is not None:
+            self.clock.finish()
+            for hour in self.clock.once:
+                reason = f"around {local_text(hour)} clocks were set back: taken for the first hour"
+                yield Problem(self.place, None, reason)
