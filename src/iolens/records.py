@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 
 class CounterSet(NamedTuple):
-    """Counters that are reset together. A counter that is absent here was not readable: unknown, not zero."""
+    """Counters that are reset together. A counter that is absent here was not readable: unknown, not zero.
+
+    Except one that has never been seen: in a `complete` listing, such as Lustre's, it had not counted before, so all it
+    shows has moved since. Otherwise its first value is only a baseline.
+    """
 
     counters: Mapping[str, int]
     start_us: int | None = None  # when counting began, where the format says so (Lustre 2.15 on)
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)

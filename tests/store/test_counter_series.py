@@ -44,7 +44,11 @@ def one_by_one(series: Samples) -> list[Sample]:
             series.target,
             int(series.time_us[n]),
             int(series.snapshot_us[n]),
-            {"": CounterSet({k: int(v[n]) for k, v in series.counters.items() if v[n] is not np.ma.masked})},
+            {
+                "": CounterSet(
+                    {k: int(v[n]) for k, v in series.counters.items() if v[n] is not np.ma.masked}, complete=False
+                )
+            },
         )
         for n in range(len(series))
     ]
@@ -85,6 +89,21 @@ def test_a_series_is_its_samples_one_by_one(values, cumulative: bool, start: int
     assert sorted(found, key=lambda one: one[:3]) == sorted(expected, key=lambda one: one[:3])
     assert done.baseline == baseline
     assert done.moved == (baseline is not before)
+
+
+def test_a_counter_never_seen_before_is_only_a_baseline() -> None:
+    """An upgrade that starts to report writes has not written them all in one interval."""
+    done = advance_series(None, series_of([(5, 10, None), (5, 20, 10**9), (5, 30, 10**9 + 7)]))
+    moved = [dict(step.movements[""].moved) for _, step in done.steps if step.movements]
+    assert moved == [{"read_bytes": 10}]
+    assert [stretch.moved["write_bytes"].tolist() for stretch in done.stretches] == [[7]]
+
+
+def test_overlapping_captures_of_one_call_repeat_each_other(tmp_path: Path) -> None:
+    values = [(5, 100 * n, 7 * n) for n in range(20)]
+    captures = [capture([series_of(values)], "a"), capture([series_of(values[:10])], "b")]
+    tally = Store(tmp_path / "store").ingest(captures, "test")
+    assert (tally.repeated, tally.older) == (10, 0)
 
 
 def test_plain_counters_are_differenced_in_one_stretch() -> None:

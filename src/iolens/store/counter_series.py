@@ -120,6 +120,6 @@ def _sample(series: Samples, values: dict[str, Integers], position: int) -> Samp
         series.target,
         int(series.time_us[position]),
         int(series.snapshot_us[position]),
-        {"": CounterSet(known)},
+        {"": CounterSet(known, complete=False)},
         series.labels,
     )

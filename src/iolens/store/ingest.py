@@ -216,9 +216,9 @@ def _load(
     if chain is not None:
         chain |= {key: baseline for unit in group for key, baseline in unit.touched.items()}
         _make_room(tables, group)
-    _settle_late(tables, group, source)
     for name in sorted(set().union(*(unit.tables() for unit in group))):
         written[name] = retrying(partial(_append, tables, name, group, source), f"append to {name}")
+    _settle_late(tables, group, source)
     _record(tables, group, source, written)
     for unit in group:
         total.add(unit.tally)

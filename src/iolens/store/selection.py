@@ -43,6 +43,9 @@ class Selection(Protocol):
     def chunks(self, *tables: str) -> Iterator[Chunk]:
         """The window in time order, in parts."""
 
+    def frame(self, table: str) -> nw.LazyFrame[Any]:
+        """All of the table's rows, for questions with small answers."""
+
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """Start of the first and end of the last interval (about: by the log), None when there is nothing."""
 
@@ -172,9 +175,12 @@ class StoreSelection:
         return self._sources[table]
 
     def holds(self, table: str, column: str | None = None, values: Sequence[str] = ()) -> bool:
-        """By asking for one row, whichever source it is from."""
+        """By the log where it proves that there is none, else by asking for one row, whichever source it is from."""
         snapshot = self.snapshot(table)
-        return bool(snapshot.paths) and _any(self._rows(table, snapshot), column, values)
+        only = snapshot.single_value(column) if column is not None else None
+        if not snapshot.paths or (only is not None and only not in values):
+            return False
+        return _any(self._rows(table, snapshot), column, values)
 
     def _find_sources(self, table: str) -> list[str]:
         snapshot = self.snapshot(table)
@@ -309,6 +315,8 @@ def with_epochs(native: Any) -> nw.LazyFrame[Any]:
         frame = plain.with_columns(*(nw.col(name).dt.timestamp("us").alias(alias) for name, alias in moments))
     if "start" in names:
         return frame
+    if "duration_s" not in names:  # a moment is over when it begins
+        return frame.with_columns(nw.col("epoch_us").alias("start_us"))
     whole_us = (nw.col("duration_s").round() * nw.lit(1e6, nw.Float64)).cast(nw.Int64)
     return frame.with_columns((nw.col("epoch_us") - whole_us).alias("start_us"))
 

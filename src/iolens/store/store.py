@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from iolens.errors import StoreError, UsageError
 from iolens.records import Capture
-from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES
+from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.ingest import Tally, ingest
@@ -131,24 +131,25 @@ class Store:
 
     def calibrations(self) -> list[dict[str, object]]:
         """All stored calibrations, oldest first; times in microseconds since 1970."""
-        handle = self.tables.load("calibrations")
-        if handle is None:
-            return []
-        names = [column.name for column in CALIBRATIONS.columns]
-        columns = ", ".join(f"epoch_us({name})" if name in ("time", "valid_from") else name for name in names)
-        rows = query(self.tables, handle, "calibrations", f"SELECT {columns} FROM found ORDER BY valid_from, time")  # noqa: S608
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return self._records(CALIBRATIONS, "ORDER BY valid_from, time")
 
-    def benchmark_runs(self, tool: str) -> list[dict[str, object]]:
-        """All stored results of one benchmark; times in microseconds since 1970."""
-        handle = self.tables.load("benchmark_runs")
+    def benchmark_runs(self, tool: str | None = None) -> list[dict[str, object]]:
+        """All stored results of one benchmark, or of every one; times in microseconds since 1970."""
+        where = "WHERE tool = ?" if tool is not None else ""
+        return self._records(BENCHMARK_RUNS, f"{where} ORDER BY time, run_id, direction", [tool] if tool else [])
+
+    def _records(self, table: Table, which: str, values: Sequence[object] = ()) -> list[dict[str, object]]:
+        """Rows of a table of records; columns that a table of an older iolens lacks are None."""
+        handle = self.tables.load(table.name)
         if handle is None:
             return []
-        names = [column.name for column in BENCHMARK_RUNS.columns]
-        columns = ", ".join(f"epoch_us({name})" if name == "time" else f'"{name}"' for name in names)
-        sql = f"SELECT {columns} FROM found WHERE tool = ? ORDER BY time, run_id, direction"  # noqa: S608
-        rows = query(self.tables, handle, "benchmark_runs", sql, [tool])
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        present = {field.name for field in handle.schema().fields}
+        known = [column for column in table.columns if column.name in present]
+        columns = ", ".join(f'epoch_us("{one.name}")' if one.type == "timestamp" else f'"{one.name}"' for one in known)
+        rows = query(self.tables, handle, table.name, f"SELECT {columns} FROM found {which}", list(values))  # noqa: S608
+        absent: dict[str, object] = {column.name: None for column in table.columns}
+        names = [column.name for column in known]
+        return [absent | dict(zip(names, row, strict=True)) for row in rows]
 
     def add_calibration(self, values: dict[str, object]) -> None:
         """Store one calibration; times in microseconds since 1970."""

@@ -1,0 +1,52 @@
+"""Calibrations and benchmark runs read back whole, also from tables that an older iolens made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from iolens.schema import BENCHMARK_RUNS, CALIBRATIONS, Table
+from iolens.store.rows import to_arrow
+from iolens.store.store import Store
+from iolens.store.tables import BatchPart
+
+FIRST_RUN = {"time": 5_000_000, "source": "fio", "tool": "fio", "run_id": "a", "direction": "read", "bytes": 7}
+KNOWN = {
+    "time": 1, "source": "x", "name": "old", "write_latency_s": 1.0, "write_s_per_byte": 2.0, "read_latency_s": 3.0,
+    "read_s_per_byte": 4.0,
+}  # fmt: skip
+
+
+def without(table: Table, *names: str) -> Table:
+    return replace(table, columns=tuple(column for column in table.columns if column.name not in names))
+
+
+def test_a_table_with_fewer_columns_is_read_and_then_grows(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    older = without(BENCHMARK_RUNS, "sweep", "study", "device_sizes", "complete")
+    handle = store.tables._create("benchmark_runs", older)
+    store.tables.commit(handle, "benchmark_runs", to_arrow(older, [FIRST_RUN]), [BatchPart("one", 1)])
+    (row,) = store.benchmark_runs()
+    assert row.keys() == {column.name for column in BENCHMARK_RUNS.columns}
+    assert (row["time"], row["bytes"], row["sweep"]) == (5_000_000, 7, None)
+    store.append("benchmark_runs", to_arrow(BENCHMARK_RUNS, [{**FIRST_RUN, "run_id": "b", "sweep": "s"}]))
+    assert [(one["run_id"], one["sweep"]) for one in store.benchmark_runs()] == [("a", None), ("b", "s")]
+
+
+def test_runs_of_one_benchmark(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.benchmark_runs() == []
+    rows = [FIRST_RUN, {**FIRST_RUN, "tool": "mdtest", "run_id": "m", "direction": "file_stat"}]
+    store.append("benchmark_runs", to_arrow(BENCHMARK_RUNS, rows))
+    assert [row["run_id"] for row in store.benchmark_runs("mdtest")] == ["m"]
+    assert len(store.benchmark_runs()) == 2
+
+
+def test_calibrations_of_before_the_fit(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    older = without(CALIBRATIONS, "sizes", "write_r2", "read_r2", "fullness_pct")
+    handle = store.tables._create("calibrations", older)
+    store.tables.commit(handle, "calibrations", to_arrow(older, [KNOWN]), [BatchPart("one", 1)])
+    assert store.calibrations()[0]["sizes"] is None
+    store.add_calibration({**KNOWN, "name": "new", "valid_from": 9, "sizes": "observed"})
+    assert {row["name"]: row["sizes"] for row in store.calibrations()} == {"old": None, "new": "observed"}
