@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.config import CalibrationConfig, Config, FileSystemConfig, Thresholds, load_config
+from iolens.config import AgentConfig, CalibrationConfig, Config, DeviceRule, FileSystemConfig, Thresholds, load_config
 from iolens.errors import InputError
 
 SAMPLE = Path(__file__).parent.parent / "contrib" / "iolens.toml"
@@ -35,6 +35,22 @@ read_s_per_byte = 1
 plateau_minimum = "15min"
 plateau_spread = 0.2
 plateau_median_pct = 40
+
+[agent]
+interval = "2s"
+slow_interval = "30s"
+device_interval = "1min"
+ship_every = "10min"
+spool = "/spool"
+spool_limit = "2GiB"
+root = "/copy"
+filesystem = "scratch"
+devices = true
+
+[devices]
+include = ["sd*", "mpath*"]
+exclude = ["sda"]
+system = false
 """
 
 
@@ -62,6 +78,8 @@ def test_every_key(tmp_path: Path) -> None:
         filesystems={"scratch": scratch, "home": FileSystemConfig()},
         calibrations={"our-disks": CalibrationConfig(1.04e-3, 1.73e-9, 8.02e-4, 1.0)},
         thresholds=Thresholds(900.0, 0.2, 40.0),
+        agent=AgentConfig(2.0, 30.0, 60.0, 600.0, "/spool", 2 << 30, "/copy", "scratch", True),
+        devices=DeviceRule(("sd*", "mpath*"), ("sda",), False),
     )
 
 
@@ -100,6 +118,14 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
             "[calibrations.ours]\nwrite_latency_s = 1e-3",
             ": [calibrations.ours] lacks write_s_per_byte, read_latency_s, read_s_per_byte; expected all four",
         ),
+        ("[agent]\nintervall = '5s'", ": unknown key agent.intervall; expected one of interval, slow_interval, "),
+        ("[agent]\ninterval = '0s'", ": agent.interval = '0s' is no interval; expected a duration above zero"),
+        ("[agent]\ninterval = 5", "; expected a text in quotes"),
+        ("[agent]\nspool_limit = 'much'", ": agent.spool_limit: 'much'"),
+        ("[agent]\ndevices = 'yes'", ": agent.devices = 'yes' has the wrong type or range; expected true or false"),
+        ("[devices]\nsystem = 1", "; expected true or false"),
+        ("[devices]\ninclude = 'sd*'", "; expected a list of texts"),
+        ("[devices]\nonly = ['sd*']", ": unknown key devices.only; expected one of include, exclude, system"),
         ("[calibrations.ours]\nwrite_latency_s = -1", ": calibrations.ours.write_latency_s = -1 has the wrong"),
         ("[calibrations.ours]\nread_s_per_byte = 0", "; expected a number above zero"),
     ],
@@ -162,6 +188,8 @@ def test_the_sample_configuration_is_valid_and_has_every_key() -> None:
     written_out = tomllib.loads(SAMPLE.read_text("utf-8"))
     assert set(written_out) == {one.name for one in fields(Config)} - {"path"}
     assert set(written_out["thresholds"]) == {"plateau_minimum", "plateau_spread", "plateau_median_pct"}
+    assert None not in [getattr(sample.agent, one.name) for one in fields(AgentConfig)]
+    assert None not in [getattr(sample.devices, one.name) for one in fields(DeviceRule)]
 
 
 def test_the_sample_configuration_shows_the_defaults() -> None:

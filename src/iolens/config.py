@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from iolens.errors import InputError
-from iolens.units import parse_duration, parse_rate
+from iolens.units import parse_bytes, parse_duration, parse_rate
 
 PLACES: Final = ("iolens.toml", "/etc/iolens.toml")
 DEFAULT_STORE: Final = "./iolens-store"
@@ -26,6 +25,7 @@ NUMBER: Final = "a number, zero or more"
 POSITIVE: Final = "a number above zero"
 TEXTS: Final = "a list of texts"
 SECTION: Final = "a section"
+TRUTH: Final = "true or false"
 _LARGEST: Final = 1e300
 _TOML_LINE: Final = re.compile(r"\(at line (\d+),")
 
@@ -40,6 +40,7 @@ class FileSystemConfig:
     timezone: str | None = None
     calibration: str | None = None
     sources: tuple[str, ...] = ()
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # target class → patterns of target names
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,30 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceRule:
+    """Which block devices are measured, by patterns such as `sd*`; see `sources/block_devices.py` for the rest."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    system: bool | None = None  # the disk that holds /: kept, left out, or (None) left out where there are others
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """What `iolens collect` does unless an option says otherwise; None: the option's default."""
+
+    interval_s: float | None = None
+    slow_interval_s: float | None = None
+    device_interval_s: float | None = None
+    ship_every_s: float | None = None
+    spool: str | None = None
+    spool_limit_bytes: int | None = None
+    root: str | None = None
+    filesystem: str | None = None
+    devices: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file; every part has a default."""
 
@@ -71,6 +96,9 @@ class Config:
     filesystems: Mapping[str, FileSystemConfig] = field(default_factory=dict)
     calibrations: Mapping[str, CalibrationConfig] = field(default_factory=dict)
     thresholds: Thresholds = field(default_factory=Thresholds)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    devices: DeviceRule = field(default_factory=DeviceRule)
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by source; each checks its own keys
 
     def filesystem(self, name: str) -> FileSystemConfig:
         """What is configured for a file system, or defaults."""
@@ -93,6 +121,7 @@ def load_config(given: str | Path | None = None) -> Config:
 def _read(path: Path) -> Config:
     top = _checked(path, "", _toml(path), {
         "store": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION, "thresholds": SECTION,
+        "agent": SECTION, "devices": SECTION, "sources": SECTION,
     })  # fmt: skip
     return Config(
         path=path,
@@ -101,6 +130,9 @@ def _read(path: Path) -> Config:
         filesystems={name: _filesystem(path, name, part) for name, part in top.get("filesystems", {}).items()},
         calibrations={name: _calibration(path, name, part) for name, part in top.get("calibrations", {}).items()},
         thresholds=_thresholds(path, top.get("thresholds", {})),
+        agent=_agent(path, top.get("agent", {})),
+        devices=device_rule(str(path), "devices", top.get("devices", {})),
+        sources=_sources(path, top.get("sources", {})),
     )
 
 
@@ -118,13 +150,17 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
-    values = _checked(path, where, part, {"peak": TEXT, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS})
-    peak, zone = values.get("peak"), values.get("timezone")
+    values = _checked(path, where, part, {
+        "peak": TEXT, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "classes": SECTION,
+    })  # fmt: skip
+    peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
+    _checked(path, f"{where}.classes", classes, dict.fromkeys(classes, TEXTS))
     return FileSystemConfig(
         peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", peak, parse_rate),
         timezone=None if zone is None else _parsed(path, f"{where}.timezone", zone, _zone),
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
+        classes={one: tuple(patterns) for one, patterns in classes.items()},
     )
 
 
@@ -152,6 +188,38 @@ def _thresholds(path: Path, part: Any) -> Thresholds:
     )
 
 
+def _sources(path: Path, part: Any) -> dict[str, Mapping[str, Any]]:
+    return _checked(path, "sources", part, dict.fromkeys(part, SECTION))
+
+
+def _agent(path: Path, part: Any) -> AgentConfig:
+    durations = ("interval", "slow_interval", "device_interval", "ship_every")
+    known = {**dict.fromkeys((*durations, "spool", "spool_limit", "root", "filesystem"), TEXT), "devices": TRUTH}
+    values = _checked(path, "agent", part, known)
+    limit = values.get("spool_limit")
+    return AgentConfig(
+        **{f"{name}_s": _positive(path, f"agent.{name}", values[name]) for name in durations if name in values},
+        spool=values.get("spool"),
+        spool_limit_bytes=None if limit is None else _parsed(path, "agent.spool_limit", limit, parse_bytes),
+        root=values.get("root"),
+        filesystem=values.get("filesystem"),
+        devices=values.get("devices"),
+    )
+
+
+def device_rule(place: str, where: str, part: Any) -> DeviceRule:
+    """The rule written in a section with the keys `include`, `exclude` and `system`."""
+    values = _checked(Path(place), where, part, {"include": TEXTS, "exclude": TEXTS, "system": TRUTH})
+    return DeviceRule(tuple(values.get("include", ())), tuple(values.get("exclude", ())), values.get("system"))
+
+
+def _positive(path: Path, where: str, text: str) -> float:
+    seconds = _parsed(path, where, text, parse_duration)
+    if seconds <= 0:
+        raise InputError(str(path), f"{where} = {text!r} is no interval", "a duration above zero, such as 5s")
+    return seconds
+
+
 def _checked(path: Path, where: str, part: Any, known: Mapping[str, str]) -> dict[str, Any]:
     """The keys of one section, or an error that names the key and what would have been right."""
     if not _is(SECTION, part):
@@ -170,6 +238,8 @@ def _is(what: str, value: Any) -> bool:
         return isinstance(value, dict)
     if what == TEXT:
         return isinstance(value, str)
+    if what == TRUTH:
+        return isinstance(value, bool)
     if what == TEXTS:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -177,6 +247,8 @@ def _is(what: str, value: Any) -> bool:
 
 
 def _zone(name: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # the sampler imports this module and needs no zone
+
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -17,6 +17,10 @@ class InputError(IolensError):
         where = f"{place}:{line}" if line is not None else place
         super().__init__(f"{where}: {found}" + (f"; expected {expected}" if expected else ""))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str, int | None]]:
+        """How it passes from one of our processes to another."""
+        return InputError, (self.place, self.found, self.expected, self.line)
+
 
 class StoreError(IolensError):
     """The store cannot be read or written as asked."""

@@ -16,6 +16,7 @@ from threading import Event, Thread
 import pytest
 
 from iolens.agent.spool import waiting
+from iolens.store.store import Store
 from tests.agent import truth
 from tests.agent.server import Server
 from tests.cli.command import iolens
@@ -154,11 +155,94 @@ def test_a_spool_has_one_writer(tmp_path: Path) -> None:
     assert "another `iolens collect` writes here" in second.err
 
 
+class TestBlockDevices:
+    def disks(self, root: Path, writes: int, names: tuple[str, ...] = ("sda", "sdb")) -> Path:
+        """Each write is of 8 sectors; the second disk has twice as many."""
+        (root / "proc").mkdir(parents=True, exist_ok=True)
+        (root / "etc").mkdir(exist_ok=True)
+        (root / "etc/hostname").write_text("oss1\n")
+        lines = [f"8 {number * 16} {name} 1 0 8 1 {writes * (number + 1)} 0 {writes * 8 * (number + 1)} 3 0 4 4"
+                 for number, name in enumerate(names)]  # fmt: skip
+        beside = root / "proc/.diskstats"
+        beside.write_text("\n".join(lines) + "\n")
+        beside.replace(root / "proc/diskstats")
+        return root
+
+    def options(self, tmp_path: Path, text: str = "") -> list[object]:
+        (tmp_path / "iolens.toml").write_text(text)
+        return ["--spool", tmp_path / "spool", "--store", tmp_path / "store", "--config", tmp_path / "iolens.toml"]
+
+    def test_where_there_is_no_lustre_they_are_sampled(self, tmp_path: Path) -> None:
+        root, options = tmp_path / "root", self.options(tmp_path)
+        for writes in (10, 30):
+            self.disks(root, writes)
+            done = iolens("collect", "--once", "--root", root, *options)
+            assert done.code == 0, done.err
+        assert "2 targets, 2 samples" in done.out
+        rows = truth.rows(tmp_path / "store", "target_io")
+        assert [(row["target"], row["write_bytes"], row["write_ops"]) for row in rows] == [
+            ("oss1:sda", 20 * 4096, 20),
+            ("oss1:sdb", 40 * 4096, 40),
+        ]
+        assert {(row["filesystem"], row["target_kind"], row["source"]) for row in rows} == {("oss1", "device", "agent")}
+
+    def test_beside_lustre_only_when_asked(self, tmp_path: Path) -> None:
+        server = Server(tmp_path / "root", osts=1)
+        server.work()
+        self.disks(server.root, 1)
+        options = ["--root", server.root, *self.options(tmp_path)]
+        assert "2 targets" in iolens("collect", "--once", *options).out
+        assert "4 targets" in iolens("collect", "--once", "--devices", *options).out
+        configured = ["--root", server.root, *self.options(tmp_path, "[agent]\ndevices = true\n")]
+        assert "4 targets" in iolens("collect", "--once", *configured).out
+        assert "2 targets" in iolens("collect", "--once", "--no-devices", *configured).out
+
+    def test_the_configuration_chooses_and_options_win(self, tmp_path: Path) -> None:
+        root = self.disks(tmp_path / "root", 1, ("sda", "sdb", "sdc", "loop0"))
+        text = f"""
+            [agent]
+            root = "{root}"
+            spool = "{tmp_path / "configured"}"
+            filesystem = "scratch"
+            interval = "1s"
+            [devices]
+            exclude = ["sdb"]
+        """
+        options = self.options(tmp_path, text)[2:]  # no --spool
+        done = iolens("collect", "--once", *options)
+        assert "2 targets, 2 samples" in done.out, done.err
+        assert (tmp_path / "configured/health.json").exists()
+        status = json.loads((tmp_path / "configured/health.json").read_text())
+        assert status["time"] % 1_000_000 == 0
+        iolens("collect", "--once", "--spool", tmp_path / "given", "-f", "home", *options)
+        assert (tmp_path / "given/health.json").exists()
+        handle = Store(tmp_path / "store").tables.load("baselines")
+        assert handle is not None
+        assert {(row["filesystem"], row["target"]) for row in handle.to_pyarrow_table().to_pylist()} == {
+            (filesystem, f"oss1:{disk}") for filesystem in ("scratch", "home") for disk in ("sda", "sdc")
+        }
+
+    def test_an_interval_that_makes_no_sense_in_the_configuration(self, tmp_path: Path) -> None:
+        options = self.options(tmp_path, '[agent]\ninterval = "1ms"\n')
+        assert iolens("collect", "--once", *options).code == 2
+        options = self.options(tmp_path, '[agent]\ninterval = "0s"\n')
+        done = iolens("collect", "--once", *options)
+        assert (done.code, "agent.interval = '0s' is no interval" in done.err) == (1, True)
+
+
 @pytest.mark.parametrize(
-    "arguments", [["--interval", "1ms"], ["--once", "--duration", "5s"], ["--interval", "soon"], ["--spool-limit", "x"]]
+    "arguments",
+    [
+        ["--interval", "1ms"],
+        ["--once", "--duration", "5s"],
+        ["--interval", "soon"],
+        ["--spool-limit", "x"],
+        ["--device-interval", "0s"],
+    ],
 )
-def test_questions_that_make_no_sense(arguments: list[str]) -> None:
-    assert iolens("collect", *arguments).code == 2
+def test_questions_that_make_no_sense(tmp_path: Path, arguments: list[str]) -> None:
+    bounds = [] if "--duration" in arguments else ["--duration", "1s"]  # should one be answered after all
+    assert iolens("collect", *arguments, *bounds, "--spool", tmp_path, "--no-ship").code == 2
 
 
 def start(options: list[object], *more: str) -> subprocess.Popen[bytes]:

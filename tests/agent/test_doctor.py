@@ -97,3 +97,46 @@ def test_segments_put_aside_are_pointed_out(tmp_path: Path, server: Server) -> N
     (tmp_path / "spool" / "bad" / "x.seg").write_text("")
     found = diagnose(server.root, None, tmp_path / "spool")
     assert any("1 segments in" in one.detail for one in found.findings)
+
+
+class TestBlockDevices:
+    def disks(self, root: Path) -> Path:
+        (root / "proc").mkdir(parents=True, exist_ok=True)
+        (root / "etc").mkdir(exist_ok=True)
+        (root / "etc/hostname").write_text("oss1\n")
+        lines = [f"8 {number} {name} {' 1' * 11}" for number, name in enumerate(("sda", "sda1", "sdb", "loop0"))]
+        (root / "proc/diskstats").write_text("\n".join(lines) + "\n")
+        return root
+
+    def test_a_machine_without_lustre_is_all_right(self, tmp_path: Path) -> None:
+        root = self.disks(tmp_path / "root")
+        done = iolens("doctor", "--root", root, "--spool", tmp_path / "s", "--store", tmp_path / "c")
+        assert done.code == 0, done.out
+        assert "block devices: oss1:sda, oss1:sdb" in done.out
+        assert "left out by rule: sda1 (partition of sda), loop0 (not a disk)" in done.out
+        assert "2 of 4 block devices are sampled" in done.out
+
+    def test_the_rule_is_the_configurations(self, tmp_path: Path) -> None:
+        root = self.disks(tmp_path / "root")
+        (tmp_path / "iolens.toml").write_text(f'[agent]\nroot = "{root}"\n[devices]\nexclude = ["sd*"]\n')
+        done = iolens(
+            "doctor", "--config", tmp_path / "iolens.toml", "--spool", tmp_path / "s", "--store", tmp_path / "c"
+        )
+        assert done.code == 1
+        assert "all 4 block devices are left out by rule" in done.out
+
+    def test_beside_lustre_they_are_on_offer(self, tmp_path: Path, server: Server) -> None:
+        self.disks(server.root)
+        found = diagnose(server.root, None, tmp_path / "spool")
+        assert found.exit_code == 0
+        (finding,) = [one for one in found.findings if one.subject == "devices"]
+        assert (finding.status, finding.detail[:30]) == ("note", "2 block devices are sampled wi")
+        found = diagnose(server.root, None, tmp_path / "spool", with_devices=True)
+        assert [one.status for one in found.findings if one.subject == "devices"] == ["ok"]
+
+    def test_a_list_that_cannot_be_understood(self, tmp_path: Path) -> None:
+        root = self.disks(tmp_path / "root")
+        (root / "proc/diskstats").write_text("8 0 sda 1 2\n")
+        found = diagnose(root, None, tmp_path / "spool")
+        assert found.exit_code == 1
+        assert any(one.subject == "devices" and "5 columns" in one.detail for one in found.findings)

@@ -18,6 +18,7 @@ from iolens.agent.shipper import ship
 from iolens.agent.spool import Spool
 from iolens.records import Item, Problem, Row, Sample
 from iolens.schema import TABLES, Column, ColumnType, Table
+from iolens.sources.diskstats import BlockDevices
 from iolens.store.store import Store
 from tests.agent.server import Server
 from tests.agent.truth import spooled
@@ -151,9 +152,61 @@ def test_health_is_stored_once_the_schema_has_its_table(
     ]
 
 
-def test_the_sampler_imports_nothing_heavy_and_stays_small(tmp_path: Path) -> None:
-    server = Server(tmp_path / "root", osts=64, jobs=100)
+def plant_devices(root: Path, reads: int = 100) -> Path:
+    """Two disks, a partition and the host's name."""
+    (root / "proc/sys/kernel").mkdir(parents=True, exist_ok=True)
+    (root / "proc/sys/kernel/hostname").write_text("oss1\n")
+    lines = [f" 8 {number} {name} {reads} 0 {reads * 8} 5 1 0 8 1 0 6 6 0 0 0 0 0 0"
+             for number, name in enumerate(("sda", "sda1", "sdb"))]  # fmt: skip
+    (root / "proc/diskstats").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def test_block_devices_have_an_interval_of_their_own(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root", osts=1)
     server.work()
+    devices = BlockDevices(plant_devices(server.root))
+    one = Sampler(server.root, spool, Health("oss1", "r1"), 60 * S, devices=devices, device_us=30 * S)
+    for number in range(13):  # a minute and a tick
+        one.sample(T0 + number * 5 * S)
+    spool.close_segment()
+    found = [item for item in spooled(spool.directory) if isinstance(item, Sample) and item.table == "target_io"]
+    disks = Counter(item.target for item in found if item.labels["target_kind"] == "device")
+    assert disks == {"oss1:sda": 3, "oss1:sdb": 3}
+    assert sum(item.labels["target_kind"] == "ost" for item in found) == 13
+    assert {item.filesystem for item in found if item.target == "oss1:sda"} == {"oss1"}
+    assert one.health.samples == sum(isinstance(item, Sample) for item in spooled(spool.directory))
+
+
+def test_devices_that_cannot_be_read_leave_the_targets_alone(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root", osts=1)
+    server.work()
+    one = Sampler(server.root, spool, Health("oss1", "r1"), 60 * S, devices=BlockDevices(server.root))
+    one.sample(T0)
+    spool.close_segment()
+    found = spooled(spool.directory)
+    assert sum(isinstance(item, Sample) for item in found) == one.health.samples > 3
+    assert [str(item) for item in found if isinstance(item, Problem)] == [
+        f"{server.root}/proc/diskstats: cannot be read: No such file or directory"
+    ]
+
+
+def test_a_tick_of_many_jobs_is_spooled_whole(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root", osts=3, jobs=300)
+    server.work()
+    sampler(spool, server.root).sample(T0)
+    spool.close_segment()
+    found = [item for item in spooled(spool.directory) if isinstance(item, Sample)]
+    assert len(found) == len({(item.table, item.target) for item in found})
+    jobs = {item.target: len(item.sets) for item in found if item.table == "job_io"}
+    assert jobs == {f"scratch-OST000{number}": 300 for number in range(3)} | {"scratch-MDT0000": 0}
+
+
+@pytest.mark.parametrize("jobs", [100, 1000])
+def test_the_sampler_imports_nothing_heavy_and_stays_small(tmp_path: Path, jobs: int) -> None:
+    server = Server(tmp_path / "root", osts=64, jobs=jobs)
+    server.work()
+    plant_devices(server.root)
     program = f"""
 import sys
 from pathlib import Path
@@ -162,7 +215,7 @@ from iolens.cli.collect import COMMAND
 from iolens.agent.clock import SystemClock
 from iolens.agent import collector
 root, spool = Path({str(server.root)!r}), Path({str(tmp_path / "spool")!r})
-settings = collector.Settings(root, spool, None, 0.2, 0.4, duration_s=2.0)
+settings = collector.Settings(root, spool, None, 0.2, 0.4, duration_s=2.0, devices=True)
 health = collector.Collector(settings, print, SystemClock()).run()
 print(health.samples, Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0],
       *sorted({{name.partition(".")[0] for name in sys.modules}}))

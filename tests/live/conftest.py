@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.live.mariadb import MariaDb
 from tests.live.s3_emulator import S3Emulator
 from tests.live.spark_cluster import ComponentMissing, SparkCluster
 
@@ -26,4 +27,15 @@ def cluster() -> Iterator[SparkCluster]:
 def emulator() -> Iterator[S3Emulator]:
     """An S3 protocol peer on this machine."""
     with S3Emulator() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDb]:
+    """A database server with an empty data directory."""
+    with contextlib.ExitStack() as stack:
+        try:
+            running = stack.enter_context(MariaDb())
+        except ComponentMissing as missing:
+            pytest.skip(str(missing))
         yield running

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,9 @@ from iolens.agent.health import Health
 from iolens.agent.sampler import Sampler
 from iolens.agent.shipping import Shipping
 from iolens.agent.spool import Spool, waiting
+from iolens.config import DeviceRule
+from iolens.sources.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.lustre_proc import PLACES
 
 WAIT_FOR_CHILD_S: Final = 20.0  # when asked to stop
 
@@ -30,6 +33,14 @@ class Settings:
     spool_limit_bytes: int = 1 << 30
     duration_s: float | None = None
     filesystem: str | None = None
+    devices: bool | None = None  # None: where there is no Lustre
+    device_interval_s: float | None = None  # None: with everything else
+    device_rule: DeviceRule = field(default_factory=DeviceRule)
+
+    def block_devices(self) -> BlockDevices | None:
+        """The devices to sample, if any."""
+        wanted = is_without_lustre(self.root) if self.devices is None else self.devices
+        return BlockDevices(self.root, self.device_rule, self.filesystem) if wanted else None
 
 
 @dataclass(slots=True)
@@ -78,7 +89,15 @@ class _Desk:
     @classmethod
     def of(cls, settings: Settings, spool: Spool, say: Callable[[str], None]) -> _Desk:
         health = Health(spool.host, spool.run)
-        sampler = Sampler(settings.root, spool, health, _us(settings.slow_interval_s), settings.filesystem)
+        sampler = Sampler(
+            settings.root,
+            spool,
+            health,
+            _us(settings.slow_interval_s),
+            settings.filesystem,
+            devices=settings.block_devices(),
+            device_us=_us(settings.device_interval_s or settings.interval_s),
+        )
         shipping = Shipping(spool.directory, settings.store, settings.ship_every_s) if settings.store else None
         return cls(sampler, spool, shipping, say, settings.ship_every_s)
 
@@ -153,6 +172,11 @@ class _Desk:
                 if said is None or said["error"] or not said["shipped"] + said["bad"]:
                     break
         self.note()
+
+
+def is_without_lustre(root: Path) -> bool:
+    """Whether a root is of a machine that serves no Lustre target and lists its block devices."""
+    return (root / DISKSTATS).is_file() and not any((root / place.directory).is_dir() for place in PLACES)
 
 
 def _us(seconds: float) -> int:

@@ -18,7 +18,11 @@ from pathlib import Path
 from typing import Final, Literal
 
 from iolens.agent.spool import BAD, LATE, waiting
+from iolens.config import DeviceRule
 from iolens.errors import StoreError
+from iolens.records import Problem
+from iolens.sources.block_devices import target_name
+from iolens.sources.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre_capacity import CAPACITY_LEAVES, parse_version
 from iolens.sources.lustre_clock import snapshot_of
 from iolens.sources.lustre_proc import PLACES, VERSION_FILES
@@ -66,6 +70,15 @@ class TargetFinding:
 READABLE: Final = "readable"
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceFinding:
+    """One block device: what it would be stored as, or why the rule leaves it out."""
+
+    device: str
+    target: str
+    left_out: str | None
+
+
 @dataclass(slots=True)
 class Diagnosis:
     """All of it."""
@@ -74,33 +87,77 @@ class Diagnosis:
     root: str
     lustre_version: str | None
     targets: list[TargetFinding]
+    devices: list[DeviceFinding]
     findings: list[Finding]
 
     @property
     def exit_code(self) -> int:
         """0 all good, 3 something is missing, 1 there is nothing to sample."""
-        if not any(target.readable for target in self.targets):
+        has_devices = any(device.left_out is None for device in self.devices)
+        if not has_devices and not any(target.readable for target in self.targets):
             return 1
         complete = all(len(target.readable) == len(target.files) for target in self.targets)
         return 0 if complete and all(one.status != "missing" for one in self.findings) else 3
 
 
-def diagnose(root: Path, store: str | None, spool: Path) -> Diagnosis:
+def diagnose(
+    root: Path, store: str | None, spool: Path, rule: DeviceRule | None = None, with_devices: bool | None = None
+) -> Diagnosis:
     """Look at everything `iolens collect` would need."""
     version = _version(root)
     targets = _Tree(root).targets()
+    devices, reasons = _devices(root, rule or DeviceRule())
     findings = [
-        _version_finding(root, version),
-        *_debugfs(root),
+        *_server(root, version, targets, devices),
+        *_sampled_devices(devices, reasons, bool(targets), with_devices),
+        *_debugfs(root, targets),
         *_jobs(root, targets),
         _clock(root),
         *_spool(spool),
         *([_store(store)] if store else []),
         *_engines(),
     ]
+    return Diagnosis(_user(), str(root), version, targets, devices, findings)
+
+
+def _server(
+    root: Path, version: str | None, targets: list[TargetFinding], devices: list[DeviceFinding]
+) -> Iterator[Finding]:
+    """A machine without Lustre is nothing wrong where it has devices to sample."""
+    is_missing: Status = "note" if not targets and any(one.left_out is None for one in devices) else "missing"
     if not targets:
-        findings.insert(0, Finding("targets", "missing", f"no OST or MDT below {root}: not a Lustre server"))
-    return Diagnosis(_user(), str(root), version, targets, findings)
+        yield Finding("targets", is_missing, f"no OST or MDT below {root}: not a Lustre server")
+    if version:
+        yield Finding("lustre", "ok", f"version {version}")
+    else:
+        yield Finding("lustre", is_missing, f"no version below {root}: {', '.join(VERSION_FILES)}")
+
+
+def _devices(root: Path, rule: DeviceRule) -> tuple[list[DeviceFinding], list[str]]:
+    """Every block device of the kernel's list, and what went wrong reading it."""
+    if not (root / DISKSTATS).exists():
+        return [], []
+    devices = BlockDevices(root, rule)
+    problems = [str(item) for item in devices.read(0) if isinstance(item, Problem)]
+    kept, left_out = devices.choice
+    found = [DeviceFinding(name, target_name(devices.host, shown), None) for name, shown in kept.items()]
+    found += [DeviceFinding(name, target_name(devices.host, name), why) for name, why in left_out.items()]
+    return found, problems
+
+
+def _sampled_devices(
+    devices: list[DeviceFinding], problems: list[str], has_targets: bool, wanted: bool | None
+) -> Iterator[Finding]:
+    yield from (Finding("devices", "missing", problem) for problem in problems)
+    kept = sum(one.left_out is None for one in devices)
+    if wanted if wanted is not None else not has_targets:
+        if kept:
+            yield Finding("devices", "ok", f"{kept} of {len(devices)} block devices are sampled")
+        elif devices:
+            advice = "see [devices] of the configuration"
+            yield Finding("devices", "missing", f"all {len(devices)} block devices are left out by rule: {advice}")
+    elif kept:
+        yield Finding("devices", "note", f"{kept} block devices are sampled with --devices or [agent] devices = true")
 
 
 @dataclass(slots=True)
@@ -179,16 +236,10 @@ def _version(root: Path) -> str | None:
     return None
 
 
-def _version_finding(root: Path, version: str | None) -> Finding:
-    if version:
-        return Finding("lustre", "ok", f"version {version}")
-    return Finding("lustre", "missing", f"no version below {root}: {', '.join(VERSION_FILES)}")
-
-
-def _debugfs(root: Path) -> Iterator[Finding]:
+def _debugfs(root: Path, targets: list[TargetFinding]) -> Iterator[Finding]:
     """From 2.15 on some statistics are only there."""
     hidden = root / DEBUGFS
-    if not hidden.is_dir():
+    if not hidden.is_dir() or not targets:
         return
     if os.access(hidden, os.R_OK | os.X_OK):
         yield Finding("debugfs", "ok", f"{hidden} is open to this user")

@@ -11,6 +11,7 @@ from iolens.agent.health import Health
 from iolens.agent.spool import Spool
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Sample
+from iolens.sources.diskstats import BlockDevices
 from iolens.sources.lustre_proc import read_tree
 
 SLOW_TABLES: Final = frozenset({"target_histograms", "job_io"})
@@ -21,8 +22,19 @@ Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]
 
 
 @dataclass(slots=True)
+class _Tick:
+    """One tick under way."""
+
+    time_us: int
+    is_slow: bool  # the long tables are due
+    has_devices: bool  # block devices are due
+    samples: int = 0
+    targets: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class Sampler:
-    """Samples one root; the long tables have an interval of their own."""
+    """Samples one root; the long tables and the block devices have intervals of their own."""
 
     root: Path
     spool: Spool
@@ -30,33 +42,50 @@ class Sampler:
     slow_us: int
     filesystem: str | None = None
     read: Reader = read_tree
+    devices: BlockDevices | None = None
+    device_us: int = 1
     last_us: int | None = None
     told: set[tuple[str, str]] = field(default_factory=set)
     told_in: int = 0
 
     def sample(self, tick_us: int) -> None:
         """Read everything now and spool it under the tick's nominal time."""
-        slow = self.last_us is None or tick_us // self.slow_us != self.last_us // self.slow_us
+        tick = _Tick(tick_us, self._is_due(tick_us, self.slow_us), self._is_due(tick_us, self.device_us))
         self.last_us = tick_us
-        kept, targets = [], set()
-        for item in self._items(tick_us, frozenset() if slow else SLOW_LEAVES):
-            if isinstance(item, Problem):
-                kept += self._news(item)
-            elif slow or not (isinstance(item, Sample) and item.table in SLOW_TABLES):
-                kept.append(item)
-            if isinstance(item, Sample):
-                targets.add((item.filesystem, item.target))
-        self.health.ticks += 1
-        self.health.targets = len(targets)
-        if slow and self.health.is_stored:
-            kept.append(self.health.row())
-        if kept and self.spool.append(tick_us, kept):
-            self.health.samples += sum(isinstance(item, Sample) for item in kept)
+        if self.spool.append(tick_us, self._kept(tick)):
+            self.health.samples += tick.samples
 
-    def _items(self, tick_us: int, skip: frozenset[str]) -> Iterator[Item]:
+    def _is_due(self, tick_us: int, interval_us: int) -> bool:
+        return self.last_us is None or tick_us // interval_us != self.last_us // interval_us
+
+    def _kept(self, tick: _Tick) -> Iterator[Item]:
+        """What is spooled, one after the other: all jobs of all targets are never held at once."""
+        for item in self._items(tick):
+            if isinstance(item, Problem):
+                yield from self._news(item)
+            elif not isinstance(item, Sample):
+                yield item
+            else:
+                tick.targets.add((item.filesystem, item.target))
+                if tick.is_slow or item.table not in SLOW_TABLES:
+                    tick.samples += 1
+                    yield item
+        self.health.ticks += 1
+        self.health.targets = len(tick.targets)
+        if tick.is_slow and self.health.is_stored:
+            yield self.health.row()
+
+    def _items(self, tick: _Tick) -> Iterator[Item]:
         """The sample's items; whatever goes wrong is a problem of this tick, not the end of the agent."""
+        skip = frozenset() if tick.is_slow else SLOW_LEAVES
+        yield from self._guarded(lambda: self.read(self.root, tick.time_us, self.filesystem, skip))
+        devices = self.devices
+        if devices is not None and tick.has_devices:
+            yield from self._guarded(lambda: devices.read(tick.time_us))
+
+    def _guarded(self, read: Callable[[], Iterator[Item]]) -> Iterator[Item]:
         try:
-            yield from self.read(self.root, tick_us, self.filesystem, skip)
+            yield from read()
         except InputError as error:
             yield Problem(error.place, error.line, error.found)
         except Exception as error:  # the agent outlives a file nobody has seen before

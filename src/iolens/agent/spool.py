@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +21,11 @@ from typing import Final
 
 from iolens.agent.thinning import thin_segment
 from iolens.errors import InputError, IolensError
-from iolens.records import Item
+from iolens.records import Item, Sample
 from iolens.sources.spool import CLOSED, OPEN, TAKEN, Header, Segment, Tick, check, encode_header, encode_tick
 
 SEGMENT_BYTES: Final = 4 << 20
-ITEMS_PER_LINE: Final = 256
+SETS_PER_LINE: Final = 256  # counter sets: a target's jobs have one each
 RESERVE: Final = "reserve"  # room to thin in when the disk is full
 LATE, BAD = "late", "bad"
 SAMPLER_LOCK, SHIP_LOCK, CHANGE_LOCK = "sampler.lock", "ship.lock", "change.lock"
@@ -128,9 +128,18 @@ def finish(path: Path, *, empty: bool) -> Path | None:
     return closed
 
 
-def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """A tick of many targets is several lines: encoding one with all its jobs would take memory for the whole."""
-    return (items[begin : begin + ITEMS_PER_LINE] for begin in range(0, len(items), ITEMS_PER_LINE))
+def _parts(items: Iterable[Item]) -> Iterator[Sequence[Item]]:
+    """A tick of many targets is several lines: holding one with all its jobs would take memory for the whole."""
+    part: list[Item] = []
+    weight = 0
+    for item in items:
+        part.append(item)
+        weight += len(item.sets) if isinstance(item, Sample) else 1
+        if weight >= SETS_PER_LINE:
+            yield part
+            part, weight = [], 0
+    if part:
+        yield part
 
 
 @dataclass(slots=True)
@@ -180,9 +189,11 @@ class Spool:
             finish(path, empty=check(path).good == 0)
         self._keep_reserve()
 
-    def append(self, time_us: int, items: Sequence[Item]) -> bool:
+    def append(self, time_us: int, items: Iterable[Item]) -> bool:
         """Spool one tick; False when there was no room for it, which costs resolution, not bytes."""
         line = b"".join(encode_tick(Tick(time_us, part)) for part in _parts(items))
+        if not line:
+            return True
         if self.size() + len(line) > self.limit_bytes and not self._thin_somehow():
             return self._lose(f"{self.directory} has reached its limit of {self.limit_bytes} bytes")
         for last_try in (False, True):

@@ -1,18 +1,23 @@
-"""Sample this Lustre server on the clock and ship the samples to the store."""
+"""Sample this server's Lustre targets and block devices on the clock and ship the samples to the store."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from iolens.cli.options import BYTES, DURATION, store_options
 
 if TYPE_CHECKING:
+    from iolens.agent.collector import Settings
     from iolens.agent.health import Health
+    from iolens.config import AgentConfig, Config
 
 SHORTEST_INTERVAL_S = 0.05
+DEFAULT_ROOT = Path("/")
+DEFAULT_SPOOL = Path("/var/spool/iolens")
 
 
 @click.command(
@@ -21,39 +26,45 @@ SHORTEST_INTERVAL_S = 0.05
 Examples:
   iolens collect --store s3://centre/telemetry      every 5 s until stopped
   iolens collect --once --root /copy/of/a/server    one sample
+  iolens collect --devices --device-interval 60s    block devices too, each minute
   iolens collect --no-ship --spool /shared/spool    others load it: iolens ingest spool /shared/spool
 """,
 )
+@click.option("--root", type=click.Path(path_type=Path), show_default="/", help="Where /proc and /sys are")
+@click.option("--interval", type=DURATION, show_default="5s", metavar="TIME", help="Sample this often")
 @click.option(
-    "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True, help="Where /proc and /sys are"
-)
-@click.option("--interval", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Sample this often")
-@click.option(
-    "--slow-interval", type=DURATION, default="60s", show_default=True, metavar="TIME",
+    "--slow-interval", type=DURATION, show_default="60s", metavar="TIME",
     help="job_stats and the long histograms this often",
 )  # fmt: skip
 @click.option(
-    "--spool", type=click.Path(path_type=Path, file_okay=False), default=Path("/var/spool/iolens"), show_default=True,
-    help="Where samples wait until the store has them",
+    "--devices/--no-devices", default=None, show_default="where there is no Lustre",
+    help="Sample block devices (/proc/diskstats)",
 )  # fmt: skip
 @click.option(
-    "--spool-limit", type=BYTES, default="1GiB", show_default=True, metavar="SIZE", help="Thin the spool beyond this"
+    "--device-interval", type=DURATION, show_default="as --interval", metavar="TIME", help="Block devices this often"
 )
 @click.option(
-    "--ship-every", type=DURATION, default="5min", show_default=True, metavar="TIME", help="Ship about this often"
-)
+    "--spool", type=click.Path(path_type=Path, file_okay=False), show_default="/var/spool/iolens",
+    help="Where samples wait until the store has them",
+)  # fmt: skip
+@click.option("--spool-limit", type=BYTES, show_default="1GiB", metavar="SIZE", help="Thin the spool beyond this")
+@click.option("--ship-every", type=DURATION, show_default="5min", metavar="TIME", help="Ship about this often")
 @click.option("--no-ship", is_flag=True, help="Only spool; the segments travel some other way")
 @click.option("--once", is_flag=True, help="One sample, shipped")
 @click.option("--duration", type=DURATION, metavar="TIME", help="Stop after this long, ship what is left")
-@click.option("--filesystem", "-f", metavar="NAME", help="File system of targets that do not carry its name")
+@click.option(
+    "--filesystem", "-f", metavar="NAME", help="File system of targets that do not carry its name, and of block devices"
+)
 @store_options
 def COMMAND(
-    root: Path,
-    interval: float,
-    slow_interval: float,
-    spool: Path,
-    spool_limit: int,
-    ship_every: float,
+    root: Path | None,
+    interval: float | None,
+    slow_interval: float | None,
+    devices: bool | None,
+    device_interval: float | None,
+    spool: Path | None,
+    spool_limit: int | None,
+    ship_every: float | None,
     no_ship: bool,
     once: bool,
     duration: float | None,
@@ -64,25 +75,57 @@ def COMMAND(
     """Sample on the clock, spool raw counters, ship them every few minutes.
 
     Ticks are multiples of the interval. A full spool is thinned, an absent store waited for. Stop with SIGTERM or
-    Ctrl-C: what is spooled is shipped by the next start. SPOOL/health.json tells how it is doing.
+    Ctrl-C: what is spooled is shipped by the next start. SPOOL/health.json tells how it is doing. What no option says
+    is taken from the sections [agent] and [devices] of the configuration.
     """
     from iolens.agent.clock import SystemClock
-    from iolens.agent.collector import Collector, Settings
-    from iolens.config import load_config
+    from iolens.agent.collector import Collector
+    from iolens.config import AgentConfig, load_config
 
-    if interval < SHORTEST_INTERVAL_S or slow_interval <= 0 or ship_every <= 0:
-        raise click.UsageError(f"intervals are above zero, --interval at least {SHORTEST_INTERVAL_S} s")
     if once and duration is not None:
         raise click.UsageError("--once takes one sample; --duration has no meaning with it")
-    url = None if no_ship else _absolute(load_config(config).store_url(store))
-    settings = Settings(
-        root, spool, url, interval, max(slow_interval, interval), ship_every, spool_limit, duration, filesystem
+    known = load_config(config)
+    url = None if no_ship else _absolute(known.store_url(store))
+    given = AgentConfig(
+        interval,
+        slow_interval,
+        device_interval,
+        ship_every,
+        None if spool is None else str(spool),
+        spool_limit,
+        None if root is None else str(root),
+        filesystem,
+        devices,
     )
+    settings = _settings(known, given, url, duration)
     clock = SystemClock()
     clock.listen()
     collector = Collector(settings, lambda line: click.echo(f"iolens: {line}", err=True), clock)
     health = collector.once() if once else collector.run()
     return _report(health, url, asked_to_stop=clock.stopped)
+
+
+def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: float | None) -> Settings:
+    """What to do: as the options say, else the configuration, else the defaults."""
+    from iolens.agent.collector import Settings
+
+    said = {**_known(config.agent), **_known(given)}
+    settings = Settings(
+        Path(said.pop("root", DEFAULT_ROOT)),
+        Path(said.pop("spool", DEFAULT_SPOOL)),
+        url,
+        duration_s=duration_s,
+        device_rule=config.devices,
+        **said,
+    )
+    others = (settings.slow_interval_s, settings.ship_every_s, settings.device_interval_s)
+    if settings.interval_s < SHORTEST_INTERVAL_S or any(one is not None and one <= 0 for one in others):
+        raise click.UsageError(f"intervals are above zero, --interval at least {SHORTEST_INTERVAL_S} s")
+    return replace(settings, slow_interval_s=max(settings.slow_interval_s, settings.interval_s))
+
+
+def _known(part: AgentConfig) -> dict[str, Any]:
+    return {one.name: value for one in fields(part) if (value := getattr(part, one.name)) is not None}
 
 
 def _absolute(url: str) -> str:

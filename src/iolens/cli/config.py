@@ -27,6 +27,11 @@ def show(config: str | None) -> None:
             click.echo(f"[{section}.{name}]")
             for key, value in asdict(part).items():
                 click.echo(f"{key} = {value}")
-    click.echo("[thresholds]")
-    for key, value in asdict(found.thresholds).items():
-        click.echo(f"{key} = {value}")
+    for section in ("thresholds", "agent", "devices"):
+        click.echo(f"[{section}]")
+        for key, value in asdict(getattr(found, section)).items():
+            click.echo(f"{key} = {value}")
+    for name, settings in found.sources.items():
+        click.echo(f"[sources.{name}]")
+        for key, value in settings.items():
+            click.echo(f"{key} = {value}")

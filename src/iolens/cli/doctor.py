@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from iolens.agent.doctor import Diagnosis
 
 SHOWN_TARGETS = 40
+SHOWN_LEFT_OUT = 8
+DEFAULT_ROOT, DEFAULT_SPOOL = "/", "/var/spool/iolens"
 
 
 @click.command(
@@ -23,16 +25,14 @@ Examples:
   iolens doctor --root /copy/of/a/server --format json
 """,
 )
+@click.option("--root", type=click.Path(path_type=Path), show_default="/", help="Where /proc and /sys are")
 @click.option(
-    "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True, help="Where /proc and /sys are"
-)
-@click.option(
-    "--spool", type=click.Path(path_type=Path, file_okay=False), default=Path("/var/spool/iolens"), show_default=True,
+    "--spool", type=click.Path(path_type=Path, file_okay=False), show_default="/var/spool/iolens",
     help="The spool of `iolens collect`",
 )  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @store_options
-def COMMAND(root: Path, spool: Path, format_: str, store: str | None, config: str | None) -> int:
+def COMMAND(root: Path | None, spool: Path | None, format_: str, store: str | None, config: str | None) -> int:
     """Look at everything `iolens collect` needs and say what is missing and what to do.
 
     Exit code: 0 all good, 3 something is missing, 1 nothing to sample here.
@@ -40,7 +40,14 @@ def COMMAND(root: Path, spool: Path, format_: str, store: str | None, config: st
     from iolens.agent.doctor import diagnose
     from iolens.config import load_config
 
-    found = diagnose(root, load_config(config).store_url(store), spool)
+    known = load_config(config)
+    found = diagnose(
+        root or Path(known.agent.root or DEFAULT_ROOT),
+        known.store_url(store),
+        spool or Path(known.agent.spool or DEFAULT_SPOOL),
+        known.devices,
+        known.agent.devices,
+    )
     if format_ == "json":
         import json
         from dataclasses import asdict
@@ -60,5 +67,16 @@ def _show(found: Diagnosis) -> None:
                 click.echo(f"    missing {name}: {state}")
     if len(found.targets) > SHOWN_TARGETS:
         click.echo(f"  … and {len(found.targets) - SHOWN_TARGETS} more targets: --format json lists all")
+    _show_devices(found)
     for one in found.findings:
         click.echo(f"  {one.status:8}{one.subject}: {one.detail}")
+
+
+def _show_devices(found: Diagnosis) -> None:
+    kept = [one for one in found.devices if one.left_out is None]
+    left_out = [f"{one.device} ({one.left_out})" for one in found.devices if one.left_out is not None]
+    if kept:
+        click.echo(f"  block devices: {', '.join(one.target for one in kept[:SHOWN_TARGETS])}")
+    if left_out:
+        more = f" and {len(left_out) - SHOWN_LEFT_OUT} more" if len(left_out) > SHOWN_LEFT_OUT else ""
+        click.echo(f"  left out by rule: {', '.join(left_out[:SHOWN_LEFT_OUT])}{more}")

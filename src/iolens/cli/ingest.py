@@ -86,7 +86,7 @@ def COMMAND(
     _refuse_unknown_sections(loaded)
     zones = {name: one.timezone for name, one in loaded.filesystems.items() if one.timezone}
     at, since, until = (in_zone(moment, timezone) for moment in (at, since, until))
-    options = ReadOptions(filesystem, target, timezone, interval, at, since, until, zones=zones)
+    options = ReadOptions(filesystem, target, timezone, interval, at, since, until, zones=zones, devices=loaded.devices)
     opened = Store(loaded.store_url(store))
     total = Tally()
     for name, found in _by_source(named, places, total).items():
@@ -151,7 +151,10 @@ def _files(path: Path, named: str | None, total: Tally) -> Iterator[tuple[Path, 
     from iolens.sources import get_source, recognise
 
     if not path.exists():
-        raise InputError(str(path), "no such file or directory")
+        if named is None or not getattr(get_source(named), "takes_base_names", False):
+            raise InputError(str(path), "no such file or directory")
+        yield path, named
+        return
     if named is not None:
         takes_whole = not path.is_dir() or getattr(get_source(named), "whole_directories", False)
         yield from ((one, named) for one in ([path] if takes_whole else _below(path)))

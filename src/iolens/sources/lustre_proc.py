@@ -61,6 +61,7 @@ PLACES: Final = (
     PROC_OBDFILTER, SYS_OBDFILTER, DEBUG_OBDFILTER, DEBUG_OSD_LDISKFS, DEBUG_OSD_ZFS, PROC_OSD_LDISKFS, PROC_OSD_ZFS,
     SYS_OSD_LDISKFS, SYS_OSD_ZFS, PROC_MDT, SYS_MDT, DEBUG_MDT, PROC_MDS,
 )  # fmt: skip
+JOB_STATS: Final = "job_stats"
 VERSION_FILES: Final = ("proc/fs/lustre/version", "sys/fs/lustre/version")  # to 2.7; 2.8 on
 
 _LOOKED_FOR: Final = "a root with proc/fs/lustre, sys/fs/lustre or sys/kernel/debug/lustre of a Lustre server"
@@ -102,10 +103,34 @@ def read_tree(
     """One sample of the server under `root`, of the tick `time_us` (None: its newest snapshot time).
 
     A server that has no target just now (they are on its partner) gives nothing. Files named in `skip` (`job_stats`)
-    are not opened.
+    are not opened. Thousands of jobs on every target are a lot of text: those files are read last, one at a time.
     """
-    tree = _read_root(root, skip)
-    return tree.items(Naming(filesystem), time_us) if tree.sample.series else iter(tree.problems)
+    tree = _read_root(root, skip | {JOB_STATS})
+    if not tree.sample.series:
+        yield from tree.problems
+    else:
+        yield from tree.items(Naming(filesystem), time_us)
+    if JOB_STATS not in skip:
+        yield from _job_items(root, Naming(filesystem), time_us, tree)
+
+
+def _job_items(root: Path, naming: Naming, time_us: int | None, tree: _Tree) -> Iterator[Item]:
+    """The job_stats of each target, held one at a time."""
+    done: set[Parameter] = set()
+    for parameter, path in _target_files(root):
+        if parameter.leaf != JOB_STATS or parameter in done:
+            continue
+        try:
+            reading = Reading(parameter, path.read_bytes(), str(path))
+        except OSError as error:
+            yield Problem(str(path), None, f"cannot be read: {error.strerror}")
+            continue
+        done.add(parameter)
+        alone = ServerSample(readings={parameter: reading})
+        tick = time_us if time_us is not None else tree.time_us(None) or alone.snapshot_us(None)
+        if tick is not None:
+            snapshot = tree.sample.snapshot_us(tick)
+            yield from server_items([reading], naming, tick, tick if snapshot is None else snapshot)
 
 
 @dataclass(frozen=True, slots=True)

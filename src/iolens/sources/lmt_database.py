@@ -1,0 +1,386 @@
+"""The databases that hold LMT's tables: a SQLite copy of one, or the live MySQL or MariaDB, read-only.
+
+Both answer the same questions with whole NumPy columns. The schema is looked up first, because versions differ in
+what they have. A password is never part of a place, a message or an identity.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.errors import InputError, UsageError
+
+SCHEMES: Final = ("mysql", "mariadb")
+PASSWORD_VARIABLE: Final = "IOLENS_MYSQL_PASSWORD"  # noqa: S105 (the name of a variable)
+DEFAULT_PORT: Final = 3306
+SQLITE_MAGIC: Final = b"SQLite format 3\0"
+PIECE_ROWS: Final = 100_000
+CONNECT_TIMEOUT_S: Final = 20
+LONGEST_TEXT: Final = 12 << 20  # what the driver takes in one piece is 16 MiB
+
+# What a number column gives where there is none: counters themselves are never negative.
+NULL, NOT_A_NUMBER = -1, -2
+
+_LARGEST: Final = 2**63 - 1
+_STAMP_GLOB: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9][ T][0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
+_URL_PARAMETERS: Final = {"ssl-ca": "ca", "ssl-cert": "cert", "ssl-key": "key", "socket": "unix_socket"}
+_NAME: Final = re.compile(r"[\w$][\w$-]*")
+
+Table = NDArray[np.void]  # a structured array: one field per column
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table as this database spells it; columns by their names in capitals, with their declared types."""
+
+    name: str
+    columns: Mapping[str, tuple[str, str]]
+
+    def column(self, name: str) -> str:
+        """That column, quoted."""
+        return _quoted(self.columns[name][0])
+
+    def has(self, *names: str) -> bool:
+        """Whether it has all of these columns."""
+        return all(name in self.columns for name in names)
+
+    @property
+    def quoted(self) -> str:
+        """The table's name for SQL."""
+        return _quoted(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some rows of a table, by the order of their first column; columns are named SQL expressions."""
+
+    table: TableSchema
+    columns: Mapping[str, str]
+    where: str
+    parameters: tuple[object, ...]
+    reals: frozenset[str] = frozenset()  # names of columns that are not whole numbers
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        """The type of a row."""
+        return np.dtype([(name, np.float64 if name in self.reals else np.int64) for name in self.columns])
+
+    @property
+    def sql(self) -> str:
+        """The question, row by row."""
+        return f"SELECT {', '.join(self.columns.values())} {self.source} ORDER BY 1"
+
+    @property
+    def source(self) -> str:
+        """Where the rows are from."""
+        return f"FROM {self.table.quoted} WHERE {self.where}"
+
+
+class Database(Protocol):
+    """An open database. SQL is written with `?` for parameters."""
+
+    place: str
+
+    def schema(self) -> Mapping[str, TableSchema]:
+        """Its tables by their names in capitals."""
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a small answer."""
+
+    def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
+        """A large answer in pieces of `PIECE_ROWS` rows, never all at once."""
+
+    def table(self, selection: Selection) -> Table:
+        """All rows of a selection."""
+
+    def number(self, column: str) -> str:
+        """SQL for a whole number of zero or more; `NULL` or `NOT_A_NUMBER` where there is none."""
+
+    def real(self, column: str) -> str:
+        """SQL for a number; NULL where there is none."""
+
+    def local_seconds(self, column: str) -> str:
+        """SQL for a local time as seconds since 1970 on that clock; NULL where it is no time."""
+
+    def keeps_utc(self, table: TableSchema, column: str) -> bool:
+        """Whether the column's own type is a moment in UTC, whatever clock wrote it."""
+
+
+class Opening(Protocol):
+    """How to open a database, again and in another process."""
+
+    @property
+    def place(self) -> str:
+        """Path or address, for people."""
+
+    @property
+    def database_name(self) -> str:
+        """What the database or its file is called."""
+
+    def open(self) -> contextlib.AbstractContextManager[Database]:
+        """The open database."""
+
+
+def is_sqlite_with(path: Path, head: bytes, tables: frozenset[str]) -> bool:
+    """Whether the file is a SQLite database that has these tables (names in capitals)."""
+    if not head.startswith(SQLITE_MAGIC):
+        return False
+    try:
+        with SqliteOpening(path).open() as database:
+            return tables <= database.schema().keys()
+    except InputError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteOpening:
+    """A SQLite file."""
+
+    path: Path
+
+    @property
+    def place(self) -> str:
+        """Its path."""
+        return str(self.path)
+
+    @property
+    def database_name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Database]:
+        """Open it for reading only."""
+        if not self.path.is_file():
+            raise InputError(self.place, "no such file")
+        try:
+            connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            with contextlib.closing(connection):
+                connection.text_factory = _lenient_text
+                yield _Sqlite(self.place, connection)
+        except sqlite3.Error as error:
+            raise InputError(self.place, f"SQLite: {error}", "a readable copy of an LMT database") from error
+
+
+class _Sqlite:
+    def __init__(self, place: str, connection: sqlite3.Connection) -> None:
+        self.place = place
+        self.connection = connection
+
+    def schema(self) -> Mapping[str, TableSchema]:
+        found = self.rows(
+            "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c"
+            " WHERE m.type IN ('table', 'view')"
+        )
+        return _schema(found)
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql, tuple(parameters)).fetchall()
+
+    def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
+        yield from _in_pieces(iter(self.connection.execute(sql, tuple(parameters))), dtype)
+
+    def table(self, selection: Selection) -> Table:
+        return _row_by_row(self, selection)
+
+    def number(self, column: str) -> str:
+        """Columns of a copy often have no type: a number may be stored as text, and anything else as well."""
+        return (
+            f"CASE typeof({column}) WHEN 'null' THEN {NULL}"
+            f" WHEN 'integer' THEN CASE WHEN {column} < 0 THEN {NOT_A_NUMBER} ELSE {column} END"
+            f" WHEN 'real' THEN CASE WHEN {column} BETWEEN 0 AND 9e18 THEN CAST({column} AS INTEGER)"
+            f" ELSE {NOT_A_NUMBER} END"
+            f" WHEN 'text' THEN CASE WHEN {column} <> '' AND length({column}) < 19 AND {column} NOT GLOB '*[^0-9]*'"
+            f" THEN CAST({column} AS INTEGER) ELSE {NOT_A_NUMBER} END ELSE {NOT_A_NUMBER} END"
+        )
+
+    def real(self, column: str) -> str:
+        return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END"
+
+    def local_seconds(self, column: str) -> str:
+        """A stamp with a zone or a number of its own is not LMT's: NULL rather than a guess."""
+        return (
+            f"CASE WHEN {column} GLOB '{_STAMP_GLOB}' OR {column} GLOB '{_STAMP_GLOB}.*'"
+            f" THEN CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) END"
+        )
+
+    def keeps_utc(self, table: TableSchema, column: str) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlOpening:
+    """A MySQL or MariaDB database by URL: `mysql://user@host:port/filesystem_NAME?ssl-ca=FILE`."""
+
+    url: str = field(repr=False)  # may carry a password
+
+    @property
+    def place(self) -> str:
+        """The address without a password and parameters."""
+        parts = self._parts()
+        user = f"{parts.username}@" if parts.username else ""
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{user}{parts.hostname or ''}{port}{parts.path}"
+
+    @property
+    def database_name(self) -> str:
+        """The name of the database."""
+        return unquote(urlsplit(self.url).path.strip("/"))
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Database]:
+        """Connect and begin to read one consistent state."""
+        import pymysql
+        from pymysql.cursors import SSCursor
+
+        try:
+            connection = pymysql.connect(**self.arguments(), cursorclass=SSCursor)
+            with contextlib.closing(connection):
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET SESSION time_zone = '+00:00', SESSION group_concat_max_len = {LONGEST_TEXT}")
+                    cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+                yield _Mysql(self.place, connection)
+        except pymysql.Error as error:
+            raise InputError(self.place, f"MySQL: {_reason(error)}", "a readable LMT database") from error
+        except (OSError, RuntimeError) as error:  # certificates that are not there; methods that need other libraries
+            raise InputError(self.place, f"cannot connect: {error}") from error
+
+    def arguments(self) -> dict[str, Any]:
+        """What the driver is told: from the URL, the environment and `~/.my.cnf`."""
+        parts = self._parts()
+        given: dict[str, Any] = {
+            "database": self.database_name,
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "charset": "utf8mb4",
+            "host": parts.hostname,
+            "port": parts.port or DEFAULT_PORT,
+            "user": unquote(parts.username) if parts.username else None,
+            "password": unquote(parts.password) if parts.password else os.environ.get(PASSWORD_VARIABLE),
+        }
+        options = Path.home() / ".my.cnf"
+        if options.is_file():
+            given["read_default_file"] = str(options)
+        return {name: value for name, value in given.items() if value is not None} | self._parameters()
+
+    def _parts(self) -> SplitResult:
+        """The parts of the URL; what is wrong with it is said without quoting it, for a password may be anywhere."""
+        parts = urlsplit(self.url)
+        if not _NAME.fullmatch(unquote(parts.path.strip("/"))):
+            raise UsageError(f"name the database, such as {parts.scheme}://user@host/filesystem_scratch")
+        try:
+            parts.port  # noqa: B018 (raises where it is no number)
+        except ValueError:
+            raise UsageError(f"{parts.scheme}://…{parts.path}: the port is not a number") from None
+        return parts
+
+    def _parameters(self) -> dict[str, Any]:
+        found = dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
+        if unknown := sorted(found.keys() - _URL_PARAMETERS.keys()):
+            raise UsageError(f"{self.place}: unknown parameter {unknown[0]!r}; there are {', '.join(_URL_PARAMETERS)}")
+        named = {_URL_PARAMETERS[name]: value for name, value in found.items()}
+        socket = {"unix_socket": named.pop("unix_socket")} if "unix_socket" in named else {}
+        return socket | ({"ssl": named} if named else {})
+
+
+class _Mysql:
+    def __init__(self, place: str, connection: Any) -> None:
+        self.place = place
+        self.connection = connection
+        self.longest_text = int(self.rows("SELECT LEAST(@@group_concat_max_len, @@max_allowed_packet)")[0][0]) - 1
+
+    def schema(self) -> Mapping[str, TableSchema]:
+        found = self.rows(
+            "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
+        )
+        return _schema(found)
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(_percent(sql), tuple(parameters))
+            return list(cursor.fetchall())
+
+    def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(_percent(sql), tuple(parameters))
+            yield from _in_pieces(iter(cursor.fetchone, None), dtype)
+
+    def table(self, selection: Selection) -> Table:
+        """Each column as one text that the server joins: several times faster than rows through the driver.
+
+        Values of a group are joined in one order for all columns. What does not fit is read row by row.
+        """
+        joined = ", ".join(
+            f"GROUP_CONCAT(COALESCE({expression}, 'nan') SEPARATOR ' ')" for expression in selection.columns.values()
+        )
+        count, *texts = self.rows(f"SELECT COUNT(*), {joined} {selection.source}", selection.parameters)[0]
+        found = np.empty(count, selection.dtype)
+        for name, text in zip(selection.columns, texts, strict=True):
+            if len(text or "") >= self.longest_text:
+                return _row_by_row(self, selection)
+            found[name] = np.fromstring(text or "", found.dtype[name], sep=" ")
+        return found[np.argsort(found[next(iter(selection.columns))], kind="stable")]
+
+    def number(self, column: str) -> str:
+        return (
+            f"CASE WHEN {column} IS NULL THEN {NULL}"
+            f" WHEN {column} < 0 OR {column} > {_LARGEST} THEN {NOT_A_NUMBER} ELSE CAST({column} AS SIGNED) END"
+        )
+
+    def real(self, column: str) -> str:
+        return column
+
+    def local_seconds(self, column: str) -> str:
+        """Without the session's zone: a DATETIME has none, and the session's own is UTC for a TIMESTAMP."""
+        return f"TIMESTAMPDIFF(SECOND, '1970-01-01 00:00:00', {column})"
+
+    def keeps_utc(self, table: TableSchema, column: str) -> bool:
+        return table.columns[column][1] == "timestamp"
+
+
+def _row_by_row(database: Database, selection: Selection) -> Table:
+    pieces = list(database.pieces(selection.sql, selection.parameters, selection.dtype))
+    return np.concatenate(pieces) if pieces else np.empty(0, selection.dtype)
+
+
+def _in_pieces(rows: Iterator[tuple[Any, ...]], dtype: np.dtype[np.void]) -> Iterator[Table]:
+    while len(piece := np.fromiter(islice(rows, PIECE_ROWS), dtype)):
+        yield piece
+        if len(piece) < PIECE_ROWS:
+            return
+
+
+def _schema(found: Sequence[tuple[Any, ...]]) -> Mapping[str, TableSchema]:
+    columns: dict[str, dict[str, tuple[str, str]]] = {}
+    for table, column, kind in found:
+        if _NAME.fullmatch(table) and _NAME.fullmatch(column):
+            columns.setdefault(table, {})[column.upper()] = (column, str(kind).lower())
+    return {table.upper(): TableSchema(table, of_table) for table, of_table in columns.items()}
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"  # names were checked when the schema was read; both kinds of database take this quotation mark
+
+
+def _percent(sql: str) -> str:
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+def _reason(error: Exception) -> str:
+    """The driver's message; its first argument is a number of the server's."""
+    return " ".join(str(one) for one in error.args) or type(error).__name__
+
+
+def _lenient_text(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
