@@ -16,6 +16,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)
 	$(BIN)/python -m bench.agent
 	$(BIN)/python -m bench.report
+	$(BIN)/python -m bench.sources
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)
