@@ -1,10 +1,23 @@
-"""`iolens calibrate` and `iolens config`: what is known, and how to add to it."""
+"""`iolens calibrate`: measure, fit, store, show and compare; and `iolens config`."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cli.command import iolens
+import pytest
+
+from iolens.models.transaction_time import GRACE_2012
+from iolens.simulator.device import SimulatedDevice
+from iolens.units import MIB
+from tests.benchmarks.standins import put_fio
+from tests.cli.command import Finished, iolens
 
 
 def test_the_paper_s_table_one_ships(tmp_path: Path) -> None:
@@ -21,10 +34,175 @@ def test_a_known_calibration_is_stored_and_shown(tmp_path: Path) -> None:
     assert "hopper  stored for scratch from 2012-10-01T00:00:00Z" in shown
 
 
+def test_calibrations_of_one_file_system_are_compared_over_time(tmp_path: Path) -> None:
+    """Grace's 551 MiB/s, then Hopper's 220 MB/s a year later: 2.63 times the time per byte."""
+    for name, rate, day in (("grace", 551 * MIB, "2012-01-01"), ("hopper", 220e6, "2013-01-01")):
+        cost = f"1.04e-3,{1 / rate}"
+        options = ("--write", cost, "--read", "8e-4,1.2e-9", "--from", day, "-f", "scratch", "--target-class", "sata")
+        assert iolens("calibrate", "add", name, *options, "--store", tmp_path).code == 0
+    shown = iolens("calibrate", "show", "-f", "scratch", "--store", tmp_path)
+    assert "hopper [sata]" in shown.out
+    assert "+162.6" in shown.out
+    found = json.loads(iolens("calibrate", "show", "-f", "scratch", "--store", tmp_path, "--format", "json").out)
+    drift = found["drift"][0]
+    assert (drift["earlier"], drift["later"], drift["target_class"]) == ("grace", "hopper", "sata")
+    change = next(one for one in drift["changes"] if one["coefficient"] == "write_s_per_byte")
+    assert change["change_pct"] == pytest.approx(162.6, abs=0.1)
+    assert change["change_pct_per_year"] == pytest.approx(162.6 * 365.25 / 366, abs=0.1)
+
+
 def test_coefficients_must_be_two_positive_numbers(tmp_path: Path) -> None:
     for wrong in ("1e-3", "a,b", "0,1e-9", "1e-3,-1e-9"):
         done = iolens("calibrate", "add", "x", "--write", wrong, "--read", "1,1", "--store", tmp_path)
         assert (done.code, "--write" in done.err) == (2, True)
+
+
+def disk() -> Path:
+    """A directory that is not memory, where sweeps may be pretended."""
+    for place in (Path(__file__).parent, Path("/var/tmp")):
+        kind = subprocess.run(
+            ["stat", "-f", "-c", "%T", place], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        if kind not in ("tmpfs", "ramfs"):
+            return place
+    pytest.skip("no disk here")
+
+
+@pytest.fixture
+def bench() -> Iterator[Path]:
+    """A directory for a sweep; empty again at the end."""
+    folder = disk() / f".calibrate-{os.getpid()}"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        assert [one.name for one in folder.iterdir()] == []
+        folder.rmdir()
+
+
+def sweep(bench: Path, programs: Path, *options: object) -> Finished:
+    observed = ("--lustre-root", programs / "lustre", "--target", "lake-OST0000")
+    words = ("calibrate", "run", bench, "--size", "64MiB", "--repeats", "2", "--runtime", "1s", "--buffered")
+    return iolens(*words, *observed, *options, PATH=f"{programs}:{os.environ['PATH']}")
+
+
+def test_run_fit_save_and_use(tmp_path: Path, bench: Path) -> None:
+    """A sweep of a device that behaves like Grace, through the store, gives Table I again."""
+    programs = tmp_path / "bin"
+    put_fio(programs, read_ahead=True)
+    store = tmp_path / "store"
+    done = sweep(bench, programs, "-f", "lake", "--store", store)
+    assert done.code == 0, done.err
+    assert "warning: buffered" in done.err
+    assert "observing brw_stats of lake-OST0000" in done.err
+    assert "50 runs" in done.out
+    fitted = iolens(
+        "calibrate", "fit", "--store", store, "--format", "json", "--save", "lake-1", "--target-class", "hdd"
+    )
+    assert fitted.code == 0, fitted.err
+    found = json.loads(fitted.out)
+    for direction in ("write", "read"):
+        truth = GRACE_2012.of(direction)
+        fit = found["observed"][direction]
+        assert fit["latency_s"] == pytest.approx(truth.latency_s, rel=0.02)
+        assert fit["s_per_byte"] == pytest.approx(truth.s_per_byte, rel=0.02)
+    assert found["requested"]["read"]["r2"] < 0.9 < found["observed"]["read"]["r2"]
+    assert len(found["runs"]) == 44  # eleven sizes, both ways, twice
+    shown = json.loads(iolens("calibrate", "show", "-f", "lake", "--store", store, "--format", "json").out)
+    assert [(one["calibration"]["name"], one["target_class"]) for one in shown["calibrations"]] == [("lake-1", "hdd")]
+    assert shown["calibrations"][0]["calibration"]["write"]["latency_s"] == found["observed"]["write"]["latency_s"]
+
+
+def test_a_sweep_in_a_file_is_fitted_with_its_figures(tmp_path: Path, bench: Path) -> None:
+    programs, file = tmp_path / "bin", tmp_path / "sweep.json"
+    put_fio(programs)
+    assert sweep(bench, programs, "--sizes", "4KiB,64KiB,1MiB", "-o", file).code == 0
+    assert not Path("iolens-store").exists()
+    figures = [f"--figure={name}={tmp_path / name}.svg" for name in ("prediction", "bandwidth", "sizes", "asymptote")]
+    fitted = iolens("calibrate", "fit", file, *figures)
+    assert fitted.code == 0, fitted.err
+    assert "What a disk I/O costs" in fitted.out
+    assert "1.040e-03 s" in fitted.out
+    assert all((tmp_path / f"{name}.svg").stat().st_size for name in ("prediction", "bandwidth", "sizes", "asymptote"))
+    assert iolens("calibrate", "fit", file, "--figure", "list").out.split() == [
+        "prediction", "bandwidth", "sizes", "asymptote",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_keeps_its_runs_and_no_file(tmp_path: Path, bench: Path, how: signal.Signals) -> None:
+    programs, file = tmp_path / "bin", tmp_path / "sweep.json"
+    put_fio(programs)
+    command = [
+        sys.executable, "-m", "iolens.cli.main", "calibrate", "run", bench, "--size", "64MiB", "--buffered", "-o", file,
+        "--no-asymptote", "--lustre-root", programs / "lustre", "--target", "lake-OST0000",
+    ]  # fmt: skip
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    process = subprocess.Popen(list(map(str, command)), env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        log = programs / "log"
+        deadline = time.monotonic() + 60
+        while not log.exists() or len(log.read_text().splitlines()) < 4:  # the layout, and at least two whole runs
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, err
+    assert "interrupted after" in err.decode()
+    kept = json.loads(file.read_text())
+    assert kept["complete"] is False
+    assert len(kept["runs"]) >= 2
+
+
+def test_places_that_are_refused(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    put_fio(programs)
+    path = f"{programs}:{os.environ['PATH']}"
+    done = iolens("calibrate", "run", "/dev/shm", "--store", tmp_path / "s", PATH=path)
+    assert (done.code, "memory, not a disk" in done.err) == (2, True)
+    done = iolens("calibrate", "run", disk(), "--size", "7EiB", "--store", tmp_path / "s", PATH=path)
+    assert (done.code, "free" in done.err) == (2, True)
+    done = iolens("calibrate", "run", tmp_path / "nowhere", PATH=path)
+    assert (done.code, "no such" in done.err) == (2, True)
+    done = iolens("calibrate", "run", disk(), "--lustre-root", "/", "--buffered", PATH=path)
+    assert (done.code, "belong together" in done.err) == (2, True)
+    assert not (tmp_path / "s").exists()
+
+
+def test_imported_results_are_fitted(tmp_path: Path) -> None:
+    """fio files of a device with known costs, through ingest and directly."""
+    device = SimulatedDevice(GRACE_2012, largest_io_bytes=4 * MIB)
+    for row in device.sweep():
+        side = {
+            "io_bytes": row["bytes"], "io_kbytes": 1, "total_ios": row["operations"], "bw_bytes": 1, "iops": 1,
+            "runtime": float(str(row["duration_s"])) * 1000,
+        }  # fmt: skip
+        options = {"rw": f"rand{row['direction']}", "bs": str(row["transfer_bytes"]), "direct": "1"}
+        job = {"jobname": "j", "groupid": 0, "error": 0, "job options": options, str(row["direction"]): side}
+        document = {"fio version": "fio-3.40", "timestamp_ms": 1_900_000_000_000, "jobs": [job]}
+        (tmp_path / f"{row['direction']}-{row['transfer_bytes']}.json").write_text(json.dumps(document))
+    store = tmp_path / "store"
+    files = sorted(tmp_path.glob("*.json"))
+    loaded = iolens("ingest", *files, "-f", "lake", "--store", store)
+    assert (loaded.code, "22 benchmark_runs" in loaded.out) == (0, True), loaded.err
+    again = iolens("ingest", *files, "-f", "lake", "--store", store)
+    assert "22 captures were already present" in again.out
+    direct = json.loads(iolens("calibrate", "fit", *files, "--format", "json").out)
+    by_store = json.loads(iolens("calibrate", "fit", "-f", "lake", "--store", store, "--format", "json").out)
+    assert direct["requested"] == by_store["requested"]
+    assert direct["requested"]["write"]["rate_mib_per_s"] == pytest.approx(551, abs=0.5)
+    assert direct["observed"]["write"] is None
+
+
+def test_a_fit_that_cannot_be_says_why(tmp_path: Path) -> None:
+    empty = iolens("calibrate", "fit", "--store", tmp_path / "store")
+    assert (empty.code, "no benchmark runs" in empty.err) == (2, True)
+    (tmp_path / "x.txt").write_text("nothing of interest\n")
+    strange = iolens("calibrate", "fit", tmp_path / "x.txt", "--store", tmp_path / "store")
+    assert (strange.code, "x.txt" in strange.err) == (1, True)
 
 
 def test_the_configuration_in_force_is_shown(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 
 from iolens.config import Config
@@ -13,15 +14,27 @@ from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients
 from iolens.units import epoch_us, from_epoch_us, iso
 
 SHIPPED: Final = {GRACE_2012.name: GRACE_2012}
+YEAR_S: Final = 365.25 * 86400
 
 
 def find_calibration(
-    stored: Sequence[dict[str, Any]], config: Config, name: str | None, filesystem: str, at: datetime | None
+    stored: Sequence[dict[str, Any]],
+    config: Config,
+    name: str | None,
+    filesystem: str,
+    at: datetime | None,
+    target_class: str | None = None,
 ) -> tuple[Calibration, tuple[str, ...]]:
-    """The calibration, and what the reader must know about it."""
+    """The calibration for a file system (and class of targets) at a moment, and what the reader must know about it.
+
+    Rows of the class come before those for all targets; of several the newest that had begun by then.
+    """
     if name is not None:
         return _named(stored, config, name), ()
     own = [row for row in stored if row["filesystem"] == filesystem]
+    if target_class is not None:
+        of_class = [row for row in own if row.get("target_class") == target_class]
+        own = of_class or [row for row in own if row.get("target_class") is None]
     valid = [row for row in own if at is None or row["valid_from"] is None or row["valid_from"] <= epoch_us(at)]
     if valid:
         return _from_row(valid[-1]), ()
@@ -42,6 +55,44 @@ class KnownCalibration:
 
     calibration: Calibration
     origin: str
+    filesystem: str | None = None
+    target_class: str | None = None
+    valid_from: datetime | None = None
+    queue_depth: int | None = None
+    fullness_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One coefficient of two calibrations of the same targets, the later relative to the earlier."""
+
+    coefficient: str
+    before: float
+    after: float
+    change_pct: float | None
+    change_pct_per_year: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How the cost of an I/O changed from one calibration to the next of the same file system and class."""
+
+    filesystem: str
+    target_class: str | None
+    earlier: str
+    later: str
+    valid_from: datetime
+    years: float | None
+    fullness_change_pct: float | None
+    changes: list[Change]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCalibrations:
+    """All that can be asked for by name, and their drift."""
+
+    calibrations: list[KnownCalibration]
+    drift: list[Drift]
 
 
 def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list[KnownCalibration]:
@@ -51,8 +102,65 @@ def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list
     for row in stored:
         since = f" from {iso(from_epoch_us(row['valid_from']))}" if row["valid_from"] is not None else ""
         where = f"stored for {row['filesystem'] or 'any file system'}{since}: {row['evidence'] or 'no evidence noted'}"
-        found.append(KnownCalibration(_from_row(row), where))
+        found.append(
+            KnownCalibration(
+                _from_row(row),
+                where,
+                row["filesystem"],
+                row.get("target_class"),
+                None if row["valid_from"] is None else from_epoch_us(row["valid_from"]),
+                row.get("queue_depth"),
+                row.get("fullness_pct"),
+            )
+        )
     return found
+
+
+def drift(known: Sequence[KnownCalibration]) -> list[Drift]:
+    """Each dated calibration against the one before it of the same file system, class and queue depth."""
+    groups: dict[tuple[str, str, str], list[KnownCalibration]] = {}
+    for one in known:
+        if one.filesystem is not None and one.valid_from is not None:
+            key = (one.filesystem, one.target_class or "", str(one.queue_depth))
+            groups.setdefault(key, []).append(one)
+    found = []
+    for same in groups.values():
+        dated = sorted(same, key=lambda one: epoch_us(one.valid_from) if one.valid_from else 0)
+        found += [_drift(earlier, later) for earlier, later in pairwise(dated)]
+    return found
+
+
+def _drift(earlier: KnownCalibration, later: KnownCalibration) -> Drift:
+    assert earlier.valid_from is not None
+    assert later.valid_from is not None
+    years = (later.valid_from - earlier.valid_from).total_seconds() / YEAR_S
+    fuller = None
+    if earlier.fullness_pct is not None and later.fullness_pct is not None:
+        fuller = later.fullness_pct - earlier.fullness_pct
+    return Drift(
+        filesystem=str(later.filesystem),
+        target_class=later.target_class,
+        earlier=earlier.calibration.name,
+        later=later.calibration.name,
+        valid_from=later.valid_from,
+        years=years if years > 0 else None,
+        fullness_change_pct=fuller,
+        changes=[
+            _change(f"{direction}_{name}", _cost(earlier, direction, name), _cost(later, direction, name), years)
+            for direction in ("write", "read")
+            for name in ("latency_s", "s_per_byte")
+        ],
+    )
+
+
+def _cost(known: KnownCalibration, direction: str, name: str) -> float:
+    return float(getattr(known.calibration.of(direction), name))
+
+
+def _change(name: str, before: float, after: float, years: float) -> Change:
+    relative = 100 * (after / before - 1) if before > 0 else None
+    yearly = relative / years if relative is not None and years > 0 else None
+    return Change(name, before, after, relative, yearly)
 
 
 def _configured(config: Config, name: str) -> Calibration:

@@ -5,6 +5,7 @@ A disk I/O of b bytes takes a fixed latency and a time in proportion to its size
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,12 +32,12 @@ class Coefficients:
     @property
     def bytes_per_s_limit(self) -> float:
         """Bandwidth for very large I/Os, 1/a1 (Eq. 2)."""
-        return 1.0 / self.s_per_byte
+        return 1.0 / self.s_per_byte if self.s_per_byte else math.inf
 
     @property
     def iops_limit(self) -> float:
         """Operations per second for very small I/Os, 1/a0 (Eq. 2)."""
-        return 1.0 / self.latency_s
+        return 1.0 / self.latency_s if self.latency_s else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,24 @@ def achievable_bytes_per_s(ios: dict[tuple[str, int], int], calibration: Calibra
 def fsu_pct(ios: dict[tuple[str, int], int], duration_s: float, calibration: Calibration) -> float:
     """File System Utilization of one interval (Eq. 7)."""
     return 100.0 / duration_s * busy_seconds(ios, calibration)
+
+
+def counted_seconds(
+    read_ops: float, read_bytes: float, write_ops: float, write_bytes: float, calibration: Calibration
+) -> float:
+    """The same time from counts of operations and bytes, which is all the linear model needs (U9)."""
+    read, write = calibration.read, calibration.write
+    reads = read.latency_s * read_ops + read.s_per_byte * read_bytes
+    return reads + write.latency_s * write_ops + write.s_per_byte * write_bytes
+
+
+def fsu_bytes_pct(
+    read_ops: float,
+    read_bytes: float,
+    write_ops: float,
+    write_bytes: float,
+    duration_s: float,
+    calibration: Calibration,
+) -> float:
+    """File System Utilization of any device that counts operations and bytes (U9)."""
+    return 100.0 / duration_s * counted_seconds(read_ops, read_bytes, write_ops, write_bytes, calibration)

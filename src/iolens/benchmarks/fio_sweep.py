@@ -1,0 +1,69 @@
+"""The sweep with fio: one process per run, random offsets, direct I/O."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from iolens.benchmarks.programs import found_program, run_program
+from iolens.benchmarks.sweep import Plan, Point, Values
+from iolens.errors import IolensError
+from iolens.records import Note, Problem, Row
+from iolens.sources import ReadOptions
+from iolens.sources.benchmark_results import ResultFile
+from iolens.sources.fio import read_fio_text
+from iolens.units import MIB
+
+LAYOUT_TRANSFER: Final = MIB
+
+
+class FioTool:
+    """Drives fio."""
+
+    name = "fio"
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.program = found_program("fio")
+
+    def lay_out(self) -> None:
+        """Write every block: reads of a merely allocated file never reach the disk."""
+        transfer = min(LAYOUT_TRANSFER, self.plan.file_bytes)
+        self._run(["--rw=write", f"--bs={transfer}", f"--size={self.plan.file_bytes}", "--end_fsync=1", "--iodepth=4"])
+
+    def run(self, point: Point) -> list[Values]:
+        """One run of one size."""
+        options = [
+            f"--rw=rand{point.direction}",
+            f"--bs={point.transfer_bytes}",
+            f"--size={point.aggregate_bytes}",
+            f"--iodepth={self.plan.queue_depth if self.plan.direct else 1}",
+            f"--numjobs={self.plan.jobs}",
+            "--group_reporting",
+            "--time_based",
+            f"--runtime={round(self.plan.runtime_s * 1000)}ms",
+            "--norandommap",  # offsets are drawn anew each time, as after a seek to anywhere
+            "--randrepeat=0",
+            *([] if self.plan.direct or point.direction == "read" else ["--end_fsync=1"]),
+        ]
+        text = self._run(options)
+        file = ResultFile(Path("fio"), ReadOptions(), self.plan.sweep)
+        items = list(read_fio_text(file, text))
+        problems = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
+        if problems:
+            raise IolensError(f"fio: {problems[0].reason}")
+        return [dict(item.values) for item in items if isinstance(item, Row)]
+
+    def _run(self, options: list[str]) -> str:
+        engine = "libaio" if self.plan.direct else "psync"  # libaio waits for buffered I/O anyway
+        command = [
+            self.program,
+            "--name=iolens",
+            f"--filename={str(self.plan.file).replace(':', chr(92) + ':')}",  # fio takes a colon for a list of files
+            f"--direct={int(self.plan.direct)}",
+            f"--ioengine={engine}",
+            "--output-format=json",
+            "--eta=never",
+            *options,
+        ]
+        return run_program(command, self.plan.realtime)

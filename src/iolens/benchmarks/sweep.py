@@ -1,0 +1,173 @@
+"""The calibration sweep of paper U (SPEC U3): random transfers of 4 KiB to 4 MiB, writes then reads, again and again.
+
+Here is the plan and the loop; `safety` checks before anything is written, `fio_sweep` and `ior_sweep` know their tools.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+from iolens.benchmarks.device_counters import DeviceCounters, Observation, memory_bytes
+from iolens.errors import IolensError
+from iolens.units import KIB, MIB, format_bytes
+
+TRANSFER_SIZES: Final = tuple(4 * KIB << power for power in range(11))  # 4 KiB … 4 MiB
+GUARD_TRANSFER: Final = MIB
+GUARD_STEPS: Final = 5  # aggregate sizes of the cache guard, each twice the one before
+GUARD_SMALLEST: Final = 16 * MIB
+
+Values = dict[str, object]
+
+
+def new_name() -> str:
+    """A name no other sweep has."""
+    return f"sweep-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
+
+
+class Point(NamedTuple):
+    """One run of the sweep."""
+
+    study: str  # transfer_size, or aggregate_size for the cache guard
+    direction: str
+    transfer_bytes: int
+    aggregate_bytes: int
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"{self.direction} {format_bytes(self.transfer_bytes)} of {format_bytes(self.aggregate_bytes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run, and where."""
+
+    place: Path
+    file_bytes: int
+    transfer_sizes: tuple[int, ...] = TRANSFER_SIZES
+    repeats: int = 3
+    runtime_s: float = 5.0
+    queue_depth: int = 4  # per job
+    jobs: int = 1
+    direct: bool = True
+    realtime: bool = False
+    guard: bool = True
+    filesystem: str | None = None
+    sweep: str = field(default_factory=new_name)
+
+    @property
+    def is_device(self) -> bool:
+        """Whether the place is a block device, not a directory."""
+        return self.place.is_block_device()
+
+    @property
+    def file(self) -> Path:
+        """What is written and read."""
+        return self.place if self.is_device else self.place / f"iolens-{self.sweep}.dat"
+
+    def points(self) -> list[Point]:
+        """Every run: the cache guard, then all sizes once per repeat, so that a busy minute spoils no size alone."""
+        smallest = min(self.transfer_sizes)
+        steps = [self.file_bytes >> step for step in reversed(range(GUARD_STEPS))]
+        guarded = [size // smallest * smallest for size in steps if size >= GUARD_SMALLEST]
+        transfer = max((size for size in self.transfer_sizes if size <= GUARD_TRANSFER), default=smallest)
+        points = [
+            Point("aggregate_size", direction, transfer, aggregate, 0)
+            for direction in ("write", "read")
+            for aggregate in (guarded if self.guard and len(guarded) > 1 else [])
+        ]
+        points += [
+            Point("transfer_size", direction, size, self.file_bytes, repeat)
+            for repeat in range(self.repeats)
+            for direction in ("write", "read")
+            for size in self.transfer_sizes
+        ]
+        return points
+
+
+class Tool(Protocol):
+    """A benchmark program."""
+
+    name: str
+
+    def lay_out(self) -> None:
+        """Write the file in full, so that reads find blocks and writes do not allocate them."""
+
+    def run(self, point: Point) -> list[Values]:
+        """Run one point; columns of `benchmark_runs`."""
+
+
+def run_sweep(
+    plan: Plan, tool: Tool, counters: DeviceCounters | None, progress: Callable[[str], None] | None = None
+) -> Iterator[Values]:
+    """Rows as they come; the file is removed whatever happens, also when the caller stops listening."""
+    say = progress or (lambda text: None)
+    common: Values = {
+        "sweep": plan.sweep,
+        "filesystem": plan.filesystem,
+        "memory_bytes": memory_bytes(),
+        "fullness_pct": None if plan.is_device else _fullness_pct(plan.place),
+        "repetitions": plan.repeats,
+    }
+    try:
+        say(f"laying out {format_bytes(plan.file_bytes)}")
+        tool.lay_out()
+        for number, point in enumerate(plan.points()):
+            say(str(point))
+            for values in _observed_run(tool, point, counters):
+                run_id = f"{plan.sweep}/{number}"
+                known = {"study": point.study, "iteration": point.repeat, "aggregate_bytes": point.aggregate_bytes}
+                everything = {**values, **common, **known, "run_id": run_id}
+                yield {name: value for name, value in everything.items() if value is not None}
+    finally:
+        if not plan.is_device:
+            plan.file.unlink(missing_ok=True)
+
+
+def _observed_run(tool: Tool, point: Point, counters: DeviceCounters | None) -> Iterator[Values]:
+    before, began = (counters.read() if counters is not None else None), time.monotonic()
+    rows = tool.run(point)
+    if not any(values.get("direction") == point.direction for values in rows):
+        raise IolensError(f"{tool.name} gave no {point.direction} result for {point}")
+    if counters is None or before is None:
+        yield from rows
+        return
+    seen = Observation(before, counters.read(), time.monotonic() - began)
+    for values in rows:
+        columns = seen.columns(counters.name, point.direction)
+        sizes = seen.sizes(point.direction)
+        if sizes:
+            columns["device_sizes"] = json.dumps({str(size): count for size, count in sorted(sizes.items())})
+        yield {**{name: value for name, value in values.items() if not name.startswith("device")}, **columns}
+
+
+def _fullness_pct(directory: Path) -> float:
+    usage = shutil.disk_usage(directory)
+    return 100.0 * usage.used / (usage.used + usage.free) if usage.used + usage.free else 0.0
+
+
+FORMAT: Final = "iolens calibration sweep, version 1"
+
+
+def sweep_document(plan: Plan, tool: str, rows: Sequence[Values], complete: bool) -> str:
+    """A sweep as a file that `calibrate fit` reads."""
+    document = {"format": FORMAT, "sweep": plan.sweep, "tool": tool, "complete": complete, "runs": list(rows)}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def rows_of_document(text: str) -> list[dict[str, Any]] | None:
+    """The runs of such a file; None if it is something else."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        return None
+    runs = document.get("runs")
+    return [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []

@@ -1,0 +1,179 @@
+"""Results of mdtest (text): rates of each phase over the iterations.
+
+The table "SUMMARY time" is headed ms/op but holds seconds per phase (400 items at 788.41 per second are its 0.507), to
+three digits: it is used only for the phases whose number of operations mdtest does not print.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from iolens.records import Capture, Item, Problem
+from iolens.sources import ReadOptions
+from iolens.sources.benchmark_results import ResultFile, captures_of, date_in_words, finite
+from iolens.sources.saved_text import shown, unpacked
+
+TOOL: Final = "mdtest"
+BANNER: Final = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
+_STARTED: Final = re.compile(r"-- started at (.+?) --")
+_FINISHED: Final = re.compile(r"-- finished at (.+?) --")
+_ITEMS: Final = re.compile(r"(\d+) tasks?, (\d+) files(?:/directories)?")
+_SUMMARY: Final = re.compile(r"SUMMARY(?: (rate|time))?.*?: \(of (\d+) iterations?\)")
+_PHASE: Final = re.compile(r"\s+([A-Z][a-z]+(?: [a-z]+)+)\s*:?\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*")
+_COMMAND: Final = re.compile(r"Command line used: (.*)")
+_USED: Final = re.compile(r"Used FS:\s*([\d.]+)%")
+_WITH_DATA: Final = {"file_creation": "-w", "file_read": "-e"}
+_SAME: Final = 0.06  # three printed digits of a short time
+_LONGEST_MESSAGE: Final = 160
+_BANNER_BYTES: Final = re.compile(BANNER.pattern.encode(), re.MULTILINE)
+
+
+class Mdtest:
+    """Results of the mdtest benchmark."""
+
+    name = "mdtest"
+    summary = "results of mdtest: rates of metadata operations, text"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether some line says how mdtest was launched."""
+        return bool(_BANNER_BYTES.search(unpacked(head)))
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per file."""
+        return captures_of(paths, options, read_mdtest)
+
+
+SOURCE: Final = Mdtest()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One invocation of mdtest as it is read."""
+
+    number: int
+    line: int
+    tasks: int = 0
+    nodes: int = 0
+    items: int | None = None
+    iterations: int | None = None
+    started: datetime | None = None
+    finished: datetime | None = None
+    command: Mapping[str, str] = field(default_factory=dict)
+    fullness_pct: float | None = None
+    table: str = ""  # which summary is being read
+    rates: dict[str, tuple[float, ...]] = field(default_factory=dict)  # max, min, mean, standard deviation
+    times: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    errors: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read_mdtest(file: ResultFile) -> Iterator[Item]:
+    """Rows of one file, and what was not understood."""
+    text, trouble = file.text()
+    run: _Run | None = None
+    number = 0
+    started: datetime | None = None
+    for line, content in enumerate(text.split("\n"), 1):
+        if banner := BANNER.match(content):
+            if run is not None:
+                yield from _finish(file, run)
+            run = _Run(number, line, int(banner[2]), int(banner[3]), started=started)
+            number += 1
+        elif found := _STARTED.match(content):
+            started = date_in_words(found[1])
+        elif run is not None:
+            yield from _take(file, run, line, content)
+    if run is not None:
+        yield from _finish(file, run)
+    else:
+        first = text.partition("\n")[0]
+        yield Problem(file.place, None, f"not a result of mdtest: it begins with {shown(first)}")
+    if trouble:
+        yield Problem(file.place, None, trouble)
+
+
+def _take(file: ResultFile, run: _Run, line: int, content: str) -> Iterator[Item]:
+    if found := _SUMMARY.match(content):
+        run.table, run.iterations = found[1] or "rate", int(found[2])
+    elif run.table and (phase := _PHASE.fullmatch(content)):
+        numbers = tuple(finite(text) for text in phase.groups()[1:])
+        if None in numbers:
+            yield Problem(file.place, line, f"line not understood: {shown(content)}")
+            return
+        table = run.rates if run.table == "rate" else run.times
+        table[phase[1].lower().replace(" ", "_")] = tuple(number or 0.0 for number in numbers)
+    elif found := _ITEMS.match(content):
+        run.items = int(found[2])
+    elif found := _COMMAND.match(content):
+        run.command = _options(found[1])
+    elif found := _FINISHED.match(content):
+        run.finished, run.table = date_in_words(found[1]), ""
+    elif found := _USED.search(content):
+        run.fullness_pct = float(found[1])
+    elif content.startswith("ERROR"):
+        run.errors.append((line, content.removeprefix("ERROR: ")[:_LONGEST_MESSAGE]))
+
+
+def _options(text: str) -> dict[str, str]:
+    """Options with a value on the command line."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return {}
+    return {word: value for word, value in pairwise(words) if word.startswith("-")}
+
+
+def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
+    for phase, (largest, smallest, mean, deviation) in run.rates.items():
+        if mean <= 0:  # mdtest prints zero for a phase that did not run
+            continue
+        items = run.items if not phase.startswith("tree") else None
+        seconds = _phase_seconds(run, phase, items, mean)
+        size = _data_bytes(run, phase)
+        yield file.row(
+            TOOL,
+            run_id=file.run_id(run.number),
+            time=file.moment_us(run.finished or run.started),
+            direction=phase,
+            api=run.command.get("-a", "POSIX"),
+            transfer_bytes=size,
+            tasks=run.tasks,
+            queue_depth=run.tasks,  # each task waits for its operation before the next
+            duration_s=seconds,
+            operations=items,
+            bytes=size * items if size and items else None,
+            repetitions=run.iterations,
+            nodes=run.nodes,
+            fullness_pct=run.fullness_pct,
+            reported_ops_per_s=mean,
+            ops_per_s_max=largest,
+            ops_per_s_min=smallest,
+            ops_per_s_stddev=deviation,
+            complete=True,
+        )
+    for line, message in run.errors[:1]:
+        more = f" (and {len(run.errors) - 1} more)" if len(run.errors) > 1 else ""
+        yield Problem(file.place, line, f"mdtest failed: {message}{more}")
+    if not run.errors and (not run.rates or run.finished is None):
+        yield Problem(file.place, run.line, f"the run was cut off: {len(run.rates)} phases in its summary")
+
+
+def _phase_seconds(run: _Run, phase: str, items: int | None, mean_rate: float) -> float | None:
+    """Time of one iteration of a phase at its mean rate; where the items are not known, the mean time if printed."""
+    if items is not None:
+        return items / mean_rate
+    if phase not in run.times:
+        return None
+    longest, mean, slowest = run.times[phase][0], run.times[phase][2], run.rates[phase][1]
+    return mean if abs(longest * slowest - 1) <= _SAME else None  # one tree: the reading as seconds holds
+
+
+def _data_bytes(run: _Run, phase: str) -> int | None:
+    size = run.command.get(_WITH_DATA.get(phase, ""), "")
+    return int(size) or None if size.isdecimal() else None

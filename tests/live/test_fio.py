@@ -1,0 +1,170 @@
+"""A real sweep with fio on this machine's disk: it fits, and the utilisation that follows from it is right.
+
+The machine may be busy: runs are short, repeated far apart, ahead of other programs where that is allowed, and the best
+of each size counts, because company only ever slows a run down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iolens.benchmarks.device_counters import BlockDeviceCounters, underlying_device
+from iolens.benchmarks.programs import may_raise_priority
+from iolens.benchmarks.safety import direct_io_trouble
+from iolens.models.transaction_time import Calibration, Coefficients, fsu_bytes_pct
+from tests.cli.command import iolens
+
+pytestmark = pytest.mark.live
+
+SIZE = "512MiB"
+QUEUE_DEPTH = 4
+SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB"
+MIX = "4k/25:64k/25:256k/25:1m/25"
+LONGEST_SWEEP_S = 90  # of runs; starting fio so often on a busy machine comes on top
+SAMPLES = 7
+
+Record = Callable[[str, object], None]  # into the test report
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One sweep, fitted."""
+
+    folder: Path
+    device: str
+    seconds: float
+    rows: list[dict[str, Any]]
+    fit: dict[str, Any]
+
+    @property
+    def calibration(self) -> Calibration:
+        """Coefficients on observed sizes."""
+        costs = {
+            direction: Coefficients(found["latency_s"], found["s_per_byte"])
+            for direction, found in self.fit["observed"].items()
+        }
+        return Calibration("live", costs["write"], costs["read"])
+
+
+def _disk() -> tuple[Path, str]:
+    """A place on a real disk that can be observed and written around the page cache."""
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    for place in (Path("/var/tmp"), Path(__file__).parent):
+        found = underlying_device(place)
+        if found.device is not None and direct_io_trouble(place) is None:
+            return place, found.device
+    pytest.skip("no disk here that can be observed, with direct I/O")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
+    place, device = _disk()
+    folder = place / f"iolens-live-{uuid.uuid4().hex[:8]}"
+    folder.mkdir()
+    file = tmp_path_factory.mktemp("sweep") / "sweep.json"
+    realtime = ["--realtime"] if may_raise_priority() else []
+    options = ("--size", SIZE, "--sizes", SIZES, "--runtime", "500ms", "--repeats", 5, "--queue-depth", QUEUE_DEPTH)
+    try:
+        began = time.monotonic()
+        done = iolens("calibrate", "run", folder, *options, "--no-asymptote", *realtime, "-o", file)
+        seconds = time.monotonic() - began
+        assert done.code == 0, done.err
+        assert list(folder.iterdir()) == []
+        fitted = iolens("calibrate", "fit", file, "--repeats", "best", "--format", "json")
+        assert fitted.code == 0, fitted.err
+        yield Sweep(folder, device, seconds, json.loads(file.read_text())["runs"], json.loads(fitted.out))
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
+    swept: Sweep, record_property: Callable[[str, object], None]
+) -> None:
+    assert len(swept.rows) == 60
+    assert sum(row["duration_s"] for row in swept.rows) < LONGEST_SWEEP_S
+    for direction in ("write", "read"):
+        found = swept.fit["observed"][direction]
+        record_property(f"{direction}_r2", found["r2"])
+        assert found["r2"] >= 0.9
+        assert found["latency_s"] > 0
+        assert found["s_per_byte"] > 0
+    assert swept.fit["queue_depth"] == QUEUE_DEPTH
+    assert swept.fit["read_amplification"] == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_disk_saw_every_byte(swept: Sweep) -> None:
+    """Reads of a file that was only allocated would never reach it."""
+    for row in swept.rows:
+        assert row["device"] == swept.device
+        assert row["device_bytes"] >= 0.99 * row["bytes"]
+        assert row["direct"] is True
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One second of the disk."""
+
+    fsu_pct: float
+    util_pct: float
+
+
+def _sample(counters: BlockDeviceCounters, calibration: Calibration, seconds: int) -> list[Sample]:
+    samples = []
+    before, began = counters.read(), time.monotonic()
+    for _ in range(seconds):
+        time.sleep(1)
+        after, now = counters.read(), time.monotonic()
+        assert before.bytes is not None
+        assert after.bytes is not None
+        fsu_pct = fsu_bytes_pct(
+            read_ops=after.ops["read"] - before.ops["read"],
+            read_bytes=after.bytes["read"] - before.bytes["read"],
+            write_ops=after.ops["write"] - before.ops["write"],
+            write_bytes=after.bytes["write"] - before.bytes["write"],
+            duration_s=now - began,
+            calibration=calibration,
+        )
+        busy_us = (after.busy_us or 0) - (before.busy_us or 0)
+        samples.append(Sample(fsu_pct, busy_us / 1e4 / (now - began)))
+        before, began = after, now
+    return samples
+
+
+def test_a_saturated_disk_is_near_100_and_an_idle_one_near_0(swept: Sweep, record_property: Record) -> None:
+    counters = BlockDeviceCounters(swept.device)
+    idle = _sample(counters, swept.calibration, SAMPLES)
+    file = swept.folder / "saturate.dat"
+    common = ["fio", "--name=saturate", f"--filename={file}", f"--size={SIZE}", "--direct=1", "--ioengine=libaio"]
+    subprocess.run([*common, "--rw=write", "--bs=1m", "--end_fsync=1"], check=True, capture_output=True)
+    command = [
+        *common, "--rw=randrw", f"--bssplit={MIX}", f"--iodepth={QUEUE_DEPTH}", "--time_based", "--norandommap",
+        f"--runtime={SAMPLES + 3}", "--eta=never",
+    ]  # fmt: skip
+    environment = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # as in the sweep
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    try:
+        if may_raise_priority():
+            os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(1))
+        time.sleep(1.5)  # until it is under way
+        busy = _sample(counters, swept.calibration, SAMPLES)
+    finally:
+        process.wait(60)
+        file.unlink()
+    for name, samples in (("idle", idle), ("saturated", busy)):
+        for number, sample in enumerate(samples):
+            record_property(f"{name}_{number}", f"FSU {sample.fsu_pct:.1f} %, util {sample.util_pct:.1f} %")
+    assert statistics.median(sample.fsu_pct for sample in idle) < 5
+    assert 60 <= statistics.median(sample.fsu_pct for sample in busy) <= 140
