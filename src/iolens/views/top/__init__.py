@@ -1,0 +1,1 @@
+"""`iolens top`: the terminal view. `session` decides what is shown, the widgets only show it."""

@@ -1,0 +1,97 @@
+"""The lines above the table: the file system as a whole, how old the data are, and what is not known."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.text import Text
+
+from iolens.analyses.live import Reading, some
+from iolens.units import iso
+from iolens.views.top import words
+from iolens.views.top.columns import short_name
+
+BAR_WIDTH: Final = 20
+NARROW: Final = 80
+
+
+def title(origin: str, reading: Reading | None, mode: str, width: int) -> Text:
+    """`iolens top  live  scratch  2026-01-01T12:00:05Z (3 s ago)  store centre`."""
+    line = Text(no_wrap=True)
+    line.append(" iolens top " if width >= NARROW else " top ", style="bold reverse")
+    line.append(" ")
+    line.append(f" {mode} ", style="bold" if mode == "live" else f"reverse {words.STYLES['moderate']}")
+    if reading is not None:
+        line.append(f" {reading.filesystem}", style="bold")
+        if reading.time is not None:
+            line.append(f"  {iso(reading.time)}")
+        if reading.age_s is not None:
+            line.append(f" ({words.ago(reading.age_s)} ago)", style="dim")
+    line.append(f"  {origin}", style="dim")
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def totals(reading: Reading | None, width: int) -> Text:
+    """Mean FSU as number, bar and course, and what is moved."""
+    line = Text(" ", no_wrap=True)
+    if reading is None:
+        return line
+    by_bytes = reading.mean_fsu_pct is None and reading.mean_fsu_bytes_pct is not None
+    mean = reading.mean_fsu_bytes_pct if by_bytes else reading.mean_fsu_pct
+    style = words.style_of(mean)
+    line.append("FSUb " if by_bytes else "FSU ")
+    line.append(f"{words.per_cent(mean):>5} %", style=style)
+    if width >= 100:
+        line.append(" ▕", style="dim")
+        line.append(words.bar((mean or 0.0) / 100.0, BAR_WIDTH), style=style)
+        line.append("▏", style="dim")
+    unit = "MiB/s" if width >= NARROW else ""
+    parts = [
+        ("read", words.mib_per_s(reading.read_bytes_per_s), unit),
+        ("write", words.mib_per_s(reading.write_bytes_per_s), "MiB/s"),
+        ("", words.short(reading.iops), "I/O/s"),
+    ]
+    if reading.metadata_ops_per_s is not None:
+        parts.append(("", words.short(reading.metadata_ops_per_s), "md/s"))
+    for name, value, measured_in in parts:
+        line.append(f"  {name} " if name else "  ")
+        line.append(value, style="bold")
+        line.append(f" {measured_in}" if measured_in else "", style="dim")
+    room = width - line.cell_len - 3
+    if room >= 10 and reading.course:
+        line.append("  ")
+        append_sparkline(line, reading.course, min(room, len(reading.course)))
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def coverage(reading: Reading | None, width: int) -> Text:
+    """How many targets report, which do not, resets, gaps, and the calibration."""
+    line = Text(" ", no_wrap=True)
+    if reading is None:
+        return line
+    all_there = reading.targets_reporting == reading.targets_known
+    line.append(
+        f"{reading.targets_reporting} of {reading.targets_known} targets report", style="" if all_there else "bold"
+    )
+    if reading.missing_targets:
+        names = [short_name(name, reading.filesystem) for name in reading.missing_targets]
+        line.append(f" · {words.SILENT} silent: {some(names)}", style=words.STYLES["busy"])
+    if reading.resets:
+        line.append(f" · {words.AFTER_RESET} {reading.resets} after a reset", style=words.STYLES["moderate"])
+    if reading.gaps:
+        line.append(f" · {reading.gaps} with missed samples", style=words.STYLES["moderate"])
+    if reading.interval_s is not None:
+        line.append(f" · interval {reading.interval_s:.3g} s", style="dim")
+    line.append(f" · calibration {reading.calibration}", style="dim")
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def append_sparkline(line: Text, course: tuple[float | None, ...], width: int) -> None:
+    """A sparkline, each tick in the colour of its category."""
+    shown = course[-width:] if width > 0 else ()
+    line.append(" " * (width - len(shown)))
+    for value in shown:
+        line.append(words.level(value), style=words.style_of(value))

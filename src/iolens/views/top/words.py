@@ -1,0 +1,87 @@
+"""Numbers, sparklines and bars as text, for cells of fixed width. Unknown is a dash, never a zero."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import Final
+
+from iolens.analyses.live import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, category
+from iolens.units import MIB, format_bytes
+
+UNKNOWN: Final = "–"
+LEVELS: Final = "▁▂▃▄▅▆▇█"
+# Upper ends of the levels above the idle one: three are moderate, four are busy, so that height tells the category
+# where there is no colour.
+LEVEL_ENDS: Final = (11.0, 20.0, BUSY_ABOVE_PCT, 50.0, 70.0, 90.0)
+STYLES: Final = {"idle": "#5f8787", "moderate": "#d7af5f", "busy": "bold #ff5f5f", None: "dim"}
+MARKS: Final = {"idle": "·", "moderate": "▪", "busy": "▲", None: " "}
+SILENT, LATE, AFTER_RESET = "✗", "?", "↺"
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+
+
+def style_of(fsu_pct: float | None) -> str:
+    """The colour of an FSU's category."""
+    return STYLES[category(fsu_pct)]
+
+
+def short(value: float | None) -> str:
+    """A number in at most six or seven places: `0`, `0.3`, `42`, `1,234`."""
+    if value is None:
+        return UNKNOWN
+    if 0 < value < 0.05:
+        return "<0.1"
+    return f"{value:.1f}" if 0 < value < 9.95 else f"{value:,.0f}"
+
+
+def per_cent(value: float | None) -> str:
+    """One decimal; none from a hundred on."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def mib_per_s(value: float | None) -> str:
+    """A rate in MiB/s."""
+    return short(None if value is None else value / MIB)
+
+
+def milliseconds(value: float | None) -> str:
+    """A latency in ms."""
+    return short(None if value is None else 1e3 * value)
+
+
+def ago(seconds: float | None) -> str:
+    """An age: `3 s`, `12 min`, `5 h`, `2 d`."""
+    if seconds is None:
+        return UNKNOWN
+    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def label(size_bytes: int) -> str:
+    """A size bin's label: `4 KiB`."""
+    return format_bytes(size_bytes)
+
+
+def level(fsu_pct: float | None) -> str:
+    """One character of a sparkline; blank where nothing was reported."""
+    if fsu_pct is None:
+        return " "
+    return LEVELS[0 if fsu_pct < IDLE_BELOW_PCT else 1 + bisect.bisect_left(LEVEL_ENDS, fsu_pct)]
+
+
+def sparkline(history: Sequence[float | None], width: int) -> str:
+    """The last values, one character each, right-aligned."""
+    shown = history[-width:] if width > 0 else ()
+    return "".join(map(level, shown)).rjust(width)
+
+
+def bar(share: float, width: int) -> str:
+    """A horizontal bar; `share` of 1 fills it, anything above zero is visible."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    eighths = max(eighths, 1) if share > 0 else 0
+    whole, rest = divmod(eighths, 8)
+    return ("█" * whole + (_EIGHTHS[rest] if rest else "")).ljust(width)
