@@ -16,7 +16,21 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = ("schema", "units", "errors", "config", "records")
-HEAVY = ("numpy", "duckdb", "deltalake", "pyarrow", "narwhals", "matplotlib", "bokeh", "rich", "pandas", "pyspark", "textual", "h5py", "pymysql")
+HEAVY = (
+    "numpy",
+    "duckdb",
+    "deltalake",
+    "pyarrow",
+    "narwhals",
+    "matplotlib",
+    "bokeh",
+    "rich",
+    "pandas",
+    "pyspark",
+    "textual",
+    "h5py",
+    "pymysql",
+)
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
