@@ -1,6 +1,7 @@
-"""`make soak`, the agent's part: kill -9 samplers and shippers at random moments and compare what is in the store.
+"""`make soak`, the agent's part: kill -9 samplers and shippers of a simulated server and compare what is in the store.
 
-`python -m bench.agent_soak --kills 1000` kills half as many samplers and as many shippers, in rounds of 25.
+`python -m bench.agent_soak --kills 1000` kills samplers and shippers until there were as many, 25 samplers a round. The
+rounds go through all versions; as root every other one is on a small disk that is full now and then.
 """
 
 from __future__ import annotations
@@ -11,33 +12,38 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.agent.test_kills import check_kills, small_disk
+from tests.agent.test_kills import Survived, check_kills, small_disk
+
+from iolens.simulator.lustre_layout import VERSIONS
 
 ROUND = 25
 
 
-def one_round(folder: Path, count: int, seed: int) -> int:
-    """As root every other round is on a small disk that is full now and then; the store is away now and then."""
-    if os.geteuid() != 0 or seed % 4 == 1:
-        return check_kills(folder, count, seed)
-    with small_disk(folder / "spool"):
-        return check_kills(folder, count, seed, fill=True)
+def one_round(number: int, count: int, seed: int) -> Survived:
+    """Every version with and without a small disk, in turn; the store is away now and then."""
+    version = VERSIONS[number % len(VERSIONS)]
+    full = os.geteuid() == 0 and (number + number // len(VERSIONS)) % 2 == 1
+    with tempfile.TemporaryDirectory(prefix="iolens-soak-") as name:
+        folder = Path(name)
+        if not full:
+            return check_kills(folder, count, seed + number, version)
+        with small_disk(folder / "spool"):
+            return check_kills(folder, count, seed + number, version, fill=True)
 
 
 def main() -> None:
-    """Kill, restart, ship, compare; an assertion fails on any loss or duplicate."""
+    """Kill, restart, ship, compare; an assertion fails on any loss, duplicate or wrong total."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    began, done, samples = time.monotonic(), 0, 0
-    while done < options.kills:
-        with tempfile.TemporaryDirectory(prefix="iolens-soak-") as folder:
-            count = max(min(ROUND, (options.kills - done) // 2), 1)
-            samples += one_round(Path(folder), count, options.seed + done)
-        done += 2 * count
+    began, number, kills, samples = time.monotonic(), 0, 0, 0
+    while kills < options.kills:
+        survived = one_round(number, min(ROUND, options.kills - kills), options.seed)
+        number, kills, samples = number + 1, kills + survived.kills, samples + survived.samples
         seconds = time.monotonic() - began
-        print(f"{done} kills, {samples} target samples spooled, none lost, none twice, {seconds:.0f} s", flush=True)
+        print(f"{kills} kills, {samples} OST samples spooled, none lost, none twice, "
+              f"totals are the simulator's, {seconds:.0f} s", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

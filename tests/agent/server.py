@@ -1,12 +1,25 @@
-"""A made-up Lustre 2.15 server below a directory, with counters that only grow."""
+"""Lustre servers below a directory: a made-up one with counters that only grow, and the simulator's in a process."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SIZES = {4096: "4K", 65536: "64K", 1 << 20: "1M"}
+import numpy as np
+
+from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.simulator.activity import Activity
+from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
+
+NOT_IN_1_8 = ("setxattr", "sync")  # its MDS does not count them
+ROW_LABELS = {4096: "4K", 65536: "64K", 1 << 20: "1M"}
 
 
 @dataclass
@@ -54,7 +67,7 @@ class Server:
         )
         rows = "".join(
             f"{label}:\t\t{0:>9}   0   0   | {count if size == 1 << 20 else 0:>6}   0   0\n"
-            for size, label in SIZES.items()
+            for size, label in ROW_LABELS.items()
         )
         self._put(
             f"proc/fs/lustre/obdfilter/{target}/stats",
@@ -102,3 +115,68 @@ class Server:
         beside = path.parent / f".{path.name}"
         beside.write_text(text)
         beside.replace(path)
+
+
+@contextmanager
+def in_memory() -> Iterator[Path]:
+    """A directory in memory, as /proc is, where the machine has one: on a disk each file replaced is a file flushed."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="iolens-", dir=shared if os.access(shared, os.W_OK) else None) as name:
+        yield Path(name)
+
+
+@dataclass(frozen=True)
+class SimulatedServer:
+    """`iolens simulate lustre` as a process of its own; what it did in any time follows from its seed."""
+
+    root: Path
+    version: str
+    seed: int
+    osts: int = 2
+    mdts: int = 1
+    speed: float = 100.0
+    start: str = "2012-10-22T10:40:00Z"
+    events: tuple[object, ...] = ()  # more of the command line
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        """The counters move until the block ends."""
+        command = [sys.executable, "-m", "iolens.cli.main", "simulate", "lustre", "--root", self.root,
+                   "--version", self.version, "--osts", self.osts, "--mdts", self.mdts, "--seed", self.seed,
+                   "--speed", self.speed, "--start", self.start, *self.events]  # fmt: skip
+        with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            try:
+                yield process
+                assert not process.poll(), process.stderr and process.stderr.read()
+            finally:
+                process.terminate()
+
+    def wait_for_tree(self, process: subprocess.Popen[bytes]) -> None:
+        """Return when the last file of the tree is there."""
+        while not any(self.root.rglob(f"*MDT{self.mdts - 1:04x}/filesfree")):
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            time.sleep(0.02)
+
+    def did(self, table: str, target: str, from_us: int, until_us: int) -> dict[str, int]:
+        """What the counters of a table gained between two snapshots of a target. They move in whole ticks."""
+        activity = Activity(load_workload("scratch"), self.osts, self.seed)
+        first, end = (moment // (activity.tick_s * 1_000_000) for moment in (from_us, until_us))
+        number = int(target[-4:], 16)
+        if table == "metadata_ops":
+            return self._operations(activity, number, first, end)
+        ios = activity.block(first, end - first).counts[..., number].sum(axis=2)  # direction × size
+        by_size = {way: dict(zip(SIZES, map(int, ios[row]), strict=True)) for row, way in enumerate(DIRECTIONS)}
+        if table == "target_sizes":
+            bins = {size_column(way, size): by_size[way].get(size, 0) for way in DIRECTIONS for size in SIZE_BINS}
+            return bins | {f"{way}_ios_outside": 0 for way in DIRECTIONS}
+        moved = {f"{way}_bytes": sum(size * count for size, count in by_size[way].items()) for way in DIRECTIONS}
+        return moved | {f"{way}_ops": sum(by_size[way].values()) for way in DIRECTIONS}
+
+    def _operations(self, activity: Activity, mdt: int, first: int, end: int) -> dict[str, int]:
+        total = np.zeros(len(OPERATIONS), np.int64)
+        per_hour = activity.ticks_per_hour
+        for hour in range(first // per_hour, end // per_hour + 1):
+            ticks = slice(max(first - hour * per_hour, 0), max(end - hour * per_hour, 0))
+            total += activity.metadata(hour, self.mdts)[:, ticks, mdt].sum(axis=1)
+        done = dict(zip(OPERATIONS, map(int, total), strict=True))
+        return {name: count for name, count in done.items() if self.version != "1.8" or name not in NOT_IN_1_8}

@@ -1,74 +1,223 @@
-"""Real processes, real time: a simulated server at its own speed, sampled by the agent; the truth comes back."""
+"""Real processes, real time: two simulated servers of each version, an agent on each; the truth comes back.
+
+What a target did between its last sample and a reset or fail-over nobody can know. It follows exactly from the
+simulator's activity and is taken out of the truth; everything else must be found.
+"""
 
 from __future__ import annotations
 
-import itertools
+import json
 import subprocess
 import sys
+import time
+from collections import defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
 import pytest
 
+from iolens.agent.health import STATUS_FILE
 from iolens.analyses.utilization import utilization
-from iolens.simulator.activity import Activity
+from iolens.simulator.activity import Activity, Block
+from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.workload import load_workload
 from iolens.store.duckdb_engine import query
 from iolens.store.store import Store
-from iolens.units import parse_duration, parse_time
-from tests.cli.command import iolens
+from iolens.units import epoch_us, parse_duration, parse_time
+from tests.agent import truth
+from tests.agent.server import SimulatedServer, in_memory
+from tests.agent.test_collect import wait_for
 
 WORKLOAD = load_workload("scratch")
 START = "2012-10-22T10:40:00Z"
+START_US = epoch_us(parse_time(START))
+OSTS, SEED = 3, 3
+TARGETS = tuple(f"scratch-OST{number:04x}" for number in range(OSTS))
+MOVED = TARGETS[1]
+TICK_US = WORKLOAD.tick_s * 1_000_000
+EXACT = 1e-6  # within 1 % is asked for
+HOSTS = ("one", "two")
+AS_HOST = """import sys
+from iolens.agent import spool
+from iolens.cli.main import main
+name = sys.argv.pop(1)
+spool.host_name = lambda: name
+main()"""
 
 
-@pytest.mark.parametrize(("speed", "simulated_s", "interval", "sampled", "reset"), [
-    (1, 40, "1s", "26s", None),
-    (100, 2400, "100ms", "18s", "700s"),
-])  # fmt: skip
-def test_the_truth_comes_back_at_any_speed(
-    tmp_path: Path, speed: int, simulated_s: int, interval: str, sampled: str, reset: str | None
-) -> None:
-    root, store = tmp_path / "root", tmp_path / "store"
-    command = [sys.executable, "-m", "iolens.cli.main", "simulate", "lustre", "--root", str(root), "--osts", "3",
-               "--version", "2.15", "--speed", str(speed), "--seed", "3", "--start", START,
-               "--duration", f"{simulated_s}s"]  # fmt: skip
-    if reset is not None:
-        command += ["--reset-at", reset]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        while not list(root.glob("sys/kernel/debug/lustre/osd-ldiskfs/*OST0002/brw_stats")):
-            assert server.poll() is None, server.stderr and server.stderr.read()
-        done = iolens("collect", "--root", root, "--interval", interval, "--duration", sampled, "--store", store,
-                      "--spool", tmp_path / "spool", "--ship-every", "1h")  # fmt: skip
-    finally:
-        server.terminate()
-        server.wait()
-    assert done.code == 0, done.err
-    opened = Store(store)
-    found = utilization(opened.select("scratch"), calibration=WORKLOAD.disks)
-    ends = _snapshots(opened)
-    truth = Activity(WORKLOAD, 3, seed=3).block(ends[0][0] // 5, (ends[-1][0] - ends[0][0]) // 5).fsu_pct
-    assert len(truth) >= (3 if speed == 1 else 200)
-    unseen = 0.0  # what the server did between the last sample before the reset and the reset: nobody can know it
-    for (before, _), (_, after_reset) in itertools.pairwise(ends):
-        if after_reset:
-            at = int(parse_time(START).timestamp() + parse_duration(str(reset)))
-            unseen += truth[(before - ends[0][0]) // 5 : (at - ends[0][0]) // 5].sum()
-    assert found.coverage.resets == (0 if reset is None else 3)
-    assert found.mean_fsu_pct == pytest.approx((truth.sum() - unseen) / truth.size, rel=0.01)
+class Pace(NamedTuple):
+    """How fast simulated time runs, how often it is sampled, and when, in simulated seconds, something happens."""
+
+    speed: int
+    interval: str
+    failover_s: int
+    reset_s: int
+    end_s: int
+    fewest: int  # intervals of each target
+
+    def events_us(self, target: str) -> list[int]:
+        """Moments from which on that target counts from zero."""
+        seconds = [self.failover_s, self.reset_s] if target == MOVED else [self.reset_s]
+        return [START_US + second * 1_000_000 for second in seconds]
 
 
-def _snapshots(store: Store) -> list[tuple[int, bool]]:
-    """Snapshots of an OST by the simulated server's clock, in seconds, and whether a reset came before each."""
-    where = "WHERE target = 'scratch-OST0000'"
-    baselines, sizes = store.tables.load("baselines"), store.tables.load("target_sizes")
+class Interval(NamedTuple):
+    """A stored interval of a target: its tick, both snapshots by the simulated clock, and what the store thought."""
+
+    time_us: int
+    from_us: int
+    until_us: int
+    after_reset: bool
+
+    def within(self, events_us: list[int]) -> list[int]:
+        """The events between the two snapshots."""
+        return [event for event in events_us if self.from_us <= event < self.until_us]
+
+
+class Done(NamedTuple):
+    """Disk time in percent × seconds, and the time it took."""
+
+    busy: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Site:
+    """Two servers of one version, the fail-over partner empty at first, with an agent and a spool each; one store."""
+
+    folder: Path
+    roots: Path
+    version: str
+    pace: Pace
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store"
+
+    def spool(self, host: str) -> Path:
+        return self.folder / f"spool-{host}"
+
+    @property
+    def servers(self) -> SimulatedServer:
+        events = ("--root2", self.roots / "two", "--failover", f"{MOVED}@{self.pace.failover_s}s",
+                  "--reset-at", f"{self.pace.reset_s}s", "--duration", f"{self.pace.end_s}s")  # fmt: skip
+        return SimulatedServer(
+            self.roots / "one", self.version, SEED, OSTS, speed=self.pace.speed, start=START, events=events
+        )
+
+    def agent(self, host: str) -> subprocess.Popen[str]:
+        """Samples a server that is still empty, until it is asked to stop."""
+        root = self.roots / host
+        root.mkdir(parents=True)
+        command = [sys.executable, "-c", AS_HOST, host, "collect", "--root", root, "--spool", self.spool(host),
+                   "--interval", self.pace.interval, "--no-ship"]  # fmt: skip
+        return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def shipper(self, host: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "iolens.agent.shipper", str(self.spool(host)), str(self.store)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("pace", [
+    Pace(1, "1s", failover_s=9, reset_s=23, end_s=26, fewest=4),
+    Pace(100, "200ms", failover_s=858, reset_s=1518, end_s=1800, fewest=30),
+], ids=lambda pace: f"speed-{pace.speed}")  # fmt: skip
+def test_the_truth_comes_back_at_any_speed_from_every_version(tmp_path: Path, pace: Pace) -> None:
+    with in_memory() as memory:
+        sites = [Site(tmp_path / version, memory / version, version, pace) for version in VERSIONS]
+        _simulate_and_sample(sites)
+    for host in HOSTS:  # the first has the older samples of the target that moved
+        for site, shipper in [(site, site.shipper(host)) for site in sites]:
+            shipment = json.loads(shipper.communicate(timeout=120)[0])
+            assert (shipper.returncode, shipment["late"], shipment["bad"]) == (0, 0, 0), f"{site.version}: {shipment}"
+    for site in sites:
+        _check(site)
+
+
+def _simulate_and_sample(sites: list[Site]) -> None:
+    with ExitStack() as running:
+        agents = [(site, host, running.enter_context(site.agent(host))) for site in sites for host in HOSTS]
+        for site, host, agent in agents:
+            running.callback(agent.kill)
+            wait_for(site.spool(host) / STATUS_FILE, 60)
+        for simulator in [running.enter_context(site.servers.running()) for site in sites]:
+            assert simulator.wait(120) == 0
+        time.sleep(1.0 + parse_duration(sites[0].pace.interval))  # one more sample
+        for site, host, agent in agents:
+            agent.terminate()
+            out, err = agent.communicate(timeout=60)
+            assert agent.returncode == 0, f"{site.version} {host}: {out} {err}"
+            assert json.loads((site.spool(host) / STATUS_FILE).read_text("utf-8"))["host"] == host
+            assert " 0 lost)" in out, out
+
+
+def _check(site: Site) -> None:
+    """Each target's mean over time is the truth, and so is the file system's: over time, of the mean of each tick.
+
+    A tick is the mean of those targets that have a new snapshot at it (DEFINITIONS), so the truth is taken likewise.
+    """
+    store = Store(site.store)
+    found = utilization(store.select("scratch"), calibration=WORKLOAD.disks)
+    by_tick: dict[int, list[Done]] = defaultdict(list)
+    for number, (line, name) in enumerate(zip(found.per_target, TARGETS, strict=True)):
+        intervals = _intervals(store, name)
+        done = [_done(site, number, one) for one in intervals]
+        _check_events(site, number, intervals, done)
+        assert line.target == name
+        busy, seconds = (sum(column) for column in zip(*done, strict=True))
+        assert line.mean_fsu_pct == pytest.approx(busy / seconds, rel=EXACT), f"{site.version} {name}"
+        for interval, one in zip(intervals, done, strict=True):
+            by_tick[interval.time_us].append(one)
+    ticks = [
+        (fmean(one.busy / one.seconds for one in tick), fmean(one.seconds for one in tick)) for tick in by_tick.values()
+    ]
+    expected = sum(fsu * seconds for fsu, seconds in ticks) / sum(seconds for _, seconds in ticks)
+    assert found.samples == len(ticks)
+    assert found.mean_fsu_pct == pytest.approx(expected, rel=EXACT), site.version
+    assert found.coverage.resets == OSTS + 1
+
+
+def _check_events(site: Site, number: int, intervals: list[Interval], done: list[Done]) -> None:
+    """Every reset and fail-over was noticed where it was, once, and little went unseen before it."""
+    where, events = f"{site.version} {TARGETS[number]}", site.pace.events_us(TARGETS[number])
+    assert len(intervals) >= site.pace.fewest, where
+    assert [one.after_reset for one in intervals] == [one.within(events) != [] for one in intervals], where
+    assert sum(one.after_reset for one in intervals) == len(events), where
+    everything = _busy(number, intervals[0].from_us, intervals[-1].until_us)
+    assert sum(one.busy for one in done) >= 0.9 * everything, f"{where}: too much went unseen"
+
+
+def _done(site: Site, number: int, one: Interval) -> Done:
+    """What a target truly did in an interval; from the last event on if one was in it."""
+    events = one.within(site.pace.events_us(TARGETS[number]))
+    return Done(_busy(number, max([one.from_us, *events]), one.until_us), (one.until_us - one.from_us) / 1e6)
+
+
+def _busy(number: int, from_us: int, until_us: int) -> float:
+    """Percent × seconds that the simulator's disks were busy between two snapshots; counters move in whole ticks."""
+    first, end = (moment // TICK_US - START_US // TICK_US for moment in (from_us, until_us))
+    return float(_activity().fsu_pct[first:end, number].sum()) * WORKLOAD.tick_s
+
+
+@cache
+def _activity() -> Block:
+    """All of both tests."""
+    return Activity(WORKLOAD, OSTS, SEED).block(START_US // TICK_US, 3600 // WORKLOAD.tick_s)
+
+
+def _intervals(store: Store, target: str) -> list[Interval]:
+    """The stored intervals of a target; the baseline knows the last snapshot, durations lead back from it."""
+    baselines = store.tables.load("baselines")
     assert baselines is not None
-    assert sizes is not None
-    sql = f"SELECT max(snapshot_us) FROM found {where} AND counter_set = 'target_sizes'"
-    ((last,),) = query(store.tables, baselines, "baselines", sql)
-    sql = f"SELECT duration_s, after_reset FROM found {where} ORDER BY time"
-    rows = query(store.tables, sizes, "target_sizes", sql)
-    seconds = [last / 1e6 - sum(duration for duration, _ in rows)]
-    for duration, _ in rows:
-        seconds.append(seconds[-1] + duration)
-    return [(round(second), reset) for second, reset in zip(seconds, [False, *(row[1] for row in rows)], strict=True)]
+    sql = "SELECT max(snapshot_us) FROM found WHERE counter_set = 'target_sizes' AND target = ?"
+    ((until_us,),) = query(store.tables, baselines, "baselines", sql, [target])
+    found = []
+    for row in reversed([row for row in truth.rows(Path(store.url), "target_sizes") if row["target"] == target]):
+        from_us = until_us - round(row["duration_s"] * 1e6)
+        found.append(Interval(round(row["time"].timestamp() * 1e6), from_us, until_us, row["after_reset"]))
+        until_us = from_us
+    return found[::-1]

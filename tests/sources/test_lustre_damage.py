@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from iolens.records import Problem, Row, Sample
+from iolens.records import Item, Problem, Sample
 from iolens.sources import ReadOptions
 from iolens.sources.lustre_capacity import parse_count, parse_recovery, parse_version
 from iolens.sources.lustre_histograms import parse_brw_stats
 from iolens.sources.lustre_job_stats import parse_job_stats
 from iolens.sources.lustre_lctl import SOURCE
-from iolens.sources.lustre_stats import metadata_counters, parse_stats, target_io_counters
+from iolens.sources.lustre_stats import Stats, metadata_counters, parse_stats, target_io_counters
 
 CAPTURE = b"""version=2.15.4
 osd-ldiskfs.fs-OST0000.kbytestotal=100
@@ -41,6 +45,31 @@ snapshot_time             1600000000.000000000 secs.nsecs
 open                      10 samples [reqs]
 """
 
+COUNTERS = {
+    b"obdfilter.fs-OST0000.stats": {"write_bytes": 144, "write_ops": 12},
+    b"obdfilter.fs-OST0000.job_stats": {"write_bytes": 144, "write_ops": 1},
+    b"osd-ldiskfs.fs-OST0000.brw_stats": {"write_ios_1048576": 12},
+    b"mdt.fs-MDT0000.md_stats": {"open": 10},
+}
+GZIP = b"\x1f\x8b"
+NAME = re.compile(rb"\n[a-z-]+\.[^\n=]+=")
+NUMBER = re.compile(rb"[0-9]{1,20}")
+
+
+class Parameter(NamedTuple):
+    """A parameter's place in the capture, from the line end before its name to the `=` of the next one's."""
+
+    name: bytes
+    begin: int
+    end: int
+
+
+def parameters() -> Iterator[Parameter]:
+    names = list(NAME.finditer(CAPTURE))
+    for here, following in zip_longest(names, names[1:]):
+        yield Parameter(here[0][1:-1], here.start(), following.end() if following else len(CAPTURE))
+
+
 texts = st.binary(max_size=80) | st.text("snapshot_time: 0123456789.[]{}|%-\n\r\tKM", max_size=120).map(str.encode)
 
 
@@ -48,18 +77,43 @@ texts = st.binary(max_size=80) | st.text("snapshot_time: 0123456789.[]{}|%-\n\r\
 @example(b"snapshot_time " + b"9" * 5000 + b"\n")
 @example(b"read_bytes " + b"9" * 5000 + b" samples [bytes]\n")
 @example(b"1: 1 1 1 | 1 1 1\n")
+@example(b"\x1c")  # white space to str, not to bytes
+@example(b"start_time 1600000000\n")
 def test_no_reader_fails_on_any_bytes(data: bytes) -> None:
+    """Numbers that are in the text, or a problem that says where; never a number that nobody printed."""
+    printed = sum(map(int, NUMBER.findall(data)))
     stats = parse_stats(data, "stats")
-    target_io_counters(stats)
-    metadata_counters(stats)
-    parse_brw_stats(data, "brw_stats")
-    parse_job_stats(b"job_stats:\n- job_id: 1\n" + data, "job_stats")
-    parse_recovery(data)
-    parse_version(data)
-    parse_count(data)
+    for counters in (target_io_counters(stats), metadata_counters(stats)):
+        assert all(0 <= count <= printed for count in counters.values())
+        assert stats.whole or counters.keys() <= {"read_bytes", "read_ops", "write_bytes", "write_ops"} | named(stats)
+    assert stats.problems or stats.snapshot_us is not None or stats.counts
+    assert {problem.place for problem in stats.problems} <= {"stats"}
+
+    brw = parse_brw_stats(data, "brw_stats")
+    assert brw.problems or brw.sizes is not None or brw.sets
+    assert {problem.place for problem in brw.problems} <= {"brw_stats"}
+    for counters in (brw.sizes or {}, *brw.sets.values()):
+        assert all(0 <= count <= printed for count in counters.values())
+
+    jobs = parse_job_stats(b"job_stats:\n- job_id: 1\n" + data, "job_stats")
+    assert jobs.jobs or jobs.problems
+    assert {problem.place for problem in jobs.problems} <= {"job_stats"}
+    assert all(0 <= count <= printed for job in jobs.jobs.values() for count in job.counters.values())
+
+    recovery = parse_recovery(data)
+    assert recovery if isinstance(recovery, str) else recovery["recovery_status"]
+    assert parse_version(data) != ""
+    count = parse_count(data)
+    assert count is None or count == int(data)
 
 
-def items(data: bytes) -> list[Sample | Row | Problem]:
+def named(stats: Stats) -> set[str]:
+    """Counters that may come of the lines that were understood."""
+    operations = {name.removeprefix("mds_").removeprefix("obd_").removesuffix("_async") for name in stats.counts}
+    return {f"{name}{ending}" for name in operations for ending in ("", "_us", "_wait_us")}
+
+
+def items(data: bytes) -> list[Item]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "lctl.txt"
         path.write_bytes(data)
@@ -68,13 +122,32 @@ def items(data: bytes) -> list[Sample | Row | Problem]:
         ]
 
 
+def counters_of(found: list[Item]) -> list[dict[str, int]]:
+    """The raw counters of each sample, those that counted."""
+    samples = [item for item in found if isinstance(item, Sample)]
+    return [{name: n for name, n in one.counters.items() if n} for item in samples for one in item.sets.values()]
+
+
 def test_the_capture_is_whole() -> None:
-    assert not [item for item in items(CAPTURE) if isinstance(item, Problem)]
+    found = items(CAPTURE)
+    assert not [item for item in found if isinstance(item, Problem)]
+    assert sorted(sorted(one.items()) for one in counters_of(found)) == sorted(
+        sorted(one.items()) for one in COUNTERS.values()
+    )
+    assert COUNTERS.keys() <= {one.name for one in parameters()}
 
 
 @given(st.integers(0, len(CAPTURE)), st.binary(max_size=4), st.integers(0, 40))
 def test_damage_to_a_capture_is_survived(at: int, instead: bytes, length: int) -> None:
-    items(CAPTURE[:at] + instead + CAPTURE[at + length :])
+    """What the damage did not touch comes out as before; it never makes a number that is not in the text."""
+    damaged = CAPTURE[:at] + instead + CAPTURE[at + length :]
+    assume(not damaged.startswith(GZIP))
+    found = items(damaged)
+    untouched = [one.name for one in parameters() if one.end <= at or at + length <= one.begin]
+    assert [name for name in untouched if name in COUNTERS and COUNTERS[name] not in counters_of(found)] == []
+    printed = sum(map(int, NUMBER.findall(damaged)))
+    assert all(0 <= count <= printed for counters in counters_of(found) for count in counters.values())
+    assert all(problem.reason and "lctl.txt" in problem.place for problem in found if isinstance(problem, Problem))
 
 
 @given(st.integers(CAPTURE.index(b"recovery_status"), CAPTURE.index(b"mdt.fs") - 2), st.binary(max_size=4))

@@ -103,8 +103,9 @@ def parse_stats(data: bytes, place: str, first_line: int = 1) -> Stats:
         if reason:
             misread += 1
             stats.problems.append(Problem(place, number, reason))
-    if not data.strip():
-        stats.problems.append(Problem(place, None, "empty file, expected snapshot_time and counters"))
+    if not stats.problems and not stats.counts and stats.snapshot_us is None:
+        found = "no counter" if data.strip() else "empty file"
+        stats.problems.append(Problem(place, None, f"{found}, expected snapshot_time and counters"))
     stats.whole = not misread and stats.snapshot_us is not None and not lines[-1]
     return stats
 
