@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from iolens.analyses import analysis_names, get_analysis
-from iolens.analyses.calibrations import find_calibration
+from iolens.analyses.applied_calibrations import applied_calibrations
+from iolens.analyses.metadata_calibrations import TOOL, find_metadata_calibration
 from iolens.config import load_config
 from iolens.errors import StoreError
+from iolens.models.metadata_time import MetadataCalibration
 from iolens.models.transaction_time import Calibration
 from iolens.store.selection import FrameSelection, StoreSelection
 from iolens.store.store import Store
-from iolens.units import from_epoch_us, parse_rate, parse_time
+from iolens.units import parse_duration, parse_rate, parse_time
+
+Answer = TypeVar("Answer")
 
 ENGINES: Final = ("duckdb", "_duckdb", "pyspark", "py4j", "pyarrow")  # modules whose errors mean damaged files
 
@@ -60,6 +64,29 @@ class OpenStore:
         **options: Any,
     ) -> Any:
         """Run one analysis by name, with what the configuration knows of the file system as defaults."""
+        analysis = get_analysis(name)
+        return self.ask(
+            lambda selection: analysis.run(selection, **self._defaults(name, selection, options)),
+            filesystem,
+            since=since,
+            until=until,
+            targets=targets,
+            source=source,
+            resolution=resolution,
+        )
+
+    def ask(
+        self,
+        question: Callable[[StoreSelection], Answer],
+        filesystem: str | None = None,
+        *,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        targets: Sequence[str] = (),
+        source: str | None = None,
+        resolution: str | None = None,
+    ) -> Answer:
+        """Any function of a selection, asked as an analysis is: sources in their order, damage told in one line."""
         selection = self.store.select(
             filesystem,
             since=_moment(since),
@@ -68,18 +95,33 @@ class OpenStore:
             source=source,
             resolution=None if resolution in (None, "raw") else resolution,
         )
-        known = self.config.filesystem(selection.filesystem)
-        selection.source_order = known.sources
+        selection.source_order = self.config.filesystem(selection.filesystem).sources
         try:
-            return get_analysis(name).run(selection, **self._defaults(name, selection, options))
+            return question(selection)
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ENGINES:
                 raise
             raise StoreError(f"{self.store.url}: the engine could not read it: {str(error).splitlines()[0]}") from error
 
     def _defaults(self, name: str, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
-        if name != "utilization":
-            return options
+        """The options of an analysis in its own words, with what the store and the configuration know beside them."""
+        if isinstance(every := options.pop("every", None), str | int | float):
+            options["every_s"] = parse_duration(every) if isinstance(every, str) else float(every)
+        if name == "utilization":
+            return self._for_utilization(selection, options)
+        if name == "metadata":
+            return self._for_metadata(selection, options)
+        return options
+
+    def _for_metadata(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
+        wish = options.pop("calibration", None)
+        if isinstance(wish, MetadataCalibration):
+            return {"costs": wish, **options}
+        runs = self.store.benchmark_runs(TOOL)
+        costs, notes = find_metadata_calibration(runs, wish, selection.filesystem)
+        return {"costs": costs, "notes": notes, **options}
+
+    def _for_utilization(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
         filesystem = selection.filesystem
         known = self.config.filesystem(filesystem)
         peak, calibration = options.pop("peak", None), options.pop("calibration", None)
@@ -91,13 +133,15 @@ class OpenStore:
         if isinstance(calibration, Calibration):
             found["calibration"] = calibration
         else:
-            chosen = calibration or known.calibration
-            extent = selection.extent_us("target_sizes")
-            at = from_epoch_us(extent[0]) if extent else selection.window[0]
-            found["calibration"], notes = find_calibration(
-                self.store.calibrations(), self.config, chosen, filesystem, at
+            extent = selection.extent_us("target_sizes") or selection.extent_us("target_io")
+            found["calibrations"], found["notes"] = applied_calibrations(
+                self.store.calibrations(),
+                self.config,
+                calibration or known.calibration,
+                filesystem,
+                extent,
+                selection.known_targets(),
             )
-            found["notes"] = notes
         limits = self.config.thresholds
         found |= {
             "plateau_minimum_s": limits.plateau_minimum_s,

@@ -81,7 +81,7 @@ def test_two_captures_give_equation_seven(tmp_path: Path) -> None:
     assert found["mean_fsu_pct"] == pytest.approx(20.93, abs=0.005)
     assert found["per_target"] == [
         {"target": "scratch-OST0000", "mean_fsu_pct": found["mean_fsu_pct"], "busy_time_pct": 0.0,
-         "read_bytes": 50 * MIB, "write_bytes": 409600}
+         "read_bytes": 50 * MIB, "write_bytes": 409600, "mean_fsu_bytes_pct": None, "mean_util_pct": None}
     ]  # fmt: skip
     assert (found["samples"], found["target_samples"], found["targets"], found["model"]) == (1, 1, 1, "histogram")
     assert found["peak_bytes_per_s"] == 50 * MIB + 409600

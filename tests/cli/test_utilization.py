@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iolens.store.store import Store
-from tests.analyses.telemetry import made_up
+from tests.analyses.telemetry import made_up, made_up_devices, table_of
 from tests.cli.command import iolens
 
 KEYS = [
@@ -23,6 +23,8 @@ KEYS = [
     "samples",
     "target_samples",
     "mean_fsu_pct",
+    "mean_fsu_bytes_pct",
+    "mean_util_pct",
     "busy_time_pct",
     "bandwidth_busy_time_pct",
     "under_report_factor",
@@ -170,3 +172,46 @@ def test_store_and_calibration_may_come_from_the_configuration(store: Path, tmp_
 
 def test_standard_error_stays_clean(store: Path) -> None:
     assert iolens("fsu", "--store", store, "-f", "scratch").err == ""
+
+
+def test_disks_have_a_utilisation_beside_the_kernels(tmp_path: Path) -> None:
+    Store(tmp_path / "store").append("target_io", table_of("target_io", made_up_devices(1, 100, 3)))
+    base = ("fsu", "--store", tmp_path / "store")
+    found = json.loads(iolens(*base, "--format", "json").out)
+    assert list(found) == KEYS
+    assert (found["model"], found["mean_fsu_pct"]) == ("counters", None)
+    assert found["mean_fsu_bytes_pct"] > 0
+    assert 0 < found["mean_util_pct"] < 100
+    assert iolens(*base, "--figure", "list").out.split() == ["bandwidth", "histogram", "heatmap", "util"]
+    done = iolens(*base, "--figure", f"util={tmp_path / 'util.png'}")
+    assert "Mean FSU by bytes" in done.out
+    assert (tmp_path / "util.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_osts_are_no_disks(store: Path) -> None:
+    done = iolens("fsu", "--store", store, "-f", "scratch", "--model", "counters")
+    assert (done.code, "never stand for disk I/Os" in done.err) == (2, True)
+
+
+def test_a_real_iostat_capture_has_fsu_beside_its_own_util(shared_data: Path, tmp_path: Path) -> None:
+    """The kernel's %util as iostat printed it, and FSU from its rates by hand."""
+    capture = shared_data / "iostat" / "x_t_1s_mixed_load.json"
+    reports = json.loads(capture.read_text())["sysstat"]["hosts"][0]["statistics"][1:]  # the first is since boot
+    disks = [disk for report in reports for disk in report["disk"] if disk["disk_device"] == "vda"]
+    store = tmp_path / "store"
+    done = iolens("ingest", "iostat", capture, "--store", store, "-f", "node1", "--timezone", "UTC")
+    assert done.code == 0, done.err
+    found = json.loads(iolens("fsu", "--store", store, "--format", "json", "--calibration", "grace-2012").out)
+    assert (found["model"], found["samples"]) == ("counters", len(disks))
+    assert found["mean_util_pct"] == pytest.approx(sum(disk["util"] for disk in disks) / len(disks), rel=0.01)
+    by_hand = [
+        100
+        * (
+            disk["w/s"] * 1.04e-3
+            + disk["wkB/s"] * 1024 * 1.73e-9
+            + disk["r/s"] * 8.02e-4
+            + disk["rkB/s"] * 1024 * 1.23e-9
+        )
+        for disk in disks
+    ]
+    assert found["mean_fsu_bytes_pct"] == pytest.approx(sum(by_hand) / len(by_hand), rel=0.01)

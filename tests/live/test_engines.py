@@ -15,7 +15,16 @@ import iolens
 from iolens.analyses import analysis_names
 from iolens.store.store import Store
 from iolens.views.json_text import to_json
-from tests.analyses.telemetry import made_up
+from tests.analyses.capacity_rows import reading
+from tests.analyses.telemetry import (
+    T0_US,
+    made_up,
+    made_up_devices,
+    made_up_io_times,
+    made_up_metadata,
+    table_of,
+)
+from tests.analyses.test_metadata import run
 from tests.analyses.test_utilization import assert_same
 from tests.live.spark_cluster import SparkCluster
 from tests.live.test_spark_cluster import java_children
@@ -39,7 +48,46 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
             if part is parts[1]:
                 again = [{**row, "source": "other"} for row in (part.sizes if name == "target_sizes" else part.io)]
                 store.append(name, type(part)(again, again).table(name))
+    for filesystem, seed in (("scratch", 4), ("scratch2", 5)):
+        minute, tick = (
+            {"first_tick": 1440 - 8, "filesystem": filesystem},
+            {"first_tick": 17280 - 100, "filesystem": filesystem},
+        )
+        store.append("target_histograms", table_of("target_histograms", made_up_io_times(seed, 40, 4, **minute)))
+        store.append("metadata_ops", table_of("metadata_ops", made_up_metadata(seed, 300, 2, missing=0.3, **tick)))
+        store.append("target_capacity", table_of("target_capacity", made_up_readings(filesystem)))
+    devices = made_up_devices(6, 300, 3, first_tick=17280 - 100, missing=0.3)
+    store.append("target_io", table_of("target_io", devices))
+    store.append("benchmark_runs", table_of("benchmark_runs", [run(), run(filesystem="scratch2")]))
+    for number, (name, target_class) in enumerate((("disks", None), ("worn", None), ("flash", "flash"))):
+        coefficients = {
+            f"{way}_{what}": 1e-9 * (number + 1) for way in ("read", "write") for what in ("latency_s", "s_per_byte")
+        }
+        valid_from = T0_US + 86_500_000_000 if name == "worn" else None  # in the middle of its data
+        store.add_calibration({"time": T0_US, "filesystem": "scratch2", "name": name, "target_class": target_class,
+                               "valid_from": valid_from, **coefficients})  # fmt: skip
     return str(folder)
+
+
+def made_up_readings(filesystem: str) -> list[dict]:
+    """Bytes and inodes by the minute over a midnight; on scratch2 every target is read in a second of its own."""
+    rows = []
+    for minute in range(-30, 30):
+        for target in range(3):
+            day = 1 + minute / 1440 + (target / 86_400 if filesystem == "scratch2" else 0.0)
+            if (minute, target) != (-7, 1):
+                rows += reading(day, {f"{filesystem}-OST{target:04x}": 10**16 + 7 * minute}, total=3 * 10**16)
+        inodes = {"used_inodes": 500 + minute, "total_inodes": 1000}
+        rows += reading(1 + minute / 1440, {f"{filesystem}-MDT0000": 5}, kind="mdt", **inodes)
+    return [{**row, "filesystem": filesystem} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def settings(url: str) -> str:
+    """Some targets of scratch2 are of a class of their own."""
+    path = Path(url) / "iolens.toml"
+    path.write_text('[filesystems.scratch2.classes]\nflash = ["*-OST0001"]\n')
+    return str(path)
 
 
 @pytest.fixture(params=["standalone", "connect", "local-spark"])
@@ -64,6 +112,24 @@ def test_every_analysis_gives_the_same_json_on_spark(url: str, engine: str, name
                 there = json.loads(to_json(distributed.analyse(name, filesystem, **window)))
                 assert_same(there, here)
     assert here["samples"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "filesystem"), [("utilization", "node1"), ("latency", "node1"), ("utilization", "scratch2")]
+)
+def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(
+    url: str, settings: str, engine: str, name: str, filesystem: str
+) -> None:
+    with iolens.open(url, config=settings) as embedded, iolens.open(url, engine=engine, config=settings) as distributed:
+        for window in WINDOWS:
+            here = json.loads(to_json(embedded.analyse(name, filesystem, **window)))
+            there = json.loads(to_json(distributed.analyse(name, filesystem, **window)))
+            assert_same(there, here)
+            assert here["samples"] > 0
+    if (name, filesystem) == ("utilization", "scratch2"):
+        assert {one["calibration"]["name"] for one in here["calibrations"]} == {"disks", "worn", "flash"}
+    elif name == "utilization":
+        assert here["model"] == "counters"
 
 
 def test_a_day_opens_only_its_own_files_on_spark(tmp_path: Path, engine: str) -> None:

@@ -76,9 +76,9 @@ def empty() -> Utilization:
     )  # fmt: skip
     none = np.zeros(0)
     return Utilization(
-        "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, None, None, None, None, None, None,
+        "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, *[None] * 8,
         [replace(c, optimal_pct=None, suboptimal_pct=None) for c in categories([None] * 3)], histogram(np.zeros(0)),
-        [], [], DailySummary(0, None, None, None, None), [], [], GRACE_2012, coverage, None,
+        [], [], DailySummary(0, None, None, None, None), [], [], GRACE_2012, coverage, None, None,
         Series(5.0, none.astype(np.int64), none, none, none),
         HeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))),
     )  # fmt: skip
@@ -120,10 +120,10 @@ def _result(filesystem, start, end, series, targets, rng, plateaus) -> Utilizati
     daily = _daily(days, rng)
     peak = float(np.nanmax(series.read_bytes_per_s + series.write_bytes_per_s))
     return Utilization(
-        filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), shares[2],
-        4.31, 4.0, peak, "largest tick", categories(shares), histogram(fsu), _io_sizes(rng), daily, _summary(daily),
-        plateaus, _per_target(names, float(fsu.mean()), shares[2], rng), GRACE_2012,
-        _coverage(filesystem, names, days, start, end), None, series, _heat_map(names, start, end, series, rng),
+        filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), None, None,
+        shares[2], 4.31, 4.0, peak, "largest tick", categories(shares), histogram(fsu), _io_sizes(rng), daily,
+        _summary(daily), plateaus, _per_target(names, float(fsu.mean()), shares[2], rng), GRACE_2012,
+        _coverage(filesystem, names, days, start, end), None, None, series, _heat_map(names, start, end, series, rng),
     )  # fmt: skip
 
 

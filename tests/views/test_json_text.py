@@ -14,6 +14,7 @@ from .results import busy_day, compared, empty
 
 KEYS = [
     "filesystem", "window_start", "window_end", "model", "targets", "samples", "target_samples", "mean_fsu_pct",
+    "mean_fsu_bytes_pct", "mean_util_pct",
     "busy_time_pct", "bandwidth_busy_time_pct", "under_report_factor", "peak_bytes_per_s", "peak_origin", "categories",
     "histogram", "io_sizes", "daily", "daily_summary", "plateaus", "per_target", "calibration", "coverage",
 ]  # fmt: skip
@@ -40,7 +41,7 @@ def test_compare_appears_only_when_asked_for():
 
 def test_figure_fields_stay_out_of_json():
     left_out = {field.name for field in fields(Utilization)} - set(KEYS)
-    assert left_out == {"compare", "series", "heat_map"}
+    assert left_out == {"calibrations", "compare", "series", "heat_map"}
 
 
 def test_calibration_keys():

@@ -113,7 +113,8 @@ def chosen_runs(rows: Sequence[Row], repeats: Repeats, notes: list[str]) -> list
         ordered = sorted(same, key=lambda row: float(row["bytes"] / row["duration_s"]))
         chosen += {"all": ordered, "median": [ordered[len(ordered) // 2]], "best": ordered[-1:]}[repeats]
     if len(chosen) < len(rows):
-        notes.append(f"of {len(rows)} runs the {repeats} of each point's repeats: {len(chosen)} (--repeats all: every run)")
+        every = "--repeats all: every run"
+        notes.append(f"of {len(rows)} runs the {repeats} of each point's repeats: {len(chosen)} ({every})")
     return sorted(chosen, key=lambda row: (DIRECTIONS.index(row["direction"]), transfer_size(row), row["bytes"]))
 
 

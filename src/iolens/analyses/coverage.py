@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from iolens.analyses.results import Coverage, TargetCoverage
@@ -12,11 +15,33 @@ from iolens.units import epoch_us, from_epoch_us
 
 
 def coverage_of(selection: Selection, targets: TargetTotals, ticks: TickTotals, notes: tuple[str, ...]) -> Coverage:
-    """What an answer from `target_sizes` rests on."""
+    """What an answer about data targets rests on."""
+    data = {name for name in selection.known_targets() if "-MDT" not in name} - targets.left_out
+    known = data | set(targets.bytes_by_target)
+    found = _coverage(selection, known, targets, ticks.tick_us, ("target_sizes", "target_io"), notes)
+    if ticks.samples and not targets.sums:  # nobody asked for single targets
+        return replace(found, missing_targets=[])
+    return found
+
+
+def metadata_coverage(
+    selection: Selection, targets: TargetTotals, tick_us: int | None, notes: tuple[str, ...]
+) -> Coverage:
+    """What an answer about metadata targets rests on."""
+    known = {name for name in selection.known_targets() if "-MDT" in name}
+    return _coverage(selection, known, targets, tick_us, ("metadata_ops",), notes)
+
+
+def _coverage(
+    selection: Selection,
+    known: set[str],
+    targets: TargetTotals,
+    tick_us: int | None,
+    tables: Sequence[str],
+    notes: tuple[str, ...],
+) -> Coverage:
     reporting = set(targets.names_with_sizes)
-    known = (
-        {name for name in selection.known_targets() if "-MDT" not in name} | reporting | set(targets.bytes_by_target)
-    )
+    known = known | reporting
     hours = _window_hours(selection, targets)
     lines = [_line(name, one, hours) for name, one in sorted(targets.sums.items())]
     reported = [line.hours for line in lines]
@@ -24,18 +49,18 @@ def coverage_of(selection: Selection, targets: TargetTotals, ticks: TickTotals, 
     return Coverage(
         targets_known=len(known),
         targets_reporting=len(reporting),
-        missing_targets=sorted(known - reporting) if reporting or not ticks.samples else [],
+        missing_targets=sorted(known - reporting),
         hours_window=hours,
         hours_min=min(reported, default=None),
         hours_median=float(np.median(reported)) if reported else None,
         hours_max=max(reported, default=None),
         complete_pct=100.0 * sum(reported) / (len(known) * hours) if known and hours else None,
         resets=sum(line.resets for line in lines),
-        missed_samples=sum(_missed(one, ticks.tick_us) for one in targets.sums.values()),
+        missed_samples=sum(_missed(one, tick_us) for one in targets.sums.values()),
         irregular_samples=round(sum(one.irregular for one in targets.sums.values())),
         ios_outside_bins=round(sum(one.outside for one in targets.sums.values())),
         targets_without_sizes=sorted(_without_sizes(targets)),
-        sources=sorted({name for table in ("target_sizes", "target_io") for name in selection.sources(table)}),
+        sources=sorted({name for table in tables for name in selection.sources(table)}),
         overlapping_rows=selection.overlapping_rows,
         first_sample=from_epoch_us(extent[0]) if extent else None,
         last_sample=from_epoch_us(extent[1]) if extent else None,
@@ -63,7 +88,7 @@ def _missed(one: TargetSums, tick_us: int | None) -> int:
 
 
 def _without_sizes(targets: TargetTotals) -> list[str]:
-    """Targets that moved bytes while their size histogram stood still, or that have no histogram at all."""
+    """Targets that moved bytes while the counts the model needs stood still or are absent."""
     return [
         name
         for name, moved in targets.bytes_by_target.items()

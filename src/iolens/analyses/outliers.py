@@ -31,7 +31,7 @@ class TargetOutlier:
     """One target against its peers; ratios are to the peers' median, null where that is zero or unknown."""
 
     target: str
-    mean_fsu_pct: float
+    mean_pct: float  # FSU by the model of the result
     robust_z: float
     fsu_ratio: float | None
     bytes_ratio: float | None
@@ -53,12 +53,12 @@ def target_outliers(targets: Sequence[TargetUtilization], coverage: Sequence[Tar
     """Targets whose mean FSU is far from that of their peers over the same window."""
     hours = {line.target: line.hours for line in coverage}
     enough = ENOUGH_TIME * max(hours.values(), default=0.0)
-    measured = [target for target in targets if target.mean_fsu_pct is not None]
+    measured = [target for target in targets if target.mean_pct is not None]
     too_short = [target.target for target in measured if hours.get(target.target, enough) < enough]
     peers = [target for target in measured if target.target not in set(too_short)]
     if len(peers) < FEWEST_PEERS:
         return TargetOutliers(0, None, None, [], too_short)
-    fsu = np.array([target.mean_fsu_pct for target in peers], dtype=float)
+    fsu = np.array([target.mean_pct for target in peers], dtype=float)
     moved = np.array([_moved(target) for target in peers])
     middle, spread = float(np.median(fsu)), _spread(fsu)
     usual = float(np.nanmedian(moved)) if np.isfinite(moved).any() else 0.0
@@ -86,8 +86,8 @@ def _ratio(value: float, usual: float) -> float | None:
 
 
 def _outlier(target: TargetUtilization, score: float, fsu: float | None, moved: float | None) -> TargetOutlier:
-    assert target.mean_fsu_pct is not None
-    return TargetOutlier(target.target, target.mean_fsu_pct, score, fsu, moved, _reason(score > 0, fsu, moved))
+    assert target.mean_pct is not None
+    return TargetOutlier(target.target, target.mean_pct, score, fsu, moved, _reason(score > 0, fsu, moved))
 
 
 def _reason(busier: bool, fsu: float | None, moved: float | None) -> Reason:

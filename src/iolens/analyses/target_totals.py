@@ -43,13 +43,15 @@ class TargetTotals:
     sums: dict[str, TargetSums] = field(default_factory=dict)
     bytes_by_target: dict[str, Moved] = field(default_factory=dict)
     bytes_by_day: dict[int, Moved] = field(default_factory=dict)
+    util_by_target: dict[str, tuple[float, float]] = field(default_factory=dict)  # busy and observed seconds
+    left_out: set[str] = field(default_factory=set)
     _heat: list[tuple[NDArray[np.object_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = field(
         default_factory=list
     )
 
     @property
     def names_with_sizes(self) -> list[str]:
-        """Targets that reported disk I/O sizes."""
+        """Targets that reported what the model needs: disk I/Os by size, or operations and bytes."""
         return sorted(self.sums)
 
     @property
@@ -61,7 +63,7 @@ class TargetTotals:
 
     def add_sizes(self, rows: Columns) -> None:
         """Sums of `FsuSums.per_target`."""
-        names, where = _codes(rows["target"])
+        names, where = codes(rows["target"])
         added = {name: np.bincount(where, weights=rows[name], minlength=len(names)) for name in ADDED}
         first, longest, last = (np.zeros(len(names)) for _ in range(3))
         first += 2.0**62
@@ -78,9 +80,15 @@ class TargetTotals:
         self._heat.append((rows["target"], rows["bucket"], rows["busy"], rows["duration_s"]))
 
     def add_target_bytes(self, rows: Columns) -> None:
-        """Sums of `FsuSums.bytes_per_target`."""
-        names, where = _codes(rows["target"])
+        """Sums of `bytes_per_target`."""
+        names, where = codes(rows["target"])
         _add_moved(self.bytes_by_target, dict(enumerate(names)), where, rows)
+        if "busy_us" not in rows:
+            return
+        for name, busy_us, seconds in zip(rows["target"], rows["busy_us"], rows["util_s"], strict=True):
+            if seconds > 0:
+                busy, known = self.util_by_target.get(name, (0.0, 0.0))
+                self.util_by_target[name] = busy + busy_us * 1e-6, known + seconds
 
     def add_daily_bytes(self, rows: Columns) -> None:
         """Sums of `bytes_per_tick`, by the day in its `bucket`."""
@@ -90,7 +98,7 @@ class TargetTotals:
     def heat(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
         """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""
         target, bucket, busy, seconds = (np.concatenate(columns) for columns in zip(*self._heat, strict=True))
-        names, row = _codes(target)
+        names, row = codes(target)
         first = int(bucket.min())
         width = int(bucket.max()) - first + 1
         cell = row * width + bucket - first
@@ -100,7 +108,7 @@ class TargetTotals:
         return names, np.arange(first, first + width), matrix
 
 
-def _codes(values: NDArray[np.object_]) -> tuple[list[str], NDArray[np.int64]]:
+def codes(values: NDArray[np.object_]) -> tuple[list[str], NDArray[np.int64]]:
     """Distinct names in order, and the place of each value among them."""
     names = sorted(set(values.tolist()))
     place = {name: number for number, name in enumerate(names)}

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.buckets import bucket_seconds
-from iolens.analyses.fsu_sums import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, SIZE_COLUMNS, Columns
+from iolens.analyses.disk_time import SIZE_COLUMNS
+from iolens.analyses.fsu_sums import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, Columns
 from iolens.analyses.plateaus import PlateauFinder, Stretch
 from iolens.units import MIB
 
@@ -78,11 +79,11 @@ class PeakWatch:
 
 @dataclass(slots=True)
 class SeriesBuckets:
-    """FSU and bandwidth over time: every tick of a short window, bucket means of a long one."""
+    """FSU, bandwidth and %util over time: every tick of a short window, bucket means of a long one."""
 
     first_us: int
     bucket_us: int
-    sums: NDArray[np.float64]  # rows: fsu·s, s of fsu, read bytes, write bytes, s of bytes
+    sums: NDArray[np.float64]  # rows: fsu·s, s of fsu, read bytes, write bytes, s of bytes, util·s, s of util
 
     @classmethod
     def over(cls, extent_us: tuple[int, int], tick_us: int) -> SeriesBuckets:
@@ -92,7 +93,7 @@ class SeriesBuckets:
             tick_us if span / tick_us <= MOST_SERIES_POINTS else bucket_seconds(span, MOST_SERIES_POINTS) * 1_000_000
         )
         first = extent_us[0] // bucket
-        return cls(first * bucket, bucket, np.zeros((5, (extent_us[1] - 1) // bucket - first + 2)))
+        return cls(first * bucket, bucket, np.zeros((7, (extent_us[1] - 1) // bucket - first + 2)))
 
     def add(self, rows: slice, time_us: NDArray[np.int64], weights: Values, *values: Values) -> None:
         """Add rates weighted by time to the given rows, and the time itself to the row after them."""
@@ -100,13 +101,14 @@ class SeriesBuckets:
         for row, value in zip(self.sums[rows], [*(value * weights for value in values), weights], strict=True):
             row += np.bincount(where, weights=value, minlength=len(row))
 
-    def columns(self) -> tuple[NDArray[np.int64], Values, Values, Values]:
-        """Time (end of bucket), FSU, read and write bytes per second; NaN where nothing was reported."""
-        fsu, fsu_s, read, write, bytes_s = self.sums
+    def columns(self) -> tuple[NDArray[np.int64], Values, Values, Values, Values]:
+        """Time (end of bucket), FSU, read and write bytes per second, %util; NaN where nothing was reported."""
+        fsu, fsu_s, read, write, bytes_s, util, util_s = self.sums
         some = (fsu_s > 0) | (bytes_s > 0)
         time_us = self.first_us + (np.flatnonzero(some) + 1) * self.bucket_us
         with np.errstate(invalid="ignore", divide="ignore"):
-            return time_us, (fsu / fsu_s)[some], (read / bytes_s)[some], (write / bytes_s)[some]
+            means = fsu / fsu_s, read / bytes_s, write / bytes_s, util / util_s
+        return time_us, *(mean[some] for mean in means)
 
 
 @dataclass(slots=True)
@@ -123,6 +125,8 @@ class TickTotals:
     fsu_seconds: float = 0.0
     busy_s: float = 0.0
     optimal_busy_s: float = 0.0
+    util_seconds: float = 0.0
+    util_s: float = 0.0
     observations: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BINS + 1, np.int64))
     category_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
     category_ios: Values = field(default_factory=lambda: np.zeros((3, 2)))
@@ -208,3 +212,14 @@ class TickTotals:
         self.bandwidth.add(io["read_rate"] + io["write_rate"], seconds)
         if self.series is not None:
             self.series.add(slice(2, 5), io["epoch_us"], seconds, io["read_rate"], io["write_rate"])
+        if "util" in io:
+            self._take_util(io)
+
+    def _take_util(self, io: Columns) -> None:
+        """The kernel's own view: the unweighted mean %util of the devices that count it, per tick."""
+        known = io["util_rows"] > 0
+        util, seconds = (io[name][known] / io["util_rows"][known] for name in ("util", "util_s"))
+        self.util_seconds += float((util * seconds).sum())
+        self.util_s += float(seconds.sum())
+        if self.series is not None:
+            self.series.add(slice(5, 7), io["epoch_us"][known], seconds, util)

@@ -2,55 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import click
 
 from iolens import __version__
+from iolens.cli.lazy_verbs import LazyVerbs
 from iolens.errors import IolensError
 
 ALIASES: Final = {"fsu": "utilization"}
-NOT_VERBS: Final = {"__init__", "main", "options"}
-FOLDER: Final = Path(__file__).parent
-
-
-class LazyVerbs(click.Group):
-    """A group whose sub-commands are modules; help shows the first line of each module's docstring."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Verbs in alphabetical order."""
-        return sorted(path.stem.rstrip("_") for path in FOLDER.glob("*.py") if path.stem not in NOT_VERBS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The verb's command, imported now."""
-        verb = ALIASES.get(name, name)
-        if verb not in self.list_commands(ctx):
-            return None
-        command: click.Command = importlib.import_module(f"iolens.cli.{verb}").COMMAND
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs without importing one."""
-        names = {alias: f"{name} (alias {alias})" for alias, name in ALIASES.items()}
-        rows = [(verb, _first_line(FOLDER / f"{verb}.py")) for verb in self.list_commands(ctx)]
-        shown = [
-            (next((text for alias, text in names.items() if ALIASES[alias] == verb), verb), line) for verb, line in rows
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(shown)
-
-
-def _first_line(path: Path) -> str:
-    with path.open(encoding="utf-8") as stream:
-        return stream.readline().strip().strip('"').rstrip(".")
 
 
 @click.group(
     cls=LazyVerbs,
+    aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Example:

@@ -17,7 +17,15 @@ Examples:
   iolens utilization --filesystem scratch --from 2012-10-22 --to 2012-10-23
   iolens fsu -f scratch --compare scratch2 --peak 35GB/s --format json
   iolens fsu -f scratch --figure day.png --figure heatmap=osts.svg
+  iolens fsu -f node17 --model counters --figure util=disks.png
 """,
+)
+@click.option(
+    "--model",
+    type=click.Choice(["auto", "histogram", "counters"]),
+    default="auto",
+    show_default=True,
+    help="I/Os by size, or a disk's own counts of operations and bytes; auto: sizes where there are any",
 )
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
 @click.option("--compare", metavar="FS", help="A second file system, side by side")
@@ -29,6 +37,7 @@ Examples:
 )
 @analysis_options
 def COMMAND(
+    model: str,
     calibration: str | None,
     compare: str | None,
     peak: float | None,
@@ -46,7 +55,7 @@ def COMMAND(
     output: Path | None,
     figures: tuple[str, ...],
 ) -> None:
-    """Utilisation of a file system and its targets, from counts and sizes of their disk I/Os.
+    """Utilisation of a file system or of any disks, from counts and sizes of their I/Os.
 
     FSU is the share of time the disks need for what they did, by a calibrated transaction model. It shows load that
     bandwidth hides: many small I/Os keep disks busy without moving much.
@@ -66,6 +75,7 @@ def COMMAND(
                 targets=target,
                 source=source,
                 resolution=resolution,
+                model=model,
                 calibration=calibration,
                 peak=peak,
                 progress=lambda day: step(str(day)),

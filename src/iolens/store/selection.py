@@ -193,7 +193,8 @@ class StoreSelection:
         return sorted(found.column("source").to_pylist())
 
     def _name(self, table: str) -> str:
-        return f"{self.resolution}/{table}" if self.resolution else table
+        """Where the table is; only intervals are rolled up."""
+        return f"{self.resolution}/{table}" if self.resolution and declared(table).kind == "interval" else table
 
     def _conditions(self, table: str, snapshot: Snapshot) -> Iterator[nw.Expr]:
         """Filters the file list alone does not settle."""

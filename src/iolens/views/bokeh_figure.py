@@ -198,11 +198,16 @@ def _line(plot: Any, mark: figures.Line, panel: figures.Panel) -> Any:
     return drawn
 
 
+def _band(plot: Any, mark: figures.Band, panel: figures.Panel) -> Any:
+    return plot.varea(_places(mark.x, panel.x), mark.low, mark.high, fill_color=mark.colour, level="underlay")
+
+
 def _bars(plot: Any, mark: figures.Bars, panel: figures.Panel) -> Any:
     floor = (panel.y.low or 1e-9) if panel.y.scale == "log" else 0.0
     bottoms = np.full(len(mark.heights), floor) if mark.bottoms is None else mark.bottoms
     tops = mark.heights if mark.bottoms is None else mark.bottoms + mark.heights
-    columns = {"left": mark.starts, "right": mark.ends, "bottom": bottoms, "top": np.maximum(tops, bottoms)}
+    left, right = _places(mark.starts, panel.x), _places(mark.ends, panel.x)
+    columns = {"left": left, "right": right, "bottom": bottoms, "top": np.maximum(tops, bottoms)}
     source = ColumnDataSource({**columns, "name": list(mark.names), "height": mark.heights})
     drawn = plot.quad(
         left="left", right="right", bottom="bottom", top="top", source=source, fill_color=mark.colour,
@@ -267,6 +272,7 @@ _WORDS: Final[dict[str, Any]] = {"text_color": figures.RULE, "text_font_size": "
 _MARKS: Final[dict[type, Callable[[Any, Any, figures.Panel], Any]]] = {
     figures.Points: _points,
     figures.Line: _line,
+    figures.Band: _band,
     figures.Bars: _bars,
     figures.HeatMap: _heat_map,
     figures.Span: _span,

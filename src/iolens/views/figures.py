@@ -72,6 +72,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """The area between two lines; a NaN breaks it."""
+
+    x: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
+    label: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
 class Bars:
     """Bars between `starts` and `ends`, from the bottom of the axis; `names` say what each one counts.
 
@@ -124,7 +135,7 @@ class Rule:
     side: Side = "left"
 
 
-Mark = Points | Line | Bars | HeatMap | Span | Rule
+Mark = Points | Line | Band | Bars | HeatMap | Span | Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """A result in the format asked for, to standard output or a file.
 
 The view of an analysis is found by name: a result of `analyses/imbalance.py` is shown by `views/imbalance.py`, which
-gives `tables(result)`, the main one first, and `figures(result)`, the first one the default.
+gives `tables(result)`, the main one first, and `figures(result)`, the first one the default. A result of
+`plans/capacity.py` is shown by `views/plan_capacity.py`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def _asked(request: str, names: list[str]) -> tuple[str, Path]:
 
 
 def _view(result: object) -> Any:
-    return import_module(f"iolens.views.{type(result).__module__.rpartition('.')[2]}")
+    package, _, name = type(result).__module__.rpartition(".")
+    return import_module(f"iolens.views.{'plan_' if package.endswith('.plans') else ''}{name}")
 
 
 def _content(result: object, format: Format, width: int | None, terminal: bool) -> str | bytes:  # noqa: A002

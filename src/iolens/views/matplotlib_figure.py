@@ -186,10 +186,17 @@ def _line(axes: Axes, mark: figures.Line, panel: figures.Panel) -> None:
     axes.plot(_places(mark.x, panel.x), mark.y, linewidth=1.0, color=mark.colour, label=mark.label)
 
 
+def _band(axes: Axes, mark: figures.Band, panel: figures.Panel) -> None:
+    axes.fill_between(
+        _places(mark.x, panel.x), mark.low, mark.high, color=mark.colour, linewidth=0, label=mark.label, zorder=0.8
+    )
+
+
 def _bars(axes: Axes, mark: figures.Bars, panel: figures.Panel) -> None:
     bottoms = 0 if mark.bottoms is None else mark.bottoms
+    starts, ends = _places(mark.starts, panel.x), _places(mark.ends, panel.x)
     axes.bar(
-        mark.starts, mark.heights, width=mark.ends - mark.starts, bottom=bottoms, align="edge", color=mark.colour,
+        starts, mark.heights, width=ends - starts, bottom=bottoms, align="edge", color=mark.colour,
         label=mark.label, edgecolor="white", linewidth=0.3,
     )  # fmt: skip
 
@@ -205,6 +212,8 @@ def _heat_map(axes: Axes, mark: figures.HeatMap, panel: figures.Panel) -> None:
         axes.fill([], [], color=figures.NO_DATA, label="no data")
     bar = axes.get_figure().colorbar(image, ax=axes, pad=0.015, fraction=0.05)  # type: ignore[union-attr]
     bar.set_label(mark.label)
+    if mark.high < 100 * mark.low:  # too few powers of ten to read a colour by
+        bar.ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
     bar.ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     bar.ax.yaxis.set_minor_formatter(ticker.NullFormatter())
     bar.outline.set_visible(False)
@@ -241,6 +250,7 @@ def _rule(axes: Axes, mark: figures.Rule, panel: figures.Panel) -> None:
 _MARKS: Final[dict[type, Callable[[Axes, Any, figures.Panel], None]]] = {
     figures.Points: _points,
     figures.Line: _line,
+    figures.Band: _band,
     figures.Bars: _bars,
     figures.HeatMap: _heat_map,
     figures.Span: _span,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from iolens.analyses.applied_calibrations import AppliedCalibration
 from iolens.units import MIB, format_bytes_si
 from iolens.views import tables as t
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from iolens.analyses.utilization import Category, SizeCount, TargetUtilization, Utilization
+    from iolens.models.transaction_time import Calibration
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
@@ -30,15 +32,23 @@ def tables(result: Utilization) -> list[Table]:
 
 
 def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
-    """Figures 10, 11 and 12 of paper U, and a heat map of targets over time."""
+    """Figures 10, 11 and 12 of paper U, a heat map of targets over time, and the kernel's view beside FSU.
+
+    Those without anything to show are not among them: sizes need a histogram, %util devices that count it.
+    """
     from iolens.views import utilization_figures as drawn
 
-    return {
+    systems = [result] if result.compare is None else [result, result.compare]
+    described: dict[str, Callable[[], Figure]] = {
         "bandwidth": lambda: drawn.bandwidth(result),
         "histogram": lambda: drawn.histogram(result),
-        "sizes": lambda: drawn.sizes(result),
-        "heatmap": lambda: drawn.heat_map(result),
     }
+    if any(system.model == "histogram" for system in systems):
+        described["sizes"] = lambda: drawn.sizes(result)
+    described["heatmap"] = lambda: drawn.heat_map(result)
+    if any(system.mean_util_pct is not None for system in systems):
+        described["util"] = lambda: drawn.util(result)
+    return described
 
 
 def verdict(result: Utilization) -> str:
@@ -77,6 +87,21 @@ def border(result: Utilization) -> float:
     return next((c.fsu_from_pct for c in result.categories if c.name == "busy"), 30.0)
 
 
+def fsu_columns(systems: list[Utilization], prefix: str = "mean", heading: str = "Mean") -> list[Column]:
+    """A column for each FSU the systems have: by labels of bins, by true bytes."""
+    models = {system.model for system in systems}
+    columns = {
+        "histogram": t.percent(f"{prefix}_fsu_pct", f"{heading} FSU"),
+        "counters": t.percent(f"{prefix}_fsu_bytes_pct", f"{heading} FSU by bytes"),
+    }
+    return [column for model, column in columns.items() if model in models]
+
+
+def _util_column(systems: list[Utilization]) -> list[Column]:
+    known = any(system.mean_util_pct is not None for system in systems)
+    return [t.percent("mean_util_pct", "Kernel's %util")] if known else []
+
+
 def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> str:
     return heading if len(systems) == 1 else f"{system.filesystem}: {heading}"
 
@@ -85,7 +110,7 @@ def _headline(systems: list[Utilization]) -> Table:
     columns = (
         t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
-        t.count("target_samples", "Target samples"), t.percent("mean_fsu_pct", "Mean FSU"),
+        t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
         t.percent("busy_time_pct", "Busy by FSU"), t.percent("bandwidth_busy_time_pct", "Busy by bandwidth"),
         t.number("under_report_factor", "Under-reported by", "×", ",.1f"), t.rate("peak_bytes_per_s", "Peak bandwidth"),
         t.text("peak_origin", "Peak is"),
@@ -119,7 +144,16 @@ def categories(systems: list[Utilization]) -> Table:
     for same in zip(*(system.categories for system in systems), strict=True):
         shares = [(c.observations_pct, c.optimal_pct, c.suboptimal_pct) for c in same]
         rows.append((same[0].name, category_range(same[0]), *(share for three in shares for share in three)))
-    return t.Table("Idle, moderate, busy", tuple(columns), rows, "Optimal I/Os are those of 1 MiB or larger.")
+    return t.Table("Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)))
+
+
+def _optimal_notes(systems: list[Utilization]) -> list[str]:
+    models = {system.model for system in systems}
+    notes = {
+        "histogram": "Optimal I/Os are those of 1 MiB or larger.",
+        "counters": "Counters of operations and bytes do not tell single sizes: which I/Os are optimal is not known.",
+    }
+    return [note for model, note in notes.items() if model in models]
 
 
 def _distribution(systems: list[Utilization]) -> Table:
@@ -177,6 +211,8 @@ def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
 
 def _optimal_note(system: Utilization) -> str:
     total = sum(size.count for size in system.io_sizes)
+    if system.model == "counters":
+        return "Counters of operations and bytes do not tell single sizes."
     if not total:
         return "No I/O sizes were recorded in this window."
     optimal = sum(size.count for size in system.io_sizes if size.size_bytes >= MIB)
@@ -205,11 +241,9 @@ def plateaus(system: Utilization) -> Table:
     """Stretches in which FSU stayed near one level."""
     columns = (
         t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
-        t.percent("median_fsu_pct", "Median FSU"),
+        *fsu_columns([system], "median", "Median"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (p.start, p.end, (p.end - p.start).total_seconds() / 60, p.median_fsu_pct) for p in system.plateaus
-    ]
+    rows: list[Row] = [(p.start, p.end, (p.end - p.start).total_seconds() / 60, p.median_pct) for p in system.plateaus]
     note = "FSU stayed near one level: the file system had no more to give." if rows else "None found."
     return t.Table(f"Saturation plateaus of {system.filesystem}", columns, rows, note if system.samples else NO_DATA)
 
@@ -217,7 +251,7 @@ def plateaus(system: Utilization) -> Table:
 def per_target(system: Utilization) -> Table:
     """Each target, or the busiest of many."""
     columns = (
-        t.text("target", "Target"), t.percent("mean_fsu_pct", "Mean FSU"), t.percent("busy_time_pct", "Busy"),
+        t.text("target", "Target"), *fsu_columns([system]), *_util_column([system]), t.percent("busy_time_pct", "Busy"),
         t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
     )  # fmt: skip
     shown, note = system.per_target, "" if system.per_target else NO_DATA
@@ -229,7 +263,7 @@ def per_target(system: Utilization) -> Table:
 
 
 def _busyness(target: TargetUtilization) -> float:
-    mean = target.mean_fsu_pct
+    mean = target.mean_pct
     return -1.0 if mean is None or t.is_missing(mean) else mean
 
 
@@ -269,8 +303,12 @@ def coverage(systems: list[Utilization]) -> Table:
 
 
 def calibration(systems: list[Utilization]) -> Table:
-    """The coefficients behind the answer."""
+    """The coefficients behind the answer; where several apply, to which targets and from when."""
     columns: list[Column] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
+    several = any(system.calibrations for system in systems)
+    if several:
+        columns += [t.text("target_class", "For class"), t.count("targets", "Targets"), t.moment("valid_from", "From"),
+                    t.moment("valid_until", "Until")]  # fmt: skip
     for direction in ("write", "read"):
         columns += [
             t.number(f"{direction}_latency_s", f"{direction.capitalize()} latency", "s"),
@@ -278,15 +316,24 @@ def calibration(systems: list[Utilization]) -> Table:
             t.number(f"{direction}_limit_mib_per_s", f"{direction.capitalize()} bandwidth limit", "MiB/s", ",.0f"),
             t.number(f"{direction}_limit_iops", f"{direction.capitalize()} rate limit", "I/O/s", ",.0f"),
         ]
-    rows: list[Row] = [
-        (system.filesystem, system.calibration.name, *_coefficients(system, "write"), *_coefficients(system, "read"))
-        for system in systems
-    ]
+    rows: list[Row] = []
+    for system in systems:
+        everywhere = AppliedCalibration(None, None, None, None, system.calibration)
+        for one in system.calibrations or [everywhere]:
+            used, where = one.calibration, _where_it_holds(one) if several else ()
+            rows.append(
+                (system.filesystem, used.name, *where, *_coefficients(used, "write"), *_coefficients(used, "read"))
+            )
     return t.Table("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
 
 
-def _coefficients(system: Utilization, direction: str) -> tuple[float | None, ...]:
-    of = system.calibration.of(direction)
+def _where_it_holds(one: AppliedCalibration) -> tuple[object, ...]:
+    in_class = None if one.targets is None else len(one.targets)
+    return one.target_class or "all others", in_class, one.valid_from, one.valid_until
+
+
+def _coefficients(calibration: Calibration, direction: str) -> tuple[float | None, ...]:
+    of = calibration.of(direction)
     return (
         of.latency_s,
         of.s_per_byte,

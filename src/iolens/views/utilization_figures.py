@@ -18,7 +18,6 @@ from iolens.views.figures import (
     Bars,
     Figure,
     HeatMap,
-    Line,
     Mark,
     Panel,
     Points,
@@ -26,19 +25,18 @@ from iolens.views.figures import (
     Span,
     side_by_side,
 )  # fmt: skip
-from iolens.views.tables import show_moment, show_percent
+from iolens.views.tables import show_percent
 from iolens.views.utilization import io_size_span
+from iolens.views.window_axes import EMPTY, largest, outside, over_time, target_axis, time_axis, window_title
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.analyses.utilization import Category, Utilization
 
-EMPTY: Final = "no data in this window"
-_LINE_AT_MOST: Final = 1500  # more points than this look calmer as dots
 _COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
-_ROW_LABELS: Final = 26
 _SI: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+UTIL: Final = "#009988"  # Paul Tol's vibrant teal
 _THOUSANDS: Final = ((1e12, "trillions"), (1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
 
 
@@ -46,8 +44,8 @@ def bandwidth(result: Utilization) -> Figure:
     """Read and write bandwidth as dots with FSU over them in black (Fig. 10), plateaus shaded."""
     systems = _systems(result)
     series = [system.series for system in systems if system.series is not None]
-    top_rate = _largest(*(rate for one in series for rate in (one.read_bytes_per_s, one.write_bytes_per_s)))
-    top_fsu = _largest(*(one.fsu_pct for one in series))
+    top_rate = largest(*(rate for one in series for rate in (one.read_bytes_per_s, one.write_bytes_per_s)))
+    top_fsu = largest(*(one.fsu_pct for one in series))
     unit = _unit(top_rate, _SI)
     panels = [_bandwidth_panel(system, unit, top_rate, top_fsu) for system in systems]
     return Figure("bandwidth", "Bandwidth and file system utilization", tuple(panels), linked_x=_same_window(systems))
@@ -73,9 +71,32 @@ def heat_map(result: Utilization) -> Figure:
     """Mean FSU of every target over time, logarithmic colours."""
     systems = _systems(result)
     maps = [system.heat_map.fsu_pct for system in systems if system.heat_map is not None]
-    top = max(100.0, _largest(*maps))
+    top = max(100.0, largest(*maps))
     panels = tuple(_heat_map_panel(system, top) for system in systems)
     return Figure("heatmap", "Utilization of every target", panels, linked_x=_same_window(systems))
+
+
+def util(result: Utilization) -> Figure:
+    """FSU and the kernel's %util over time: the share of capacity beside the share of time with anything to do."""
+    systems = _systems(result)
+    series = [system.series for system in systems if system.series is not None]
+    top = largest(*(one.fsu_pct for one in series), *(one.util_pct for one in series if one.util_pct is not None))
+    panels = tuple(_util_panel(system, max(105.0, 1.05 * top)) for system in systems)
+    return Figure("util", "File system utilization and the kernel's %util", panels, linked_x=_same_window(systems))
+
+
+def _util_panel(system: Utilization, top: float) -> Panel:
+    title, time, y = window_title(system), time_axis(system), Axis("share of time (%)", low=0, high=top)
+    series = system.series
+    if series is None or series.util_pct is None or not len(series.time_us):
+        return Panel(title, time, y, message=EMPTY)
+    x = series.time_us - round(series.bucket_s * 5e5)
+    marks = (
+        over_time(x, series.util_pct, series.bucket_s, "%util (kernel)", UTIL, "left"),
+        over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "left"),
+        *_no_data(system),
+    )
+    return Panel(title, time, y, marks)
 
 
 def _systems(result: Utilization) -> list[Utilization]:
@@ -86,39 +107,15 @@ def _same_window(systems: list[Utilization]) -> bool:
     return len({(system.window_start, system.window_end) for system in systems}) == 1
 
 
-def _largest(*arrays: NDArray[Any]) -> float:
-    finite = [array[np.isfinite(array)] for array in arrays]
-    return max((float(array.max()) for array in finite if array.size), default=0.0)
-
-
 def _unit(top: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
     return next((unit for unit in units if top >= unit[0]), units[-1])
-
-
-def _title(system: Utilization) -> str:
-    if system.window_start is None or system.window_end is None:
-        return system.filesystem
-    start, end = (show_moment(moment).removesuffix(":00") for moment in (system.window_start, system.window_end))
-    if start.endswith(" 00:00") and end.endswith(" 00:00"):
-        start, end = start[:10], end[:10]
-    return f"{system.filesystem}, {start} to {end.removeprefix(start[:10] + ' ')} UTC"
-
-
-def _time_axis(system: Utilization) -> Axis:
-    start, end = system.window_start, system.window_end
-    return Axis(
-        "time (UTC)",
-        "time",
-        None if start is None else float(epoch_us(start)),
-        None if end is None else float(epoch_us(end)),
-    )
 
 
 def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: float, top_fsu: float) -> Panel:
     factor, name = unit
     left = Axis(f"bandwidth ({name})", low=0, high=top_rate / factor * 1.08 or 1.0)
     right = Axis("FSU (%)", low=0, high=max(105.0, top_fsu * 1.05))
-    title, time = _title(system), _time_axis(system)
+    title, time = window_title(system), time_axis(system)
     series = system.series
     if series is None or not len(series.time_us):
         return Panel(title, time, left, right=right, message=EMPTY)
@@ -126,18 +123,11 @@ def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: flo
     marks: list[Mark] = [
         Points(x, series.read_bytes_per_s / factor, "read", READ),
         Points(x, series.write_bytes_per_s / factor, "write", WRITE),
-        _fsu(x, series.fsu_pct, series.bucket_s),
+        over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "right"),
         *_saturated(system),
         *_no_data(system),
     ]
     return Panel(title, time, left, tuple(marks), right)
-
-
-def _fsu(x: NDArray[np.int64], fsu_pct: NDArray[np.float64], bucket_s: float) -> Mark:
-    if len(x) > _LINE_AT_MOST:
-        return Points(x, fsu_pct, "FSU", FSU, "right", weight=0.6)
-    gaps = np.flatnonzero(np.diff(x) > 2.5e6 * bucket_s) + 1
-    return Line(np.insert(x, gaps, x[gaps]), np.insert(fsu_pct, gaps, np.nan), "FSU", FSU, "right")
 
 
 def _saturated(system: Utilization) -> list[Span]:
@@ -149,7 +139,7 @@ def _saturated(system: Utilization) -> list[Span]:
             (end := epoch_us(plateau.end)),
             "saturated (no more to give)",
             SATURATED,
-            f"FSU {plateau.median_fsu_pct:.0f} %" if end - start > wide else "",
+            f"FSU {plateau.median_pct:.0f} %" if end - start > wide and plateau.median_pct is not None else "",
         )
         for plateau in system.plateaus
     ]
@@ -194,10 +184,10 @@ def _histogram_panel(system: Utilization, y: Axis) -> Panel:
     x = Axis("FSU (%)", low=0, high=end + 10, ticks=_histogram_ticks(end))
     shares = np.array(_shares(system))
     if not shares.size:
-        return Panel(_title(system), x, y, message=EMPTY)
+        return Panel(window_title(system), x, y, message=EMPTY)
     rules = [Rule(c.fsu_from_pct, "vertical", c.name) for c in system.categories if c.fsu_from_pct]
     bars = [_category_bars(system, place, shares, end) for place in range(len(system.categories))]
-    return Panel(_title(system), x, y, (*bars, *rules))
+    return Panel(window_title(system), x, y, (*bars, *rules))
 
 
 def _histogram_ticks(end: float) -> tuple[tuple[float, str], ...]:
@@ -230,10 +220,10 @@ def _sizes_panel(system: Utilization, bins: list[int], top: int) -> Panel:
     x = Axis("size of disk I/O", low=-0.6, high=max(len(bins), 1) - 0.4, ticks=ticks)
     y = Axis(f"I/Os ({word})" if word else "I/Os", low=0, high=top / factor * 1.12 or 1.0)
     if not any(size.count for size in system.io_sizes):
-        return Panel(_title(system), x, y, message=EMPTY)
+        return Panel(window_title(system), x, y, message=EMPTY)
     colours = (("read", READ), ("write", WRITE))
     groups = [(direction, colour, _counts(system, direction, bins) / factor) for direction, colour in colours]
-    return Panel(_title(system), x, y, (*side_by_side(groups, names), *_optimal_rule(bins)))
+    return Panel(window_title(system), x, y, (*side_by_side(groups, names), *_optimal_rule(bins)))
 
 
 def _optimal_rule(bins: list[int]) -> list[Rule]:
@@ -247,7 +237,7 @@ def _counts(system: Utilization, direction: str, bins: list[int]) -> NDArray[np.
 
 
 def _heat_map_panel(system: Utilization, top: float) -> Panel:
-    title, time, heat = _title(system), _time_axis(system), system.heat_map
+    title, time, heat = window_title(system), time_axis(system), system.heat_map
     if heat is None or not heat.fsu_pct.size:
         return Panel(title, time, Axis("target"), message=EMPTY)
     step = round(heat.bucket_s * 1e6)
@@ -258,18 +248,4 @@ def _heat_map_panel(system: Utilization, top: float) -> Panel:
     rows = tuple(target.removeprefix(f"{system.filesystem}-") for target in heat.targets)
     mark = HeatMap(start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale")
     height = min(max(1.0, len(rows) / 14), 1.5)
-    return Panel(title, time, _target_axis(rows), (*_outside(time, mark), mark), height=height)
-
-
-def _outside(time: Axis, mark: HeatMap) -> list[Span]:
-    """Parts of the window before the first and after the last bucket."""
-    ends = [(time.low, mark.start), (mark.end, time.high)]
-    return [Span(a, b, "no data", NO_DATA) for a, b in ends if a is not None and b is not None and a < b]
-
-
-def _target_axis(rows: tuple[str, ...]) -> Axis:
-    """The first target on top; names only as dense as can be read."""
-    every = -(-len(rows) // _ROW_LABELS)
-    shown = tuple((len(rows) - 1.0 - row, name) for row, name in enumerate(rows) if row % every == 0)
-    label = "target" if every == 1 else f"target (1 in {every} named)"
-    return Axis(label, low=-0.5, high=len(rows) - 0.5, ticks=shown)
+    return Panel(title, time, target_axis(rows), (*outside(time, mark), mark), height=height)

@@ -56,9 +56,29 @@ def report_sections(result: Utilization) -> list[Section]:
         Section("How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result))),
         Section("Every target over time", (drawn.heat_map(result), view.per_target(result))),
         Section("Targets that differ from their peers", tuple(_outliers(result))),
-        Section("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result]))),
+        *_sizes(result),
+        *_beside_the_kernel(result),
         Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
     ]
+
+
+def _sizes(result: Utilization) -> list[Section]:
+    if result.model == "counters":
+        return []
+    return [Section("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result])))]
+
+
+def _beside_the_kernel(result: Utilization) -> list[Section]:
+    """FSU and %util, where devices count their busy time."""
+    if result.mean_util_pct is None:
+        return []
+    words = (
+        f"The kernel calls the devices busy {_percent(result.mean_util_pct)} of the time, FSU says"
+        f" {_percent(result.mean_pct)}. The kernel counts time with at least one request under way, however little it"
+        " is; FSU counts what the requests need by the calibration. A device that serves many at once is 100 % busy to"
+        " the kernel long before it is full."
+    )
+    return [Section("Beside the kernel's %util", (words, drawn.util(result)))]
 
 
 def report_comparison(results: Sequence[Utilization]) -> list[Section]:
@@ -69,11 +89,18 @@ def report_comparison(results: Sequence[Utilization]) -> list[Section]:
 
 def report_methods(results: Sequence[Utilization]) -> list[Section]:
     """What the words mean."""
+    counters = (
+        "Here FSU is computed from counts of operations and bytes by the disks themselves: the same model, because it"
+        " is linear. It is called FSU by bytes and not compared with FSU from histograms, which takes each I/O at the"
+        " upper bound of its size bin."
+    )
+    by_bytes = any(result.model == "counters" for result in results)
     words = Section("File System Utilization", (
         "File System Utilization (FSU) is the share of time the disks need for the I/Os they did. Each disk I/O of b"
         " bytes is taken to need a0 + a1·b seconds, with a0 (latency) and a1 (seconds per byte) measured for reads and"
         " writes on hardware of the same kind: the calibration. The time of all I/Os of an interval, divided by its"
         " length, is the FSU of a target; the mean over its targets is that of the file system.",
+        *((counters,) if by_bytes else ()),
         "Idle is an FSU below 2 %, busy one above 30 %, moderate what lies between. FSU can pass 100 % where caches or"
         " neighbouring I/Os make disks faster than their calibration. A calibration from other hardware shifts all"
         " values by one factor or so; it does not change which hours or targets are the busy ones.",
@@ -100,7 +127,7 @@ def _facts(result: Utilization) -> tuple[Fact, ...]:
     factor, complete = result.under_report_factor, result.coverage.complete_pct
     longest = sum((plateau.end - plateau.start for plateau in result.plateaus), timedelta())
     return (
-        Fact(_percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_fsu_pct)}"),
+        Fact(_percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_pct)}"),
         Fact(_percent(result.bandwidth_busy_time_pct), "of the time busy by bandwidth", _peak(result)),
         Fact(
             t.MISSING if factor is None or t.is_missing(factor) else f"{factor:,.1f}×",
@@ -152,7 +179,7 @@ def _saturation(result: Utilization) -> str:
     how_often = "once," if len(result.plateaus) == 1 else many
     when = f"for {_hours(longest.end - longest.start)} from {t.show_moment(longest.start)} UTC"
     return (
-        f"It was saturated {how_often} {when}, when FSU stayed near {longest.median_fsu_pct:.0f} %: the disks had no"
+        f"It was saturated {how_often} {when}, when FSU stayed near {longest.median_pct or 0:.0f} %: the disks had no"
         " more to give to that kind of work."
     )
 
@@ -254,13 +281,13 @@ def _judged(found: TargetOutliers) -> str:
 
 def _outlier_table(found: TargetOutliers) -> Table:
     columns = (
-        t.text("target", "Target"), t.percent("mean_fsu_pct", "Mean FSU"),
+        t.text("target", "Target"), t.percent("mean_pct", "Mean FSU"),
         t.number("robust_z", "Robust z-score", "", "+,.1f"),
         t.number("fsu_ratio", "FSU, of median", "×", ",.2f"), t.number("bytes_ratio", "Bytes, of median", "×", ",.2f"),
         t.text("reason", "Why"),
     )  # fmt: skip
     rows: list[Row] = [
-        (one.target, one.mean_fsu_pct, one.robust_z, one.fsu_ratio, one.bytes_ratio, WHY[one.reason])
+        (one.target, one.mean_pct, one.robust_z, one.fsu_ratio, one.bytes_ratio, WHY[one.reason])
         for one in found.outliers
     ]
     return t.Table("Far from their peers", columns, rows, "The farthest first.")
@@ -292,14 +319,14 @@ _VOLUMES: Final = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "
 
 def _headlines(systems: Sequence[Utilization]) -> Table:
     columns = (
-        t.text("filesystem", "File system"), t.count("targets", "Targets"), t.percent("mean_fsu_pct", "Mean FSU"),
+        t.text("filesystem", "File system"), t.count("targets", "Targets"), *view.fsu_columns(list(systems)),
         t.percent("busy_time_pct", "Busy by FSU"), t.percent("bandwidth_busy_time_pct", "Busy by bandwidth"),
         t.number("under_report_factor", "Under-reported by", "×", ",.1f"), t.rate("peak_bytes_per_s", "Peak bandwidth"),
         t.text("peak_origin", "Peak is"), t.count("plateaus", "Plateaus"), t.percent("complete_pct", "Complete"),
     )  # fmt: skip
     rows: list[Row] = [
         (
-            *(getattr(system, column.name) for column in columns[:8]),
+            *(getattr(system, column.name) for column in columns[:-2]),
             len(system.plateaus),
             system.coverage.complete_pct,
         )

@@ -1,0 +1,332 @@
+"""How full a file system was, reading by reading: the sum over its targets, where all of them answered.
+
+The rule. A target is expected from its first to its last reading, and at the ends of the window also when it is silent
+there for a day at most. A reading is complete when every expected target is in it. Bytes are those of the data targets
+(OSTs; else LUNs, controllers, devices), inodes those of the MDTs where there are any. Rows that already are a sum over
+a file system serve on days without readings of single targets. Where targets are read at moments of their own, a
+reading is the last of each target in a day (in an hour, when the window is short).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+from zoneinfo import ZoneInfo
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.store.selection import Selection
+from iolens.units import MIB, from_epoch_us
+
+TABLE: Final = "target_capacity"
+DATA_KINDS: Final = (("ost",), ("lun",), ("controller",), ("device",))  # the first there is counts
+SUM_KINDS: Final = ("filesystem",)
+DAY_US: Final = 86_400_000_000
+HOUR_US: Final = 3_600_000_000
+QUARTER_US: Final = 900_000_000  # clocks change on quarter-hours
+DAYS_TO_THIN_DAILY: Final = 10
+HOURS_TO_THIN_HOURLY: Final = 10
+DAILY_SPACING_US: Final = DAY_US // 2  # readings this far apart come about daily, and are taken as they come
+LEAST_COMPLETE: Final = 0.5  # share of readings: with fewer, targets are read at moments of their own
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Columns = dict[str, NDArray[Any]]
+Unit = Literal["bytes", "inodes"]
+Step = Literal["as read", "hourly", "daily"]
+UNITS: Final[tuple[Unit, ...]] = ("bytes", "inodes")
+_WHAT: Final = ("used", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Readings in time order; columns of equal length."""
+
+    time_us: Integers
+    used: Integers
+    total: Integers
+    has_total: Flags
+    mean_pct: Floats  # unweighted mean fullness over targets; NaN where no total is known
+    min_pct: Floats
+    max_pct: Floats
+    targets: Integers  # that answered
+    complete: Flags
+    target_set: Integers  # readings with the same number have the same expected targets
+
+    def __len__(self) -> int:
+        return len(self.time_us)
+
+    def at(self, places: Integers | Flags) -> Readings:
+        """Only the readings at those places."""
+        return Readings(*(getattr(self, column.name)[places] for column in fields(self)))
+
+    @property
+    def spacing_us(self) -> float:
+        """The usual time between two readings; 0 with fewer than two."""
+        return float(np.median(np.diff(self.time_us))) if len(self) > 1 else 0.0
+
+    @property
+    def come_daily(self) -> bool:
+        """Whether they come about once a day or more rarely."""
+        return len(self) > 1 and self.spacing_us >= DAILY_SPACING_US
+
+    def last_of_each(self, numbers: Integers) -> Readings:
+        """The last reading of each day or hour, a complete one where there is any; `numbers` are the readings' own."""
+        chosen: dict[int, int] = {}
+        for place, number in enumerate(numbers.tolist()):
+            before = chosen.get(number)
+            if before is None or self.complete[place] or not self.complete[before]:
+                chosen[number] = place
+        return self.at(np.array(sorted(chosen.values()), dtype=np.int64))
+
+    def thinned(self) -> tuple[Readings, Step]:
+        """What a trend is drawn through: the last of each UTC day or hour where readings come more often."""
+        if len(self) < 2 or self.come_daily:
+            return self, "as read"
+        span_us = int(self.time_us[-1] - self.time_us[0])
+        if span_us >= DAYS_TO_THIN_DAILY * DAY_US:
+            return self.last_of_each(self.time_us // DAY_US), "daily"
+        if span_us >= HOURS_TO_THIN_HOURLY * HOUR_US and self.spacing_us <= HOUR_US / 2:
+            return self.last_of_each(self.time_us // HOUR_US), "hourly"
+        return self, "as read"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """All readings of one file system in bytes or inodes, and what they are."""
+
+    unit: Unit
+    kinds: tuple[str, ...]
+    readings: Readings
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityRows:
+    """The rows of a selection, summed by moment and by target; ask it for usage in one unit or the other."""
+
+    frame: nw.LazyFrame[Any]
+    moments: Columns
+    targets: Columns
+
+    def usage(self, unit: Unit) -> Usage:
+        """The readings in one of the units it was gathered for."""
+        return _usage(self.frame, unit, self.moments, self.targets)
+
+    def latest(self) -> list[dict[str, Any]]:
+        """The last row of each target, by name."""
+        columns = ["target", "target_kind", "epoch_us", *(f"{what}_{unit}" for unit in UNITS for what in _WHAT)]
+        last = dict(zip(self.targets["target"], self.targets["newest"].tolist(), strict=True))
+        rows = self.frame.filter(nw.col("epoch_us").is_in(sorted(set(last.values())))).select(*columns)
+        found = rows.collect(backend="pyarrow").to_native().to_pylist() if last else []
+        return sorted(
+            (row for row in found if row["epoch_us"] == last[row["target"]]), key=lambda row: str(row["target"])
+        )
+
+
+def gather(selection: Selection, *units: Unit) -> CapacityRows:
+    """What there is to know of how full the targets of a selection were."""
+    frame = _with_all_columns(selection.frame(TABLE), UNITS)
+    return CapacityRows(frame, _arrays(_per_moment(frame, units)), _arrays(_per_target(frame, units)))
+
+
+def local_days(time_us: Integers, zone: str | None) -> Integers:
+    """The calendar day of each moment in a time zone (UTC without one), as days since 1970."""
+    if zone is None or zone == "UTC" or not len(time_us):
+        return time_us // DAY_US
+    there = ZoneInfo(zone)
+    quarters, where = np.unique(time_us // QUARTER_US, return_inverse=True)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC).date().toordinal()
+    days = [from_epoch_us(int(one) * QUARTER_US).astimezone(there).date().toordinal() - epoch for one in quarters]
+    return np.array(days, dtype=np.int64)[where]
+
+
+def _usage(frame: nw.LazyFrame[Any], unit: Unit, moments: Columns, targets: Columns) -> Usage:
+    there = set(moments["target_kind"][moments[f"{unit}_answered"] > 0])
+    wanted = (("mdt",), *DATA_KINDS) if unit == "inodes" else DATA_KINDS
+    kinds = next((kinds for kinds in wanted if there.intersection(kinds)), ())
+    extents = _extents(targets, unit, kinds)
+    found, notes = _readings(moments, unit, kinds, extents, 1), []
+    if len(found) and found.complete.mean() < LEAST_COMPLETE:
+        width, word = (DAY_US, "day") if _span_us(found) >= DAYS_TO_THIN_DAILY * DAY_US else (HOUR_US, "hour")
+        again = _arrays(_per_moment(_last_of_each_bucket(frame, unit, width), (unit,), width))
+        found = _readings(again, unit, kinds, extents, width)
+        notes.append(f"targets are read at moments of their own: a reading is the last of each target in its {word}")
+    merged, left_out = _merged(found, _readings(moments, unit, SUM_KINDS, extents, 1))
+    if left_out:
+        notes.append(f"{left_out} sums over the whole file system are left out: its targets tell those days")
+    return Usage(unit, kinds or SUM_KINDS, merged, tuple(notes))
+
+
+def _span_us(readings: Readings) -> int:
+    return int(readings.time_us[-1] - readings.time_us[0])
+
+
+def _extents(targets: Columns, unit: Unit, kinds: Sequence[str]) -> tuple[Integers, Integers]:
+    """First and last reading of every target of those kinds that told its usage at all."""
+    mine = np.isin(targets["target_kind"].astype(str), kinds) & (targets[f"{unit}_answered"] > 0)
+    return targets[f"{unit}_first"][mine], targets[f"{unit}_last"][mine]
+
+
+def _readings(
+    moments: Columns, unit: Unit, kinds: Sequence[str], extents: tuple[Integers, Integers], bucket_us: int
+) -> Readings:
+    """Readings from the sums over targets of those kinds, in time order."""
+    mine = np.isin(moments["target_kind"].astype(str), kinds) & (moments[f"{unit}_answered"] > 0)
+    columns = {name.removeprefix(f"{unit}_"): values[mine] for name, values in moments.items()}
+    order = np.argsort(columns["moment"], kind="stable")
+    columns = {name: values[order] for name, values in columns.items()}
+    time_us = columns["moment"]
+    is_sum = tuple(kinds) == SUM_KINDS
+    counts = columns["added_up"] if is_sum else columns["answered"]
+    if not len(time_us):
+        expected = target_set = counts
+    elif is_sum:
+        expected, target_set = _expected_count(time_us, counts)
+    else:
+        keys, firsts, lasts = ((one - 1) // bucket_us for one in (time_us, *extents))
+        expected, target_set = _expected_targets(keys, firsts, lasts, DAY_US // bucket_us)
+    return Readings(
+        time_us=time_us,
+        used=columns["used"],
+        total=columns["total"],
+        has_total=columns["totals"] == columns["answered"],
+        mean_pct=columns["mean_pct"],
+        min_pct=columns["min_pct"],
+        max_pct=columns["max_pct"],
+        targets=counts,
+        complete=counts == expected,
+        target_set=target_set,
+    )
+
+
+def _grace(keys: Integers, a_day: int) -> int:
+    """How long a target may be silent at an end of the window and still be expected there."""
+    return max(a_day, round(1.5 * float(np.median(np.diff(keys)))) if len(keys) > 1 else 0)
+
+
+def _expected_targets(keys: Integers, firsts: Integers, lasts: Integers, a_day: int) -> tuple[Integers, Integers]:
+    """How many targets are expected in each reading, and which set of them it is."""
+    start, end = int(keys[0]), int(keys[-1])
+    grace = _grace(keys, a_day)
+    first = np.sort(np.where(firsts <= start + grace, start, firsts))
+    last = np.sort(np.where(lasts >= end - grace, end, lasts))
+    come, gone = np.searchsorted(first, keys, "right"), np.searchsorted(last, keys, "left")
+    return come - gone, come + gone
+
+
+def _expected_count(time_us: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """The same where only numbers of targets are known: as many as were seen both before and after."""
+    grace = _grace(time_us, DAY_US)
+    before, after = np.maximum.accumulate(counts), np.maximum.accumulate(counts[::-1])[::-1]
+    begins = np.searchsorted(time_us, time_us[0] + grace, "right") - 1
+    ends = np.searchsorted(time_us, time_us[-1] - grace, "left")
+    places = np.arange(len(counts))
+    expected = np.minimum(before[np.maximum(places, begins)], after[np.minimum(places, ends)])
+    return expected, -1 - expected
+
+
+def _merged(parts: Readings, sums: Readings) -> tuple[Readings, int]:
+    """Readings of single targets, and sums on the other days; how many sums were not needed."""
+    if not len(sums) or not len(parts):
+        return (parts if len(parts) else sums), 0
+    needed = ~np.isin(sums.time_us // DAY_US, parts.time_us // DAY_US)
+    both = [parts, sums.at(needed)]
+    columns = (np.concatenate([getattr(one, column.name) for one in both]) for column in fields(Readings))
+    merged = Readings(*columns)
+    return merged.at(np.argsort(merged.time_us, kind="stable")), int((~needed).sum())
+
+
+def _with_all_columns(frame: nw.LazyFrame[Any], units: Sequence[Unit]) -> nw.LazyFrame[Any]:
+    """The frame with NULL in columns that it lacks: a frame of the user's, or a table of an older iolens."""
+    needed = ("targets", *(f"{what}_{unit}" for unit in units for what in _WHAT))
+    known = frame.collect_schema().names()
+    lacking = [nw.lit(None, nw.Int64).alias(name) for name in needed if name not in known]
+    return frame.with_columns(*lacking) if lacking else frame
+
+
+def _per_moment(frame: nw.LazyFrame[Any], units: Sequence[Unit], bucket_us: int = 1) -> nw.LazyFrame[Any]:
+    """Sums over the targets of each kind at each moment or in each bucket."""
+    time = nw.col("epoch_us")
+    key = ((time - 1) // bucket_us).alias("bucket")
+    return (
+        frame.with_columns(key, *(_share(unit) for unit in units))
+        .group_by("bucket", "target_kind")
+        .agg(
+            time.max().alias("moment"),
+            nw.col("targets").max().alias("added_up"),
+            *(column for unit in units for column in _sums(unit)),
+        )
+        .drop("bucket")
+    )
+
+
+def _share(unit: Unit) -> nw.Expr:
+    used, total = _real(f"used_{unit}"), _real(f"total_{unit}")
+    return nw.when(nw.col(f"total_{unit}") > 0).then(nw.lit(100.0, nw.Float64) * used / total).alias(f"pct_{unit}")
+
+
+def _real(name: str) -> nw.Expr:
+    """An integer as the nearest double, in two halves: Arrow refuses to cast what a double cannot hold exactly."""
+    high, low = (nw.col(name) // MIB).cast(nw.Float64), (nw.col(name) % MIB).cast(nw.Float64)
+    return high * nw.lit(float(MIB), nw.Float64) + low
+
+
+def _sums(unit: Unit) -> tuple[nw.Expr, ...]:
+    used, total, share = (nw.col(f"{what}_{unit}") for what in ("used", "total", "pct"))
+    return (
+        used.count().alias(f"{unit}_answered"),
+        used.sum().alias(f"{unit}_used"),
+        total.sum().alias(f"{unit}_total"),
+        share.count().alias(f"{unit}_totals"),
+        share.mean().alias(f"{unit}_mean_pct"),
+        share.min().alias(f"{unit}_min_pct"),
+        share.max().alias(f"{unit}_max_pct"),
+    )
+
+
+def _per_target(frame: nw.LazyFrame[Any], units: Sequence[Unit]) -> nw.LazyFrame[Any]:
+    """First and last reading of each target."""
+    told = (nw.when(~nw.col(f"used_{unit}").is_null()).then(nw.col("epoch_us")).alias(f"told_{unit}") for unit in units)
+    ends = (nw.col("epoch_us").max().alias("newest"), *(column for unit in units for column in _ends(unit)))
+    return frame.with_columns(*told).group_by("target", "target_kind").agg(*ends)
+
+
+def _ends(unit: Unit) -> tuple[nw.Expr, ...]:
+    told = nw.col(f"told_{unit}")
+    return (
+        told.count().alias(f"{unit}_answered"),
+        told.min().alias(f"{unit}_first"),
+        told.max().alias(f"{unit}_last"),
+    )
+
+
+def _last_of_each_bucket(frame: nw.LazyFrame[Any], unit: Unit, bucket_us: int) -> nw.LazyFrame[Any]:
+    """The last reading of each target in each bucket."""
+    keyed = frame.filter(~nw.col(f"used_{unit}").is_null())
+    keyed = keyed.with_columns(((nw.col("epoch_us") - 1) // bucket_us).alias("its_bucket"))
+    newest = keyed.group_by("target", "its_bucket").agg(nw.col("epoch_us").max())
+    return keyed.join(newest, on=["target", "its_bucket", "epoch_us"], how="inner")
+
+
+_TEXTS: Final = ("target", "target_kind")
+
+
+def _arrays(frame: nw.LazyFrame[Any]) -> Columns:
+    """NumPy columns: integers exact, 0 for NULL; percentages NaN for NULL."""
+    table = frame.collect(backend="pyarrow").to_native()
+    columns: Columns = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if name in _TEXTS:
+            columns[name] = np.array(column.to_pylist(), dtype=object)
+        elif name.endswith("_pct"):
+            columns[name] = column.cast("float64").to_numpy()
+        else:
+            columns[name] = column.cast("int64").fill_null(0).to_numpy()
+    return columns

@@ -1,0 +1,144 @@
+"""Bytes written to a file system day by day (SPEC P3, Fig. 3 of paper P), and how much of each day was observed.
+
+A row belongs to the UTC day in which its interval starts. Data targets count (OSTs; else LUNs, controllers, devices);
+rows that already are a sum over the file system serve on days without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+
+from iolens.analyses.capacity_readings import DATA_KINDS, gather
+from iolens.analyses.fsu_sums import DAY_US, Columns, collect
+from iolens.schema import SIZE_BINS, size_column
+from iolens.store.selection import Selection
+from iolens.units import from_epoch_us
+
+TABLE: Final = "target_io"
+DAY_S: Final = 86_400.0
+FIRST_DAY: Final = date(1970, 1, 1)
+UNKNOWN: Final = "unknown"
+RANKED: Final = (*(kinds[0] for kinds in DATA_KINDS), UNKNOWN, "filesystem", "server")  # the first there is that day
+
+
+@dataclass(frozen=True, slots=True)
+class DayWrites:
+    """Bytes written on one UTC day; `covered_pct` is the time its targets reported."""
+
+    date: date
+    write_bytes: float
+    covered_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class DailyWrites:
+    """Days with any report, in order. A day without one is not among them: it is unknown, not zero."""
+
+    filesystem: str
+    days: list[DayWrites]
+    kinds: list[str]
+    sources: list[str]
+
+    @property
+    def origin(self) -> str:
+        """In words."""
+        if not self.days:
+            return f"{self.filesystem}: no bytes written are known"
+        ends = f"{self.days[0].date} to {self.days[-1].date}"
+        return f"{self.filesystem}: {len(self.days)} days with reports, {ends} ({', '.join(self.sources)})"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCapacity:
+    """Capacity of a file system, and where that is known from."""
+
+    bytes: int
+    origin: str
+
+
+def daily_writes(selection: Selection) -> DailyWrites:
+    """Bytes written by day."""
+    parts = [collect(_by_day_and_target(chunk.frame(TABLE))) for chunk in selection.chunks(TABLE)]
+    if not parts or not sum(len(part["bucket"]) for part in parts):
+        return DailyWrites(selection.filesystem, [], [], selection.sources(TABLE))
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    kind = np.array([UNKNOWN if one is None else str(one) for one in columns["kind"]], dtype=object)
+    days: dict[int, DayWrites] = {}
+    used = []
+    for name in RANKED:
+        mine = kind == name
+        found = _days({column: values[mine] for column, values in columns.items()})
+        if found.keys() - days.keys():
+            used.append(name)
+        days = found | days
+    return DailyWrites(selection.filesystem, [days[day] for day in sorted(days)], used, selection.sources(TABLE))
+
+
+def system_capacity(selection: Selection) -> SystemCapacity | None:
+    """The sum over all data targets at the last complete reading of the window."""
+    readings = gather(selection, "bytes").usage("bytes").readings
+    known = np.flatnonzero(readings.complete & readings.has_total & (readings.total > 0))
+    if not len(known):
+        return None
+    last = int(known[-1])
+    when = from_epoch_us(int(readings.time_us[last]))
+    return SystemCapacity(
+        int(readings.total[last]),
+        f"{selection.filesystem}: reading of {when:%Y-%m-%d} ({', '.join(selection.sources('target_capacity'))})",
+    )
+
+
+def write_sizes(selection: Selection) -> dict[int, float]:
+    """Disk writes by size (upper end of the bin, bytes), where servers keep a histogram."""
+    columns = {size_column("write", size): size for size in SIZE_BINS}
+    live = selection.live_columns("target_sizes", list(columns))
+    sums: dict[int, float] = {}
+    for chunk in selection.chunks("target_sizes") if live else ():
+        counts = [nw.col(name).cast(nw.Float64).sum() for name in live]
+        for name, values in collect(chunk.frame("target_sizes").select(*counts)).items():
+            sums[columns[name]] = sums.get(columns[name], 0.0) + float(np.nansum(values))
+    return {size: count for size, count in sorted(sums.items()) if count}
+
+
+def _by_day_and_target(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    has_kind = "target_kind" in frame.collect_schema().names()
+    kind = nw.col("target_kind") if has_kind else nw.lit(None, nw.String)
+    rows = frame.filter(nw.col("duration_s") > 0, ~nw.col("write_bytes").is_null()).select(
+        (nw.col("start_us") // DAY_US).alias("bucket"),
+        "target",
+        kind.alias("kind"),
+        nw.col("write_bytes").cast(nw.Float64),
+        "duration_s",
+    )
+    return rows.group_by("bucket", "target", "kind").agg(nw.col("write_bytes").sum(), nw.col("duration_s").sum())
+
+
+def _days(columns: Columns) -> dict[int, DayWrites]:
+    """Sums over targets. A target is expected from its first to its last day."""
+    if not len(columns["bucket"]):
+        return {}
+    days, where = np.unique(columns["bucket"], return_inverse=True)
+    written = np.bincount(where, weights=columns["write_bytes"])
+    seconds = np.bincount(where, weights=np.minimum(columns["duration_s"], DAY_S))
+    expected = _expected(days, columns["bucket"], columns["target"].tolist())
+    return {
+        int(day): DayWrites(FIRST_DAY + timedelta(days=int(day)), float(amount), min(100.0, float(100.0 * share)))
+        for day, amount, share in zip(days, written, seconds / (DAY_S * expected), strict=True)
+    }
+
+
+def _expected(days: np.ndarray, buckets: np.ndarray, targets: Sequence[str]) -> np.ndarray:
+    """How many targets there were on each day."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for day, target in zip(buckets.tolist(), targets, strict=True):
+        first[target] = min(day, first.get(target, day))
+        last[target] = max(day, last.get(target, day))
+    begins, ends = np.sort(list(first.values())), np.sort(list(last.values()))
+    return np.asarray(np.searchsorted(begins, days, "right") - np.searchsorted(ends, days, "left"))

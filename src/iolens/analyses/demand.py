@@ -1,0 +1,303 @@
+"""What a file system was asked for, tick by tick: bandwidth and operations as percentiles over its ticks (SPEC B10).
+
+Rates add up over the targets of a tick. A tick in which fewer than nine in ten of its day's targets report would make
+the demand look smaller than it was: it is left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.capacity_readings import DATA_KINDS
+from iolens.analyses.disk_time import SIZE_COLUMNS, number, total
+from iolens.analyses.fsu_sums import DAY_US, Columns, collect, data_targets, of_kinds
+from iolens.analyses.percentiles import BIN_WIDTH, Percentiles
+from iolens.analyses.results import not_in_json
+from iolens.analyses.tick_totals import HeldBack
+from iolens.errors import UsageError
+from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
+from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
+from iolens.store.selection import Selection
+from iolens.units import from_epoch_us
+
+LEAST_TARGETS: Final = 0.9  # share of a day's targets that must be in a tick
+SUMS: Final = (("filesystem",), ("server",))
+PERCENTILES: Final = (50.0, 95.0, 99.0, 100.0)
+LEAST_DAYS: Final = 2  # to say anything of how days differ
+
+WHOLE: Final = ("bytes_per_s",)  # measures of which every part must be known
+NO_RATE: Final = -(10**6)  # the bin of ticks without any
+BINS: Final = 1 << 21  # more than there are between a tick without any and the largest number
+
+Floats = NDArray[np.float64]
+Terms = Mapping[str, tuple[str, ...]]  # measure → columns it adds up
+
+
+@dataclass(frozen=True, slots=True)
+class DemandMeasure:
+    """One measure over the ticks of a file system. `p95_ci95` and `p99_ci95` are over 2,000 resamples of whole days."""
+
+    measure: str
+    unit: str
+    ticks: int
+    days: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    max: float
+    p95_ci95: tuple[float, float] | None
+    p99_ci95: tuple[float, float] | None
+    max_time: datetime
+    error_pct: float
+    days_apart: DayBins | None = not_in_json()
+
+    def at(self, percentile: float) -> float:
+        """The demand at one of the percentiles."""
+        found: float = {50.0: self.p50, 95.0: self.p95, 99.0: self.p99, 100.0: self.max}[percentile]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Demand on one file system over a window."""
+
+    filesystem: str
+    window_start: datetime | None
+    window_end: datetime | None
+    tick_s: float | None
+    ticks_left_out: int
+    target_kinds: list[str]
+    sources: list[str]
+    measures: list[DemandMeasure]
+    notes: list[str]
+
+    @property
+    def origin(self) -> str:
+        """In words."""
+        days = max((one.days for one in self.measures), default=0)
+        ends = " to ".join(f"{moment:%Y-%m-%d}" for moment in (self.window_start, self.window_end) if moment)
+        return f"{self.filesystem}: ticks of {days} days, {ends} ({', '.join(self.sources)})"
+
+
+@dataclass(frozen=True, slots=True)
+class DayBins:
+    """Ticks by day and logarithmic bin of their rate, for resampling days and for figures."""
+
+    rates: Floats  # of each bin, rising; the first is 0
+    counts: NDArray[np.int64]  # days × bins
+
+    def resampled(self, percentile: float, random: np.random.Generator, count: int = RESAMPLES) -> Floats:
+        """The percentile of `count` resamples of whole days."""
+        days = self.counts.shape[0]
+        parts = []
+        for size in portions(count, max(self.counts.shape)):
+            drawn = random.multinomial(days, np.full(days, 1.0 / days), size).astype(np.float64)
+            reached = np.cumsum(drawn @ self.counts, axis=1)
+            needed = percentile / 100.0 * (reached[:, -1:] - 1.0)
+            parts.append(self.rates[np.argmax(reached > needed, axis=1)])
+        return np.concatenate(parts)
+
+
+def demand(selection: Selection, *, progress: Callable[[date], None] | None = None) -> Demand:
+    """Bandwidth, operations, disk I/Os and metadata operations, as far as the store has them."""
+    gathered = [_gathered(selection, table, progress) for table in ("target_io", "target_sizes", "metadata_ops")]
+    ticks = [one for one in gathered if one is not None and one.measures]
+    extents = [one.extent_us for one in ticks if one.extent_us is not None]
+    start, end = selection.window
+    found = Demand(
+        filesystem=selection.filesystem,
+        window_start=start or (from_epoch_us(min(low for low, _ in extents)) if extents else None),
+        window_end=end or (from_epoch_us(max(high for _, high in extents)) if extents else None),
+        tick_s=next((one.tick_s for one in ticks if one.tick_s is not None), None),
+        ticks_left_out=sum(one.left_out for one in ticks),
+        target_kinds=list(dict.fromkeys(kind for one in ticks for kind in one.kinds)),
+        sources=sorted({name for one in ticks for name in selection.sources(one.table)}),
+        measures=[measure.result(name) for one in ticks for name, measure in one.measures.items() if measure.ticks],
+        notes=_notes(ticks),
+    )
+    if not found.measures:
+        raise UsageError(f"{selection.filesystem}: no bytes or operations are known in this window")
+    return found
+
+
+def _notes(ticks: Sequence[_Ticks]) -> list[str]:
+    notes = []
+    left = sum(one.left_out for one in ticks)
+    if left:
+        notes.append(f"{left:,} ticks are left out: fewer than {LEAST_TARGETS:.0%} of the day's targets are in them")
+    slow = next((one.tick_s for one in ticks if one.tick_s is not None and one.tick_s > 60.0), None)
+    if slow is not None:
+        notes.append(f"a tick lasts {slow:,.0f} s: shorter bursts are averaged out, and the demand is understated")
+    return notes
+
+
+@dataclass(slots=True)
+class _Measure:
+    """One rate over all ticks, and by day."""
+
+    whole: Percentiles = field(default_factory=Percentiles)
+    sum: float = 0.0
+    peak: tuple[float, int] = (-1.0, 0)
+    by_day: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    @property
+    def ticks(self) -> int:
+        return self.whole.count
+
+    def add(self, time_us: NDArray[np.int64], rates: Floats) -> None:
+        if not len(rates):
+            return
+        self.whole.add(rates)
+        self.sum += float(rates.sum())
+        place = int(rates.argmax())
+        if rates[place] > self.peak[0]:
+            self.peak = float(rates[place]), int(time_us[place])
+        bins = np.where(rates > 0, np.rint(np.log(np.maximum(rates, 1e-300)) / np.log(BIN_WIDTH)), NO_RATE)
+        keys, counts = np.unique((time_us - 1) // DAY_US * BINS + bins.astype(np.int64) - NO_RATE, return_counts=True)
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            day, number_ = key // BINS, key % BINS + NO_RATE
+            mine = self.by_day.setdefault(day, {})
+            mine[number_] = mine.get(number_, 0) + count
+
+    def result(self, name: str) -> DemandMeasure:
+        bins = self._day_bins()
+        p50, p95, p99, largest = (self.whole.at(share / 100.0) or 0.0 for share in PERCENTILES)
+        return DemandMeasure(
+            measure=name,
+            unit="bytes/s" if "bytes" in name else "1/s",
+            ticks=self.ticks,
+            days=len(self.by_day),
+            mean=self.sum / self.ticks,
+            p50=p50,
+            p95=p95,
+            p99=p99,
+            max=largest,
+            p95_ci95=_interval(bins, 95.0),
+            p99_ci95=_interval(bins, 99.0),
+            max_time=from_epoch_us(self.peak[1]),
+            error_pct=self.whole.error_pct,
+            days_apart=bins,
+        )
+
+    def _day_bins(self) -> DayBins:
+        numbers = sorted({number_ for mine in self.by_day.values() for number_ in mine})
+        places = {number_: place for place, number_ in enumerate(numbers)}
+        counts = np.zeros((len(self.by_day), len(numbers)), np.int64)
+        for row, day in enumerate(sorted(self.by_day)):
+            for number_, count in self.by_day[day].items():
+                counts[row, places[number_]] = count
+        rates = np.array([0.0 if number_ <= NO_RATE else BIN_WIDTH**number_ for number_ in numbers])
+        return DayBins(np.minimum(rates, self.whole.largest), counts)
+
+
+def _interval(bins: DayBins, percentile: float) -> tuple[float, float] | None:
+    if bins.counts.shape[0] < LEAST_DAYS:
+        return None
+    return interval95(bins.resampled(percentile, np.random.default_rng(SEED)))
+
+
+@dataclass(slots=True)
+class _Ticks:
+    """One table's ticks, chunk by chunk."""
+
+    table: str
+    terms: Terms
+    kinds: tuple[str, ...]
+    measures: dict[str, _Measure] = field(default_factory=dict)
+    left_out: int = 0
+    tick_s: float | None = None
+    extent_us: tuple[int, int] | None = None
+    _held: HeldBack = field(default_factory=HeldBack)
+    _most: dict[int, float] = field(default_factory=dict)
+
+    def rows(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Sums of rates over the targets of each tick, and how many of them knew each."""
+        mine = of_kinds(frame, self.kinds) if self.kinds else data_targets(frame)
+        rates = [self._rate(name, columns) for name, columns in self.terms.items()]
+        known = [nw.col(name).count().alias(f"{name}_known") for name in self.terms]
+        rows = mine.select("epoch_us", "duration_s", *rates)
+        return rows.group_by("epoch_us").agg(
+            nw.len().alias("targets"),
+            nw.col("duration_s").sum(),
+            *(nw.col(name).sum() for name in self.terms),
+            *known,
+        )
+
+    def _rate(self, name: str, columns: Sequence[str]) -> nw.Expr:
+        """NULL where a part of it is not known; but in a listing, what is not listed has not happened."""
+        amounts = [nw.col(column).cast(nw.Float64).fill_null(0.0) for column in columns]
+        known = [nw.when(nw.col(column).is_null()).then(number(0.0)).otherwise(number(1.0)) for column in columns]
+        needed = len(columns) if name in WHOLE else 1
+        rate = total(amounts) / nw.col("duration_s")
+        return nw.when(total(known) >= number(float(needed))).then(rate).alias(name)
+
+    def add(self, new: Columns, complete_until_us: int | None) -> None:
+        if not len(new.get("epoch_us", ())) and not self._held.columns:
+            return
+        ticks = self._held.merge(new, complete_until_us)
+        time_us, targets = ticks["epoch_us"], ticks["targets"]
+        if not len(time_us):
+            return
+        self._find_tick(time_us, ticks["duration_s"] / targets)
+        low, high = int(time_us[0]), int(time_us[-1])
+        self.extent_us = (min(low, self.extent_us[0]), max(high, self.extent_us[1])) if self.extent_us else (low, high)
+        days = (time_us - 1) // DAY_US
+        for day in np.unique(days).tolist():
+            self._most[day] = max(self._most.get(day, 0.0), float(targets[days == day].max()))
+        whole = targets >= LEAST_TARGETS * np.array([self._most[day] for day in days.tolist()])
+        self.left_out += int((~whole).sum())
+        for name in self.terms:
+            take = whole & (ticks[f"{name}_known"] > 0)
+            self.measures.setdefault(name, _Measure()).add(time_us[take], ticks[name][take])
+
+    def _find_tick(self, time_us: NDArray[np.int64], seconds: Floats) -> None:
+        if self.tick_s is None:
+            apart = np.diff(time_us)
+            self.tick_s = float(np.median(apart)) / 1e6 if len(apart) else float(seconds[0])
+
+
+def _gathered(selection: Selection, table: str, progress: Callable[[date], None] | None) -> _Ticks | None:
+    terms = _terms(selection, table)
+    if not terms:
+        return None
+    ticks = _Ticks(table, terms, () if table == "metadata_ops" else _kinds(selection, table))
+    for chunk in selection.chunks(table):
+        ticks.add(collect(ticks.rows(chunk.frame(table))), chunk.end_us)
+        if progress is not None and chunk.end_us is not None:
+            progress(from_epoch_us(chunk.end_us - 1).date())
+    ticks.add({}, None)
+    return ticks
+
+
+def _kinds(selection: Selection, table: str) -> tuple[str, ...]:
+    """The first kind of data targets there is; else rows that are sums; else anything but MDTs."""
+    found = (kinds for kinds in (*DATA_KINDS, *SUMS) if selection.holds(table, "target_kind", kinds))
+    return next(found, ())
+
+
+def _terms(selection: Selection, table: str) -> Terms:
+    """What the table's live columns add up to."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    if table == "target_io":
+        wanted = {f"{way}_bytes_per_s": (f"{way}_bytes",) for way in DIRECTIONS}
+        wanted["bytes_per_s"] = tuple(f"{way}_bytes" for way in DIRECTIONS)
+        wanted |= {f"{way}_ops_per_s": (f"{way}_ops",) for way in DIRECTIONS}
+        wanted["ops_per_s"] = (*(f"{way}_ops" for way in DIRECTIONS), "unsplit_ops")
+    elif table == "target_sizes":
+        for way in DIRECTIONS:
+            wanted[f"disk_{way}_ios_per_s"] = tuple(name for name, (one, _) in SIZE_COLUMNS.items() if one == way)
+        wanted["disk_ios_per_s"] = tuple(SIZE_COLUMNS)
+    else:
+        wanted["metadata_ops_per_s"] = METADATA_OPERATIONS
+    columns = list(dict.fromkeys(column for some in wanted.values() for column in some))
+    live = set(selection.live_columns(table, columns)) if selection.holds(table) else set()
+    kept = {name: tuple(column for column in some if column in live) for name, some in wanted.items()}
+    return {name: some for name, some in kept.items() if some}

@@ -1,0 +1,73 @@
+"""How full a file system is, when it will be too full, and what purges and surges there were."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import analysis_options, in_zone, present
+
+
+@click.command(
+    "capacity",
+    epilog="""\b
+Examples:
+  iolens capacity --filesystem scratch
+  iolens capacity -f scratch --threshold 80 --method theil-sen --format json
+  iolens capacity -f scratch --figure usage.png --figure targets=osts.svg
+""",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=90.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Fullness to look out for",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["linear", "theil-sen"]),
+    default="linear",
+    show_default=True,
+    help="Which projection is the headline; both are shown",
+)
+@analysis_options
+def COMMAND(
+    threshold: float,
+    method: str,
+    store: str | None,
+    config: str | None,
+    engine: str | None,
+    filesystem: str | None,
+    target: tuple[str, ...],
+    source: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    timezone: str | None,
+    resolution: str,  # readings are never rolled up
+    format_: str,
+    output: Path | None,
+    figures: tuple[str, ...],
+) -> None:
+    """Usage over time, its projection to a threshold, and purges and surges with their dates.
+
+    Usage is the sum over all targets, where all of them answered. Two lines go through it: least squares, and
+    Theil–Sen, which sudden changes hardly move.
+    """
+    from iolens.notebook import OpenStore
+
+    with OpenStore(store, engine=engine, config=config) as opened:
+        result = opened.analyse(
+            "capacity",
+            filesystem,
+            since=in_zone(since, timezone),
+            until=in_zone(until, timezone),
+            targets=target,
+            source=source,
+            threshold_pct=threshold,
+            method=method,
+        )
+    present(result, format_, output, figures)

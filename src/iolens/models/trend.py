@@ -1,0 +1,161 @@
+"""A straight line through readings over time: least squares and Theil–Sen, how sure it is, and where it leads (S9).
+
+Time is in days, with zero wherever the caller likes; values are of any unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.models.bootstrap import RESAMPLES, SEED, persistent_noise, portions
+
+MOST_EXACT: Final = 3_000  # readings: up to here every pair counts, 4.5 million of them
+SAMPLED_PAIRS: Final = 2_000_000
+RESAMPLED_PAIRS: Final = 10_000  # for each resample; the line itself uses them all
+LEAST_FOR_INTERVAL: Final = 8  # readings: fewer say nothing of their own spread
+
+Floats = NDArray[np.float64]
+Method = Literal["linear", "theil-sen"]
+METHODS: Final[tuple[Method, ...]] = ("linear", "theil-sen")
+
+
+class Line(NamedTuple):
+    """`level` at day zero, and what is added per day."""
+
+    slope: float
+    level: float
+
+    def at(self, days: float) -> float:
+        """Its value on a day."""
+        return self.level + self.slope * days
+
+    def reaches(self, value: float) -> float | None:
+        """The day on which it crosses `value`; None if it is level."""
+        return (value - self.level) / self.slope if self.slope else None
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines through resamples of the same readings."""
+
+    slopes: Floats
+    levels: Floats
+
+    def at(self, days: float) -> Floats:
+        """Their values on a day."""
+        return self.levels + self.slopes * days
+
+    def reach(self, value: float) -> Floats:
+        """The days on which they cross `value` from below; infinite for a line that does not rise."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            days = (value - self.levels) / self.slopes
+        return np.where(self.slopes > 0, days, np.inf)
+
+
+def fit(method: Method, days: Floats, values: Floats) -> Line | None:
+    """The line by one of the methods; None unless there are two moments."""
+    return least_squares(days, values) if method == "linear" else theil_sen(days, values)
+
+
+def least_squares(days: Floats, values: Floats) -> Line | None:
+    """The line with the least squared residuals."""
+    if days.size < 2 or days.min() == days.max():
+        return None
+    centred = days - days.mean()
+    slope = float(centred @ (values - values.mean()) / (centred @ centred))
+    return Line(slope, float(values.mean()) - slope * float(days.mean()))
+
+
+def theil_sen(days: Floats, values: Floats) -> Line | None:
+    """The median slope of all pairs of readings, at the median level: a few wild ones do not move it.
+
+    Beyond `MOST_EXACT` readings, the median of `SAMPLED_PAIRS` pairs drawn with a fixed seed.
+    """
+    if days.size < 2 or days.min() == days.max():
+        return None
+    slopes = _all_slopes(days, values) if days.size <= MOST_EXACT else _sampled_slopes(days, values, SAMPLED_PAIRS)
+    slope = float(np.median(slopes))
+    return Line(slope, float(np.median(values - slope * days)))
+
+
+def is_exact(readings: int) -> bool:
+    """Whether Theil–Sen looks at every pair of so many readings."""
+    return readings <= MOST_EXACT
+
+
+def resampled_lines(method: Method, days: Floats, values: Floats, line: Line) -> Lines | None:
+    """Lines through the fitted one plus noise that is as large and lasts as long as its residuals.
+
+    None for fewer than `LEAST_FOR_INTERVAL` readings.
+    """
+    if days.size < LEAST_FOR_INTERVAL:
+        return None
+    fitted = line.level + line.slope * days
+    residuals = values - fitted
+    random = np.random.default_rng(SEED)
+    refit = _LeastSquares(days) if method == "linear" else _TheilSen(days, random)
+    slopes, levels = [], []
+    for count in portions(RESAMPLES, max(days.size, RESAMPLED_PAIRS if method == "theil-sen" else 0)):
+        found = refit(fitted + persistent_noise(residuals, random, count))
+        slopes.append(found.slopes)
+        levels.append(found.levels)
+    return Lines(np.concatenate(slopes), np.concatenate(levels))
+
+
+class _LeastSquares:
+    """Least squares of many rows of values at the same days."""
+
+    def __init__(self, days: Floats) -> None:
+        self.mean_day = float(days.mean())
+        centred = days - self.mean_day
+        self.weights = centred / (centred @ centred)
+
+    def __call__(self, rows: Floats) -> Lines:
+        slopes = rows @ self.weights
+        return Lines(slopes, rows.mean(axis=1) - slopes * self.mean_day)
+
+
+class _TheilSen:
+    """Theil–Sen of many rows of values at the same days, over one choice of pairs."""
+
+    def __init__(self, days: Floats, random: np.random.Generator) -> None:
+        self.days = days
+        count = days.size
+        if count * (count - 1) // 2 <= RESAMPLED_PAIRS:
+            self.first, self.second = np.triu_indices(count, 1)
+        else:
+            self.first, self.second = _drawn_pairs(count, RESAMPLED_PAIRS, random)
+        apart = days[self.second] - days[self.first]
+        keep = apart != 0
+        self.first, self.second, self.apart = self.first[keep], self.second[keep], apart[keep]
+
+    def __call__(self, rows: Floats) -> Lines:
+        slopes = np.median((rows[:, self.second] - rows[:, self.first]) / self.apart, axis=1)
+        return Lines(slopes, np.median(rows - slopes[:, None] * self.days, axis=1))
+
+
+def _all_slopes(days: Floats, values: Floats) -> Floats:
+    parts = []
+    for apart in range(1, days.size):
+        between = days[apart:] - days[:-apart]
+        rise = values[apart:] - values[:-apart]
+        parts.append(rise[between != 0] / between[between != 0])
+    return np.concatenate(parts)
+
+
+def _sampled_slopes(days: Floats, values: Floats, pairs: int) -> Floats:
+    first, second = _drawn_pairs(days.size, pairs, np.random.default_rng(SEED))
+    between, rise = days[second] - days[first], values[second] - values[first]
+    slopes: Floats = rise[between != 0] / between[between != 0]
+    return slopes
+
+
+def _drawn_pairs(count: int, pairs: int, random: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of two different places, every pair alike."""
+    first = random.integers(0, count, pairs)
+    second = (first + random.integers(1, count, pairs)) % count
+    return first, second

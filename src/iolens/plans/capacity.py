@@ -1,0 +1,248 @@
+"""How much capacity the next system needs (paper P, Eq. 1; SPEC P2, P5, B10).
+
+C_new = SSI · (purge_days ÷ purge_fraction) · daily growth of the reference system. Beside it, what purge policies do to
+the bytes there are now, and the level at which growth and purges balance.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from iolens.analyses.ages import Ages, Clock
+from iolens.analyses.growth import Growth
+from iolens.analyses.results import not_in_json
+from iolens.errors import UsageError
+from iolens.models.bootstrap import SEED, interval95
+from iolens.models.purge import Bounds, Policy, PurgeCourse, simulate, steady_peak, steady_trough
+from iolens.plans.inputs import Input, distribution
+
+EQUATION: Final = "C = SSI · (purge_days / purge_fraction) · daily_growth"
+NAMES: Final = ("ssi", "purge_days", "purge_fraction", "daily_growth_bytes")  # in the order of the grid
+LEAST_COURSE_DAYS: Final = 180
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityCase:
+    """One capacity: `low_bytes` and `high_bytes` with every input at its better or worse end.
+
+    `ci95` is the middle 95 % of 2,000 draws of the inputs; null where every input is a single value.
+    """
+
+    ssi: float
+    purge_days: float
+    purge_fraction: float
+    daily_growth_bytes: int
+    capacity_bytes: int
+    low_bytes: int
+    high_bytes: int
+    ci95: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeOutcome:
+    """One purge policy: what it leaves of the reference system now, and where the new system settles.
+
+    The new system grows by SSI times the daily growth and its bytes leave by purges alone: `steady_…`.
+    `peak_from_ages_bytes` is SSI times what would survive now, plus the growth until the next purge.
+    """
+
+    ssi: float
+    keep_days: int
+    every_days: int
+    steady_peak_bytes: int
+    steady_trough_bytes: int
+    freed_fraction: float
+    clock: Clock | None
+    survive_bytes: int | None
+    survive_low_bytes: int | None
+    survive_high_bytes: int | None
+    survive_pct: float | None
+    freed_bytes: int | None
+    peak_from_ages_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgePoint:
+    """Bytes used within the last `age_days`; the open last bin has none. What a fast tier of that age would hold."""
+
+    age_days: float | None
+    bytes: int
+    pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgeCurve:
+    """Cumulative ages of one scan."""
+
+    clock: Clock
+    time: datetime
+    scan: str | None
+    source: str
+    points: list[AgePoint]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Usage of the reference system day by day under one policy, from the bytes of the scan on: for figures."""
+
+    policy: Policy
+    course: PurgeCourse
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPlan:
+    """Capacities for every combination of the inputs, and the purge policies behind them."""
+
+    equation: str
+    filesystem: str | None
+    cases: list[CapacityCase]
+    growth: Growth | None
+    inputs: list[Input]
+    purges: list[PurgeOutcome]
+    ages: list[AgeCurve]
+    notes: list[str]
+    courses: list[Course] | None = not_in_json()
+
+
+def plan_capacity(
+    inputs: Mapping[str, Sequence[Input]],
+    *,
+    growth: Growth | None = None,
+    ages: Sequence[Ages] = (),
+    purge_every_days: int | None = None,
+) -> CapacityPlan:
+    """A case for every combination of `inputs` (`ssi`, `purge_days`, `purge_fraction`, `daily_growth_bytes`).
+
+    Without `daily_growth_bytes` the days of `growth` are its distribution. Policies purge every `purge_every_days`,
+    or as often as `purge_days` says.
+    """
+    given = dict(inputs)
+    if not given.get("daily_growth_bytes"):
+        given["daily_growth_bytes"] = [growth_input(growth)]
+    for name in NAMES:
+        for one in given.get(name, ()):
+            _check(one)
+    grid = list(itertools.product(*(given[name] for name in NAMES)))
+    policies = _policies(grid, purge_every_days)
+    clock = ages[0] if ages else None
+    return CapacityPlan(
+        equation=EQUATION,
+        filesystem=growth.filesystem if growth is not None else None,
+        cases=[_case(*combination) for combination in grid],
+        growth=growth,
+        inputs=[one for name in NAMES for one in given[name]],
+        purges=[_outcome(ssi, policy, daily, clock) for ssi, policy, daily in policies],
+        ages=[_curve(one) for one in ages],
+        notes=_notes(ages),
+        courses=_courses(policies, clock) or None,
+    )
+
+
+def growth_input(growth: Growth | None) -> Input:
+    """The store's days of growth as a distribution."""
+    if growth is None:
+        raise UsageError("no daily growth: give it with --daily-growth, or a store that has capacity readings")
+    if not growth.days_with_growth:
+        raise UsageError(f"{growth.filesystem}: no day of growth among {growth.samples} readings; give --daily-growth")
+    first, last = growth.daily[0].date, growth.daily[-1].date
+    words = f"{growth.filesystem}: {growth.days_with_growth} days of growth, {first} to {last}, method {growth.method}"
+    return distribution("daily_growth_bytes", growth.kept, f"{words} ({', '.join(growth.sources)})")
+
+
+def _check(one: Input) -> None:
+    lowest, highest = (0.0, 1.0) if one.name == "purge_fraction" else (0.0, float("inf"))
+    if not (lowest < one.low and one.high <= highest and np.isfinite(one.high)):
+        limits = "above 0 and at most 1" if highest == 1.0 else "above 0"
+        raise UsageError(f"{one.name} must be {limits}, not {one.low:g}{f' … {one.high:g}' * (one.low != one.high)}")
+
+
+def _case(ssi: Input, days: Input, fraction: Input, growth: Input) -> CapacityCase:
+    inputs = (ssi, days, fraction, growth)
+    uncertain = any(one.kind != "value" for one in inputs)
+    random = np.random.default_rng(SEED)
+    drawn = [one.draws(random) for one in inputs] if uncertain else None
+    ends = interval95(drawn[0] * drawn[1] / drawn[2] * drawn[3]) if drawn is not None else None
+    return CapacityCase(
+        ssi=ssi.expected,
+        purge_days=days.expected,
+        purge_fraction=fraction.expected,
+        daily_growth_bytes=round(growth.expected),
+        capacity_bytes=round(capacity_of(ssi.expected, days.expected, fraction.expected, growth.expected)),
+        low_bytes=round(capacity_of(ssi.low, days.low, fraction.high, growth.low)),
+        high_bytes=round(capacity_of(ssi.high, days.high, fraction.low, growth.high)),
+        ci95=(round(ends[0]), round(ends[1])) if ends is not None else None,
+    )
+
+
+def capacity_of(ssi: float, purge_days: float, purge_fraction: float, daily_growth_bytes: float) -> float:
+    """Eq. 1."""
+    return ssi * (purge_days / purge_fraction) * daily_growth_bytes
+
+
+def _policies(grid: Sequence[tuple[Input, ...]], every_days: int | None) -> list[tuple[float, Policy, float]]:
+    """SSI, policy and daily growth of every case, each once."""
+    found = []
+    for ssi, days, _, growth in grid:
+        keep = max(round(days.expected), 1)
+        found.append((ssi.expected, Policy(keep, every_days or keep), growth.expected))
+    return list(dict.fromkeys(found))
+
+
+def _outcome(ssi: float, policy: Policy, daily: float, ages: Ages | None) -> PurgeOutcome:
+    left = ages.distribution.younger(float(policy.keep_days)) if ages is not None else None
+    total = ages.distribution.total if ages is not None else 0.0
+    peak, trough = steady_peak(ssi * daily, policy), steady_trough(ssi * daily, policy)
+    return PurgeOutcome(
+        ssi=ssi,
+        keep_days=policy.keep_days,
+        every_days=policy.every_days,
+        steady_peak_bytes=round(peak),
+        steady_trough_bytes=round(trough),
+        freed_fraction=(peak - trough) / peak,
+        clock=ages.clock if ages is not None else None,
+        survive_bytes=round(left.likely) if left else None,
+        survive_low_bytes=round(left.low) if left else None,
+        survive_high_bytes=round(left.high) if left else None,
+        survive_pct=100.0 * left.likely / total if left and total else None,
+        freed_bytes=round(total - left.likely) if left else None,
+        peak_from_ages_bytes=_from_ages(ssi, left, policy, daily),
+    )
+
+
+def _from_ages(ssi: float, left: Bounds | None, policy: Policy, daily: float) -> int | None:
+    return round(ssi * (left.likely + policy.every_days * daily)) if left is not None else None
+
+
+def _courses(policies: Sequence[tuple[float, Policy, float]], ages: Ages | None) -> list[Course]:
+    """Each policy on the reference system itself: its own growth, from its own bytes on."""
+    if ages is None:
+        return []
+    start = ages.distribution.by_day()
+    alone = dict.fromkeys((policy, daily) for _, policy, daily in policies)
+    longest = max(policy.keep_days + policy.every_days for policy, _ in alone)
+    days = max(LEAST_COURSE_DAYS, 3 * longest)
+    return [Course(policy, simulate(start, daily, policy, days)) for policy, daily in alone]
+
+
+def _curve(ages: Ages) -> AgeCurve:
+    found, total = ages.distribution, ages.distribution.total
+    sums = np.cumsum(found.bytes)
+    points = [
+        AgePoint(
+            float(end) if np.isfinite(end) else None, round(float(size)), 100.0 * float(size) / total if total else None
+        )
+        for end, size in zip(found.ends, sums, strict=True)
+    ]
+    return AgeCurve(ages.clock, ages.time, ages.scan, ages.source, points)
+
+
+def _notes(ages: Sequence[Ages]) -> list[str]:
+    if ages:
+        return []
+    return ["no ages of files are known: what a purge would leave cannot be told (`iolens scan` finds them)"]

@@ -1,0 +1,425 @@
+"""How much endurance the drives of the next system need (paper P, Eqs. 2–4; SPEC P3, DEFINITIONS "Endurance").
+
+`paper`: DWPD = SSI · FSWPD · (D + P)/D · WAF. Strictly, parity cancels against raw capacity and a rating is in host
+writes: `strict_host` = SSI · FSWPD · (C_ref/C_new) · RMW, and `strict_nand` = that · WAF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.daily_writes import DailyWrites, SystemCapacity
+from iolens.analyses.drive_waf import DriveWafs
+from iolens.analyses.results import not_in_json
+from iolens.errors import UsageError
+from iolens.models.bootstrap import SEED, interval95, mean_interval
+from iolens.plans.inputs import Input, value
+from iolens.plans.layouts import Layout
+
+EQUATIONS: Final = (
+    "DWPD = SSI · FSWPD · (D + P)/D · WAF",
+    "strict_host = SSI · FSWPD · (C_ref/C_new) · RMW",
+    "strict_nand = strict_host · WAF",
+)
+CLASSES_DWPD: Final = (0.3, 1.0, 3.0, 10.0)
+WARRANTY_YEARS: Final = 5.0
+COVERED_PCT: Final = 90.0  # a day with less of it reported says too little of what was written
+EQUAL_CAPACITY: Final = value("capacity_ratio", 1.0, "assumed: the new file system is as large as the old")
+NO_READ_MODIFY_WRITE: Final = value("rmw", 1.0, "not measured: taken as 1")
+
+Interval = tuple[float, float]
+Amount = TypeVar("Amount", float, NDArray[np.float64])
+
+
+@dataclass(frozen=True, slots=True)
+class CaseInputs:
+    """What one case is computed from."""
+
+    ssi: Input
+    fswpd: Input
+    layout: Layout
+    waf: Input
+    rmw: Input = NO_READ_MODIFY_WRITE
+
+    @property
+    def factors(self) -> tuple[Input, ...]:
+        """All that may be uncertain."""
+        return self.ssi, self.fswpd, self.waf, self.rmw
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """The same flash sold with another reserve: its rating, and what is left to use."""
+
+    class_dwpd: float
+    usable_bytes: int
+
+
+TRINITY: Final = (Provision(10.0, 3_200_000_000_000), Provision(3.0, 4_000_000_000_000))
+
+
+@dataclass(frozen=True, slots=True)
+class ClassVerdict:
+    """One class of drives against one case; lifetimes in years, null where nothing is written.
+
+    It suffices when its rating is at least the high end of what is needed.
+    """
+
+    class_dwpd: float
+    suffices: bool
+    strict_suffices: bool
+    lifetime_years: float | None
+    headroom_years: float | None
+    strict_lifetime_years: float | None
+    strict_headroom_years: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LargerDrive:
+    """The same case on as many drives of another size (Eq. 4)."""
+
+    drive_bytes: int
+    dwpd: float
+    strict_host_dwpd: float
+    class_dwpd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnduranceCase:
+    """Drive writes per day that one case needs. `low_…` and `high_…` take every input at its better or worse end.
+
+    Intervals are the middle 95 % of 2,000 draws of the inputs; null where every input is a single value.
+    """
+
+    ssi: float
+    fswpd: float
+    data: int
+    parity: int
+    waf: float
+    dwpd: float
+    strict_host_dwpd: float
+    strict_nand_dwpd: float
+    rmw: float
+    capacity_ratio: float
+    low_dwpd: float
+    high_dwpd: float
+    ci95: Interval | None
+    strict_host_low_dwpd: float
+    strict_host_high_dwpd: float
+    strict_host_ci95: Interval | None
+    strict_nand_low_dwpd: float
+    strict_nand_high_dwpd: float
+    strict_nand_ci95: Interval | None
+    class_dwpd: float | None
+    strict_class_dwpd: float | None
+    classes: list[ClassVerdict]
+    larger_drives: list[LargerDrive]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystemWrites:
+    """File-system writes per day: bytes written on a day ÷ capacity. Null without a store that knows them."""
+
+    mean: float | None = None
+    median: float | None = None
+    p95: float | None = None
+    max: float | None = None
+    days: int = 0
+    mean_ci95: Interval | None = None
+    days_left_out: int = 0
+    days_without_writes: int = 0
+    first_day: date | None = None
+    last_day: date | None = None
+    capacity_bytes: int | None = None
+    origin: str | None = None
+    capacity_origin: str | None = None
+    daily: NDArray[np.float64] | None = not_in_json()
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAmplification:
+    """WAF over the drives of the store; `fleet` is all their flash bytes ÷ all their host bytes."""
+
+    drives: int = 0
+    min: float | None = None
+    median: float | None = None
+    p95: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    fleet: float | None = None
+    origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OverProvisioning:
+    """What a lower rating of the same flash gives back, against the highest one."""
+
+    class_dwpd: float
+    usable_bytes: int
+    reserved_pct: float
+    capacity_gain_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class EndurancePlan:
+    """Cases, the distributions behind them, and what follows for the choice of drives."""
+
+    equations: list[str]
+    filesystem: str | None
+    cases: list[EnduranceCase]
+    fswpd: FileSystemWrites
+    waf: WriteAmplification
+    warranty_years: float
+    over_provisioning: list[OverProvisioning]
+    inputs: list[Input]
+    notes: list[str]
+
+
+def file_system_writes(
+    writes: DailyWrites, capacity: SystemCapacity, covered_pct: float = COVERED_PCT
+) -> FileSystemWrites:
+    """FSWPD over the days of which enough was reported."""
+    kept = [day for day in writes.days if day.covered_pct >= covered_pct]
+    if not kept:
+        seen = f"{len(writes.days)} days, none with reports for {covered_pct:g} % of it" if writes.days else "no day"
+        raise UsageError(
+            f"{writes.filesystem}: file-system writes per day are not known ({seen}); give fswpd, or --min-coverage"
+        )
+    daily = np.array([day.write_bytes for day in kept]) / capacity.bytes
+    return FileSystemWrites(
+        mean=float(daily.mean()),
+        median=float(np.median(daily)),
+        p95=float(np.percentile(daily, 95.0)),
+        max=float(daily.max()),
+        days=int(daily.size),
+        mean_ci95=mean_interval(daily),
+        days_left_out=len(writes.days) - len(kept),
+        days_without_writes=int((daily == 0).sum()),
+        first_day=kept[0].date,
+        last_day=kept[-1].date,
+        capacity_bytes=capacity.bytes,
+        origin=replace(writes, days=kept).origin,
+        capacity_origin=capacity.origin,
+        daily=daily,
+    )
+
+
+def write_amplification(drives: DriveWafs) -> WriteAmplification:
+    """WAF over the drives whose counters are known."""
+    wafs = np.array(drives.wafs)
+    if not wafs.size:
+        raise UsageError(f"{drives.origin}: no drive tells both host and flash bytes; give waf")
+    return WriteAmplification(
+        drives=int(wafs.size),
+        min=float(wafs.min()),
+        median=float(np.median(wafs)),
+        p95=float(np.percentile(wafs, 95.0)),
+        max=float(wafs.max()),
+        mean=float(wafs.mean()),
+        fleet=drives.fleet,
+        origin=drives.origin,
+    )
+
+
+def plan_endurance(
+    cases: Sequence[CaseInputs],
+    *,
+    writes: FileSystemWrites | None = None,
+    waf: WriteAmplification | None = None,
+    filesystem: str | None = None,
+    capacity_ratio: Input = EQUAL_CAPACITY,
+    classes: Sequence[float] = CLASSES_DWPD,
+    warranty_years: float = WARRANTY_YEARS,
+    reference_drive: Input | None = None,
+    drive_sizes: Sequence[int] = (),
+    provisions: Sequence[Provision] = TRINITY,
+    notes: Sequence[str] = (),
+) -> EndurancePlan:
+    """What every case needs; `drive_sizes` are compared with the `reference_drive` at the same number of drives."""
+    ratings = sorted(set(classes))
+    if not ratings or ratings[0] <= 0 or warranty_years <= 0:
+        raise UsageError("classes and the warranty must be above 0, such as --classes 0.3,1,3,10 --warranty 5")
+    if drive_sizes and reference_drive is None:
+        raise UsageError("larger drives are compared with one: give its size with --reference-drive")
+    for case in cases:
+        _check(case)
+    inputs = [one for case in cases for one in case.factors] + [capacity_ratio]
+    inputs += [reference_drive] if reference_drive is not None else []
+    question = _Question(capacity_ratio, ratings, warranty_years, reference_drive, tuple(drive_sizes))
+    return EndurancePlan(
+        equations=list(EQUATIONS),
+        filesystem=filesystem,
+        cases=[question.answer(case) for case in cases],
+        fswpd=writes or FileSystemWrites(),
+        waf=waf or WriteAmplification(),
+        warranty_years=warranty_years,
+        over_provisioning=over_provisioning(provisions),
+        inputs=_distinct(inputs),
+        notes=[*notes, *_notes(cases, writes, capacity_ratio)],
+    )
+
+
+def dwpd_of(ssi: float, fswpd: float, layout: Layout, waf: float) -> float:
+    """Eq. 2."""
+    return ssi * fswpd * layout.overhead * waf
+
+
+def on_larger_drive(dwpd: float, reference_bytes: float, drive_bytes: float) -> float:
+    """Eq. 4: the same writes on as many drives of another size."""
+    return dwpd * reference_bytes / drive_bytes
+
+
+def over_provisioning(provisions: Sequence[Provision]) -> list[OverProvisioning]:
+    """Usable capacity by rating, the highest rating first."""
+    ordered = sorted(provisions, key=lambda one: -one.class_dwpd)
+    if any(one.usable_bytes <= 0 for one in ordered):
+        raise UsageError("a drive has a usable capacity above 0")
+    most = max((one.usable_bytes for one in ordered), default=0)
+    return [
+        OverProvisioning(
+            one.class_dwpd,
+            one.usable_bytes,
+            100.0 * (1.0 - one.usable_bytes / most),
+            100.0 * (one.usable_bytes / ordered[0].usable_bytes - 1.0),
+        )
+        for one in ordered
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """One kind of DWPD: expected, ends, and interval."""
+
+    expected: float
+    low: float
+    high: float
+    ci95: Interval | None
+
+    @property
+    def worst(self) -> float:
+        """What a drive must stand."""
+        return max(self.high, self.ci95[1] if self.ci95 is not None else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What stays the same over all cases."""
+
+    ratio: Input
+    ratings: list[float]
+    warranty_years: float
+    reference_drive: Input | None
+    drive_sizes: tuple[int, ...]
+
+    def answer(self, case: CaseInputs) -> EnduranceCase:
+        paper, host, nand = self._needs(case)
+        return EnduranceCase(
+            ssi=case.ssi.expected,
+            fswpd=case.fswpd.expected,
+            data=case.layout.data,
+            parity=case.layout.parity,
+            waf=case.waf.expected,
+            dwpd=paper.expected,
+            strict_host_dwpd=host.expected,
+            strict_nand_dwpd=nand.expected,
+            rmw=case.rmw.expected,
+            capacity_ratio=self.ratio.expected,
+            low_dwpd=paper.low,
+            high_dwpd=paper.high,
+            ci95=paper.ci95,
+            strict_host_low_dwpd=host.low,
+            strict_host_high_dwpd=host.high,
+            strict_host_ci95=host.ci95,
+            strict_nand_low_dwpd=nand.low,
+            strict_nand_high_dwpd=nand.high,
+            strict_nand_ci95=nand.ci95,
+            class_dwpd=self._least_class(paper.worst),
+            strict_class_dwpd=self._least_class(host.worst),
+            classes=[self._verdict(rating, paper, host) for rating in self.ratings],
+            larger_drives=[self._larger(size, paper, host) for size in self.drive_sizes],
+        )
+
+    def _needs(self, case: CaseInputs) -> tuple[_Need, _Need, _Need]:
+        """By Eq. 2, by host writes, by flash writes."""
+        factors = (*case.factors, self.ratio)
+        expected, low, high = (
+            _products(case.layout, *(getattr(one, end) for one in factors)) for end in ("expected", "low", "high")
+        )
+        intervals: list[Interval | None] = [None, None, None]
+        if any(one.kind != "value" for one in factors):
+            random = np.random.default_rng(SEED)
+            drawn = _products(case.layout, *(one.draws(random) for one in factors))
+            intervals = [interval95(np.asarray(one)) for one in drawn]
+        paper, host, nand = (_Need(*ends) for ends in zip(expected, low, high, intervals, strict=True))
+        return paper, host, nand
+
+    def _least_class(self, needed: float) -> float | None:
+        return next((rating for rating in self.ratings if rating >= needed), None)
+
+    def _verdict(self, rating: float, paper: _Need, host: _Need) -> ClassVerdict:
+        lifetimes = [
+            self.warranty_years * rating / need.expected if need.expected > 0 else None for need in (paper, host)
+        ]
+        spare = [None if years is None else years - self.warranty_years for years in lifetimes]
+        return ClassVerdict(
+            class_dwpd=rating,
+            suffices=rating >= paper.worst,
+            strict_suffices=rating >= host.worst,
+            lifetime_years=lifetimes[0],
+            headroom_years=spare[0],
+            strict_lifetime_years=lifetimes[1],
+            strict_headroom_years=spare[1],
+        )
+
+    def _larger(self, drive_bytes: int, paper: _Need, host: _Need) -> LargerDrive:
+        assert self.reference_drive is not None
+        reference = self.reference_drive.expected
+        return LargerDrive(
+            drive_bytes=drive_bytes,
+            dwpd=on_larger_drive(paper.expected, reference, drive_bytes),
+            strict_host_dwpd=on_larger_drive(host.expected, reference, drive_bytes),
+            class_dwpd=self._least_class(on_larger_drive(paper.worst, reference, drive_bytes)),
+        )
+
+
+def _products(
+    layout: Layout, ssi: Amount, fswpd: Amount, waf: Amount, rmw: Amount, ratio: Amount
+) -> tuple[Amount, Amount, Amount]:
+    """Eq. 2, host writes and flash writes: of numbers, or of draws."""
+    host = ssi * fswpd * ratio * rmw
+    return ssi * fswpd * waf * layout.overhead, host, host * waf
+
+
+def _check(case: CaseInputs) -> None:
+    for one in case.factors:
+        least = 0.0 if one.name == "fswpd" else 1e-12
+        if not (one.low >= least and np.isfinite(one.high)):
+            raise UsageError(f"{one.name} must be {'0 or more' if not least else 'above 0'}, not {one.low:g}")
+
+
+def _distinct(inputs: list[Input]) -> list[Input]:
+    """Each input once, in order."""
+    found: dict[tuple[object, ...], Input] = {}
+    for one in inputs:
+        found.setdefault((one.name, one.low, one.expected, one.high, one.origin), one)
+    return list(found.values())
+
+
+def _notes(cases: Sequence[CaseInputs], writes: FileSystemWrites | None, ratio: Input) -> list[str]:
+    notes = []
+    if writes is not None and writes.days_left_out:
+        notes.append(f"{writes.days_left_out} days are left out: too little of them was reported")
+    if writes is not None and writes.days_without_writes:
+        notes.append(f"{writes.days_without_writes} days have reports but not one byte written; they count as 0")
+    if any(case.rmw is NO_READ_MODIFY_WRITE for case in cases):
+        notes.append("read-modify-write is not measured: every write is taken as a full stripe (--rmw, --raid-block)")
+    if ratio is EQUAL_CAPACITY:
+        notes.append("the strict numbers take the new file system to be as large as the old (--new-capacity)")
+    notes.append("a rating is in host writes and already assumes a WAF: compare it with the strict host number")
+    return notes

@@ -1,0 +1,144 @@
+"""How much bandwidth and how many operations per second the next system needs (SPEC B10): demand × SSI.
+
+Demand is a percentile over the ticks of the reference system. A system that runs SSI times the work asks for SSI times
+as much per second; how much more than that it should deliver is the buyer's choice of percentile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from iolens.analyses.demand import PERCENTILES, Demand, DemandMeasure
+from iolens.errors import UsageError
+from iolens.models.bootstrap import SEED, interval95
+from iolens.plans.inputs import Input
+
+EQUATION: Final = "required = SSI · demand at a percentile over ticks"
+DEFAULT_PERCENTILES: Final = (95.0, 99.0, 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceCase:
+    """What one speed asks for at one percentile (100: the largest tick; null: demand was given).
+
+    `low_required` and `high_required` take SSI and demand at their ends; `ci95` is the middle 95 % of 2,000 draws of
+    days and of SSI, null where neither is uncertain. The largest tick has no interval of its own: a longer window may
+    hold a larger one.
+    """
+
+    ssi: float
+    measure: str
+    unit: str
+    percentile: float | None
+    demand: float
+    required: float
+    low_required: float
+    high_required: float
+    ci95: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PerformancePlan:
+    """Bandwidth and operations for every speed, measure and percentile, and the demand behind them."""
+
+    equation: str
+    filesystem: str | None
+    window_start: datetime | None
+    window_end: datetime | None
+    tick_s: float | None
+    cases: list[PerformanceCase]
+    demand: list[DemandMeasure]
+    inputs: list[Input]
+    notes: list[str]
+
+
+def plan_performance(
+    speeds: Sequence[Input],
+    demand: Demand | None = None,
+    *,
+    given: Sequence[Input] = (),
+    percentiles: Sequence[float] = DEFAULT_PERCENTILES,
+) -> PerformancePlan:
+    """Cases for the store's `demand` at each percentile, and for demands that are `given` by the name of a measure."""
+    wrong = [one for one in percentiles if one not in PERCENTILES]
+    if wrong:
+        known = ", ".join(f"{one:g}" for one in PERCENTILES)
+        raise UsageError(f"no percentile {wrong[0]:g} here; there are {known} (100 is the largest tick)")
+    if demand is None and not given:
+        raise UsageError("no demand: give it with --demand, or a store that has bytes and operations of targets")
+    for speed in speeds:
+        if not (speed.low > 0 and np.isfinite(speed.high)):
+            raise UsageError(f"ssi must be above 0, not {speed.low:g}")
+    named = {one.name for one in given}
+    measured = [one for one in demand.measures if one.measure not in named] if demand is not None else []
+    return PerformancePlan(
+        equation=EQUATION,
+        filesystem=demand.filesystem if demand is not None else None,
+        window_start=demand.window_start if demand is not None else None,
+        window_end=demand.window_end if demand is not None else None,
+        tick_s=demand.tick_s if demand is not None else None,
+        cases=[
+            *(_given_case(speed, one) for speed in speeds for one in given),
+            *(_case(speed, one, share) for speed in speeds for one in measured for share in percentiles),
+        ],
+        demand=measured,
+        inputs=[*speeds, *given, *(_input(one, percentiles, demand) for one in measured if demand is not None)],
+        notes=list(demand.notes) if demand is not None else [],
+    )
+
+
+def unit_of(measure: str) -> str:
+    """Bytes or operations per second, by the measure's name."""
+    return "bytes/s" if "bytes" in measure else "1/s"
+
+
+def _case(speed: Input, measure: DemandMeasure, percentile: float) -> PerformanceCase:
+    level = measure.at(percentile)
+    ends = {95.0: measure.p95_ci95, 99.0: measure.p99_ci95}.get(percentile) or (level, level)
+    bins = measure.days_apart
+    random = np.random.default_rng(SEED)
+    drawn = None
+    if ends[0] != ends[1] and bins is not None:
+        drawn = bins.resampled(percentile, random)
+    elif speed.kind != "value":
+        drawn = np.full(1, level)
+    return PerformanceCase(
+        ssi=speed.expected,
+        measure=measure.measure,
+        unit=measure.unit,
+        percentile=percentile,
+        demand=level,
+        required=speed.expected * level,
+        low_required=speed.low * min(ends[0], level),
+        high_required=speed.high * max(ends[1], level),
+        ci95=None if drawn is None else interval95(drawn * speed.draws(random)),
+    )
+
+
+def _given_case(speed: Input, demand: Input) -> PerformanceCase:
+    random = np.random.default_rng(SEED)
+    uncertain = speed.kind != "value" or demand.kind != "value"
+    return PerformanceCase(
+        ssi=speed.expected,
+        measure=demand.name,
+        unit=unit_of(demand.name),
+        percentile=None,
+        demand=demand.expected,
+        required=speed.expected * demand.expected,
+        low_required=speed.low * demand.low,
+        high_required=speed.high * demand.high,
+        ci95=interval95(demand.draws(random) * speed.draws(random)) if uncertain else None,
+    )
+
+
+def _input(measure: DemandMeasure, percentiles: Sequence[float], demand: Demand) -> Input:
+    """The measure from the lowest to the highest percentile asked for, the middle one expected."""
+    ordered = sorted(percentiles)
+    low, middle, high = ordered[0], ordered[len(ordered) // 2], ordered[-1]
+    words = f"{low:g}, {middle:g} and {high:g} % over {measure.ticks:,} ticks; {demand.origin}"
+    return Input(measure.measure, "distribution", measure.at(low), measure.at(middle), measure.at(high), words)

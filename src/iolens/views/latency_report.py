@@ -1,0 +1,51 @@
+"""Latency in the report; nothing where no target counts times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views import latency as view
+from iolens.views import latency_figures as drawn
+from iolens.views.report_section import Part, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.latency import Latency
+
+REPORT_ORDER: Final = 30
+
+
+def report_summary(result: Latency) -> list[Part]:
+    """How long I/Os took, and who was slow."""
+    return [view.verdict(result)] if result.samples else []
+
+
+def report_sections(result: Latency) -> list[Section]:
+    """Figures and tables of one file system."""
+    if not result.samples:
+        return []
+    parts = (
+        view.headline(result),
+        drawn.over_time(result),
+        drawn.heat_map(result),
+        view.worst(result),
+        view.coverage(result),
+    )
+    return [Section("Latency of disk I/Os", parts)]
+
+
+def report_methods(results: Sequence[Latency]) -> list[Section]:
+    """What the words mean."""
+    if not any(result.samples for result in results):
+        return []
+    words = (
+        "Servers count their disk I/Os by the time they took, in bins that double from one to the next. A percentile is"
+        " the upper edge of the first bin at which that share of the I/Os is reached: it is right to a factor of two."
+        " Where there is no such histogram, the mean wait stands in: summed waiting time divided by operations. A mean"
+        " says nothing about the slowest.",
+        "Peers are the targets of the same kind. A target is called far slower when its 99th percentile is at least"
+        " four times (two bins) the median of its peers', when a tenth of its I/Os are slower than that median, or,"
+        " where it has no percentiles, when its mean wait is at least twice theirs.",
+    )
+    return [Section("Latency", words)]

@@ -1,0 +1,43 @@
+"""What a plan rests on, for people: every input with its range and its origin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolens.units import format_bytes_si
+from iolens.views import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.plans.inputs import Input
+    from iolens.views.tables import Table
+
+
+def inputs(given: Sequence[Input]) -> Table:
+    """One line per input; amounts of bytes in powers of ten."""
+    columns = (
+        t.text("name", "Input"), t.text("kind", "Is a"), t.text("low", "Low"), t.text("expected", "Expected"),
+        t.text("high", "High"), t.text("origin", "Origin"),
+    )  # fmt: skip
+    rows = [
+        (one.name, one.kind, *(shown(one.name, end) for end in (one.low, one.expected, one.high)), one.origin)
+        for one in dict.fromkeys(given)
+    ]
+    return t.Table("What this rests on", columns, list(rows))
+
+
+def shown(name: str, amount: float) -> str:
+    """`133 TB` for what is called bytes, `35 GB/s` for bytes per second, a plain number for the rest."""
+    if t.is_missing(amount):
+        return t.MISSING
+    if name.endswith("_bytes"):
+        return format_bytes_si(amount)
+    if name.endswith("bytes_per_s"):
+        return f"{format_bytes_si(amount)}/s"
+    return f"{amount:,.0f}" if float(amount).is_integer() else f"{amount:,.4g}"
+
+
+def interval(ends: tuple[float, float] | None, form: str = ".3g") -> str | None:
+    """`0.22 … 0.25`."""
+    return None if ends is None else f"{ends[0]:{form}} … {ends[1]:{form}}"

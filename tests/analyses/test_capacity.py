@@ -1,0 +1,279 @@
+"""Usage over time and where it leads: made-up readings with a known course, and hostile ones."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iolens.analyses.capacity import Capacity, capacity
+from iolens.errors import UsageError
+from iolens.sources import ReadOptions
+from iolens.store.store import Store
+from iolens.views.json_text import to_plain
+from tests.analyses.capacity_rows import DAY_US, T0_US, TOTAL, reading, readings, selection, table_of
+from tests.sources.stored import ingest
+
+START = datetime(2020, 9, 14, tzinfo=UTC)
+
+
+def of(rows: list[dict], **options: object) -> Capacity:
+    return capacity(selection(rows), **options)  # type: ignore[arg-type]
+
+
+def test_a_straight_course_leads_to_its_threshold() -> None:
+    """Two targets of a million bytes, a thousand bytes more each day: 90 % after 1,600 days."""
+    days = np.arange(400)
+    found = of(readings(days, 200_000 + 1000 * days))
+    assert found.capacity_bytes == 2 * TOTAL
+    assert found.threshold_bytes == 1_800_000
+    assert found.slope_bytes_per_day == pytest.approx(1000.0)
+    assert found.threshold_date == (START + timedelta(days=1600)).date()
+    assert found.threshold_state == "projected"
+    assert {one.method: one.slope_bytes_per_day for one in found.projections} == pytest.approx(
+        {"linear": 1000.0, "theil-sen": 1000.0}
+    )
+    assert found.projections[0].expected[-1].bytes == pytest.approx(200_000 + 1000 * (399 + 365))
+    assert [one.bytes for one in found.used] == (200_000 + 1000 * days).tolist()
+    assert found.events == []
+    assert found.fullness_pct == pytest.approx(100 * 599_000 / 2_000_000)
+
+
+def test_another_threshold_is_another_date() -> None:
+    days = np.arange(400)
+    found = of(readings(days, 200_000 + 1000 * days), threshold_pct=50)
+    assert found.threshold_date == (START + timedelta(days=800)).date()
+    with pytest.raises(UsageError, match="between 0 and 100"):
+        of([], threshold_pct=0)
+    with pytest.raises(UsageError, match="is called 'spline'"):
+        of([], method="spline")
+
+
+def test_intervals_hold_the_truth_and_their_ends_are_in_order() -> None:
+    random = np.random.default_rng(1)
+    days = np.arange(300)
+    used = 200_000 + 1000 * days + random.normal(0, 20_000, 300)
+    found = of(readings(days, used.astype(int)))
+    for one in found.projections:
+        assert one.slope_ci95 is not None
+        assert one.slope_ci95[0] < 1000 < one.slope_ci95[1]
+        assert one.threshold_ci95 is not None
+        early, late = one.threshold_ci95
+        assert early is not None
+        assert late is not None
+        assert early < (START + timedelta(days=1600)).date() < late
+        for ahead in one.expected:
+            assert ahead.low_bytes is not None
+            assert ahead.high_bytes is not None
+            assert ahead.low_bytes < ahead.bytes < ahead.high_bytes
+
+
+def test_purges_and_surges_are_dated() -> None:
+    random = np.random.default_rng(2)
+    used = 500_000 + np.cumsum(random.normal(1000, 500, 120)).astype(int)
+    used[40:] -= 300_000  # on the fortieth day
+    used[80:] += 200_000
+    used[81:] += 100_000
+    found = of(readings(range(120), used))
+    assert [(one.kind, one.start, one.end) for one in found.events] == [
+        ("purge", START + timedelta(days=39), START + timedelta(days=40)),
+        ("surge", START + timedelta(days=79), START + timedelta(days=81)),
+    ]
+    assert [one.bytes for one in found.events] == [int(used[40] - used[39]), int(used[81] - used[79])]
+
+
+def test_the_headline_follows_the_method() -> None:
+    used = 500_000 + 1000 * np.arange(100)
+    used[50:53] += 900_000
+    linear, robust = (of(readings(range(100), used), method=method) for method in ("linear", "theil-sen"))
+    assert robust.slope_bytes_per_day == pytest.approx(1000, abs=30)
+    assert linear.slope_bytes_per_day != robust.slope_bytes_per_day
+    assert linear.projections[1].slope_bytes_per_day == robust.slope_bytes_per_day
+
+
+def test_a_threshold_that_was_reached_is_dated_by_its_reading() -> None:
+    used = [1_700_000, 1_850_000, 1_700_000, 1_810_000, 1_900_000]
+    found = of(readings(range(5), used))
+    assert found.threshold_state == "reached"
+    assert found.threshold_date == date(2020, 9, 17)  # the start of the present stretch, not of the first
+    assert found.threshold_ci95 is None
+
+
+def test_after_a_purge_the_date_counts_from_the_last_reading() -> None:
+    """The line is above the threshold already, usage is not."""
+    used = [*range(1_000_000, 1_795_000, 15_000), 1_000_000]
+    found = of(readings(range(len(used)), used), threshold_pct=80)
+    assert found.threshold_state == "projected"
+    assert found.slope_bytes_per_day is not None
+    ahead = (1_600_000 - 1_000_000) / found.slope_bytes_per_day
+    assert found.threshold_date == (START + timedelta(days=len(used) - 1 + ahead)).date()
+
+
+def test_shrinking_usage_never_gets_there() -> None:
+    found = of(readings(range(30), range(900_000, 600_000, -10_000)))
+    assert found.slope_bytes_per_day == pytest.approx(-10_000)
+    assert (found.threshold_state, found.threshold_date) == ("not growing", None)
+    assert all(one.bytes >= 0 for line in found.projections for one in line.expected)
+
+
+def test_a_threshold_beyond_planning_has_no_date() -> None:
+    found = of(readings(range(30), range(1000, 1030)))
+    assert (found.threshold_state, found.threshold_date) == ("more than a century away", None)
+
+
+def test_a_date_far_beyond_the_readings_is_called_a_guess() -> None:
+    assert "a guess more than a forecast" in of(readings(range(9), range(0, 9000, 1000))).notes[-1]
+
+
+def test_one_reading_shows_no_trend() -> None:
+    found = of(readings([0], [500]))
+    assert (found.used_bytes, found.samples) == (500, 1)
+    assert (found.slope_bytes_per_day, found.threshold_date, found.threshold_state) == (None, None, "unknown")
+    assert found.projections == []
+
+
+def test_constant_usage_is_level() -> None:
+    found = of(readings(range(20), [500] * 20))
+    assert found.slope_bytes_per_day == 0
+    assert found.threshold_state == "not growing"
+    assert found.events == []
+    assert found.slope_ci95 == pytest.approx((0, 0), abs=1e-9)
+
+
+def test_no_readings_at_all() -> None:
+    found = of([])
+    assert (found.samples, found.used, found.capacity_bytes, found.inodes, found.fullness) == (0, [], None, None, None)
+    assert to_plain(found)["slope_bytes_per_day"] is None
+
+
+def test_an_unknown_capacity_still_has_a_slope() -> None:
+    found = of(readings(range(20), range(0, 2000, 100), total=None))
+    assert found.slope_bytes_per_day == pytest.approx(100)
+    assert (found.capacity_bytes, found.threshold_bytes, found.threshold_state) == (None, None, "unknown")
+
+
+def test_incomplete_readings_are_left_out_and_counted() -> None:
+    days = range(30)
+    rows = [row for day in days for row in readings([day], [100_000 + 1000 * day])]
+    rows = [row for row in rows if not (row["time"] == T0_US + 12 * DAY_US and row["target"] == "OST0001")]
+    found = of(rows)
+    assert (found.samples, found.readings, found.incomplete_readings) == (29, 30, 1)
+    assert found.slope_bytes_per_day == pytest.approx(1000)
+    assert found.events == []
+    assert "1 reading is left out: not all targets answered (as few as 1 of 2)" in found.notes
+
+
+def test_new_targets_are_a_change_not_a_surge() -> None:
+    rows = [*readings(range(15), [100_000] * 15), *readings(range(15, 30), [400_000] * 15, targets=4)]
+    found = of(rows)
+    assert found.events == []
+    assert [(one.time, one.targets_before, one.targets_after) for one in found.target_changes] == [
+        (START + timedelta(days=15), 2, 4)
+    ]
+    assert found.capacity_bytes == 4 * TOTAL
+    assert any("targets came or went" in note for note in found.notes)
+
+
+def test_gaps_do_not_bend_the_line() -> None:
+    days = [day for day in range(100) if not 30 <= day < 70]
+    found = of(readings(days, [1000 * day for day in days]))
+    assert found.slope_bytes_per_day == pytest.approx(1000)
+    assert found.events == []
+
+
+def test_frequent_readings_are_taken_daily_and_said_so() -> None:
+    hours = np.arange(24 * 20)
+    found = of(readings(hours / 24, 100_000 + hours))
+    assert found.step == "daily"
+    assert len(found.used) == 20
+    assert found.samples == 480
+    assert found.slope_bytes_per_day == pytest.approx(24)
+    assert any("20 of 480 readings" in note for note in found.notes)
+
+
+def test_fullness_of_targets_and_their_imbalance() -> None:
+    rows = [
+        *reading(0, {"a": 100_000, "b": 500_000, "c": 950_000}),
+        *reading(1, {"a": 200_000, "b": 500_000, "c": 950_000}),
+        *reading(1, {"MDT": 999_999}, kind="mdt"),
+    ]
+    found = of(rows)
+    assert found.fullness is not None
+    assert (found.fullness.targets, found.fullness.emptiest, found.fullness.fullest) == (3, "a", "c")
+    assert found.fullness.mean_pct == pytest.approx(55)
+    assert found.fullness.stddev_pct == pytest.approx(float(np.std([20, 50, 95], ddof=1)))
+    assert found.fullness.above_threshold == ["c"]
+    assert [(one.target, one.used_bytes, one.target_kind) for one in found.per_target] == [
+        ("MDT", 999_999, "mdt"), ("a", 200_000, "ost"), ("b", 500_000, "ost"), ("c", 950_000, "ost")
+    ]  # fmt: skip
+
+
+def test_inodes_have_a_course_of_their_own() -> None:
+    rows = readings(range(20), range(0, 20_000, 1000))
+    for day in range(20):
+        rows += reading(day, {"MDT0000": 5}, kind="mdt", used_inodes=400 + 10 * day, total_inodes=1000)
+    found = of(rows).inodes
+    assert found is not None
+    assert found.target_kinds == ["mdt"]
+    assert found.slope_inodes_per_day == pytest.approx(10)
+    assert found.threshold_date == (START + timedelta(days=50)).date()
+    assert found.used[-1].inodes == 590
+    assert found.fullness_pct == pytest.approx(59)
+
+
+def test_a_store_and_frames_give_the_same(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    used = 500_000 + np.cumsum(random.normal(1000, 3000, 60)).astype(int)
+    rows = [row for row in readings(range(60), used, targets=3) if random.random() > 0.02]
+    store = Store(tmp_path)
+    store.append("target_capacity", table_of(rows))
+    here, there = to_plain(capacity(store.select("scratch"))), to_plain(of(rows))
+    for one in (here, there):
+        del one["sources"]
+    assert here == there
+
+
+def test_overlapping_sources_are_not_added_up(tmp_path: Path) -> None:
+    rows = readings(range(10), range(0, 10_000, 1000))
+    store = Store(tmp_path)
+    store.append("target_capacity", table_of(rows))
+    store.append("target_capacity", table_of([{**row, "source": "other"} for row in rows]))
+    found = capacity(store.select("scratch"))
+    assert found.used[-1].bytes == 9000
+    assert found.overlapping_rows > 0
+    assert found.sources == ["made-up", "other"]
+    only = capacity(store.select("scratch", source="other"))
+    assert (only.used[-1].bytes, only.sources) == (9000, ["other"])
+
+
+def test_a_rollup_asks_for_the_readings_themselves(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append("target_capacity", table_of(readings(range(10), range(10))))
+    assert capacity(store.select("scratch", resolution="1h")).samples == 10
+
+
+def test_published_fourteen_months(tmp_path: Path, shared_data: Path) -> None:
+    file = shared_data / "nersc-fs-design" / "cscratch_fullness-2017-02-14_2018-04-26.csv"
+    ingest(tmp_path, "tokio-csv", [file], ReadOptions(filesystem="cscratch"))
+    found = capacity(Store(tmp_path).select("cscratch"))
+    assert found.capacity_bytes == 29_763_608_416_864 * 1024
+    assert (found.samples, found.incomplete_readings) == (430, 1)
+    assert found.fullness_pct == pytest.approx(72.18, abs=0.01)
+    largest = min(found.events, key=lambda one: one.bytes)
+    assert (largest.kind, largest.start.date(), largest.end.date()) == ("purge", date(2017, 9, 25), date(2017, 9, 26))
+    assert largest.bytes == pytest.approx(-6.288e15, rel=1e-3)
+    dates = {one.start.date() for one in found.events}
+    assert not dates & {date(2017, 8, 5), date(2017, 8, 6)}  # the day with 138 of 248 targets is no event
+
+
+def test_published_lists_of_targets(tmp_path: Path, shared_data: Path) -> None:
+    ingest(tmp_path, "lfs-df", [shared_data / "lfs-df" / "ost-fullness.txt.gz"], ReadOptions())
+    found = capacity(Store(tmp_path).select("snx11168"))
+    assert found.target_kinds == ["ost"]
+    assert (found.samples, found.incomplete_readings) == (46, 0)
+    assert found.fullness is not None
+    assert found.fullness.targets == 248
+    assert found.fullness.mean_pct == pytest.approx(43.45, abs=0.01)
+    assert sum(one.used_bytes or 0 for one in found.per_target if one.target_kind == "ost") == found.used_bytes

@@ -1,0 +1,39 @@
+"""Percentiles of many values in bounded memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iolens.analyses.percentiles import ERROR_PCT, EXACT_AT_MOST, Percentiles
+
+RANDOM = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95, 0.99, 1.0])
+def test_few_values_are_exact(share: float) -> None:
+    values = RANDOM.lognormal(3, 2, 1000)
+    found = Percentiles()
+    for part in np.array_split(values, 7):
+        found.add(part)
+    assert found.at(share) == pytest.approx(np.quantile(values, share), rel=1e-12)
+    assert found.error_pct == 0
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.6])
+def test_many_values_are_right_within_the_stated_error(zeros: float) -> None:
+    values = RANDOM.lognormal(3, 2, EXACT_AT_MOST + 50_000)
+    values[RANDOM.random(len(values)) < zeros] = 0.0
+    whole, parts = Percentiles(), Percentiles()
+    whole.add(values)
+    for part in np.array_split(values, 13):
+        parts.add(part)
+    for share in (0.5, 0.95, 0.99, 1.0):
+        assert whole.at(share) == parts.at(share)
+        assert whole.at(share) == pytest.approx(np.quantile(values, share), rel=1.2 * ERROR_PCT / 100, abs=1e-12)
+    assert whole.error_pct == ERROR_PCT
+    assert sum(len(part) for part in parts._values) == 0  # nothing is kept but bins
+
+
+def test_nothing_has_no_percentile() -> None:
+    assert Percentiles().at(0.5) is None

@@ -1,0 +1,139 @@
+"""`iolens plan` and `iolens plan capacity`: published values, ranges, grids, the store, errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from iolens.cli.lazy_verbs import FOLDER
+from iolens.store.store import Store
+from tests.analyses.capacity_rows import readings, table_of
+from tests.cli.command import iolens
+
+
+def plan(*arguments: object) -> dict:
+    done = iolens("plan", "capacity", *arguments, "--format", "json")
+    assert done.code == 0, done.err
+    found: dict = json.loads(done.out)
+    return found
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    Store(folder).append("target_capacity", table_of(readings(range(8), [100, 110, 130, 120, 150, 190, 240, 300])))
+    return folder
+
+
+def test_plans_are_found_by_their_modules_and_not_among_the_verbs() -> None:
+    listed = iolens("plan", "--help").out
+    names = [module.stem.removeprefix("plan_") for module in FOLDER.glob("plan_*.py")]
+    assert "capacity" in names
+    for name in names:
+        assert (f"\n  {name} " in listed) == ("_" not in name)  # what two commands share is no command
+    verbs = iolens("--help").out
+    assert "\n  plan " in verbs
+    assert "plan_" not in verbs
+    assert "lazy" not in verbs
+    assert iolens("plan", "holidays").code == 2
+
+
+def test_listing_plans_imports_none() -> None:
+    program = (
+        "import sys\nfrom iolens.cli.main import iolens\n"
+        "iolens.main(['plan', '--help'], standalone_mode=False)\nprint('LOADED', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = done.stdout.partition("LOADED")[2].split()
+    assert not {"numpy", "iolens.cli.plan_capacity"} & set(loaded)
+
+
+def test_published_capacities() -> None:
+    """133 TB/day, 28 days, half purged, SSI 3 and 4: 22.3 and 29.8 PB."""
+    cases = plan("--ssi", "3,4", "--purge-days", "28", "--purge-fraction", "0.5", "--daily-growth", "133TB")["cases"]
+    assert [round(case["capacity_bytes"] / 1e15, 1) for case in cases] == [22.3, 29.8]
+    assert [case["ci95"] for case in cases] == [None, None]
+
+
+def test_given_growth_needs_no_store(tmp_path: Path) -> None:
+    done = iolens("plan", "capacity", "--daily-growth", "133TB", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "7.45 PB" in done.out
+
+
+def test_ranges_and_grids() -> None:
+    found = plan("--ssi", "3..4", "--daily-growth", "100TB..150TB", "--what-if", "purge-days=14,28,56")
+    assert [case["purge_days"] for case in found["cases"]] == [14, 28, 56]
+    case = found["cases"][1]
+    assert (case["low_bytes"], case["high_bytes"]) == (168 * 100 * 10**12, 224 * 150 * 10**12)
+    assert case["low_bytes"] < case["ci95"][0] < case["ci95"][1] < case["high_bytes"]
+    origins = {one["name"]: one["origin"] for one in found["inputs"]}
+    assert origins == {
+        "ssi": "option --ssi",
+        "purge_days": "option --what-if purge-days",
+        "purge_fraction": "default",
+        "daily_growth_bytes": "option --daily-growth",
+    }
+
+
+def test_growth_comes_from_the_store(store: Path) -> None:
+    found = plan("--store", store, "--cutoff", "2020-09-17")
+    growth = found["growth"]
+    assert (growth["method"], growth["days_with_growth"], growth["days_excluded"]) == ("strict", 4, 1)
+    assert growth["mean_bytes_per_day"] == 45
+    assert growth["days_before_cutoff"] == 2
+    assert found["cases"][0]["capacity_bytes"] == 56 * 45
+    assert found["inputs"][-1]["kind"] == "distribution"
+    paper = plan("--store", store, "--method", "paper", "--capacity", "4MB")["growth"]
+    assert paper["method"] == "paper"
+    assert paper["mean_bytes_per_day"] == pytest.approx(2 * (10 + 20 + 30 + 40 + 50 + 60) / 6)
+
+
+def test_growth_beside_a_given_one(store: Path) -> None:
+    found = plan("--store", store, "--daily-growth", "1kB", "--purge-every", "7")
+    assert found["cases"][0]["daily_growth_bytes"] == 1000
+    assert found["growth"]["days_with_growth"] == 6
+    assert found["purges"][0]["every_days"] == 7
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--ssi", "fast", "--daily-growth", "1TB"),
+        ("--ssi", ",", "--daily-growth", "1TB"),
+        ("--ssi", "0", "--daily-growth", "1TB"),
+        ("--daily-growth", "1TB", "--purge-fraction", "2"),
+        ("--daily-growth", "much"),
+        ("--daily-growth", "1TB", "--what-if", "colour=red"),
+        ("--daily-growth", "1TB", "--what-if", "ssi"),
+        ("--daily-growth", "2TB..1TB"),
+        ("--daily-growth", "1TB", "--purge-every", "0"),
+    ],
+)
+def test_wrong_questions_are_refused(wrong: tuple[str, ...]) -> None:
+    done = iolens("plan", "capacity", *wrong)
+    assert (done.code, done.out) == (2, "")
+    assert "Traceback" not in done.err
+
+
+def test_a_store_without_growth_says_so(tmp_path: Path) -> None:
+    Store(tmp_path).append("target_capacity", table_of(readings(range(4), [40, 30, 20, 10])))
+    done = iolens("plan", "capacity", "--store", tmp_path)
+    assert done.code == 2
+    assert "no day of growth among 4 readings" in done.err
+    assert iolens("plan", "capacity", "--store", tmp_path / "none").code == 1
+
+
+def test_figures(store: Path, tmp_path: Path) -> None:
+    done = iolens("plan", "capacity", "--store", store, "--figure", tmp_path / "fig1.svg", "-o", tmp_path / "plan.md",
+                  "--format", "markdown")  # fmt: skip
+    assert done.code == 0, done.err
+    assert (tmp_path / "fig1.svg").stat().st_size > 1000
+    assert (tmp_path / "plan.md").read_text().startswith("## Capacity of the new system")
+    assert iolens("plan", "capacity", "--store", store, "--figure", "list").out.split() == [
+        "growth", "cases", "purges", "ages"
+    ]  # fmt: skip

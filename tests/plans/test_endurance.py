@@ -1,0 +1,196 @@
+"""Eqs. 2–4 of paper P, the strict numbers, classes, larger drives, and their uncertainty."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from iolens.analyses.daily_writes import DailyWrites, DayWrites, SystemCapacity
+from iolens.analyses.drive_waf import DriveWafs
+from iolens.errors import UsageError
+from iolens.plans.endurance import (
+    CaseInputs,
+    EndurancePlan,
+    Provision,
+    file_system_writes,
+    on_larger_drive,
+    over_provisioning,
+    plan_endurance,
+    write_amplification,
+)
+from iolens.plans.inputs import Input, between, value
+from iolens.plans.layouts import Layout
+from iolens.plans.samples import statistic
+from iolens.units import from_epoch_us
+from iolens.views.json_text import to_plain
+
+
+def case(data: int = 10, parity: int = 2, **given: float | tuple[float, float] | Input) -> CaseInputs:
+    known = {"ssi": 3.0, "fswpd": 0.024, "waf": 2.68, **given}
+    made = {
+        name: one if isinstance(one, Input) else between(name, *one, "test") if isinstance(one, tuple) else value(name, one, "test")
+        for name, one in known.items()
+    }  # fmt: skip
+    return CaseInputs(layout=Layout(data, parity), **made)
+
+
+LOW, HIGH = case(), case(8, 2, ssi=4.0, waf=3.17)
+
+
+def days(*written: float, covered: float = 100.0) -> DailyWrites:
+    found = [DayWrites(date(2019, 1, 1) + timedelta(days=n), one, covered) for n, one in enumerate(written)]
+    return DailyWrites("scratch", found, ["ost"], ["made-up"])
+
+
+def measured(seed: int = 1) -> EndurancePlan:
+    random = np.random.default_rng(seed)
+    writes = file_system_writes(days(*random.pareto(2.0, 200) * 24.0), SystemCapacity(1000, "option --capacity"))
+    assert writes.daily is not None
+    fswpd = statistic("fswpd", "mean", writes.daily.tolist(), "days")
+    waf = statistic("waf", "median", random.normal(2.7, 0.3, 50).tolist(), "drives")
+    return plan_endurance([case(fswpd=fswpd, waf=waf)], writes=writes, filesystem="scratch")
+
+
+def test_published_endurance() -> None:
+    low, high = plan_endurance([LOW, HIGH]).cases
+    assert round(low.dwpd, 2) == 0.23
+    assert round(high.dwpd, 2) == 0.38
+    assert low.dwpd == pytest.approx(3 * 12 / 10 * 2.68 * 0.024)
+    assert (low.low_dwpd, low.high_dwpd, low.ci95) == (low.dwpd, low.dwpd, None)
+
+
+def test_one_dwpd_suffices_as_published() -> None:
+    plan = plan_endurance([LOW, HIGH])
+    assert [one.class_dwpd for one in plan.cases] == [0.3, 1.0]
+    assert [one.strict_class_dwpd for one in plan.cases] == [0.3, 0.3]
+    verdict = {one.class_dwpd: one for one in plan.cases[1].classes}
+    assert [one.suffices for one in verdict.values()] == [False, True, True, True]
+    assert verdict[1.0].lifetime_years == pytest.approx(5 / plan.cases[1].dwpd)
+    assert verdict[1.0].headroom_years == pytest.approx(5 / plan.cases[1].dwpd - 5)
+    assert verdict[0.3].headroom_years is not None
+    assert verdict[0.3].headroom_years < 0
+
+
+def test_strict_numbers_leave_parity_out_and_keep_amplification_apart() -> None:
+    ratio = value("capacity_ratio", 30.5 / 30.0, "test")
+    (one,) = plan_endurance([case(rmw=1.5)], capacity_ratio=ratio).cases
+    assert one.strict_host_dwpd == pytest.approx(3 * 0.024 * 30.5 / 30 * 1.5)
+    assert one.strict_nand_dwpd == pytest.approx(one.strict_host_dwpd * 2.68)
+    (plain,) = plan_endurance([LOW]).cases
+    assert plain.strict_host_dwpd == pytest.approx(0.072)
+    assert any("read-modify-write is not measured" in note for note in plan_endurance([LOW]).notes)
+    assert not any("not measured" in note for note in plan_endurance([case(rmw=1.5)]).notes)
+
+
+def test_larger_drives_need_less_at_the_same_number() -> None:
+    reference = value("reference_drive_bytes", 1.6e12, "test")
+    (one,) = plan_endurance([HIGH], reference_drive=reference, drive_sizes=[3_200_000_000_000]).cases
+    assert one.larger_drives[0].dwpd == pytest.approx(one.dwpd / 2)
+    assert one.larger_drives[0].class_dwpd == 0.3
+    assert on_larger_drive(0.38, 1.6, 6.4) == pytest.approx(0.095)
+    with pytest.raises(UsageError, match="--reference-drive"):
+        plan_endurance([HIGH], drive_sizes=[1])
+
+
+def test_three_instead_of_ten_dwpd_gives_a_quarter_more() -> None:
+    ten, three = plan_endurance([LOW]).over_provisioning
+    assert (ten.class_dwpd, ten.reserved_pct, ten.capacity_gain_pct) == (10, pytest.approx(20), 0)
+    assert (three.class_dwpd, three.capacity_gain_pct) == (3, pytest.approx(25))
+    assert [one.class_dwpd for one in over_provisioning([Provision(1, 100), Provision(3, 80)])] == [3, 1]
+    with pytest.raises(UsageError):
+        over_provisioning([Provision(1, 0)])
+
+
+def test_ranges_give_the_corners() -> None:
+    (one,) = plan_endurance([case(ssi=(3, 4), waf=(2.68, 3.17))]).cases
+    assert one.low_dwpd == pytest.approx(3 * 0.024 * 1.2 * 2.68)
+    assert one.high_dwpd == pytest.approx(4 * 0.024 * 1.2 * 3.17)
+    assert one.dwpd == pytest.approx(3.5 * 0.024 * 1.2 * 2.925)
+    assert one.ci95 is not None
+    assert one.low_dwpd < one.ci95[0] < one.dwpd < one.ci95[1] < one.high_dwpd
+
+
+def test_a_class_must_stand_the_high_end() -> None:
+    (one,) = plan_endurance([case(ssi=(3, 4.5))]).cases
+    assert one.dwpd < 0.3 < one.high_dwpd
+    assert one.class_dwpd == 1
+    (much,) = plan_endurance([case(fswpd=10.0)]).cases
+    assert much.class_dwpd is None
+
+
+def test_the_interval_is_that_of_days_and_drives_against_brute_force() -> None:
+    plan = measured()
+    (one,) = plan.cases
+    fswpd, waf = plan.inputs[1], plan.inputs[2]
+    random = np.random.default_rng(99)
+    brute = []
+    for _ in range(2000):
+        assert fswpd.samples is not None
+        assert waf.samples is not None
+        mean = random.choice(fswpd.samples, fswpd.samples.size).mean()
+        brute.append(3 * mean * 1.2 * np.median(random.choice(waf.samples, waf.samples.size)))
+    assert one.ci95 is not None
+    assert one.ci95 == pytest.approx(tuple(np.percentile(brute, (2.5, 97.5))), rel=0.05)
+    assert measured().cases[0].ci95 == one.ci95  # the same numbers for everyone
+
+
+def test_file_system_writes_per_day() -> None:
+    found = file_system_writes(days(0, 10, 20, 70), SystemCapacity(1000, "test"))
+    assert (found.mean, found.median, found.max, found.days) == (0.025, 0.015, 0.07, 4)
+    assert found.p95 == pytest.approx(0.0625)
+    assert found.days_without_writes == 1
+    assert found.mean_ci95 is not None
+
+
+def test_days_with_too_few_reports_are_left_out() -> None:
+    mixed = DailyWrites("scratch", [*days(10, 20).days, *days(1, covered=40).days], ["ost"], ["made-up"])
+    found = file_system_writes(mixed, SystemCapacity(1000, "test"))
+    assert (found.days, found.days_left_out, found.mean) == (2, 1, 0.015)
+    assert file_system_writes(mixed, SystemCapacity(1000, "test"), 0).days == 3
+    with pytest.raises(UsageError, match="1 days, none with reports for 90 %"):
+        file_system_writes(days(1, covered=40), SystemCapacity(1000, "test"))
+    with pytest.raises(UsageError, match="no day"):
+        file_system_writes(days(), SystemCapacity(1000, "test"))
+
+
+def test_amplification_of_a_fleet() -> None:
+    moment = from_epoch_us(0)
+    drives = DriveWafs("burst", 4, moment, moment, ["isdct"], [1.5, 2.5, 10.0], [100.0, 100.0, 1.0], 1.6e12)
+    found = write_amplification(drives)
+    assert (found.min, found.median, found.max, found.drives) == (1.5, 2.5, 10.0, 3)
+    assert found.fleet == pytest.approx(410 / 201)
+    with pytest.raises(UsageError, match="no drive tells both"):
+        write_amplification(DriveWafs("burst", 4, moment, moment, ["isdct"], [], [], None))
+
+
+def test_keys_of_the_result() -> None:
+    plain = to_plain(plan_endurance([LOW]))
+    wanted = ["ssi", "fswpd", "data", "parity", "waf", "dwpd", "strict_host_dwpd", "strict_nand_dwpd"]
+    assert list(plain["cases"][0])[:8] == wanted
+    assert list(plain["fswpd"])[:5] == ["mean", "median", "p95", "max", "days"]
+    assert plain["fswpd"]["mean"] is None
+    assert plain["fswpd"]["days"] == 0
+    assert to_plain(measured())["fswpd"]["days"] == 200
+
+
+@pytest.mark.parametrize("wrong", [{"ssi": 0.0}, {"waf": -1.0}, {"fswpd": -0.1}, {"waf": float("inf")}])
+def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        plan_endurance([case(**wrong)])
+
+
+def test_nothing_written_lasts_for_ever() -> None:
+    (one,) = plan_endurance([case(fswpd=0.0)]).cases
+    assert one.dwpd == 0
+    assert one.classes[0].lifetime_years is None
+    assert one.class_dwpd == 0.3
+
+
+def test_classes_and_warranty_are_chosen() -> None:
+    (one,) = plan_endurance([HIGH], classes=[3, 0.5, 0.5], warranty_years=7).cases
+    assert [verdict.class_dwpd for verdict in one.classes] == [0.5, 3]
+    assert one.classes[0].lifetime_years == pytest.approx(7 * 0.5 / one.dwpd)
+    with pytest.raises(UsageError, match="above 0"):
+        plan_endurance([HIGH], classes=[0])

@@ -1,0 +1,163 @@
+"""Metadata capacity: published values, the knee, prices, huge files, keys."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iolens.analyses.inode_sizes import InodeSizes, sizes_of_rows
+from iolens.errors import UsageError
+from iolens.models.dom import METHODS
+from iolens.plans.inputs import between, value
+from iolens.plans.layouts import Layout
+from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
+from iolens.records import Row
+from iolens.sources.size_bins_csv import size_rows
+from iolens.views.json_text import to_plain
+
+TIB = 1 << 40
+PB30 = value("capacity_bytes", 30e15, "test")
+MADE_UP = {0: 40, 1024: 300, 4096: 900, 65536: 500, 1 << 20: 200, 1 << 26: 60, 1 << 30: 9}
+
+
+def made_up(files: dict[int, int] = MADE_UP, **others: dict[int, int]) -> InodeSizes:
+    """Sizes by the upper end of power-of-two bins."""
+    rows: list[dict[str, Any]] = []
+    for kind, bins in {"file": files, **others}.items():
+        rows += [
+            {"histogram": "size", "inode_type": kind, "bin_from": end // 2 if end else None, "bin": end, "count": count}
+            for end, count in bins.items()
+        ]
+    return sizes_of_rows(rows, "made up")
+
+
+@pytest.fixture(scope="module")
+def cori(shared_data: Path) -> MetadataPlan:
+    path = shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv"
+    rows = [item.values for item in size_rows(path) if isinstance(item, Row)]
+    return plan_metadata(sizes_of_rows(rows, "file"), PB30, [65536, 1 << 20], methods=METHODS)
+
+
+@pytest.mark.parametrize(
+    ("s0", "method", "low", "avg", "high"),
+    [
+        (1 << 20, "paper", 130.0, 307.6, 805.5),
+        (1 << 20, "tight", 201.8, 307.6, 517.9),
+        (65536, "paper", 18.4, 45.6, 126.6),
+        (65536, "tight", 31.7, 45.6, 73.4),
+    ],
+)
+def test_dom_of_the_published_file_system(
+    cori: MetadataPlan, s0: int, method: str, low: float, avg: float, high: float
+) -> None:
+    (one,) = [one for one in cori.thresholds if (one.dom_bytes, one.method) == (s0, method)]
+    found = (one.dom_min_bytes, one.dom_avg_bytes, one.dom_max_bytes)
+    assert [round(amount / TIB, 1) for amount in found if amount is not None] == [low, avg, high]
+
+
+def test_inodes_of_the_published_file_system(cori: MetadataPlan) -> None:
+    averages = {one.method: round((one.inode_avg_bytes or 0) / TIB, 2) for one in cori.thresholds}
+    assert averages == {"tight": 6.24, "paper": 6.14}
+
+
+def test_19_in_20_files_hold_about_a_twentieth_of_the_bytes(cori: MetadataPlan) -> None:
+    assert cori.small_files is not None
+    assert 95 <= cori.small_files.files_pct < 97
+    assert cori.small_files.bytes_pct == pytest.approx(5, abs=0.5)
+
+
+def test_two_huge_files_are_named(cori: MetadataPlan) -> None:
+    (huge,) = cori.huge_files
+    assert (huge.count, huge.to_bytes) == (2, 1 << 49)
+    assert huge.bytes_pct == pytest.approx(3.3, abs=0.05)
+    assert any("2 files of 256 TiB to 512 TiB carry 3.3 % of all bytes" in note for note in cori.notes)
+
+
+def test_doubling_from_half_a_pebibyte_allows_four_times_the_threshold(cori: MetadataPlan) -> None:
+    """What the paper reads off its Fig. 6."""
+    reached = {
+        goal: max(one.dom_bytes for one in cori.curve or [] if (one.total_avg_bytes or math.inf) <= goal)
+        for goal in (512 * TIB, 1200 * TIB)
+    }
+    assert reached[1200 * TIB] == 4 * reached[512 * TIB]
+
+
+def test_totals_are_sums_and_the_average_is_inside() -> None:
+    for one in plan_metadata(made_up(dir={4096: 50, 1 << 22: 1}), PB30, [4096, 5000], methods=METHODS).thresholds:
+        for end in ("min", "avg", "max"):
+            parts = getattr(one, f"dom_{end}_bytes") + getattr(one, f"inode_{end}_bytes")
+            assert getattr(one, f"total_{end}_bytes") == pytest.approx(parts, abs=2)
+        assert one.total_min_bytes < one.total_avg_bytes < one.total_max_bytes  # type: ignore[operator]
+        assert one.total_ci95 is not None
+        assert one.total_ci95[0] < one.total_avg_bytes < one.total_ci95[1]  # type: ignore[operator]
+
+
+def test_the_knee_is_one_of_the_curve_and_flat_curves_have_none() -> None:
+    plan = plan_metadata(made_up(), PB30)
+    assert plan.knee is not None
+    assert plan.knee.dom_bytes == 1 << 20  # beyond it, 69 files of 2,009 hold nearly all bytes
+    ahead = [
+        one.files_whole_pct - (one.capacity_pct or 0)
+        for one in plan.curve or []
+        if one.dom_bytes in (1 << 19, 1 << 20, 1 << 21)
+    ]
+    assert ahead[1] == max(ahead)
+    assert plan_metadata(made_up({4096: 5}), PB30).knee is None
+
+
+def test_prices_count_raw_terabytes_of_both_kinds() -> None:
+    prices = Prices(400.0, 100.0, Layout(5, 5), Layout(8, 2))
+    (one,) = plan_metadata(made_up(), PB30, [65536], prices=prices).thresholds
+    assert one.total_avg_bytes is not None
+    assert one.dom_avg_bytes is not None
+    mdt, ost = one.total_avg_bytes * 2.0 * 400, (30e15 - one.dom_avg_bytes) * 1.25 * 100
+    assert one.cost_avg == pytest.approx((mdt + ost) / 1e12, rel=1e-9)
+    assert one.cost_over_inodes_only == pytest.approx(one.dom_avg_bytes * (2 * 400 - 1.25 * 100) / 1e12, rel=1e-6)
+    assert one.cost_min is not None
+    assert one.cost_max is not None
+    assert one.cost_min < one.cost_avg < one.cost_max  # type: ignore[operator]
+
+
+def test_a_range_of_capacities() -> None:
+    wide = plan_metadata(made_up(), between("capacity_bytes", 22e15, 30e15, "test"), [65536]).thresholds[0]
+    narrow = plan_metadata(made_up(), value("capacity_bytes", 26e15, "test"), [65536]).thresholds[0]
+    assert wide.dom_avg_bytes == narrow.dom_avg_bytes
+    assert wide.dom_min_bytes == pytest.approx((narrow.dom_min_bytes or 0) * 22 / 26, rel=1e-9)
+    assert wide.dom_max_bytes == pytest.approx((narrow.dom_max_bytes or 0) * 30 / 26, rel=1e-9)
+
+
+def test_keys_of_the_result() -> None:
+    plain = to_plain(plan_metadata(made_up(dir={4096: 3}), PB30))
+    assert [one["dom_bytes"] for one in plain["thresholds"]] == [65536, 1 << 20]
+    wanted = [f"{part}_{end}_bytes" for part in ("dom", "inode", "total") for end in ("min", "avg", "max")]
+    assert list(plain["thresholds"][0])[:11] == ["dom_bytes", "method", *wanted]
+    assert all(isinstance(plain["thresholds"][0][name], int) for name in wanted)
+    assert list(plain["knee"])[:11] == ["dom_bytes", "method", *wanted]
+    assert "cost_avg" not in plain["thresholds"][0]
+    assert "curve" not in plain
+    assert {one["name"]: one["origin"] for one in plain["inputs"]}["files"] == "made up"
+
+
+def test_what_the_published_way_cannot_say_is_null() -> None:
+    rows = [{"histogram": "size", "inode_type": "file", "bin_from": None, "bin": 4096, "count": 5, "bytes": 9000}]
+    plan = plan_metadata(sizes_of_rows(rows, "coarse"), PB30, [1024], methods=METHODS)
+    tight, paper = plan.thresholds
+    assert tight.dom_avg_bytes is not None
+    assert (paper.dom_min_bytes, paper.dom_max_bytes, paper.inode_max_bytes, paper.capacity_pct) == (None,) * 4
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(UsageError, match="capacity above 0"):
+        plan_metadata(made_up(), value("capacity_bytes", 0, "test"))
+    with pytest.raises(UsageError, match="thresholds"):
+        plan_metadata(made_up(), PB30, [])
+    with pytest.raises(UsageError, match="no file holds a byte"):
+        plan_metadata(made_up({0: 7}), PB30)
+
+
+def test_only_files_are_said_to_be_only_files() -> None:
+    assert any("only files are counted" in note for note in plan_metadata(made_up(), PB30).notes)
+    assert not any("only files" in note for note in plan_metadata(made_up(dir={4096: 1}), PB30).notes)

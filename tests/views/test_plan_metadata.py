@@ -1,0 +1,69 @@
+"""A metadata plan for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iolens.models.dom import METHODS
+from iolens.plans.layouts import Layout
+from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
+from iolens.views import figures as f
+from iolens.views import tables as t
+from iolens.views.formats import draw_figures, figures_of, tables_of
+from tests.plans.test_metadata import PB30, made_up
+
+
+def plan(**settings: object) -> MetadataPlan:
+    sizes = made_up(dir={4096: 500, 1 << 16: 20, 1 << 24: 1}, fifo={0: 3})
+    return plan_metadata(sizes, PB30, methods=METHODS, **settings)  # type: ignore[arg-type]
+
+
+def test_the_knee_and_the_bands_are_printed() -> None:
+    text = t.to_terminal(tables_of(plan()), 140)
+    assert "The knee is at 1 MiB" in text
+    assert "MDTs, highest" in text
+    assert "Cost" not in text
+    priced = t.to_terminal(tables_of(plan(prices=Prices(400, 100, Layout(5, 5), Layout(8, 2)))), 140)
+    assert "Cost, average" in priced
+    assert "option --cost-mdt" in priced
+
+
+def test_csv_has_the_keys_of_json() -> None:
+    heading = t.to_csv(tables_of(plan())[0]).splitlines()[0].split(",")
+    assert heading[:5] == ["dom_bytes", "method", "dom_min_bytes", "dom_avg_bytes", "dom_max_bytes"]
+
+
+def test_figure_6_has_the_bands_of_both_methods_and_the_knee() -> None:
+    figure = figures_of(plan())["mdt"]()
+    assert len(figure.panels) == 2
+    whole, inodes = (mark for mark in figure.panels[0].marks if isinstance(mark, f.Band))
+    (average, _) = (mark for mark in figure.panels[0].marks if isinstance(mark, f.Line))
+    assert (whole.low <= average.y).all()
+    assert (average.y <= whole.high).all()
+    assert np.ptp(inodes.low) == 0  # inodes do not depend on the threshold
+    assert any(mark.text == "knee 1 MiB" for mark in figure.panels[0].marks if isinstance(mark, f.Rule))
+
+
+def test_figure_4_adds_up_to_a_hundred_twice() -> None:
+    for panel in figures_of(plan())["files"]().panels:
+        (bars,) = (mark for mark in panel.marks if isinstance(mark, f.Bars))
+        assert bars.heights.sum() == pytest.approx(100)
+
+
+def test_figure_5_has_every_other_type() -> None:
+    marks = [mark for mark in figures_of(plan())["inodes"]().panels[0].marks if isinstance(mark, f.Bars)]
+    assert [mark.label for mark in marks] == ["dir", "fifo"]
+    assert sum(mark.heights.sum() for mark in marks) == pytest.approx(100)
+    alone = figures_of(plan_metadata(made_up(), PB30))["inodes"]()
+    assert alone.panels[0].message == "only files are in the histogram"
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "html", "pdf"])
+def test_figures_are_drawn(tmp_path: Path, suffix: str) -> None:
+    names = list(figures_of(plan()))
+    assert names == ["mdt", "files", "inodes"]
+    for path in draw_figures(plan(), [f"{name}={tmp_path}/{name}.{suffix}" for name in names]):
+        assert path.stat().st_size > 5000
