@@ -27,13 +27,15 @@ from iolens.units import from_epoch_us
 from iolens.views.json_text import to_plain
 
 
-def case(data: int = 10, parity: int = 2, **given: float | tuple[float, float] | Input) -> CaseInputs:
-    known = {"ssi": 3.0, "fswpd": 0.024, "waf": 2.68, **given}
-    made = {
-        name: one if isinstance(one, Input) else between(name, *one, "test") if isinstance(one, tuple) else value(name, one, "test")
-        for name, one in known.items()
-    }  # fmt: skip
-    return CaseInputs(layout=Layout(data, parity), **made)
+def given(name: str, one: float | tuple[float, float] | Input) -> Input:
+    if isinstance(one, Input):
+        return one
+    return between(name, *one, "test") if isinstance(one, tuple) else value(name, one, "test")
+
+
+def case(data: int = 10, parity: int = 2, **more: float | tuple[float, float] | Input) -> CaseInputs:
+    known = {"ssi": 3.0, "fswpd": 0.024, "waf": 2.68, **more}
+    return CaseInputs(layout=Layout(data, parity), **{name: given(name, one) for name, one in known.items()})
 
 
 LOW, HIGH = case(), case(8, 2, ssi=4.0, waf=3.17)

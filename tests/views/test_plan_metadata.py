@@ -13,7 +13,10 @@ from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
 from iolens.views import figures as f
 from iolens.views import tables as t
 from iolens.views.formats import draw_figures, figures_of, tables_of
+from iolens.views.matplotlib_figure import to_bytes
+from iolens.views.plan_metadata_figures import DOM_BAND, INODE_BAND
 from tests.plans.test_metadata import PB30, made_up
+from tests.views.test_figures import pixels
 
 
 def plan(**settings: object) -> MetadataPlan:
@@ -45,6 +48,12 @@ def test_figure_6_has_the_bands_of_both_methods_and_the_knee() -> None:
     assert (average.y <= whole.high).all()
     assert np.ptp(inodes.low) == 0  # inodes do not depend on the threshold
     assert any(mark.text == "knee 1 MiB" for mark in figure.panels[0].marks if isinstance(mark, f.Rule))
+
+
+def test_bands_are_filled() -> None:
+    picture = to_bytes(figures_of(plan())["mdt"](), "png")
+    assert pixels(picture, DOM_BAND) > 20_000
+    assert pixels(picture, INODE_BAND) > 5_000
 
 
 def test_figure_4_adds_up_to_a_hundred_twice() -> None:

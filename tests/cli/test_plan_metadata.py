@@ -1,0 +1,109 @@
+"""`iolens plan metadata`: published values from the published file, a scan in the store, errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iolens.store.store import Store
+from tests.analyses.telemetry import made_up
+from tests.cli.command import iolens
+from tests.sources.test_size_bins_csv import BY_END, BY_START
+
+TIB = 1 << 40
+
+
+def plan(*arguments: object) -> dict[str, Any]:
+    done = iolens("plan", "metadata", *arguments, "--format", "json")
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+@pytest.fixture
+def histogram(tmp_path: Path) -> Path:
+    path = tmp_path / "sizes.csv"
+    path.write_text(BY_END)
+    return path
+
+
+def test_the_published_file_system(shared_data: Path) -> None:
+    path = shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv"
+    found = plan("--file-sizes", path, "--capacity", "30PB", "--dom", "64KiB,1MiB", "--method", "both")["thresholds"]
+    assert [
+        (one["method"], one["dom_bytes"], *(round(one[f"dom_{end}_bytes"] / TIB, 1) for end in ("min", "avg", "max")))
+        for one in found
+    ] == [
+        ("tight", 65536, 31.7, 45.6, 73.4),
+        ("tight", 1 << 20, 201.8, 307.6, 517.9),
+        ("paper", 65536, 18.4, 45.6, 126.6),
+        ("paper", 1 << 20, 130.0, 307.6, 805.5),
+    ]
+
+
+def test_a_histogram_and_its_price(histogram: Path) -> None:
+    found = plan(
+        "--file-sizes", histogram, "--capacity", "1PB..2PB", "--dom", "2B", "--cost-mdt", "400", "--cost-ost", "100"
+    )
+    assert found["capacity_bytes"] == 1_500_000_000_000_000
+    (one,) = found["thresholds"]
+    assert one["method"] == "tight"
+    assert one["cost_avg"] > 0
+    assert found["inputs"][0]["kind"] == "range"
+    assert {one["inode_type"] for one in found["inodes"]} == {"file", "dir", "symlink"}
+    assert found["inputs"][2]["origin"] == f"file {histogram}"
+
+
+def test_lines_that_are_left_out_are_said(histogram: Path) -> None:
+    histogram.write_text(BY_END + "rubbish\n")
+    done = iolens("plan", "metadata", "--file-sizes", histogram, "--capacity", "1PB")
+    assert done.code == 0
+    assert "left out: " in done.err
+    assert ":6: 1 columns" in done.err
+
+
+def test_bytes_of_an_archive(tmp_path: Path) -> None:
+    path = tmp_path / "archive.csv"
+    path.write_text(BY_START)
+    (one,) = plan("--file-sizes", path, "--capacity", "1PB", "--dom", "3B")["thresholds"]
+    assert one["dom_min_bytes"] == one["dom_max_bytes"]  # the bytes of every bin are known
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--capacity", "1PB", "--dom", "big"], 2, "--dom: 'big'"),
+        (["--capacity", "many"], 2, "capacity_bytes"),
+        (["--capacity", "0"], 2, "capacity above 0"),
+        (["--capacity", "1PB", "--cost-mdt", "4"], 2, "both --cost-mdt and --cost-ost"),
+        (["--capacity", "1PB", "--cost-mdt", "4", "--cost-ost", "1", "--layout-ost", "8"], 2, "is not a stripe"),
+        ([], 2, "--capacity"),
+    ],
+)
+def test_what_is_wrong_is_said(histogram: Path, arguments: list[str], code: int, message: str) -> None:
+    done = iolens("plan", "metadata", "--file-sizes", histogram, *arguments)
+    assert (done.code, message in done.err) == (code, True), done.err
+    assert "Traceback" not in done.err
+
+
+def test_files_that_are_no_histogram(tmp_path: Path) -> None:
+    assert iolens("plan", "metadata", "--file-sizes", tmp_path / "none", "--capacity", "1PB").code == 1
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    done = iolens("plan", "metadata", "--file-sizes", tmp_path / "other.csv", "--capacity", "1PB")
+    assert (done.code, "heading 'a,b'" in done.err) == (1, True)
+
+
+def test_a_store_without_a_scan(tmp_path: Path) -> None:
+    Store(tmp_path / "s").append("target_io", made_up(1, 3, 1).table("target_io"))
+    done = iolens("plan", "metadata", "--store", tmp_path / "s", "--capacity", "1PB")
+    assert (done.code, "holds no scan with sizes of files" in done.err) == (2, True)
+
+
+def test_figures(histogram: Path, tmp_path: Path) -> None:
+    common = ("plan", "metadata", "--file-sizes", histogram, "--capacity", "1PB")
+    assert iolens(*common, "--figure", "list").out.split() == ["mdt", "files", "inodes"]
+    assert iolens(*common, "--figure", f"files={tmp_path}/files.svg").code == 0
+    assert (tmp_path / "files.svg").exists()
