@@ -6,6 +6,7 @@ mean wait stands beside: a mean, never called a percentile. Reads and writes apa
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -193,7 +194,10 @@ def _per_target(totals: LatencyTotals) -> list[TargetLatency]:
     for (target, way), line in lines.items():
         peers.setdefault((totals.kinds.get(target), way), []).append(line)
     usual = {
-        group: (_median([one["p99_ms"] for one in same]), _median([one["mean_wait_ms"] for one in same]))
+        group: (
+            _median([one["p99_ms"] for one in same], statistics.median_high),  # an edge, never between two
+            _median([one["mean_wait_ms"] for one in same], statistics.median),
+        )
         for group, same in peers.items()
     }
     found = []
@@ -213,10 +217,10 @@ def _per_target(totals: LatencyTotals) -> list[TargetLatency]:
     return found
 
 
-def _median(values: list[float | None]) -> float | None:
+def _median(values: list[float | None], median: Callable[[list[float]], float]) -> float | None:
     """Of those that are known, if they are enough to have a middle."""
     known = [value for value in values if value is not None]
-    return float(np.median(known)) if len(known) >= FEWEST_PEERS else None
+    return median(known) if len(known) >= FEWEST_PEERS else None
 
 
 def _ratio(value: float | None, usual: float | None) -> float | None:
