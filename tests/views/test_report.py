@@ -234,6 +234,16 @@ def test_names_are_never_mathematics() -> None:
     assert '"name":"PlainText"' in json.dumps(item, separators=(",", ":"))
 
 
+def test_bytes_without_sizes_have_a_load_but_no_utilisation() -> None:
+    """As from LMT, which keeps no brw_stats."""
+    moved = replace(busy_day(), samples=0, busy_time_pct=None, under_report_factor=None)
+    found = page(moved)
+    assert "nothing here counts disk I/Os by size" in found.text
+    assert "Load over time" in found.headings
+    assert "Daily volumes" in found.headings
+    assert "How busy it was" not in found.headings
+
+
 def test_an_empty_window_is_told_as_such() -> None:
     found = page(empty())
     assert "No data in this window." in found.text

@@ -24,7 +24,7 @@ def test_the_verdict_of_the_paper():
 @pytest.mark.parametrize(
     ("busy", "factor", "says"),
     [
-        (None, None, "No data in this window."),
+        (None, None, "Bytes were moved, but nothing here counts disk I/Os by size (brw_stats)"),
         (0.0, None, "Never busy by FSU (above 30 %) in this window: a bandwidth view has nothing to miss."),
         (9.1, None, "would never have kept it busy: a bandwidth view sees none of this load, so there is no factor."),
         (9.1, 1.0, "would have kept it busy 9.1 %: a bandwidth view under-reports nothing here."),
@@ -32,6 +32,11 @@ def test_the_verdict_of_the_paper():
 )
 def test_the_verdict_without_a_factor(busy, factor, says):
     assert says in verdict(replace(busy_day(), busy_time_pct=busy, under_report_factor=factor))
+
+
+def test_the_verdict_without_any_data():
+    nothing = replace(busy_day(), busy_time_pct=None, under_report_factor=None, bandwidth_busy_time_pct=None)
+    assert verdict(nothing) == "No data in this window."
 
 
 def test_the_headline_names_the_peak_and_its_origin():

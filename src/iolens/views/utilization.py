@@ -21,6 +21,9 @@ NOTEWORTHY_HOURS: Final = 0.005  # shows as 0.01; less is the jitter of clocks
 TARGETS_SHOWN: Final = 24
 BUSIEST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
+NO_SIZES: Final = (
+    "Bytes were moved, but nothing here counts disk I/Os by size (brw_stats), without which FSU is not known."
+)
 
 
 def tables(result: Utilization) -> list[Table]:
@@ -55,7 +58,7 @@ def verdict(result: Utilization) -> str:
     """In one sentence, how busy it was and how much of that a bandwidth view would have seen (SPEC U8)."""
     busy, factor = result.busy_time_pct, result.under_report_factor
     if t.is_missing(busy) or busy is None:
-        return NO_DATA
+        return NO_DATA if result.bandwidth_busy_time_pct is None else NO_SIZES
     if busy == 0:
         return f"Never busy by FSU (above {border(result):g} %) in this window: a bandwidth view has nothing to miss."
     begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"

@@ -40,7 +40,8 @@ WHY: Final = {
 def report_summary(result: Utilization) -> list[Part]:
     """How busy, what bandwidth would have said, saturation, targets that differ, and what is missing."""
     if not result.samples:
-        return [view.NO_DATA, _missing(result)]
+        moved = [] if result.bandwidth_busy_time_pct is None else [_bandwidth(result)]
+        return [view.verdict(result), *moved, _missing(result)]
     sentences = [view.verdict(result), _bandwidth(result), _saturation(result), _differing(result), _missing(result)]
     return [Facts(_facts(result)), *(sentence for sentence in sentences if sentence)]
 
@@ -49,7 +50,7 @@ def report_sections(result: Utilization) -> list[Section]:
     """Everything on one file system."""
     measured = Section("What was measured, and how complete it is", tuple(_measured(result)))
     if not result.samples:
-        return [measured]
+        return [measured, *_bytes_alone(result)]
     return [
         measured,
         Section("Load over time", tuple(_over_time(result))),
@@ -58,6 +59,16 @@ def report_sections(result: Utilization) -> list[Section]:
         Section("Targets that differ from their peers", tuple(_outliers(result))),
         *_sizes(result),
         *_beside_the_kernel(result),
+        Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
+    ]
+
+
+def _bytes_alone(result: Utilization) -> list[Section]:
+    """Where only bytes are known, as of LMT without brw_stats."""
+    if result.bandwidth_busy_time_pct is None:
+        return []
+    return [
+        Section("Load over time", (drawn.bandwidth(result),)),
         Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
     ]
 
