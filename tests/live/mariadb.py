@@ -67,13 +67,18 @@ class MariaDb:
                 "--skip-test-db",
                 f"--datadir={data}",
             ]
+            if as_user:
+                shutil.chown(self.directory, "mysql")
             done = subprocess.run(
-                [installer, *install, *as_user], capture_output=True, text=True, timeout=120, check=False
+                [installer, *install, *as_user],
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+                env={**os.environ, "TMPDIR": str(self.directory)},
             )
             if done.returncode:
                 raise ComponentFailed(f"mariadb-install-db: {done.stdout[-500:]} {done.stderr[-500:]}")
-            if as_user:
-                shutil.chown(self.directory, "mysql")
             self.port = _free_port()
             listen = [f"--socket={self.socket}", f"--bind-address={HOST}", f"--port={self.port}"]
             lean = ["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin"]
