@@ -164,7 +164,6 @@ def quick_start(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, lis
     return [(command, shown, _run(command, folder).stdout.splitlines()) for command, shown in examples]
 
 
-@pytest.mark.xdist_group("quickstart")
 def test_the_quick_start_prints_what_it_says(quick_start: list[tuple[str, list[str], list[str]]]) -> None:
     assert len(quick_start) >= 8
     for command, shown, printed in quick_start:
@@ -208,7 +207,6 @@ exit 2
 """
 
 
-@pytest.mark.xdist_group("quickstart")
 def test_the_readme_shows_what_the_demo_prints(quick_start: list[tuple[str, list[str], list[str]]]) -> None:
     readme = (REPOSITORY / "README.md").read_text("utf-8")
     block = next(iter(re.findall(r"^```text\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)))

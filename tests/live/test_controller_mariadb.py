@@ -12,7 +12,7 @@ from iolens.sources.lmt_database import PASSWORD_VARIABLE
 from iolens.store.store import Store
 from tests.live.mariadb import HOST, MariaDb
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("mariadb")]
+pytestmark = pytest.mark.live
 
 SETTINGS: dict[str, Any] = {
     "time": "sampled",

@@ -29,7 +29,7 @@ from tests.analyses.test_utilization import assert_same
 from tests.live.spark_cluster import SparkCluster
 from tests.live.test_spark_cluster import java_children
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")

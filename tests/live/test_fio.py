@@ -26,7 +26,7 @@ from iolens.benchmarks.safety import direct_io_trouble
 from iolens.models.transaction_time import Calibration, Coefficients, fsu_bytes_pct
 from tests.cli.command import iolens
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("fio")]
+pytestmark = pytest.mark.live
 
 SIZE = "512MiB"
 QUEUE_DEPTH = 4

@@ -17,7 +17,7 @@ from tests.live.mariadb import MariaDb
 from tests.sources.lmt_copy import grow, small_copy
 from tests.sources.test_lmt_db import PACIFIC, set_counters
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("mariadb")]
+pytestmark = pytest.mark.live
 
 TABLES = {
     "target_io": ("source", "target", "epoch_us", "duration_s", "read_bytes", "write_bytes", "after_reset"),

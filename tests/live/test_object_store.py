@@ -17,7 +17,7 @@ from tests.analyses.test_utilization import assert_same
 from tests.live.s3_emulator import S3Emulator
 from tests.store.samples import capture, io_sample, size_sample
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("s3")]
+pytestmark = pytest.mark.live
 
 
 @pytest.fixture

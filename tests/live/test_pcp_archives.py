@@ -20,7 +20,7 @@ from iolens.records import Item, Note, Problem, Samples
 from iolens.sources import ReadOptions
 from iolens.sources.pcp import SOURCE
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("pcp")]
+pytestmark = pytest.mark.live
 
 PROGRAMS = Path("/usr/lib/pcp/bin")
 NAMESPACES = Path("/var/lib/pcp/pmns")

@@ -21,7 +21,7 @@ from iolens.units import parse_time
 from tests.live.prometheus_server import PrometheusServer, exporter, iolens, promtool
 from tests.live.spark_cluster import ComponentMissing, Daemon
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("prometheus")]
+pytestmark = pytest.mark.live
 
 CONTRIB = Path(__file__).parents[2] / "contrib"
 RULES = CONTRIB / "prometheus-alerts.yml"

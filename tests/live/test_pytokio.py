@@ -18,7 +18,7 @@ import pytest
 from iolens.sources import ReadOptions, get_source
 from iolens.store.store import Store
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("pytokio")]
+pytestmark = pytest.mark.live
 
 REPOSITORY = Path(__file__).parent.parent.parent
 ENVIRONMENT = REPOSITORY / ".venv-pytokio"

@@ -18,7 +18,7 @@ from tests.views.results import busy_day
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.live
 
 HOSTILE = """x"><script>alert(1)</script><img src=https://example.org/x onerror=alert(2)>'&$$\\frac{1}{2}$${{7*7}}"""
 ABOUT = About("1.2.3", datetime(2026, 1, 2, tzinfo=UTC), refused=(f"blame of {HOSTILE} is not here",))

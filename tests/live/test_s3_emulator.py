@@ -12,7 +12,7 @@ from deltalake.exceptions import CommitFailedError
 
 from tests.live.s3_emulator import S3Emulator
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("s3")]
+pytestmark = pytest.mark.live
 
 ROWS = pa.table({"target": ["OST0000", "OST0001"], "bytes": [4096, 1048576]})
 

@@ -18,7 +18,7 @@ from tests.live.spark_cluster import ComponentFailed, ComponentMissing, SparkClu
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.live
 
 SCHEMA = "target STRING, bytes BIGINT, seconds DOUBLE, date DATE"
 

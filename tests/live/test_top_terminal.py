@@ -16,7 +16,7 @@ from tests.cli.command import iolens
 from tests.live.spark_cluster import ComponentMissing
 from tests.live.terminal import Terminal, is_alive
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("terminal")]
+pytestmark = pytest.mark.live
 COMMAND = [sys.executable, "-m", "iolens.cli.main"]
 
 
