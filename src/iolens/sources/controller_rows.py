@@ -5,6 +5,7 @@ Rates are multiplied by the interval, counts of an interval are taken as they ar
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -61,7 +62,7 @@ class Clockwork:
         return found
 
 
-class Reader:
+class Reader(ABC):
     """What both kinds of content have in common."""
 
     def __init__(self, place: str, filesystem: str, interval_us: int | None) -> None:
@@ -79,8 +80,9 @@ class Reader:
         """What was held back."""
         yield from ()
 
+    @abstractmethod
     def _take(self, piece: Piece) -> Iterator[Item]:
-        raise NotImplementedError
+        """What rows that are not empty become."""
 
     def _starts(self, controller: NDArray[np.int64], tick_us: Times, *, since_last: bool) -> Times:
         """Where each interval begins: one interval before its end, or at the controller's last sample."""
