@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from iolens.config import AgentConfig, CalibrationConfig, Config, DeviceRule, FileSystemConfig, Thresholds, load_config
+from iolens.config import (
+    AgentConfig,
+    CalibrationConfig,
+    Config,
+    DeviceRule,
+    FileSystemConfig,
+    ProjectRule,
+    Thresholds,
+    load_config,
+)
 from iolens.errors import InputError
 
 SAMPLE = Path(__file__).parent.parent / "contrib" / "iolens.toml"
@@ -51,6 +60,10 @@ devices = true
 include = ["sd*", "mpath*"]
 exclude = ["sda"]
 system = false
+
+[projects]
+directories = ["/scratch/{project}/", "/home/*/{project}"]
+ids = { 5001 = "climate" }
 """
 
 
@@ -80,6 +93,7 @@ def test_every_key(tmp_path: Path) -> None:
         thresholds=Thresholds(900.0, 0.2, 40.0),
         agent=AgentConfig(2.0, 30.0, 60.0, 600.0, "/spool", 2 << 30, "/copy", "scratch", True),
         devices=DeviceRule(("sd*", "mpath*"), ("sda",), False),
+        projects=ProjectRule(("/scratch/{project}", "/home/*/{project}"), {"5001": "climate"}),
     )
 
 
@@ -123,6 +137,10 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
         ("[agent]\ninterval = 5", "; expected a text in quotes"),
         ("[agent]\nspool_limit = 'much'", ": agent.spool_limit: 'much'"),
         ("[agent]\ndevices = 'yes'", ": agent.devices = 'yes' has the wrong type or range; expected true or false"),
+        ("[projects]\nids = {climate = '5001'}", ": projects.ids.climate is no project id; expected a number"),
+        ("[projects]\ndirectories = ['/scratch']", ": '/scratch' is no rule for projects; expected a path such as"),
+        ("[projects]\ndirectories = ['{project}']", ": '{project}' is no rule for projects"),
+        ("[projects]\ndirectories = ['/{project}/{owner}']", " is no rule for projects"),
         ("[devices]\nsystem = 1", "; expected true or false"),
         ("[devices]\ninclude = 'sd*'", "; expected a list of texts"),
         ("[devices]\nonly = ['sd*']", ": unknown key devices.only; expected one of include, exclude, system"),

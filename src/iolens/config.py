@@ -72,6 +72,14 @@ class DeviceRule:
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectRule:
+    """How an inode's project is known: by where it is, such as `/scratch/{project}`, or by its project id."""
+
+    directories: tuple[str, ...] = ()  # the first that matches counts; `*` is any one name
+    ids: Mapping[str, str] = field(default_factory=dict)  # project id → name; others are called by their number
+
+
+@dataclass(frozen=True, slots=True)
 class AgentConfig:
     """What `iolens collect` does unless an option says otherwise; None: the option's default."""
 
@@ -98,6 +106,7 @@ class Config:
     thresholds: Thresholds = field(default_factory=Thresholds)
     agent: AgentConfig = field(default_factory=AgentConfig)
     devices: DeviceRule = field(default_factory=DeviceRule)
+    projects: ProjectRule = field(default_factory=ProjectRule)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by source; each checks its own keys
 
     def filesystem(self, name: str) -> FileSystemConfig:
@@ -121,7 +130,7 @@ def load_config(given: str | Path | None = None) -> Config:
 def _read(path: Path) -> Config:
     top = _checked(path, "", _toml(path), {
         "store": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION, "thresholds": SECTION,
-        "agent": SECTION, "devices": SECTION, "sources": SECTION,
+        "agent": SECTION, "devices": SECTION, "projects": SECTION, "sources": SECTION,
     })  # fmt: skip
     return Config(
         path=path,
@@ -132,6 +141,7 @@ def _read(path: Path) -> Config:
         thresholds=_thresholds(path, top.get("thresholds", {})),
         agent=_agent(path, top.get("agent", {})),
         devices=device_rule(str(path), "devices", top.get("devices", {})),
+        projects=_projects(path, top.get("projects", {})),
         sources=_sources(path, top.get("sources", {})),
     )
 
@@ -205,6 +215,30 @@ def _agent(path: Path, part: Any) -> AgentConfig:
         filesystem=values.get("filesystem"),
         devices=values.get("devices"),
     )
+
+
+def _projects(path: Path, part: Any) -> ProjectRule:
+    values = _checked(path, "projects", part, {"directories": TEXTS, "ids": SECTION})
+    ids = values.get("ids", {})
+    _checked(path, "projects.ids", ids, dict.fromkeys(ids, TEXT))
+    if wrong := next((one for one in ids if not (one.isascii() and one.isdigit())), None):
+        raise InputError(str(path), f"projects.ids.{wrong} is no project id", "a number")
+    rules = tuple(project_directory(str(path), one) for one in values.get("directories", ()))
+    return ProjectRule(rules, dict(ids))
+
+
+def project_directory(place: str, rule: str) -> str:
+    """A directory rule, such as `/scratch/{project}`, that names the project once; an error otherwise."""
+    if (
+        not rule.startswith("/")
+        or rule.count("{project}") != 1
+        or "//" in rule
+        or set("{}") & set(rule.replace("{project}", ""))
+    ):
+        raise InputError(
+            place, f"{rule!r} is no rule for projects", "a path such as /scratch/{project}, or /*/{project}"
+        )
+    return rule.rstrip("/")
 
 
 def device_rule(place: str, where: str, part: Any) -> DeviceRule:

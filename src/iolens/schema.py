@@ -353,22 +353,25 @@ RUN_RANKS = Table(
 )
 CONTENTS = Table(
     "contents",
-    "One scan of a file system: counts and bytes by size bin, age bin, inode type, owner and project.",
+    "One scan of a file system: inodes and bytes by owner, project and type, in histograms of size, age and width.",
     (
-        Column("time", "timestamp", "when the scan was taken"),
+        Column("time", "timestamp", "when the scan was taken; ages count from here"),
         _SOURCE,
         _FILESYSTEM,
-        _text("owner", "user"),
-        _text("project", "project by directory rule or project id"),
-        _text("inode_type", "file, dir, symlink, …"),
-        Column("size_bin_bytes", "int64", "upper bound of the size bin"),
-        _text("age_kind", "atime or mtime"),
-        Column("age_bin_s", "int64", "upper bound of the age bin"),
+        _text("scan", "which scan, where a file system has several of one moment; its parts share the name"),
+        _text("owner", "user; NULL: not told"),
+        _text("project", "project by directory rule or project id; NULL: none, or not told"),
+        _text("inode_type", "file, dir, symlink, blk, chr, fifo, sock"),
+        _text("histogram", "size (bytes), atime and mtime (age in seconds), width (entries of a directory), or total"),
+        Column("bin_from", "int64", "what the bin holds is larger than this; NULL: the first bin, or total"),
+        Column(
+            "bin", "int64", "and at most this; 0 of size: empty, 0 of ages: not before the scan; NULL: no upper end"
+        ),
         Column("count", "int64", "inodes"),
         Column("bytes", "int64", "summed size"),
         Column("allocated_bytes", "int64", "summed allocation"),
     ),
-    ("source", "filesystem", "time", "owner", "project", "inode_type", "size_bin_bytes", "age_kind", "age_bin_s"),
+    ("source", "filesystem", "time", "scan", "owner", "project", "inode_type", "histogram", "bin_from", "bin"),
     "record",
 )
 DRIVES = Table(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+from iolens.records import Capture, Row
 from iolens.schema import BENCHMARK_RUNS, CALIBRATIONS, Table
 from iolens.store.rows import to_arrow
 from iolens.store.store import Store
@@ -50,3 +52,17 @@ def test_calibrations_of_before_the_fit(tmp_path: Path) -> None:
     assert store.calibrations()[0]["sizes"] is None
     store.add_calibration({**KNOWN, "name": "new", "valid_from": 9, "sizes": "observed"})
     assert {row["name"]: row["sizes"] for row in store.calibrations()} == {"old": None, "new": "observed"}
+
+
+DAY_US = 86_400_000_000
+
+
+def test_a_window_of_whole_days_cuts_records_too(tmp_path: Path) -> None:
+    """Their files are not kept by day, so the window's ends have to be asked for."""
+    store = Store(tmp_path)
+    readings = [{"time": day * DAY_US, "source": "isdct", "filesystem": "bb", "serial": "a"} for day in (1, 2, 3)]
+    rows = [Row("drives", values) for values in readings]
+    store.ingest([Capture("made up", "one", lambda: iter(rows))], "isdct")
+    window = (datetime(1970, 1, 3, tzinfo=UTC), datetime(1970, 1, 4, tzinfo=UTC))
+    found = store.select("bb", since=window[0], until=window[1], targets=["OST0000"]).frame("drives")
+    assert found.collect(backend="pyarrow")["epoch_us"].to_list() == [2 * DAY_US]

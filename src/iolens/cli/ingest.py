@@ -86,7 +86,9 @@ def COMMAND(
     _refuse_unknown_sections(loaded)
     zones = {name: one.timezone for name, one in loaded.filesystems.items() if one.timezone}
     at, since, until = (in_zone(moment, timezone) for moment in (at, since, until))
-    options = ReadOptions(filesystem, target, timezone, interval, at, since, until, zones=zones, devices=loaded.devices)
+    options = ReadOptions(
+        filesystem, target, timezone, interval, at, since, until, {}, zones, loaded.devices, loaded.projects
+    )
     opened = Store(loaded.store_url(store))
     total = Tally()
     for name, found in _by_source(named, places, total).items():

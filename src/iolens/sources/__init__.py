@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from iolens.config import DeviceRule
+from iolens.config import DeviceRule, ProjectRule
 from iolens.errors import InputError, UsageError
 from iolens.records import Capture, Item
 
@@ -37,6 +37,7 @@ class ReadOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
     zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system
     devices: DeviceRule = field(default_factory=DeviceRule)  # `[devices]` of the configuration
+    projects: ProjectRule = field(default_factory=ProjectRule)  # `[projects]` of the configuration
 
 
 class Source(Protocol):

@@ -202,13 +202,14 @@ class StoreSelection:
             yield nw.col("filesystem") == self.filesystem
         if self.source is not None and snapshot.single_value("source") != self.source:
             yield nw.col("source") == self.source
-        if self.targets:
+        if self.targets and "target" in declared(table).key:
             yield nw.col("target").is_in(list(self.targets))
         start = "start_us" if declared(table).kind == "interval" else "epoch_us"
+        cut_by_day = declared(table).partitioned
         since, until = self.window
-        if since is not None and epoch_us(since) % DAY_US:
+        if since is not None and not (cut_by_day and epoch_us(since) % DAY_US == 0):
             yield nw.col(start) >= epoch_us(since)
-        if until is not None and epoch_us(until) % DAY_US:
+        if until is not None and not (cut_by_day and epoch_us(until) % DAY_US == 0):
             yield nw.col(start) < epoch_us(until)
 
     def _one_source(self, table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

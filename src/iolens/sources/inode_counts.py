@@ -1,0 +1,161 @@
+"""Inodes counted into rows of `contents`: by owner, project and type, in bins of size, age and directory width.
+
+Whatever lists inodes one by one (a scan, `find`, Robinhood, a policy listing) counts through here, so that all of them
+agree on the bins and none keeps a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.records import Problem, Rows
+
+TABLE: Final = "contents"
+HOUR_S: Final = 3600
+DAY_S: Final = 24 * HOUR_S
+SIZE, WIDTH, ATIME, MTIME = "size", "width", "atime", "mtime"
+# Upper ends of the bins. What fits no bin is in the last one, which has no end.
+POWERS: Final[tuple[int, ...]] = (0, *(2**power for power in range(63)))
+AGES_DAYS: Final = (
+    1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 28, 30, 42, 56, 60, 84, 90, 112, 120, 150, 180, 270, 365, 540, 730, 1095, 1460,
+    1825, 2555, 3650,
+)  # fmt: skip
+AGES: Final[tuple[int, ...]] = (0, HOUR_S, 6 * HOUR_S, *(days * DAY_S for days in AGES_DAYS))
+ENDS: Final[Mapping[str, tuple[int, ...]]] = {SIZE: POWERS, WIDTH: POWERS, ATIME: AGES, MTIME: AGES}
+LARGEST: Final = 2**63 - 1
+
+Numbers = NDArray[np.int64]
+_EDGES: Final[Mapping[str, Numbers]] = {name: np.array(ends, np.int64) for name, ends in ENDS.items()}
+
+
+class Group(NamedTuple):
+    """Whose inodes, and of what type."""
+
+    owner: str | None
+    project: str | None
+    inode_type: str
+
+
+class Sum(NamedTuple):
+    """Inodes of one bin; bytes are None where they were not told."""
+
+    inodes: int
+    size: int | None
+    allocated: int | None
+
+    def plus(self, other: Sum) -> Sum:
+        """Both together; what one of them does not tell, the sum does not tell."""
+        return Sum(self.inodes + other.inodes, _plus(self.size, other.size), _plus(self.allocated, other.allocated))
+
+
+@dataclass(slots=True)
+class InodeCounts:
+    """Sums by group, histogram and bin; exact, however many inodes there are. `time_us`: ages count back from here."""
+
+    time_us: int
+    groups: dict[Group, int] = field(default_factory=dict)
+    sums: dict[tuple[int, str, int], Sum] = field(default_factory=dict)  # by code of the group, histogram, bin's place
+
+    def code(self, owner: str | None, project: str | None, inode_type: str) -> int:
+        """The number that stands for a group in `add`."""
+        return self.groups.setdefault(Group(owner, project, inode_type), len(self.groups))
+
+    def add(
+        self,
+        codes: Sequence[int] | Numbers,
+        sizes: Sequence[int] | Numbers,
+        allocated: Sequence[int] | Numbers | None = None,
+        *,
+        atimes_s: Sequence[int] | Numbers | None = None,
+        mtimes_s: Sequence[int] | Numbers | None = None,
+    ) -> None:
+        """Count inodes, one per place of the sequences; times are whole seconds since 1970. None: not told."""
+        group, size = _whole(codes), _whole(sizes)
+        room = None if allocated is None else _whole(allocated)
+        self._count(SIZE, group, size, size, room)
+        for histogram, times in ((ATIME, atimes_s), (MTIME, mtimes_s)):
+            if times is not None:
+                ages = self.time_us // 1_000_000 - _whole(times)
+                self._count(histogram, group, ages, size, room)
+
+    def add_widths(self, codes: Sequence[int] | Numbers, widths: Sequence[int] | Numbers) -> None:
+        """Count directories by how many entries they have."""
+        self._count(WIDTH, _whole(codes), _whole(widths), None, None)
+
+    def merge(self, other: InodeCounts) -> None:
+        """Add another part of the same scan. Its ages must count from the same moment."""
+        if other.time_us != self.time_us:
+            raise ValueError("parts of one scan count ages from the same moment")
+        codes = {code: self.code(*group) for group, code in other.groups.items()}
+        for (code, histogram, place), one in other.sums.items():
+            self._plus((codes[code], histogram, place), one)
+
+    def rows(self, filesystem: str, place: str, scan: str | None = None) -> Iterator[Rows | Problem]:
+        """All bins that hold something, in order; a sum that no column can hold is a problem."""
+        names = list(self.groups)
+        found = sorted(self.sums.items(), key=lambda item: (_order(names[item[0][0]]), item[0][1], item[0][2]))
+        columns: dict[str, Any] = {name: [] for name in _COLUMNS}
+        for (code, histogram, bin_place), one in found:
+            if max(one.size or 0, one.allocated or 0) > LARGEST:
+                yield Problem(place, None, f"{histogram} of {names[code]}: more bytes than a number can hold")
+                continue
+            ends = (None, *ENDS[histogram], None)
+            values = (*names[code], histogram, ends[bin_place], ends[bin_place + 1], *one)
+            for name, value in zip(_COLUMNS, values, strict=True):
+                columns[name].append(value)
+        if count := len(columns["count"]):
+            columns |= {"time": self.time_us, "filesystem": filesystem, "scan": scan}
+            yield Rows(TABLE, columns, count)
+
+    def _count(
+        self, histogram: str, group: Numbers, values: Numbers, size: Numbers | None, room: Numbers | None
+    ) -> None:
+        if not len(group):
+            return
+        keys = group * _PLACES + np.searchsorted(_EDGES[histogram], values)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+        counts = np.diff(np.concatenate((starts, [len(keys)])))
+        sizes = _sums(size, order, starts)
+        rooms = _sums(room, order, starts)
+        for key, count, one, other in zip(keys[starts].tolist(), counts.tolist(), sizes, rooms, strict=True):
+            self._plus((key // _PLACES, histogram, key % _PLACES), Sum(count, one, other))
+
+    def _plus(self, key: tuple[int, str, int], one: Sum) -> None:
+        before = self.sums.get(key)
+        self.sums[key] = one if before is None else before.plus(one)
+
+
+_PLACES: Final = 128  # more than any histogram has bins
+_COLUMNS: Final = (
+    "owner", "project", "inode_type", "histogram", "bin_from", "bin", "count", "bytes", "allocated_bytes",
+)  # fmt: skip
+
+
+def _order(group: Group) -> tuple[str, ...]:
+    return tuple(part or "" for part in group)
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    """A sum is known where all of it is."""
+    return None if one is None or other is None else one + other
+
+
+def _whole(values: Sequence[int] | Numbers) -> Numbers:
+    return np.asarray(values, np.int64)
+
+
+def _sums(values: Numbers | None, order: Any, starts: Any) -> list[Any]:
+    """Exact sums of the runs: both halves of each number apart, so that nothing overflows before it is a Python int."""
+    if values is None:
+        return [None] * len(starts)
+    sorted_ = values[order]
+    high = np.add.reduceat(sorted_ >> 32, starts).tolist()
+    low = np.add.reduceat(sorted_ & 0xFFFFFFFF, starts).tolist()
+    return [(one << 32) + other for one, other in zip(high, low, strict=True)]
