@@ -1,0 +1,205 @@
+"""Is it Pareto? Two Pareto fits, four rivals, and a verdict in words (SPEC S3, DEFINITIONS "Pareto").
+
+Rivals are compared over all positive values, and again over the tail that follows Pareto best: a lognormal distribution
+has a tail that looks like Pareto, and must not be called so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erfc, exp, sqrt
+from typing import Final
+
+import numpy as np
+
+from iolens.models.bootstrap import SEED
+from iolens.models.pareto import PaperFit, TailFit, fit_as_paper, fit_tail
+from iolens.models.tail_families import (
+    EXPONENTIAL,
+    FAMILIES,
+    LOGNORMAL,
+    PARAMETERS,
+    PARETO,
+    TRUNCATED_PARETO,
+    WEIBULL,
+    Family,
+    fit,
+)
+from iolens.models.tail_sample import Floats, TailSample
+
+SIGNIFICANT: Final = 0.01  # below this, a difference between two families is believed
+FEWEST: Final = 50  # values below which families are not told apart
+LEAST_GAIN: Final = 3.32  # log-likelihood that one more parameter wins by chance in 1 of 100 cases
+WORDS: Final = {
+    PARETO: "Pareto",
+    TRUNCATED_PARETO: "Pareto cut off at its maximum",
+    EXPONENTIAL: "exponential",
+    WEIBULL: "Weibull",
+    LOGNORMAL: "lognormal",
+}
+NESTED: Final = ((PARETO, TRUNCATED_PARETO), (EXPONENTIAL, WEIBULL))
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFamily:
+    """One family against Pareto over the same values: `log_likelihood_gain` above 0 speaks for the family.
+
+    `p_value` is of the test that the two are equally good: Vuong's, or the likelihood ratio where one is a case of the
+    other.
+    """
+
+    model: str
+    parameters: dict[str, float]
+    log_likelihood: float
+    log_likelihood_gain: float
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyTail:
+    """What the values follow; `best_model` is of all positive values, `tail_best_model` of those above `mle.xm`."""
+
+    samples: int
+    zero_share_pct: float | None
+    unit: str
+    paper: PaperFit | None
+    mle: TailFit | None
+    best_model: str | None
+    tail_best_model: str | None
+    verdict: str
+    families: list[FittedFamily]
+
+
+def heavy_tail(sample: TailSample, unit: str, resamples: int = 0, seed: int = SEED) -> HeavyTail:
+    """All of it for one sample; `resamples` of the bootstrap behind the p-value of the tail, 0: none."""
+    if sample.size < FEWEST or sample.counts.size < 2:
+        few = f"{sample.size} positive values" + ("" if sample.counts.size > 1 else ", all alike")
+        verdict = f"{few}: too few to tell what they follow"
+        return HeavyTail(sample.size, sample.zero_share_pct, unit, None, None, None, None, verdict, [])
+    paper, mle = fit_as_paper(sample), fit_tail(sample, resamples, seed)
+    whole = Contest.over(sample)
+    tail = whole if mle is None or mle.xm <= sample.smallest else Contest.over(sample.tail(mle.xm))
+    verdict = _verdict(sample, unit, mle, whole, tail)
+    return HeavyTail(
+        samples=sample.size,
+        zero_share_pct=sample.zero_share_pct,
+        unit=unit,
+        paper=paper,
+        mle=mle,
+        best_model=whole.best,
+        tail_best_model=tail.best,
+        verdict=verdict,
+        families=whole.table(),
+    )
+
+
+def multiples(values: Floats, quantum: float) -> TailSample:
+    """Lengths seen as multiples of a sampling interval, taken as rounded in the way that suits Pareto best.
+
+    Nobody knows how much of the first and the last interval was silent: all three ways are tried.
+    """
+    tried = [TailSample.of_multiples(values, quantum)]
+    if tried[0].counts.size > 1:
+        tried.append(TailSample.of_multiples(values, quantum, "down"))
+        if tried[0].smallest > 1.5 * quantum:
+            tried.append(TailSample.of_multiples(values, quantum, "up"))
+    return max(tried, key=lambda sample: fit(PARETO, sample).condensed(sample) if sample.size else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Families fitted to the same values, with the log-likelihood of every value (or bin)."""
+
+    weights: Floats
+    families: dict[str, Family]
+    each: dict[str, Floats]
+
+    @classmethod
+    def over(cls, sample: TailSample) -> Contest:
+        """Fit all of them."""
+        families = {name: fit(name, sample) for name in FAMILIES}
+        weights = np.ones(sample.values.size) if sample.values is not None else sample.counts
+        return cls(weights, families, {name: one.log_likelihoods(sample) for name, one in families.items()})
+
+    @property
+    def best(self) -> str:
+        """The likeliest; where others are not significantly worse, the one with the fewest parameters."""
+        running = [self._of_nested(*pair) for pair in NESTED] + [LOGNORMAL]
+        likeliest = max(running, key=self.total)
+        equal = [name for name in running if name == likeliest or not self.is_better(likeliest, name)]
+        return min(equal, key=lambda name: (PARAMETERS[name], -self.total(name)))
+
+    def total(self, name: str) -> float:
+        """Log-likelihood of all values."""
+        return float(self.weights @ self.each[name])
+
+    def is_better(self, one: str, other: str) -> bool:
+        """Whether `one` fits better by more than chance and its parameters explain."""
+        free = max(PARAMETERS[one] - PARAMETERS[other], 0)
+        gain = self.total(one) - self.total(other)
+        return gain > free + LEAST_GAIN and self.p_value(one, other) < SIGNIFICANT
+
+    def p_value(self, one: str, other: str) -> float:
+        """Two-sided, of the hypothesis that both are equally near to the truth."""
+        if (one, other) in NESTED or (other, one) in NESTED:
+            return self._p_of_nested(
+                min(one, other, key=PARAMETERS.__getitem__), max(one, other, key=PARAMETERS.__getitem__)
+            )
+        return self._vuong(one, other)
+
+    def table(self) -> list[FittedFamily]:
+        """Every family beside Pareto."""
+        ground = self.total(PARETO)
+        return [
+            FittedFamily(
+                name,
+                self.families[name].parameters,
+                self.total(name),
+                self.total(name) - ground,
+                None if name == PARETO else self.p_value(PARETO, name),
+            )
+            for name in FAMILIES
+        ]
+
+    def _of_nested(self, simple: str, general: str) -> str:
+        return general if self._p_of_nested(simple, general) < SIGNIFICANT else simple
+
+    def _p_of_nested(self, simple: str, general: str) -> float:
+        """χ² of twice the gain: one degree of freedom; two for an end of support, which no sample exceeds."""
+        gain = max(self.total(general) - self.total(simple), 0.0)
+        return exp(-gain) if general == TRUNCATED_PARETO else erfc(sqrt(gain))
+
+    def _vuong(self, one: str, other: str) -> float:
+        differences = self.each[one] - self.each[other]
+        count = float(self.weights.sum())
+        mean = float(self.weights @ differences) / count
+        spread = sqrt(max(float(self.weights @ (differences - mean) ** 2) / count, 0.0))
+        if spread <= 1e-12 * abs(mean) or spread == 0.0:
+            return 1.0 if mean == 0 else 0.0
+        return erfc(abs(mean) * sqrt(count) / spread / sqrt(2.0))
+
+
+def _verdict(sample: TailSample, unit: str, mle: TailFit | None, whole: Contest, tail: Contest) -> str:
+    words = [_of_whole(sample, unit, whole)]
+    share = 100.0 if mle is None else 100.0 * mle.n_tail / sample.size
+    if mle is not None and whole.best not in (PARETO, TRUNCATED_PARETO) and tail is not whole:
+        largest = f"the largest {share:.3g} %, above {mle.xm:.4g} {unit},"
+        alpha = tail.families[tail.best].parameters.get("alpha")
+        if alpha is not None:
+            words.append(f"{largest} cannot be told from {WORDS[tail.best]} with alpha {alpha:.3g}")
+        else:
+            words.append(f"even {largest} where Pareto fits best, are better described as {WORDS[tail.best]}")
+    if mle is not None and mle.p_value is not None:
+        words.append(f"{100 * mle.p_value:.0f} % of true Pareto samples fit worse")
+    return "; ".join(words)
+
+
+def _of_whole(sample: TailSample, unit: str, whole: Contest) -> str:
+    best = whole.best
+    if best in (PARETO, TRUNCATED_PARETO):
+        shown = whole.families[best].parameters
+        return (
+            f"{WORDS[best]} with alpha {shown['alpha']:.3g} from {sample.smallest:.4g} {unit} describes all of it best"
+        )
+    gain = whole.total(best) - whole.total(PARETO)
+    return f"not Pareto: {WORDS[best]} describes it better (log-likelihood higher by {gain:,.3g})"

@@ -1,0 +1,174 @@
+"""The Pareto distribution fitted to positive values, as paper S does it and by maximum likelihood (SPEC S3).
+
+F(x) = 1 − (x_m/x)^α for x ≥ x_m. The paper's x_m is the smallest value and its α the least-squares fit of F; the other
+x_m is where the rest follows a Pareto distribution best, by the Kolmogorov–Smirnov distance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from iolens.models.bootstrap import SEED
+from iolens.models.tail_sample import PERMILLES, Floats, TailSample
+
+SMALLEST_TAIL: Final = 50  # values above x_m, where there are as many
+FEWEST_BINS: Final = 30  # above x_m, where only bins are known: a distance over few of them is small for nothing
+MOST_STARTS: Final = 500  # candidates for x_m
+BOOTSTRAP_BINS: Final = 400
+BOOTSTRAP_STARTS: Final = 60
+STEPS: Final = 6  # of Newton's method, from a good guess
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFit:
+    """Paper S: `xm` is the smallest positive value; `r2` is that of F on the 999 permille quantiles."""
+
+    alpha: float
+    xm: float
+    r2: float
+
+
+@dataclass(frozen=True, slots=True)
+class TailFit:
+    """Maximum likelihood above `xm`; `p_value` is the share of Pareto samples that fit worse, None if not asked for."""
+
+    alpha: float
+    xm: float
+    ks: float
+    n_tail: int
+    p_value: float | None = None
+
+
+def fit_as_paper(sample: TailSample) -> PaperFit | None:
+    """α that brings F nearest to the permilles; None where all values are one."""
+    from scipy.optimize import minimize_scalar
+
+    xm = sample.smallest
+    quantiles, reached, weights = sample.permilles()
+    logs = np.log(quantiles) - np.log(xm)
+    if not np.any(logs > 0):
+        return None
+
+    def squares(log_alpha: float) -> float:
+        return float(weights @ (-np.expm1(-np.exp(log_alpha) * logs) - reached) ** 2)
+
+    start = np.log(1.0 / logs[logs > 0].mean())
+    found = minimize_scalar(squares, bracket=(start - 0.5, start + 0.5), options={"xtol": 1e-10})
+    whole = float(np.sum((PERMILLES - PERMILLES.mean()) ** 2))
+    return PaperFit(float(np.exp(found.x)), xm, 1.0 - squares(float(found.x)) / whole)
+
+
+def fit_tail(sample: TailSample, resamples: int = 0, seed: int = SEED) -> TailFit | None:
+    """x_m by the smallest KS distance, α in closed form; None where there is no tail to speak of."""
+    starts = _starts(sample)
+    if not starts.size:
+        return None
+    alphas, distances = _distances(sample, starts)
+    best = int(np.argmin(distances))
+    xm = float(sample.lower[starts[best]])
+    tail = sample.tail(xm)
+    p_value = _p_value(sample, resamples, np.random.default_rng(seed)) if resamples else None
+    return TailFit(float(alphas[best]), xm, _distance(tail, float(alphas[best])), tail.size, p_value)
+
+
+def _starts(sample: TailSample) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Bins where a tail may begin: it keeps enough values, and more than one distinct."""
+    left = np.cumsum(sample.counts[::-1])[::-1]
+    needed = min(SMALLEST_TAIL, max(2.0, left[0] / 2.0)) if left.size else 0.0
+    possible = np.flatnonzero(left >= needed)
+    apart = 2 if sample.values is not None else min(FEWEST_BINS, max(2, sample.counts.size // 2))
+    possible = possible[possible <= sample.counts.size - apart]
+    if possible.size <= MOST_STARTS:
+        return possible
+    return np.unique(possible[np.linspace(0, possible.size - 1, MOST_STARTS).astype(np.int64)])
+
+
+def _distances(sample: TailSample, starts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[Floats, Floats]:
+    """α and KS distance for every start; a distance is taken at both ends of every bin, where the counts are exact."""
+    left = np.cumsum(sample.counts[::-1])[::-1]
+    logs = np.cumsum((sample.counts * sample.mean_log)[::-1])[::-1]
+    low, high = np.log(sample.lower), np.log(sample.upper)
+    alphas = left[starts] / np.maximum(logs[starts] - left[starts] * low[starts], 1e-12 * left[starts])
+    distances = np.empty(starts.size)
+    before = np.concatenate([[0.0], np.cumsum(sample.counts)])
+    for place, start in enumerate(starts.tolist()):
+        if sample.values is None:
+            ends = low[start:] - low[start], high[start:] - low[start]
+            alphas[place] = _alpha_of_bins(sample.counts[start:], *ends, float(alphas[place]))
+        alpha = alphas[place]
+        reached = (before[start:] - before[start]) / left[start]
+        at_upper = np.abs(reached[1:] + np.expm1(-alpha * (high[start:] - low[start])))
+        at_lower = np.abs(reached[:-1] + np.expm1(-alpha * (low[start:] - low[start])))
+        distances[place] = max(at_upper.max(), at_lower.max())
+    return alphas, distances
+
+
+def _distance(tail: TailSample, alpha: float) -> float:
+    """The KS distance of a tail from the Pareto distribution that begins with it."""
+    start = np.log(tail.lower[0])
+    if tail.values is not None:
+        model = -np.expm1(-alpha * (np.log(tail.values) - start))
+        steps = np.arange(tail.values.size + 1) / tail.values.size
+        return float(max(np.abs(steps[1:] - model).max(), np.abs(model - steps[:-1]).max()))
+    reached = np.cumsum(tail.counts) / tail.counts.sum()
+    return float(np.abs(reached + np.expm1(-alpha * (np.log(tail.upper) - start))).max())
+
+
+def _alpha_of_bins(counts: Floats, low: Floats, high: Floats, alpha: float) -> float:
+    """The α under which values in bins are likeliest: that of their middles is only near it. Ends are logarithms."""
+    width = high - low
+    for _ in range(STEPS):
+        with np.errstate(over="ignore", invalid="ignore"):
+            inside = np.where(np.isfinite(width), width / np.expm1(alpha * width), 0.0)
+            bend = np.where(np.isfinite(width), width * inside * (1.0 + inside / np.maximum(width, 1e-300)), 0.0)
+        slope = float(counts @ (inside - low))
+        step = slope / max(float(counts @ bend), 1e-300)
+        alpha = float(np.clip(alpha + step, alpha / 2.0, alpha * 2.0))
+    return alpha
+
+
+def _p_value(sample: TailSample, resamples: int, random: np.random.Generator) -> float:
+    """Share of samples drawn from the fit that are farther from theirs: below x_m as observed, above it Pareto.
+
+    Observed and drawn samples are compared in the same coarse bins, so that the comparison is fair.
+    """
+    coarse = _coarse(sample)
+    edges = np.append(coarse.lower, np.inf)
+    observed, alpha, first = _nearest(coarse)
+    counts = coarse.counts.astype(np.int64)
+    total, in_tail = int(counts.sum()), int(counts[first:].sum())
+    body = counts[:first] / max(total - in_tail, 1)
+    shares = -np.diff((edges[first:] / edges[first]) ** -alpha)
+    worse = 0
+    for _ in range(resamples):
+        tail_size = int(random.binomial(total, in_tail / total))
+        low = random.multinomial(total - tail_size, body) if first else np.empty(0, np.int64)
+        drawn = np.concatenate([low, random.multinomial(tail_size, shares / shares.sum())])
+        some = drawn > 0
+        ends = np.append(edges[:-1][some][1:], np.inf)
+        parts = (edges[:-1][some], ends, drawn[some].astype(np.float64), coarse.mean_log[some])
+        worse += _nearest(TailSample(*parts))[0] >= observed
+    return worse / resamples
+
+
+def _nearest(sample: TailSample) -> tuple[float, float, int]:
+    """Smallest KS distance, its α, and the bin where its tail begins."""
+    starts = _starts(sample)
+    if not starts.size:
+        return 0.0, 1.0, 0
+    starts = np.unique(starts[np.linspace(0, starts.size - 1, BOOTSTRAP_STARTS).astype(np.int64)])
+    alphas, distances = _distances(sample, starts)
+    best = int(np.argmin(distances))
+    return float(distances[best]), float(alphas[best]), int(starts[best])
+
+
+def _coarse(sample: TailSample) -> TailSample:
+    """Neighbouring bins together, the last without an end."""
+    ends = np.linspace(0, sample.counts.size, min(sample.counts.size, BOOTSTRAP_BINS) + 1).astype(np.int64)[:-1]
+    counts = np.add.reduceat(sample.counts, ends)
+    means = np.add.reduceat(sample.counts * sample.mean_log, ends) / counts
+    lower = sample.lower[ends]
+    return TailSample(lower, np.append(lower[1:], np.inf), counts, means)

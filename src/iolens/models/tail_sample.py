@@ -1,0 +1,147 @@
+"""Positive values as the tail models see them: exact, quantised by a sampling interval, or counted in bins.
+
+However many there are, they end up in at most `MOST_BINS` bins in rising order, so that a year of samples is compared
+with a model in milliseconds. What a bin knows of its values decides which likelihood is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_BINS: Final = 2000
+PERMILLES: Final = np.arange(1, 1000) / 1000.0
+
+Floats = NDArray[np.float64]
+Rounding = Literal["down", "nearest", "up"]
+ROUNDINGS: Final[dict[Rounding, float]] = {"nearest": 0.5, "down": 0.0, "up": 1.0}  # how much below it was
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TailSample:
+    """Bins in rising order: ends, counts, and the mean logarithm of what is in them.
+
+    `values` are the values themselves, rising, where they are known exactly: then a bin's ends are the smallest and the
+    largest value in it. Otherwise a value lies anywhere between its bin's ends (the last may be infinite).
+    """
+
+    lower: Floats
+    upper: Floats
+    counts: Floats
+    mean_log: Floats
+    zeros: int = 0
+    values: Floats | None = None
+
+    @classmethod
+    def of_values(cls, values: NDArray[np.floating]) -> TailSample:
+        """Values known exactly, zeros among them."""
+        found = _checked(values)
+        ordered = np.sort(found[found > 0])
+        logs = np.log(ordered)
+        starts = _starts(logs)
+        ends = np.append(starts[1:], ordered.size)[: starts.size]
+        counts = (ends - starts).astype(np.float64)
+        means = np.add.reduceat(logs, starts) / counts if ordered.size else logs
+        return cls(ordered[starts], ordered[ends - 1], counts, means, found.size - ordered.size, ordered)
+
+    @classmethod
+    def of_multiples(cls, values: NDArray[np.floating], quantum: float, rounded: Rounding = "nearest") -> TailSample:
+        """Lengths seen as whole multiples of a sampling interval, which stand for anything that rounds to them.
+
+        The smallest is where the distribution begins (DEFINITIONS "Pareto"), unless it was rounded up to it.
+        """
+        found = _checked(values)
+        steps, counts = np.unique(np.rint(found / quantum), return_counts=True)
+        below = ROUNDINGS[rounded]
+        zeros = int(counts[steps == 0].sum())
+        steps, counts = steps[steps > 0], counts[steps > 0]
+        lower = steps - below if rounded == "up" else np.maximum(steps - below, steps[:1])
+        return cls.of_bins(lower * quantum, (steps + 1.0 - below) * quantum, counts, zeros, steps * quantum)
+
+    @classmethod
+    def of_spacings(cls, interval_s: float, requests: NDArray[np.integer], samples: NDArray[np.integer]) -> TailSample:
+        """Inter-arrival times Δt/N, given how many samples had N requests: each N is known to half a request."""
+        order = np.argsort(-requests)
+        number = requests[order].astype(np.float64)
+        number, counts = number[number > 0], samples[order][number > 0]
+        upper = np.where(number > 1, interval_s / np.maximum(number - 0.5, 0.5), np.inf)
+        lower = np.maximum(interval_s / (number + 0.5), interval_s / number[:1])
+        return cls.of_bins(lower, upper, counts, int(samples.sum() - counts.sum()), interval_s / number)
+
+    @classmethod
+    def of_bins(
+        cls,
+        lower: NDArray[np.floating],
+        upper: NDArray[np.floating],
+        counts: NDArray[np.integer] | NDArray[np.floating],
+        zeros: int = 0,
+        values: NDArray[np.floating] | None = None,
+    ) -> TailSample:
+        """A histogram or a sketch; `values` stand for the bins where their middle would not."""
+        some = np.asarray(counts) > 0
+        low, high = (np.asarray(end, np.float64)[some] for end in (lower, upper))
+        number = np.asarray(counts, np.float64)[some]
+        if np.any(low <= 0) or np.any(high < low):
+            raise ValueError("bins of positive values have ends above zero, in order")
+        middle = np.sqrt(low * np.where(np.isfinite(high), high, low)) if values is None else values[some]
+        return cls(low, high, number, np.log(middle), zeros)
+
+    @property
+    def size(self) -> int:
+        """How many positive values."""
+        return int(self.counts.sum())
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive value, or where the first bin begins."""
+        return float(self.lower[0])
+
+    @property
+    def largest(self) -> float:
+        """The largest value, or where the last bin ends (begins, if it has no end)."""
+        return float(self.upper[-1] if np.isfinite(self.upper[-1]) else self.lower[-1])
+
+    @property
+    def zero_share_pct(self) -> float | None:
+        """Share of zeros among all values; None when there are none at all."""
+        everything = self.size + self.zeros
+        return 100.0 * self.zeros / everything if everything else None
+
+    def permilles(self) -> tuple[Floats, Floats, Floats]:
+        """The 999 permille quantiles, the share each stands for, and how many permilles it stands for.
+
+        Exact values are interpolated at (n − 1)·p. Of bins, only the ends are known: a permille in a bin counts there.
+        """
+        if self.values is not None:
+            return np.quantile(self.values, PERMILLES), PERMILLES, np.ones(PERMILLES.size)
+        reached = np.cumsum(self.counts) / self.counts.sum()
+        places = np.minimum(np.searchsorted(reached, PERMILLES, side="left"), self.counts.size - 1)
+        number = np.bincount(places, minlength=self.counts.size)[np.isfinite(self.upper)].astype(np.float64)
+        return self.upper[np.isfinite(self.upper)], reached[np.isfinite(self.upper)], number
+
+    def tail(self, start: float) -> TailSample:
+        """The part from `start` on, which is the beginning of a bin (or a value)."""
+        keep = self.lower >= start
+        values = None if self.values is None else self.values[np.searchsorted(self.values, start) :]
+        return TailSample(self.lower[keep], self.upper[keep], self.counts[keep], self.mean_log[keep], 0, values)
+
+
+def _checked(values: NDArray[np.floating]) -> Floats:
+    found = np.asarray(values, np.float64)
+    if found.ndim != 1 or not np.all(np.isfinite(found)) or np.any(found < 0):
+        raise ValueError("a sample is one row of finite numbers, zero or more")
+    return found
+
+
+def _starts(logs: Floats) -> NDArray[np.int64]:
+    """Where bins begin: one per distinct value while those are few, else of equal width on a logarithmic scale."""
+    if not logs.size:
+        return np.empty(0, np.int64)
+    changes = np.flatnonzero(np.diff(logs, prepend=-np.inf))
+    if changes.size <= MOST_BINS:
+        return changes
+    number = ((logs - logs[0]) * (MOST_BINS / (logs[-1] - logs[0]))).astype(np.int64)
+    return np.flatnonzero(np.diff(np.minimum(number, MOST_BINS - 1), prepend=-1))
