@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("iolens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("iolens")  # a busy machine is no failure
 
 REPOSITORY = Path(__file__).parent.parent
 

@@ -70,7 +70,7 @@ def histories(draw: st.DrawFn) -> list[Tick]:
     return ticks
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(histories(), st.integers(1, 4))
 def test_sums_are_the_same_after_thinning_however_often(ticks: list[Tick], times: int) -> None:
     before = sums([item for tick in ticks for item in tick.items])

@@ -61,7 +61,7 @@ def assert_holds(band: Band, truth: float) -> None:
     assert band.high >= truth * (1 - 1e-9) - 1e-6
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sizes.filter(any), edges, thresholds, st.booleans())
 def test_the_bands_hold_the_truth_for_any_files_of_the_bins(
     files: list[int], name: str, s0: int, with_bytes: bool
@@ -72,7 +72,7 @@ def test_the_bands_hold_the_truth_for_any_files_of_the_bins(
             assert_holds(dom_band(method, bins, CAPACITY, s0), dom_truth(files, s0))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sizes.filter(any), edges, thresholds, thresholds, st.booleans())
 def test_more_of_every_file_never_takes_less_room(
     files: list[int], name: str, one: int, other: int, with_bytes: bool
@@ -87,7 +87,7 @@ def test_more_of_every_file_never_takes_less_room(
             assert a <= b * (1 + 1e-9) + 1e-6
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(sizes.filter(any), edges, thresholds)
 def test_the_tight_band_lies_in_the_published_one_around_the_same_average(files: list[int], name: str, s0: int) -> None:
     bins = binned(files, EDGES[name])
@@ -99,7 +99,7 @@ def test_the_tight_band_lies_in_the_published_one_around_the_same_average(files:
     assert all(a <= b * (1 + 1e-9) + 1e-6 for a, b in itertools.pairwise(ordered))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=3).filter(any), st.integers(0, 10))
 def test_the_tight_band_is_reached_by_some_files_of_the_bins(files: list[int], s0: int) -> None:
     """Brute force over every tree with the same histogram."""
@@ -116,7 +116,7 @@ def test_the_tight_band_is_reached_by_some_files_of_the_bins(files: list[int], s
     assert band.high == pytest.approx(max(every), rel=1e-9, abs=1e-6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sizes.filter(any), st.lists(st.integers(0, 2**21), max_size=8), edges, st.booleans())
 def test_inodes_of_all_types_are_within_the_tight_band(
     files: list[int], directories: list[int], name: str, with_bytes: bool

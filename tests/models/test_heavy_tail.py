@@ -97,7 +97,7 @@ def test_no_other_parameters_are_likelier() -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(0.6, 4.0))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_paper_fit_has_the_least_squares(seed: int, alpha: float) -> None:
     sample = TailSample.of_values(pareto(alpha, size=500, seed=seed))
     best = fit_as_paper(sample)
@@ -113,7 +113,7 @@ def test_the_paper_fit_has_the_least_squares(seed: int, alpha: float) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_x_m_has_the_smallest_distance_of_all_values(seed: int) -> None:
     """By brute force over every value, for a body that is not Pareto under a tail that is."""
     random = np.random.default_rng(seed)

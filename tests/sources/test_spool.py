@@ -86,7 +86,7 @@ def test_cut_at_every_byte_of_the_last_line(tmp_path: Path) -> None:
         assert problems(path) == torn
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(place=st.integers(0, 10_000), value=st.integers(0, 255))
 def test_a_damaged_byte_costs_its_line_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, place: int, value: int

@@ -359,7 +359,7 @@ intervals = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(intervals)
 def test_any_intervals_have_the_same_sums_at_every_resolution(tmp_path: Path, rows: list[tuple[Any, ...]]) -> None:
     store = Store(tmp_path / os.urandom(8).hex())
