@@ -11,6 +11,7 @@ from math import erfc, exp, sqrt
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iolens.models.bootstrap import SEED
 from iolens.models.pareto import PaperFit, TailFit, fit_as_paper, fit_tail
@@ -93,16 +94,16 @@ def heavy_tail(sample: TailSample, unit: str, resamples: int = 0, seed: int = SE
     )
 
 
-def multiples(values: Floats, quantum: float) -> TailSample:
+def multiples(values: Floats, quantum: float, often: NDArray[np.integer] | None = None) -> TailSample:
     """Lengths seen as multiples of a sampling interval, taken as rounded in the way that suits Pareto best.
 
     Nobody knows how much of the first and the last interval was silent: all three ways are tried.
     """
-    tried = [TailSample.of_multiples(values, quantum)]
+    tried = [TailSample.of_multiples(values, quantum, "nearest", often)]
     if tried[0].counts.size > 1:
-        tried.append(TailSample.of_multiples(values, quantum, "down"))
+        tried.append(TailSample.of_multiples(values, quantum, "down", often))
         if tried[0].smallest > 1.5 * quantum:
-            tried.append(TailSample.of_multiples(values, quantum, "up"))
+            tried.append(TailSample.of_multiples(values, quantum, "up", often))
     return max(tried, key=lambda sample: fit(PARETO, sample).condensed(sample) if sample.size else 0.0)
 
 

@@ -48,13 +48,21 @@ class TailSample:
         return cls(ordered[starts], ordered[ends - 1], counts, means, found.size - ordered.size, ordered)
 
     @classmethod
-    def of_multiples(cls, values: NDArray[np.floating], quantum: float, rounded: Rounding = "nearest") -> TailSample:
+    def of_multiples(
+        cls,
+        values: NDArray[np.floating],
+        quantum: float,
+        rounded: Rounding = "nearest",
+        often: NDArray[np.integer] | None = None,
+    ) -> TailSample:
         """Lengths seen as whole multiples of a sampling interval, which stand for anything that rounds to them.
 
-        The smallest is where the distribution begins (DEFINITIONS "Pareto"), unless it was rounded up to it.
+        The smallest is where the distribution begins (DEFINITIONS "Pareto"), unless it was rounded up to it. `often`
+        tells how often each value was seen, if not once.
         """
         found = _checked(values)
-        steps, counts = np.unique(np.rint(found / quantum), return_counts=True)
+        steps, where = np.unique(np.rint(found / quantum), return_inverse=True)
+        counts = np.bincount(where, weights=often, minlength=steps.size)
         below = ROUNDINGS[rounded]
         zeros = int(counts[steps == 0].sum())
         steps, counts = steps[steps > 0], counts[steps > 0]

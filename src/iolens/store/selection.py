@@ -38,10 +38,11 @@ class Selection(Protocol):
 
     filesystem: str
     window: tuple[datetime | None, datetime | None]
+    source_order: Sequence[str]
     overlapping_rows: int
 
-    def chunks(self, *tables: str) -> Iterator[Chunk]:
-        """The window in time order, in parts."""
+    def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
+        """The window in time order, in parts of whole days, with at most so many rows where a day has no more."""
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """All of the table's rows, for questions with small answers."""
@@ -97,8 +98,9 @@ class StoreSelection:
     _snapshots: dict[str, Snapshot] = field(default_factory=dict)
     _sources: dict[str, list[str]] = field(default_factory=dict)
 
-    def chunks(self, *tables: str) -> Iterator[StoreChunk]:
-        """Runs of days with at most the engine's appetite in rows."""
+    def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[StoreChunk]:
+        """Runs of days with at most the engine's appetite in rows, or less."""
+        most = min(self.engine.rows_per_chunk, most_rows or self.engine.rows_per_chunk)
         rows: dict[date, int] = {}
         for table in tables:
             for day, count in self.snapshot(table).days().items():
@@ -107,9 +109,7 @@ class StoreSelection:
         last = date.min
         held = 0
         for day, count in sorted(rows.items()):
-            if first is not None and (
-                held + count > self.engine.rows_per_chunk or (day - first).days >= self.engine.days_per_chunk
-            ):
+            if first is not None and (held + count > most or (day - first).days >= self.engine.days_per_chunk):
                 yield StoreChunk(self, first, last)
                 first, held = None, 0
             first, last, held = first or day, day, held + count
@@ -240,10 +240,11 @@ class FrameSelection:
     frames: Mapping[str, Any]
     filesystem: str = ""
     window: tuple[datetime | None, datetime | None] = (None, None)
+    source_order: Sequence[str] = ()
     overlapping_rows: int = 0
     end_us: None = None
 
-    def chunks(self, *tables: str) -> Iterator[Chunk]:
+    def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """All at once: the frame's owner chose its size."""
         yield self
 

@@ -1,0 +1,141 @@
+"""Values of many columns (targets) in bounded memory: kept as they are while they are few, else in logarithmic bins.
+
+Bins are the same however the values were divided, so that sketches of parts add up. A percentile from bins is off by
+half a bin at most, which is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.models.tail_sample import TailSample
+
+EXACT_AT_MOST: Final = 2_000_000  # values of all columns together
+RATIO: Final = 1.01  # of the ends of a bin
+ERROR_PCT: Final = 0.5
+LOWEST, HIGHEST = 1e-9, 1e18  # beyond, values count in the outermost bins
+_LOG: Final = float(np.log(RATIO))
+_FIRST: Final = int(np.floor(np.log(LOWEST) / _LOG))
+_BINS: Final = int(np.ceil(np.log(HIGHEST) / _LOG)) - _FIRST + 1
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class LogSketch:
+    """Feed matrices of values × columns, zero or more; NaN is no value."""
+
+    columns: int
+    counts: Integers = field(init=False)  # of values that are no longer kept: columns × bins
+    zeros: Integers = field(init=False)
+    smallest: Floats = field(init=False)  # positive, by column
+    largest: Floats = field(init=False)
+    _kept: list[Floats] = field(default_factory=list)
+    _size: int = 0
+
+    def __post_init__(self) -> None:
+        self.counts = np.zeros((self.columns, 0), np.int64)
+        self.zeros = np.zeros(self.columns, np.int64)
+        self.smallest = np.full(self.columns, np.inf)
+        self.largest = np.zeros(self.columns)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every value is still there."""
+        return not self.counts.size
+
+    @property
+    def error_pct(self) -> float:
+        """How far a percentile may be off."""
+        return 0.0 if self.is_exact else ERROR_PCT
+
+    def add(self, values: Floats) -> None:
+        """Take the next rows, one value per column."""
+        if not len(values):
+            return
+        with np.errstate(invalid="ignore"):
+            positive = np.where(values > 0, values, np.nan)
+            self.zeros += (values == 0).sum(axis=0)
+        self.smallest = np.fmin(self.smallest, np.fmin.reduce(positive, axis=0, initial=np.inf))
+        self.largest = np.fmax(self.largest, np.fmax.reduce(positive, axis=0, initial=0.0))
+        self._size += values.size
+        self._kept.append(positive)
+        if self._size > EXACT_AT_MOST:
+            self._condense()
+
+    def count(self, column: int | None = None) -> int:
+        """How many values, zeros among them."""
+        zeros = int(self.zeros[_chosen(column)].sum())
+        if self.is_exact:
+            return zeros + sum(int((~np.isnan(one[:, _chosen(column)])).sum()) for one in self._kept)
+        return zeros + int(self.counts[_chosen(column)].sum())
+
+    def quantile(self, share: float, column: int | None = None) -> float | None:
+        """Of one column or of all values together; None without any."""
+        return self.quantiles([share], column)[0]
+
+    def quantiles(self, shares: list[float], column: int | None = None) -> list[float | None]:
+        """Several at once: by interpolation at (n − 1)·p while exact, else the middle of the bin that reaches p."""
+        total = self.count(column)
+        if not total:
+            return [None] * len(shares)
+        zeros = int(self.zeros[_chosen(column)].sum())
+        if self.is_exact:
+            everything = np.concatenate([np.zeros(zeros), self._positive(column)])
+            return [float(one) for one in np.quantile(everything, shares)]
+        reached = zeros + np.cumsum(self.counts[_chosen(column)].sum(axis=0))
+        largest, smallest = self.largest[_chosen(column)].max(), self.smallest[_chosen(column)].min()
+        found: list[float | None] = []
+        for share in shares:
+            needed = share * (total - 1)
+            if zeros > needed:
+                found.append(0.0)
+            else:
+                place = int(np.searchsorted(reached, needed, side="right"))
+                middle = np.exp((place + _FIRST + 0.5) * _LOG)
+                found.append(float(largest if share >= 1.0 else np.clip(middle, smallest, largest)))
+        return found
+
+    def sample(self, column: int | None = None) -> TailSample:
+        """What the tail models take."""
+        zeros = int(self.zeros[_chosen(column)].sum())
+        if self.is_exact:
+            return TailSample.of_values(np.concatenate([np.zeros(zeros), self._positive(column)]))
+        counts = self.counts[_chosen(column)].sum(axis=0)
+        some = np.flatnonzero(counts)
+        lower, upper = (np.exp((some + _FIRST + end) * _LOG) for end in (0, 1))
+        lower[:1] = self.smallest[_chosen(column)].min()
+        upper[-1:] = np.maximum(self.largest[_chosen(column)].max(), lower[-1:])
+        return TailSample.of_bins(lower, upper, counts[some], zeros)
+
+    def cumulative(self, column: int | None = None, points: int = 400) -> tuple[Floats, Floats]:
+        """Values and the share of all at or below them, for a figure."""
+        shares = np.unique(np.concatenate([np.linspace(0.0, 1.0, points), 1.0 - np.logspace(-1.0, -5.0, points // 4)]))
+        values = [one if one is not None else np.nan for one in self.quantiles(shares.tolist(), column)]
+        return np.array(values), shares
+
+    def _positive(self, column: int | None) -> Floats:
+        parts = [one[:, _chosen(column)].ravel() for one in self._kept]
+        together = np.concatenate(parts) if parts else np.empty(0)
+        return together[~np.isnan(together)]
+
+    def _condense(self) -> None:
+        if not self.counts.size:
+            self.counts = np.zeros((self.columns, _BINS), np.int64)
+        for positive in self._kept:
+            with np.errstate(invalid="ignore"):
+                bins = np.floor(np.log(positive) / _LOG)
+            known = ~np.isnan(bins)
+            place = np.clip(bins[known].astype(np.int64) - _FIRST, 0, _BINS - 1)
+            place += np.broadcast_to(np.arange(self.columns) * _BINS, bins.shape)[known]
+            self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
+        self._kept = []
+
+
+def _chosen(column: int | None) -> slice:
+    return slice(None) if column is None else slice(column, column + 1)
