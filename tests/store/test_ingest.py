@@ -207,3 +207,13 @@ def test_a_batch_cut_off_at_any_commit_is_completed_by_sending_it_again(
     assert min(final) >= 0
     assert len(rows(store, "target_io")) == len({row[0] for row in rows(store, "target_io")})
     assert sum(row[0] for row in rows(store, "target_sizes", "read_ios_4096")) == 90
+
+
+def test_a_path_that_is_no_text_is_written_down_escaped(store: Store) -> None:
+    place = b"/scratch/caf\xe9".decode("utf-8", "surrogateescape")
+    one = capture([io_sample(0, 0, 0), io_sample(5, 100, 0), Problem(place, 3, "not understood")], "a")
+    store.ingest([dataclasses.replace(one, origin=place)], "test")
+    handle = store.tables.load("batches")
+    assert handle is not None
+    found = handle.to_pyarrow_table(columns=["origin", "problems"]).to_pylist()[0]
+    assert found == {"origin": "/scratch/caf\\xe9", "problems": '["/scratch/caf\\\\xe9:3: not understood"]'}

@@ -458,7 +458,7 @@ def _batch_row(unit: Unit, source: str, checksums: dict[str, dict[str, str]]) ->
         "part": unit.part.part,
         "time": _now_us(),
         "source": source,
-        "origin": unit.capture.origin,
+        "origin": _in_utf8(unit.capture.origin),
         "filesystems": json.dumps({name: sorted(targets) for name, targets in sorted(seen.items())}),
         "first_time": first,
         "last_time": last,
@@ -471,9 +471,14 @@ def _batch_row(unit: Unit, source: str, checksums: dict[str, dict[str, str]]) ->
         "resets": tally.resets,
         "glitches": tally.glitches,
         "refused": tally.refused,
-        "problems": json.dumps([str(one) for one in (*tally.problems, *tally.notes)], ensure_ascii=False),
+        "problems": json.dumps([_in_utf8(str(one)) for one in (*tally.problems, *tally.notes)], ensure_ascii=False),
         "checksums": json.dumps(checksums, sort_keys=True),
     }
+
+
+def _in_utf8(text: str) -> str:
+    """A path may hold bytes that are no text: they are written as they would be escaped."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _extent(unit: Unit) -> tuple[dict[str, set[str]], int | None, int | None]:
