@@ -34,3 +34,7 @@ class UsageError(IolensError):
     """The question itself is incomplete or contradictory; exit code 2."""
 
     exit_code = 2
+
+
+class NotKnownError(UsageError):
+    """An input of the question is neither given nor in the store; with it, there would be an answer."""

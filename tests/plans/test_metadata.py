@@ -14,9 +14,9 @@ from iolens.models.dom import METHODS
 from iolens.plans.inputs import between, value
 from iolens.plans.layouts import Layout
 from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
-from iolens.records import Row
-from iolens.sources.size_bins_csv import size_rows
+from iolens.sources import ReadOptions
 from iolens.views.json_text import to_plain
+from tests.sources.stored import items_of, rows_of
 
 TIB = 1 << 40
 PB30 = value("capacity_bytes", 30e15, "test")
@@ -37,7 +37,7 @@ def made_up(files: dict[int, int] = MADE_UP, **others: dict[int, int]) -> InodeS
 @pytest.fixture(scope="module")
 def cori(shared_data: Path) -> MetadataPlan:
     path = shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv"
-    rows = [item.values for item in size_rows(path) if isinstance(item, Row)]
+    rows = rows_of(items_of("size-histogram", path, ReadOptions("cscratch")), "contents")
     return plan_metadata(sizes_of_rows(rows, "file"), PB30, [65536, 1 << 20], methods=METHODS)
 
 

@@ -23,7 +23,7 @@ from iolens.analyses.rhythm import QuarterHours, Rhythm
 from iolens.analyses.silences import Booleans, Runs, run_sample
 from iolens.analyses.throughput import Maintenance, Minutes, Throughput, outside
 from iolens.analyses.tick_matrix import TABLE, Floats, TickMatrix, Ticks, ticks_of
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError, UsageError
 from iolens.models.heavy_tail import HeavyTail, heavy_tail
 from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
@@ -123,7 +123,7 @@ def workload(
         raise UsageError(f"no section is called {unknown[0]!r}; there are: {', '.join(SECTIONS)}")
     ticks = ticks_of(selection)
     if ticks is None or not ticks.known & {f"{way}_bytes" for way in DIRECTIONS}:
-        raise UsageError(f"{selection.filesystem}: no target's bytes are known in this window")
+        raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     gathered = _gather(selection, ticks, sections, tuple(maintenance), without_maintenance, progress)
     return _result(selection, ticks, gathered, timezone, peak_bytes_per_s, weight_by_requests, resamples)
 

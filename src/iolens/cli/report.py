@@ -104,22 +104,25 @@ def _analysed(
 ) -> tuple[list[Any], list[str]]:
     """Every analysis of every file system; one that fails does not stop the others, unless all do."""
     from iolens.analyses import analysis_names
-    from iolens.errors import IolensError, UsageError
+    from iolens.errors import IolensError, NotKnownError, UsageError
 
     results: list[Any] = []
     failures: list[tuple[str, IolensError]] = []
+    unknown: list[IolensError] = []
     asked = [(name, analysis) for name in names for analysis in analysis_names()]
     with progress(None, "reading") as step:
         for name, analysis in asked:
             more = _understood(analysis, {**wishes, "progress": _steps(step, name)})
             try:
                 results.append(opened.analyse(analysis, name, **options, **more))
+            except NotKnownError as error:
+                unknown.append(error)  # no section of it, as of every analysis that finds nothing
             except UsageError:
                 raise
             except IolensError as error:
                 failures.append((f"{analysis} of {name} is not in this report: {error}", error))
-    if failures and not results:
-        raise failures[0][1]
+    if not results:
+        raise next(iter([*(error for _, error in failures), *unknown]))
     return results, [line for line, _ in failures]
 
 

@@ -95,7 +95,7 @@ def within(items: Iterable[Item], options: ReadOptions) -> Iterator[Item]:
         if isinstance(item, Problem):
             yield item
         elif isinstance(item, Rows):
-            times = np.asarray(item.columns["time"], np.int64)
+            times = np.broadcast_to(np.asarray(item.columns["time"], np.int64), (item.count,))
             keep = np.flatnonzero((times >= begin) & (times < end))
             yield Rows(item.table, {name: _chosen(one, keep) for name, one in item.columns.items()}, len(keep))
         elif isinstance(item, Samples):

@@ -80,7 +80,7 @@ def _empty_plot(panel: figures.Panel) -> Any:
         tools=_TOOLS,
         active_drag="box_zoom",
         active_scroll=None,
-        x_axis_type="datetime" if panel.x.scale == "time" else "linear",
+        x_axis_type="datetime" if panel.x.scale == "time" else panel.x.scale,
         y_axis_type="log" if panel.y.scale == "log" else "linear",
         x_range=_range(panel.x),
         y_range=_range(panel.y),

@@ -1,0 +1,57 @@
+"""Published studies recomputed from their public data: published value, recomputed value, deviation, reason."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import WORDS, present, progress
+
+
+@click.command(
+    "validate",
+    epilog="""\b
+Examples:
+  iolens validate --data public-data
+  iolens validate --study U
+  iolens validate --study P --format markdown -o validation.md
+""",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder of public data sets [$IOLENS_SHARED/data, ../shared/data]",
+)
+@click.option("--study", "studies", type=WORDS, default="", metavar="LIST", help="Only these studies, such as P,U")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "json", "csv", "parquet", "markdown"]),
+    default="table",
+    show_default=True,
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
+)
+def COMMAND(data: Path | None, studies: tuple[str, ...], format_: str, output: Path | None) -> int:
+    """Recompute every number that published studies print, as far as public data reach.
+
+    Their data are loaded by iolens' own sources into a temporary store, and asked through its own analyses and plans.
+    Exit code 1 when a number differs and nothing explains it.
+    """
+    from iolens.validation import chosen_studies, validate
+
+    total = sum(len(study.checks) for study in chosen_studies(studies))
+    with progress(total, "validating") as step:
+        result = validate(data or _default_folder(), studies, step)
+    present(result, format_, output, ())
+    return 0 if result.passed else 1
+
+
+def _default_folder() -> Path | None:
+    """Where the data usually lie; None where they do not."""
+    folder = Path(os.environ.get("IOLENS_SHARED") or "../shared") / "data"
+    return folder if folder.is_dir() else None

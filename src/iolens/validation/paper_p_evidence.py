@@ -1,0 +1,341 @@
+"""What the public data of study P say, asked through the sources, analyses and plans that users run.
+
+The data are Cori's scratch file system and burst buffer at NERSC. Every answer here is a number of the product; units
+are those the study prints.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from iolens.analyses.capacity_readings import gather
+from iolens.analyses.contents import Widths, contents
+from iolens.analyses.daily_writes import SystemCapacity, daily_writes, system_capacity
+from iolens.analyses.drives import Drives, drives
+from iolens.analyses.growth import Growth, growth
+from iolens.analyses.inode_sizes import InodeSizes, inode_sizes
+from iolens.errors import InputError
+from iolens.models.dom import Bin, Method, SizeBins
+from iolens.models.growth import Method as GrowthMethod
+from iolens.plans.capacity import CapacityPlan, plan_capacity
+from iolens.plans.endurance import CaseInputs, EnduranceCase, FileSystemWrites, file_system_writes, plan_endurance
+from iolens.plans.inputs import Input, value
+from iolens.plans.layouts import Layout
+from iolens.plans.metadata import MetadataPlan, plan_metadata
+from iolens.sources import ReadOptions
+from iolens.units import GIB, KIB, MIB
+from iolens.validation.evidence import DataFile, Evidence, remembered
+
+DESIGN: Final = "https://github.com/NERSC/lustre-design-analysis, datasets"
+FULLNESS: Final = DataFile("nersc-fs-design/cscratch_fullness-2017-02-14_2018-04-26.csv", DESIGN)
+IO_RATES: Final = DataFile("nersc-fs-design/cscratch_daily_iorates.csv", DESIGN)
+WIDTHS: Final = DataFile("nersc-fs-design/cscratch_20190115_dirdist_hist.csv", DESIGN)
+SIZES: Final = DataFile(
+    "fsstats/cscratch_20190115_sizebytype_hist.csv", "https://github.com/glennklockwood/nersc-archive-size-dist"
+)
+DRIVES: Final = DataFile(
+    "isdct/cori-bb-daily/Intel_DCT_20190401.csv.gz",
+    "https://github.com/glennklockwood/nersc-drive-health, cori-bb-smart",
+)
+
+SCRATCH, DIRECTORIES, BURST_BUFFER = "cscratch", "cscratch-directories", "cori-bb"
+PACIFIC: Final = ZoneInfo("America/Los_Angeles")
+TWO_YEARS: Final = (datetime(2017, 4, 3, tzinfo=PACIFIC), datetime(2019, 4, 3, tzinfo=PACIFIC))  # to the last day known
+TB, PB, TIB = 1e12, 1e15, 2.0**40
+HOURS_PER_YEAR: Final = 24 * 365.25
+NEW_BYTES: Final = 30e15  # the capacity that Fig. 6 is drawn for
+HIGH_WAF: Final = 5.0
+ANY: Final = 1 << 62  # a threshold above every file
+FINE: Final = tuple(round(MIB * 2 ** (step / 4)) for step in range(1, 17))  # up to 16 MiB
+
+
+def given(name: str, number: float) -> Input:
+    """A number of the study itself."""
+    return value(name, number, "the study")
+
+
+# Capacity: section III
+
+
+def _load_scratch(evidence: Evidence, file: DataFile) -> None:
+    evidence.load("tokio-csv", file, ReadOptions(filesystem=SCRATCH, timezone=PACIFIC.key))
+
+
+@remembered
+def growth_by(evidence: Evidence, method: GrowthMethod) -> Growth:
+    """Daily growth over the days there are."""
+    _load_scratch(evidence, FULLNESS)
+    return growth(evidence.select(SCRATCH), method=method)
+
+
+def mean_growth(evidence: Evidence, method: GrowthMethod) -> float:
+    """TB/day."""
+    return _known(growth_by(evidence, method).mean_bytes_per_day, FULLNESS) / TB
+
+
+def median_growth(evidence: Evidence, method: GrowthMethod) -> float:
+    """TB/day."""
+    return _known(growth_by(evidence, method).median_bytes_per_day, FULLNESS) / TB
+
+
+def growth_skew(evidence: Evidence) -> float:
+    """Mean over median."""
+    return mean_growth(evidence, "paper") / median_growth(evidence, "paper")
+
+
+def growth_days(evidence: Evidence) -> float:
+    """Days from one reading to the next."""
+    found = growth_by(evidence, "paper")
+    return float(found.days_with_growth + found.days_excluded)
+
+
+@remembered
+def scratch_capacity(evidence: Evidence) -> SystemCapacity:
+    """Of the reference file system."""
+    _load_scratch(evidence, FULLNESS)
+    found = system_capacity(evidence.select(SCRATCH))
+    if found is None:
+        raise InputError(FULLNESS.path, "no reading tells the capacity")
+    return found
+
+
+def scratch_petabytes(evidence: Evidence) -> float:
+    """PB."""
+    return scratch_capacity(evidence).bytes / PB
+
+
+def scratch_targets(evidence: Evidence) -> float:
+    """OSTs of a complete reading."""
+    _load_scratch(evidence, FULLNESS)
+    return float(gather(evidence.select(SCRATCH), "bytes").usage("bytes").readings.targets.max(initial=0))
+
+
+def _capacity_plan(ssi: float, grown: Growth | None) -> CapacityPlan:
+    inputs = {
+        "ssi": [given("ssi", ssi)],
+        "purge_days": [given("purge_days", 28)],
+        "purge_fraction": [given("purge_fraction", 0.5)],
+    }
+    if grown is None:
+        inputs["daily_growth_bytes"] = [given("daily_growth_bytes", 133 * TB)]
+    return plan_capacity(inputs, growth=grown)
+
+
+def planned_capacity(evidence: Evidence, ssi: float) -> float:
+    """PB by Eq. 1, with the growth that the study prints."""
+    return _capacity_plan(ssi, None).cases[0].capacity_bytes / PB
+
+
+def planned_capacity_from_days(evidence: Evidence, ssi: float) -> float:
+    """PB by Eq. 1, with the growth of the shipped days."""
+    return _capacity_plan(ssi, growth_by(evidence, "paper")).cases[0].capacity_bytes / PB
+
+
+# Endurance: section IV
+
+
+@remembered
+def writes_per_day(evidence: Evidence) -> FileSystemWrites:
+    """FSWPD over two years."""
+    _load_scratch(evidence, IO_RATES)
+    return file_system_writes(daily_writes(evidence.select(SCRATCH, *TWO_YEARS)), scratch_capacity(evidence))
+
+
+def mean_fswpd(evidence: Evidence) -> float:
+    """File-system writes per day."""
+    return _known(writes_per_day(evidence).mean, IO_RATES)
+
+
+def written_per_day(evidence: Evidence) -> float:
+    """PB/day."""
+    return mean_fswpd(evidence) * scratch_petabytes(evidence)
+
+
+def days_with_writes(evidence: Evidence) -> float:
+    """Days of the two years that were reported."""
+    return float(writes_per_day(evidence).days)
+
+
+@remembered
+def burst_buffer(evidence: Evidence) -> Drives:
+    """The drives of the burst buffer, server by server; what stands out is a WAF above 5, as in the study."""
+    evidence.load("isdct", DRIVES, ReadOptions(filesystem=BURST_BUFFER))
+    return drives(evidence.select(BURST_BUFFER), waf_limit=HIGH_WAF, group_by="host")
+
+
+def waf(evidence: Evidence, statistic: str) -> float:
+    """`min`, `median`, `p95` or `max` over the drives."""
+    return _known(getattr(burst_buffer(evidence).waf, statistic), DRIVES)
+
+
+def drive_count(evidence: Evidence) -> float:
+    """Drives of the burst buffer."""
+    return float(burst_buffer(evidence).drives)
+
+
+def drive_hosts(evidence: Evidence) -> float:
+    """Servers they are in."""
+    return float(len(burst_buffer(evidence).groups))
+
+
+def drives_petabytes(evidence: Evidence) -> float:
+    """PB of all drives together."""
+    return _known(burst_buffer(evidence).capacity_bytes, DRIVES) / PB
+
+
+def years_in_service(evidence: Evidence) -> float:
+    """Of the drive that has been powered longest."""
+    return _known(burst_buffer(evidence).power_on_hours.max, DRIVES) / HOURS_PER_YEAR
+
+
+def idle_among_amplified(evidence: Evidence) -> float:
+    """% of the drives with a WAF above 5 that low use explains."""
+    found = burst_buffer(evidence).outliers
+    return 100.0 * found.low_use / _known(found.drives or None, DRIVES)
+
+
+def use_of_amplified(evidence: Evidence) -> float:
+    """Lifetime writes of the median drive with a WAF above 5, in % of those of the median of the others."""
+    found = burst_buffer(evidence).outliers
+    return 100.0 * _known(found.median_drive_writes, DRIVES) / _known(found.others_median_drive_writes, DRIVES)
+
+
+def amplified_servers(evidence: Evidence) -> float:
+    """Of all drives in servers that have one with a WAF above 5: the % that have such a WAF."""
+    groups = [group for group in burst_buffer(evidence).groups if group.outliers]
+    outliers, everyone = sum(group.outliers for group in groups), sum(group.drives for group in groups)
+    return 100.0 * outliers / _known(everyone or None, DRIVES)
+
+
+def endurance_case(ssi: Input, fswpd: Input, layout: Layout, waf: Input, *drive_bytes: int) -> EnduranceCase:
+    """Eq. 2, and Eq. 4 for drives of those sizes against one of the first size."""
+    drive = given("reference_drive_bytes", drive_bytes[0]) if drive_bytes else None
+    cases = [CaseInputs(ssi, fswpd, layout, waf)]
+    return plan_endurance(cases, reference_drive=drive, drive_sizes=drive_bytes).cases[0]
+
+
+def measured_dwpd(evidence: Evidence, ssi: float, layout: Layout, statistic: str) -> float:
+    """Eq. 2 with FSWPD and WAF as the data give them."""
+    inputs = given("ssi", ssi), given("fswpd", mean_fswpd(evidence)), layout, given("waf", waf(evidence, statistic))
+    return endurance_case(*inputs).dwpd
+
+
+# Metadata: section V
+
+
+@remembered
+def reference_inodes(evidence: Evidence) -> InodeSizes:
+    """Inodes of the reference file system by type and size."""
+    evidence.load("size-histogram", SIZES, ReadOptions(filesystem=SCRATCH))
+    found = inode_sizes(evidence.select(SCRATCH))
+    if found is None:
+        raise InputError(SIZES.path, "no sizes of inodes")
+    return found
+
+
+@remembered
+def directory_widths(evidence: Evidence) -> Widths:
+    """Directories by number of entries; a scan of its own, because that file tells nothing else."""
+    evidence.load("size-histogram", WIDTHS, ReadOptions(filesystem=DIRECTORIES))
+    found = contents(evidence.select(DIRECTORIES)).widths
+    if found is None:
+        raise InputError(WIDTHS.path, "no widths of directories")
+    return found
+
+
+def widest_directory(evidence: Evidence) -> float:
+    """Millions of entries that the widest directory surely exceeds: the last bin below its own that holds any."""
+    found = directory_widths(evidence)
+    below = [one.entries for one in found.width_cdf if one.entries is not None and one.directories < found.directories]
+    return max(below, default=0) / 1e6
+
+
+def very_wide_directories(evidence: Evidence) -> float:
+    """Directories of more than 8,388,608 entries."""
+    found = directory_widths(evidence)
+    up_to = max((one.directories for one in found.width_cdf if (one.entries or ANY) <= 1 << 23), default=0)
+    return float(found.directories - up_to)
+
+
+@remembered
+def metadata_plan(evidence: Evidence, method: Method) -> MetadataPlan:
+    """Eqs. 5–11 for 30 PB, for every threshold that is asked for."""
+    wanted = [64 * KIB, MIB, ANY, *FINE]
+    return plan_metadata(reference_inodes(evidence), given("capacity_bytes", NEW_BYTES), wanted, methods=(method,))
+
+
+def at_threshold(evidence: Evidence, method: Method, dom_bytes: int, part: str) -> float:
+    """TiB; `part` such as `dom_avg` or `inode_max`."""
+    plan = metadata_plan(evidence, method)
+    found = next(one for one in plan.thresholds if one.dom_bytes == dom_bytes)
+    return _known(getattr(found, f"{part}_bytes"), SIZES) / TIB
+
+
+def all_on_mdts(evidence: Evidence) -> float:
+    """PB of data on the MDTs when no file is above the threshold."""
+    return at_threshold(evidence, "paper", ANY, "dom_avg") * TIB / PB
+
+
+def inodes_by_threshold(evidence: Evidence) -> float:
+    """C_inode at one threshold over that at another."""
+    return at_threshold(evidence, "paper", MIB, "inode_avg") / at_threshold(evidence, "paper", 64 * KIB, "inode_avg")
+
+
+def small_files(evidence: Evidence, part: str) -> float:
+    """% of `files` or `bytes` up to the bin that holds the 95th percentile of files."""
+    found = metadata_plan(evidence, "paper").small_files
+    return _known(getattr(found, f"{part}_pct", None), SIZES)
+
+
+def threshold_gain(evidence: Evidence) -> float:
+    """How many times larger S0 may be with 1 PiB than with 512 TiB."""
+    plan = metadata_plan(evidence, "paper")
+    points = sorted((one.total_avg_bytes or 0, one.dom_bytes) for one in plan.thresholds if one.dom_bytes in FINE)
+    totals, sizes = ([float(point[place]) for point in points] for place in (0, 1))
+    small, large = np.interp([512 * TIB, 1024 * TIB], totals, sizes)
+    return float(large / small)
+
+
+def threshold_gain_by_powers(evidence: Evidence) -> float:
+    """The same between the powers of two whose need is nearest."""
+    curve = metadata_plan(evidence, "paper").curve or []
+
+    def nearest(capacity: float) -> int:
+        return min(curve, key=lambda one: abs(math.log((one.total_avg_bytes or 1) / capacity))).dom_bytes
+
+    return nearest(1024 * TIB) / nearest(512 * TIB)
+
+
+def inode_count(evidence: Evidence, *types: str) -> float:
+    """Inodes of those types."""
+    return float(sum(one.count for one in metadata_plan(evidence, "paper").inodes if one.inode_type in types))
+
+
+def largest_directory(evidence: Evidence) -> float:
+    """GiB: the upper end of the last bin that holds a directory."""
+    found = next((one for one in metadata_plan(evidence, "paper").inodes if one.inode_type == "dir"), None)
+    return _known(None if found is None else found.largest_bin_bytes, SIZES) / GIB
+
+
+def small_directories(evidence: Evidence) -> float:
+    """% of directories, links and other inodes that need no more than 4 KiB."""
+    others = list(reference_inodes(evidence).others.values())
+    fitting = sum(bins.at_most(4 * KIB) * bins.total for bins in others)
+    return 100.0 * fitting / sum(bins.total for bins in others)
+
+
+def bin_mass(evidence: Evidence, end: str) -> float:
+    """KiB of 512 files in the bin (1024, 2048]: `low` or `high`."""
+    mass: float = getattr(SizeBins.of([Bin(1024, 2048, 512)]).mass, end)
+    return mass / KIB
+
+
+def _known(number: float | None, file: DataFile) -> float:
+    if number is None:
+        raise InputError(file.path, "the number is not in these data")
+    return number

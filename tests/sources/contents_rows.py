@@ -1,0 +1,33 @@
+"""Rows of `contents` as sums that can be compared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from iolens.records import Item
+from tests.sources.stored import rows_of
+
+Sums = dict[tuple[Any, ...], tuple[int, int | None, int | None]]
+
+
+def sums_of(items: Sequence[Item]) -> Sums:
+    """Count, bytes and allocation by owner, project, type, histogram and the ends of the bin; each bin occurs once."""
+    found: Sums = {}
+    for row in rows_of(items, "contents"):
+        names = ("owner", "project", "inode_type", "histogram", "bin_from", "bin")
+        key = tuple(row.get(name) for name in names)
+        assert key not in found
+        found[key] = (row["count"], row.get("bytes"), row.get("allocated_bytes"))
+    return found
+
+
+def totals_of(items: Sequence[Item], histogram: str = "size") -> dict[str, tuple[int, int]]:
+    """Inodes and bytes by type."""
+    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows_of(items, "contents"):
+        if row["histogram"] == histogram:
+            found[row["inode_type"]][0] += row["count"]
+            found[row["inode_type"]][1] += row["bytes"] or 0
+    return {name: (count, size) for name, (count, size) in found.items()}
