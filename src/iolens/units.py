@@ -93,24 +93,24 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def format_bytes(count: float) -> str:
+def format_bytes(count: float, digits: int = 3) -> str:
     """`1.5 GiB`: three significant digits in powers of two."""
-    return _scaled(count, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))
+    return _scaled(count, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"), digits)
 
 
-def format_bytes_si(count: float) -> str:
+def format_bytes_si(count: float, digits: int = 3) -> str:
     """`133 TB`: three significant digits in powers of ten."""
-    return _scaled(count, 1000, ("B", "kB", "MB", "GB", "TB", "PB", "EB"))
+    return _scaled(count, 1000, ("B", "kB", "MB", "GB", "TB", "PB", "EB"), digits)
 
 
-def _scaled(count: float, base: int, names: tuple[str, ...]) -> str:
+def _scaled(count: float, base: int, names: tuple[str, ...], digits: int) -> str:
     power = 0
     while abs(count) >= base - 0.5 and power < len(names) - 1:  # what would be shown as a whole base is the next unit
         count /= base
         power += 1
     if power == 0 or abs(count) >= 999.5:
         return f"{count:.0f} {names[power]}"
-    return f"{count:.3g} {names[power]}"
+    return f"{count:.{digits}g} {names[power]}"
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import date, timedelta
 
 import numpy as np
 import pytest
 
 from iolens.analyses.daily_writes import DailyWrites, DayWrites, SystemCapacity
-from iolens.analyses.drive_waf import DriveWafs
+from iolens.analyses.drive_readings import Drive, DriveReadings
 from iolens.errors import UsageError
 from iolens.plans.endurance import (
     CaseInputs,
@@ -23,7 +24,6 @@ from iolens.plans.endurance import (
 from iolens.plans.inputs import Input, between, value
 from iolens.plans.layouts import Layout
 from iolens.plans.samples import statistic
-from iolens.units import from_epoch_us
 from iolens.views.json_text import to_plain
 
 
@@ -157,14 +157,22 @@ def test_days_with_too_few_reports_are_left_out() -> None:
         file_system_writes(days(), SystemCapacity(1000, "test"))
 
 
+def drive(host: int, flash: int | None) -> Drive:
+    told = {
+        "serial": f"{host} {flash}", "source": "isdct", "first_us": 0, "last_us": 0, "readings": 1, "falls": 0,
+        "capacity_bytes": 1600, "host_write_bytes": host, "nand_write_bytes": flash,
+    }  # fmt: skip
+    return Drive(**{field.name: told.get(field.name) for field in fields(Drive)})
+
+
 def test_amplification_of_a_fleet() -> None:
-    moment = from_epoch_us(0)
-    drives = DriveWafs("burst", 4, moment, moment, ["isdct"], [1.5, 2.5, 10.0], [100.0, 100.0, 1.0], 1.6e12)
+    drives = DriveReadings("burst", [drive(100, 150), drive(100, 250), drive(1, 10), drive(7, None)], 0, 0)
     found = write_amplification(drives)
     assert (found.min, found.median, found.max, found.drives) == (1.5, 2.5, 10.0, 3)
     assert found.fleet == pytest.approx(410 / 201)
+    assert found.origin == "burst: 3 of 4 drives, last read on 1970-01-01 (isdct)"
     with pytest.raises(UsageError, match="no drive tells both"):
-        write_amplification(DriveWafs("burst", 4, moment, moment, ["isdct"], [], [], None))
+        write_amplification(DriveReadings("burst", [drive(7, None)], 0, 0))
 
 
 def test_keys_of_the_result() -> None:

@@ -21,7 +21,7 @@ from iolens.analyses.fsu_sums import DAY_US, Columns, collect, data_targets, of_
 from iolens.analyses.percentiles import BIN_WIDTH, Percentiles
 from iolens.analyses.results import not_in_json
 from iolens.analyses.tick_totals import HeldBack
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
 from iolens.store.selection import Selection
@@ -124,7 +124,7 @@ def demand(selection: Selection, *, progress: Callable[[date], None] | None = No
         notes=_notes(ticks),
     )
     if not found.measures:
-        raise UsageError(f"{selection.filesystem}: no bytes or operations are known in this window")
+        raise NotKnownError(f"{selection.filesystem}: no bytes or operations are known in this window")
     return found
 
 

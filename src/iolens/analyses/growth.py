@@ -10,7 +10,7 @@ import numpy as np
 
 from iolens.analyses import Analysis
 from iolens.analyses.capacity_readings import Integers, Readings, Usage, gather, local_days
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import mean_interval, median_interval
 from iolens.models.growth import CHANGED, GAP, KEPT, METHODS, SHRANK, Changes, Method, paper_changes, strict_changes
 from iolens.store.selection import Selection
@@ -105,7 +105,7 @@ def _by_paper(readings: Readings, numbers: Integers, capacity: int | None) -> tu
     used = used.at(np.isfinite(used.mean_pct))
     if capacity is None:
         if len(used) > 1:
-            raise UsageError("the capacity is not known from the store: give it with --capacity")
+            raise NotKnownError("the capacity of the reference system is not known from the store: give it")
         capacity = 0
     return used, paper_changes(used.mean_pct, float(capacity))
 

@@ -55,11 +55,9 @@ def store_options(function: Function) -> Function:
     return store(config(function))
 
 
-def analysis_options(function: Function) -> Function:
-    """What every analysis verb takes."""
-    formats = click.Choice(["table", "json", "csv", "parquet", "markdown"])
+def selection_options(function: Function) -> Function:
+    """What part of the store is looked at."""
     resolutions = click.Choice(["raw", "60s", "1h"])
-    file = click.Path(path_type=Path, dir_okay=False)
     options = [
         click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT"),
         click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed when the store holds one"),
@@ -69,6 +67,17 @@ def analysis_options(function: Function) -> Function:
         click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
         click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
         click.option("--resolution", type=resolutions, default="raw", show_default=True, help="Raw rows or a rollup"),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return store_options(function)
+
+
+def analysis_options(function: Function) -> Function:
+    """What every analysis verb takes."""
+    formats = click.Choice(["table", "json", "csv", "parquet", "markdown"])
+    file = click.Path(path_type=Path, dir_okay=False)
+    options = [
         click.option("--format", "format_", type=formats, default="table", show_default=True),
         click.option("--output", "-o", type=file, help="Write here instead of standard output"),
         click.option(
@@ -78,7 +87,7 @@ def analysis_options(function: Function) -> Function:
     ]  # fmt: skip
     for option in reversed(options):
         function = option(function)
-    return store_options(function)
+    return selection_options(function)
 
 
 def in_zone(moment: datetime | None, zone: str | None) -> datetime | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from iolens.cli.options import BYTES, TIME, analysis_options, in_zone, present
+from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
 from iolens.units import parse_bytes
 
 if TYPE_CHECKING:
     from iolens.analyses.ages import Ages
     from iolens.analyses.growth import Growth
-    from iolens.notebook import OpenStore
+    from iolens.plans.capacity import CapacityPlan
     from iolens.plans.inputs import Input
 
 
@@ -107,29 +108,42 @@ def COMMAND(
     --daily-growth no store is opened unless --store or --filesystem names one. Where the store holds a scan with the
     ages of files, the answer says which bytes each purge policy would leave.
     """
-    from iolens.plans.capacity import plan_capacity
-
-    context = click.get_current_context()
     texts = {"ssi": ssi, "purge_days": purge_days, "purge_fraction": purge_fraction}
     if daily_growth is not None:
         texts["daily_growth_bytes"] = daily_growth
-    inputs = {name: _inputs(name, text, _origin(context, name)) for name, text in texts.items()}
-    inputs |= _what_ifs(what_if)
-    growth: Growth | None = None
-    found: list[Ages] = []
-    if "daily_growth_bytes" not in inputs or store is not None or filesystem is not None:
-        from iolens.notebook import OpenStore
-
-        with OpenStore(store, engine=engine, config=config) as opened:
-            window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone)}
-            where = {"targets": target, "source": source}
-            growth = _growth(opened, filesystem, timezone, method, capacity, cutoff, **window, **where)
-            found = _ages(opened, growth.filesystem, clock, window["until"])
-    result = plan_capacity(inputs, growth=growth, ages=found, purge_every_days=purge_every)
+    context = click.get_current_context()
+    inputs = {name: inputs_of(name, text, _origin(context, name)) for name, text in texts.items()} | what_ifs(what_if)
+    window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone)}
+    where = {**window, "targets": target, "source": source}
+    with ReferenceSystem((store, engine, config), filesystem, where, timezone, capacity) as reference:
+        result = capacity_plan(
+            inputs, reference, method=method, cutoff=cutoff, purge_every_days=purge_every, clock=clock
+        )
     present(result, format_, output, figures)
 
 
-def _inputs(name: str, text: str, origin: str) -> list[Input]:
+def capacity_plan(
+    inputs: Mapping[str, list[Input]],
+    reference: ReferenceSystem,
+    *,
+    method: str,
+    cutoff: datetime | None,
+    purge_every_days: int | None,
+    clock: str,
+) -> CapacityPlan:
+    """The plan, with growth and ages from the store where growth is not given or a store is named."""
+    from iolens.plans.capacity import plan_capacity
+
+    growth: Growth | None = None
+    ages: list[Ages] = []
+    if "daily_growth_bytes" not in inputs or reference.is_named:
+        growth = reference.growth(method, cutoff)
+        ages = reference.ages(clock)
+    return plan_capacity(inputs, growth=growth, ages=ages, purge_every_days=purge_every_days)
+
+
+def inputs_of(name: str, text: str, origin: str) -> list[Input]:
+    """One input for each member of a list."""
     from iolens.plans.inputs import parse_input
 
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -144,43 +158,14 @@ def _origin(context: click.Context, name: str) -> str:
     return f"option --{option}" if given else "default"
 
 
-def _what_ifs(texts: tuple[str, ...]) -> dict[str, list[Input]]:
+def what_ifs(texts: tuple[str, ...]) -> dict[str, list[Input]]:
+    """Inputs by name from `NAME=LIST`."""
     found = {}
     for text in texts:
         option, equals, values = text.partition("=")
         if not equals or option.strip() not in OPTIONS:
             raise UsageError(f"--what-if {text!r}: write NAME=LIST, with NAME one of {', '.join(OPTIONS)}")
-        found[OPTIONS[option.strip()]] = _inputs(OPTIONS[option.strip()], values, f"option --what-if {option.strip()}")
+        found[OPTIONS[option.strip()]] = inputs_of(
+            OPTIONS[option.strip()], values, f"option --what-if {option.strip()}"
+        )
     return found
-
-
-def _growth(
-    opened: OpenStore,
-    filesystem: str | None,
-    timezone: str | None,
-    method: str,
-    capacity: int | None,
-    cutoff: datetime | None,
-    **where: Any,
-) -> Growth:
-    chosen = opened.store.select(filesystem).filesystem
-    zone = timezone or opened.config.filesystem(chosen).timezone
-    growth: Growth = opened.analyse(
-        "growth",
-        chosen,
-        method=method,
-        capacity_bytes=capacity,
-        cutoff=cutoff.date() if cutoff is not None else None,
-        timezone=zone,
-        **where,
-    )
-    return growth
-
-
-def _ages(opened: OpenStore, filesystem: str, clock: str, until: datetime | None) -> list[Ages]:
-    """By the clock asked for first, then by the other."""
-    from iolens.analyses.ages import CLOCKS, ages
-
-    selection = opened.store.select(filesystem, until=until)
-    ordered = sorted(CLOCKS, key=lambda one: one != clock)
-    return [one for one in (ages(selection, name) for name in ordered) if one is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from iolens.cli.options import BYTES, WORDS, analysis_options, in_zone, present
-from iolens.cli.plan_endurance_reference import Reference
-from iolens.errors import UsageError
+from iolens.cli.reference_system import ReferenceSystem
+from iolens.errors import NotKnownError, UsageError
 from iolens.units import parse_bytes
 
 if TYPE_CHECKING:
-    from iolens.plans.endurance import CaseInputs, Provision
+    from iolens.plans.endurance import CaseInputs, EndurancePlan, Provision
     from iolens.plans.inputs import Input
     from iolens.plans.layouts import Layout
 
@@ -98,36 +98,69 @@ def COMMAND(
     bytes written on each day and the capacity in the store; WAF from its drives. A number such as 2.5..3.2 is a range.
     No store is opened when every case says all it needs.
     """
-    from iolens.plans.endurance import plan_endurance
-    from iolens.plans.inputs import value
-
-    said = _said(click.get_current_context(), {"ssi": ssi, "waf": waf, "fswpd": fswpd, "rmw": rmw, "layout": layout})
-    wanted = [{**said, **_case_words(text)} for text in cases] or _grid(said)
+    said = said_of(click.get_current_context(), {"ssi": ssi, "waf": waf, "fswpd": fswpd, "rmw": rmw, "layout": layout})
+    wanted = cases_of(cases, said)
     window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone)}
     where = {**window, "targets": target, "source": source, "resolution": resolution}
-    reference = Reference((store, engine, config), filesystem, where, capacity, min_coverage, drives_of)
-    with reference:
-        made = [_case(words, reference, raid_block) for words in wanted]
-        drive = _reference_drive(reference_drive, drive_sizes, reference)
-        ratio = _ratio(new_capacity, reference)
-        found = reference.found
-    result = plan_endurance(
-        made,
-        writes=found.get("writes"),
-        waf=found.get("waf"),
-        filesystem=found.get("filesystem"),
-        classes=[_number(text, "--classes") for text in classes],
-        warranty_years=warranty,
-        reference_drive=None if drive is None else value("reference_drive_bytes", *drive),
-        drive_sizes=[_bytes(text, "--drive-sizes") for text in drive_sizes],
-        provisions=_provisions(usable),
-        notes=found.get("notes", ()),
-        **({} if ratio is None else {"capacity_ratio": ratio}),
-    )
+    opening = store, engine, config
+    with ReferenceSystem(opening, filesystem, where, timezone, capacity, min_coverage, drives_of) as reference:
+        result = endurance_plan(
+            wanted,
+            reference,
+            raid_block=raid_block,
+            new_capacity=_new_capacity(new_capacity),
+            classes=classes,
+            warranty_years=warranty,
+            reference_drive=reference_drive,
+            drive_sizes=drive_sizes,
+            usable=usable,
+        )
     present(result, format_, output, figures)
 
 
-def _said(context: click.Context, options: Mapping[str, str | None]) -> Said:
+def endurance_plan(
+    wanted: Sequence[Said],
+    reference: ReferenceSystem,
+    *,
+    raid_block: int | None,
+    new_capacity: Input | None,
+    must_compare: bool = True,
+    classes: tuple[str, ...],
+    warranty_years: float,
+    reference_drive: int | None,
+    drive_sizes: tuple[str, ...],
+    usable: tuple[str, ...],
+) -> EndurancePlan:
+    """The plan, with what the cases do not say from the store.
+
+    Unless capacities `must_compare`, the new one counts only where the old one is known anyway.
+    """
+    from iolens.plans.endurance import EQUAL_CAPACITY, plan_endurance
+    from iolens.plans.inputs import value
+
+    ratings = [_number(text, "--classes") for text in classes]
+    sizes = [_bytes(text, "--drive-sizes") for text in drive_sizes]
+    provisions = _provisions(usable)
+    made = [_case(words, reference, raid_block) for words in wanted]
+    drive = _reference_drive(reference_drive, drive_sizes, reference)
+    ratio = None
+    if new_capacity is not None and (must_compare or reference.knows_capacity()):
+        ratio = _ratio(new_capacity, reference)
+    return plan_endurance(
+        made,
+        writes=reference.found.get("writes"),
+        waf=reference.found.get("waf"),
+        filesystem=reference.found.get("filesystem"),
+        classes=ratings,
+        warranty_years=warranty_years,
+        reference_drive=None if drive is None else value("reference_drive_bytes", *drive),
+        drive_sizes=sizes,
+        provisions=provisions,
+        capacity_ratio=ratio or EQUAL_CAPACITY,
+    )
+
+
+def said_of(context: click.Context, options: Mapping[str, str | None]) -> Said:
     """What the options say, and whether that is the user's word or a default."""
     default = click.core.ParameterSource.DEFAULT
     return {
@@ -135,6 +168,14 @@ def _said(context: click.Context, options: Mapping[str, str | None]) -> Said:
         for name, text in options.items()
         if text is not None
     }
+
+
+def cases_of(texts: tuple[str, ...], said: Said) -> list[Said]:
+    """What each `--case` says, completed by the options; without one, a case for every speed and stripe."""
+    found = [{**said, **_case_words(text)} for text in texts]
+    if any("," in case["ssi"][0] for case in found):
+        raise UsageError("a --case without ssi takes it from --ssi, which must then be a single value or range")
+    return found or _grid(said)
 
 
 def _grid(said: Said) -> list[Said]:
@@ -157,12 +198,10 @@ def _case_words(text: str) -> Said:
     return words
 
 
-def _case(said: Said, reference: Reference, raid_block: int | None) -> CaseInputs:
+def _case(said: Said, reference: ReferenceSystem, raid_block: int | None) -> CaseInputs:
     from iolens.plans.endurance import CaseInputs
 
-    stripe = _stripe(said)
-    if "," in said["ssi"][0]:
-        raise UsageError("a --case without ssi takes it from --ssi, which must then be a single value or range")
+    stripe = stripe_of(said)
     return CaseInputs(
         ssi=_input("ssi", *said["ssi"]),
         fswpd=_measured("fswpd", said, reference),
@@ -172,7 +211,8 @@ def _case(said: Said, reference: Reference, raid_block: int | None) -> CaseInput
     )
 
 
-def _stripe(said: Said) -> Layout:
+def stripe_of(said: Said) -> Layout:
+    """Data and parity of a case, or of the options."""
     from iolens.plans.layouts import layout, parse_layout
 
     known = [key for key in ("data", "parity") if key in said]
@@ -185,7 +225,7 @@ def _stripe(said: Said) -> Layout:
     return parse_layout(said["layout"][0])
 
 
-def _measured(name: str, said: Said, reference: Reference) -> Input:
+def _measured(name: str, said: Said, reference: ReferenceSystem) -> Input:
     """A number or range as given, or a statistic of what the store knows."""
     from iolens.plans.samples import statistic
 
@@ -201,7 +241,7 @@ def _measured(name: str, said: Said, reference: Reference) -> Input:
     return statistic(name, word, drives.wafs, drives.origin, drives.host_write_bytes)
 
 
-def _read_modify_write(said: Said, stripe: Layout, reference: Reference, raid_block: int | None) -> Input:
+def _read_modify_write(said: Said, stripe: Layout, reference: ReferenceSystem, raid_block: int | None) -> Input:
     from iolens.plans.endurance import NO_READ_MODIFY_WRITE
 
     if "rmw" in said:
@@ -209,7 +249,7 @@ def _read_modify_write(said: Said, stripe: Layout, reference: Reference, raid_bl
     return NO_READ_MODIFY_WRITE if raid_block is None else _estimated_rmw(reference, stripe, raid_block)
 
 
-def _estimated_rmw(reference: Reference, stripe: Layout, raid_block: int) -> Input:
+def _estimated_rmw(reference: ReferenceSystem, stripe: Layout, raid_block: int) -> Input:
     from iolens.models.read_modify_write import read_modify_write_factor
     from iolens.plans.inputs import between
     from iolens.units import format_bytes
@@ -222,18 +262,25 @@ def _estimated_rmw(reference: Reference, stripe: Layout, raid_block: int) -> Inp
     return between("rmw", 1.0, max(worst, 1.0), words)
 
 
-def _ratio(new_capacity: int | None, reference: Reference) -> Input | None:
+def _new_capacity(given: int | None) -> Input | None:
     from iolens.plans.inputs import value
 
-    if new_capacity is None:
+    if given is None:
         return None
-    if new_capacity <= 0:
+    if given <= 0:
         raise UsageError("--new-capacity must be above 0")
+    return value("capacity_bytes", given, "option --new-capacity")
+
+
+def _ratio(new: Input, reference: ReferenceSystem) -> Input:
+    from iolens.plans.inputs import Input
+
     old = reference.system_capacity()
-    return value("capacity_ratio", old.bytes / new_capacity, f"{old.origin} ÷ option --new-capacity")
+    low, expected, high = (old.bytes / end for end in (new.high, new.expected, new.low))
+    return Input("capacity_ratio", new.kind, low, expected, high, f"{old.origin} ÷ {new.origin}")
 
 
-def _reference_drive(given: int | None, sizes: tuple[str, ...], reference: Reference) -> tuple[float, str] | None:
+def _reference_drive(given: int | None, sizes: tuple[str, ...], reference: ReferenceSystem) -> tuple[float, str] | None:
     if given is not None:
         if given <= 0:
             raise UsageError("--reference-drive must be above 0")
@@ -242,7 +289,7 @@ def _reference_drive(given: int | None, sizes: tuple[str, ...], reference: Refer
         return None
     drives = reference.drives()
     if drives.median_capacity_bytes is None:
-        raise UsageError(f"{drives.origin}: the capacity of the drives is not known; give --reference-drive")
+        raise NotKnownError(f"{drives.origin}: the capacity of the drives is not known; give --reference-drive")
     return drives.median_capacity_bytes, f"median capacity, {drives.origin}"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from iolens.cli.options import BYTES, WORDS, analysis_options, in_zone, present
+from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
 from iolens.units import parse_bytes
 
@@ -89,16 +90,21 @@ def COMMAND(
     from iolens.plans.metadata import plan_metadata
 
     size = parse_input("capacity_bytes", capacity, parse_bytes, "option --capacity")
-    prices = _prices(cost_mdt, cost_ost, layout_mdt, layout_ost)
-    wanted = _sizes(dom)
-    if file_sizes is not None:
-        sizes = sizes_of_file(file_sizes, filesystem, timezone, config, largest_file)
-    else:
-        window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone), "source": source}
-        sizes = _sizes_of_store(store, engine, config, filesystem, largest_file, window)
+    prices = prices_of(cost_mdt, cost_ost, layout_mdt, layout_ost)
+    wanted = thresholds_of(dom)
+    where = {"since": in_zone(since, timezone), "until": in_zone(until, timezone), "source": source}
+    with ReferenceSystem((store, engine, config), filesystem, where, timezone) as reference:
+        sizes = reference_sizes(file_sizes, reference, largest_file)
     methods: tuple[Method, ...] = METHODS if method == "both" else tuple(one for one in METHODS if one == method)
     result = plan_metadata(sizes, size, wanted, methods=methods, inode_bytes=inode_size, prices=prices)
     present(result, format_, output, figures)
+
+
+def reference_sizes(file_sizes: Path | None, reference: ReferenceSystem, largest: int | None) -> InodeSizes:
+    """Inodes by size from a file, or from the store."""
+    if file_sizes is None:
+        return reference.inode_sizes(largest)
+    return sizes_of_file(file_sizes, reference.filesystem, reference.timezone, reference.opening[2], largest)
 
 
 def sizes_of_file(
@@ -124,15 +130,9 @@ def sizes_of_file(
 
 def _items(path: Path, filesystem: str | None, timezone: str | None, config: str | None) -> Iterator[object]:
     from iolens.config import load_config
-    from iolens.errors import InputError
     from iolens.sources import ReadOptions, recognise
-    from iolens.sources.size_bins_csv import size_rows
 
-    try:
-        source = recognise(path)
-    except InputError:
-        yield from size_rows(path)
-        return
+    source = recognise(path)
     settings = load_config(config).sources.get(source.name, {})
     written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     options = ReadOptions(filesystem or path.stem, timezone=timezone or "UTC", at=written, settings=settings)
@@ -142,7 +142,7 @@ def _items(path: Path, filesystem: str | None, timezone: str | None, config: str
 
 def _rows(item: object) -> Iterator[dict[str, Any]]:
     """Rows of `contents` in an item, whichever form it has."""
-    from iolens.analyses.inode_sizes import TABLE
+    from iolens.analyses.scans import TABLE
     from iolens.records import Row, Rows
     from iolens.schema import TABLES
     from iolens.store.rows import columns_to_arrow
@@ -153,34 +153,16 @@ def _rows(item: object) -> Iterator[dict[str, Any]]:
         yield from columns_to_arrow(TABLES[TABLE], item.columns, item.count).to_pylist()
 
 
-def _sizes_of_store(
-    store: str | None,
-    engine: str | None,
-    config: str | None,
-    filesystem: str | None,
-    largest: int | None,
-    window: dict[str, Any],
-) -> InodeSizes:
-    from iolens.analyses.inode_sizes import inode_sizes
-    from iolens.notebook import OpenStore
-
-    with OpenStore(store, engine=engine, config=config) as opened:
-        found = opened.ask(lambda selection: inode_sizes(selection, largest), filesystem, **window)
-        if found is None:
-            raise UsageError(
-                f"{opened.store.url} holds no scan with sizes of files; give --file-sizes, or use `iolens scan`"
-            )
-    return found
-
-
-def _sizes(texts: tuple[str, ...]) -> list[int]:
+def thresholds_of(texts: tuple[str, ...]) -> list[int]:
+    """DOM thresholds in bytes, each once."""
     try:
         return list(dict.fromkeys(parse_bytes(text) for text in texts))
     except ValueError as error:
         raise UsageError(f"--dom: {error}") from error
 
 
-def _prices(mdt: float | None, ost: float | None, layout_mdt: str, layout_ost: str) -> Prices | None:
+def prices_of(mdt: float | None, ost: float | None, layout_mdt: str, layout_ost: str) -> Prices | None:
+    """Prices of both kinds of targets, or of neither."""
     from iolens.plans.layouts import parse_layout
     from iolens.plans.metadata import Prices
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens.cli.options import WORDS, analysis_options, in_zone, present, progress
+from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
 from iolens.units import parse_rate
 
 if TYPE_CHECKING:
     from iolens.analyses.demand import Demand
     from iolens.plans.inputs import Input
+    from iolens.plans.performance import PerformancePlan
 
 
 @click.command(
@@ -61,37 +64,42 @@ def COMMAND(
     Bandwidth and operations come from the counters of data targets, disk I/Os from their histograms of sizes, metadata
     operations from the MDTs. With --demand no store is opened unless --store or --filesystem names one.
     """
+    speeds = [input_of("ssi", word, "--ssi") for word in ssi.split(",")]
+    window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone)}
+    where = {**window, "targets": target, "source": source, "resolution": resolution}
+    with ReferenceSystem((store, engine, config), filesystem, where, timezone) as reference:
+        result = performance_plan(speeds, [demand_of(text) for text in demands], percentiles_of(percentile), reference)
+    present(result, format_, output, figures)
+
+
+def performance_plan(
+    speeds: Sequence[Input], given: Sequence[Input], percentiles: Sequence[float], reference: ReferenceSystem
+) -> PerformancePlan:
+    """The plan, with demand from the store where none is given or a store is named."""
     from iolens.plans.performance import plan_performance
 
-    speeds = [_input("ssi", word, "--ssi") for word in ssi.split(",")]
-    given = [_demand(text) for text in demands]
     found: Demand | None = None
-    if not given or store is not None or filesystem is not None:
-        from iolens.analyses.demand import demand
-        from iolens.notebook import OpenStore
-
-        with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
-            found = opened.ask(
-                lambda selection: demand(selection, progress=lambda day: step(str(day))),
-                filesystem,
-                since=in_zone(since, timezone),
-                until=in_zone(until, timezone),
-                targets=target,
-                source=source,
-                resolution=resolution,
-            )
-    shares = [_number(word, "--percentile") for word in percentile]
-    present(plan_performance(speeds, found, given=given, percentiles=shares), format_, output, figures)
+    if not given or reference.is_named:
+        with progress(None, "reading") as step:
+            found = reference.demand(lambda day: step(str(day)))
+    return plan_performance(speeds, found, given=given, percentiles=percentiles)
 
 
-def _demand(text: str) -> Input:
+def percentiles_of(words: tuple[str, ...]) -> list[float]:
+    """Shares of ticks in per cent."""
+    return [_number(word, "--percentile") for word in words]
+
+
+def demand_of(text: str) -> Input:
+    """A demand known elsewhere, from `MEASURE=VALUE`."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name.endswith("_per_s"):
         raise UsageError(f"--demand {text!r}: write MEASURE=VALUE, such as bytes_per_s=35GB/s or ops_per_s=2e6")
-    return _input(name, value, "--demand")
+    return input_of(name, value, "--demand")
 
 
-def _input(name: str, text: str, option: str) -> Input:
+def input_of(name: str, text: str, option: str) -> Input:
+    """A rate for what is called bytes, a plain number for the rest."""
     from iolens.plans.inputs import parse_input
 
     parse = parse_rate if "bytes" in name else (lambda word: _number(word, option))

@@ -17,7 +17,7 @@ import numpy as np
 from iolens.analyses.ages import Ages, Clock
 from iolens.analyses.growth import Growth
 from iolens.analyses.results import not_in_json
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
 from iolens.models.purge import Bounds, Policy, PurgeCourse, simulate, steady_peak, steady_trough
 from iolens.plans.inputs import Input, distribution
@@ -83,7 +83,7 @@ class AgeCurve:
     clock: Clock
     time: datetime
     scan: str | None
-    source: str
+    source: str | None
     points: list[AgePoint]
 
 
@@ -147,9 +147,11 @@ def plan_capacity(
 def growth_input(growth: Growth | None) -> Input:
     """The store's days of growth as a distribution."""
     if growth is None:
-        raise UsageError("no daily growth: give it with --daily-growth, or a store that has capacity readings")
+        raise NotKnownError("no daily growth: give it with --daily-growth, or a store that has capacity readings")
     if not growth.days_with_growth:
-        raise UsageError(f"{growth.filesystem}: no day of growth among {growth.samples} readings; give --daily-growth")
+        raise NotKnownError(
+            f"{growth.filesystem}: no day of growth among {growth.samples} readings; give --daily-growth"
+        )
     first, last = growth.daily[0].date, growth.daily[-1].date
     words = f"{growth.filesystem}: {growth.days_with_growth} days of growth, {first} to {last}, method {growth.method}"
     return distribution("daily_growth_bytes", growth.kept, f"{words} ({', '.join(growth.sources)})")

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.daily_writes import DailyWrites, SystemCapacity
-from iolens.analyses.drive_waf import DriveWafs
+from iolens.analyses.drive_readings import DriveReadings
 from iolens.analyses.results import not_in_json
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95, mean_interval
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import Layout
@@ -188,7 +188,7 @@ def file_system_writes(
     kept = [day for day in writes.days if day.covered_pct >= covered_pct]
     if not kept:
         seen = f"{len(writes.days)} days, none with reports for {covered_pct:g} % of it" if writes.days else "no day"
-        raise UsageError(
+        raise NotKnownError(
             f"{writes.filesystem}: file-system writes per day are not known ({seen}); give fswpd, or --min-coverage"
         )
     daily = np.array([day.write_bytes for day in kept]) / capacity.bytes
@@ -210,11 +210,11 @@ def file_system_writes(
     )
 
 
-def write_amplification(drives: DriveWafs) -> WriteAmplification:
+def write_amplification(drives: DriveReadings) -> WriteAmplification:
     """WAF over the drives whose counters are known."""
     wafs = np.array(drives.wafs)
     if not wafs.size:
-        raise UsageError(f"{drives.origin}: no drive tells both host and flash bytes; give waf")
+        raise NotKnownError(f"{drives.origin}: no drive tells both host and flash bytes; give waf")
     return WriteAmplification(
         drives=int(wafs.size),
         min=float(wafs.min()),
@@ -222,7 +222,7 @@ def write_amplification(drives: DriveWafs) -> WriteAmplification:
         p95=float(np.percentile(wafs, 95.0)),
         max=float(wafs.max()),
         mean=float(wafs.mean()),
-        fleet=drives.fleet,
+        fleet=drives.fleet_waf,
         origin=drives.origin,
     )
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.demand import PERCENTILES, Demand, DemandMeasure
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
 from iolens.plans.inputs import Input
 
@@ -51,6 +51,7 @@ class PerformancePlan:
     window_start: datetime | None
     window_end: datetime | None
     tick_s: float | None
+    origin: str | None
     cases: list[PerformanceCase]
     demand: list[DemandMeasure]
     inputs: list[Input]
@@ -70,7 +71,7 @@ def plan_performance(
         known = ", ".join(f"{one:g}" for one in PERCENTILES)
         raise UsageError(f"no percentile {wrong[0]:g} here; there are {known} (100 is the largest tick)")
     if demand is None and not given:
-        raise UsageError("no demand: give it with --demand, or a store that has bytes and operations of targets")
+        raise NotKnownError("no demand: give it with --demand, or a store that has bytes and operations of targets")
     for speed in speeds:
         if not (speed.low > 0 and np.isfinite(speed.high)):
             raise UsageError(f"ssi must be above 0, not {speed.low:g}")
@@ -82,6 +83,7 @@ def plan_performance(
         window_start=demand.window_start if demand is not None else None,
         window_end=demand.window_end if demand is not None else None,
         tick_s=demand.tick_s if demand is not None else None,
+        origin=demand.origin if demand is not None else None,
         cases=[
             *(_given_case(speed, one) for speed in speeds for one in given),
             *(_case(speed, one, share) for speed in speeds for one in measured for share in percentiles),

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
     from numpy.typing import NDArray
 
 WIDTH_IN: Final = 6.6
 PANEL_HEIGHT_IN: Final = 3.0
+POINTS_PER_IN: Final = 72
 PNG_DPI: Final = 200
 COLOUR_MAP: Final = "magma_r"
 _MANY_POINTS: Final = 4000  # beyond this, dots in SVG and PDF become one picture; axes and text stay vectors
@@ -51,9 +53,24 @@ def to_bytes(figure: figures.Figure, kind: str) -> bytes:
     return out.getvalue()
 
 
+def draw_with(figure: figures.Figure, renderer: RendererBase) -> None:
+    """Draw the figure with a renderer of another library that takes points for pixels."""
+    with mpl.rc_context({**_STYLE, "font.family": "DejaVu Sans"}):  # that comes with matplotlib, whoever uses it
+        canvas = _canvas(figure)
+        canvas.set_dpi(POINTS_PER_IN)
+        canvas.draw(renderer)
+
+
+def size_pt(figure: figures.Figure) -> tuple[float, float]:
+    """Width and height of the drawing, in points."""
+    height_in = 0.35 + PANEL_HEIGHT_IN * sum(panel.height for panel in figure.panels)
+    return POINTS_PER_IN * WIDTH_IN, POINTS_PER_IN * height_in
+
+
 def _canvas(figure: figures.Figure) -> Canvas:
     heights = [panel.height for panel in figure.panels]
-    canvas = Canvas(figsize=(WIDTH_IN, 0.35 + PANEL_HEIGHT_IN * sum(heights)), layout="constrained")
+    width_pt, height_pt = size_pt(figure)
+    canvas = Canvas(figsize=(width_pt / POINTS_PER_IN, height_pt / POINTS_PER_IN), layout="constrained")
     FigureCanvasAgg(canvas)
     canvas.suptitle(figure.title, x=0.008, ha="left", fontsize=12, fontweight="bold", color="#222222")
     column = canvas.subplots(len(heights), 1, squeeze=False, sharex=figure.linked_x, height_ratios=heights)

@@ -28,7 +28,7 @@ def report_figure(figure: Figure) -> ReportFigure:
     """Draw the figure both ways."""
     bounded = replace(figure, panels=tuple(_bounded(panel) for panel in figure.panels))
     titles = "; ".join(dict.fromkeys(panel.title for panel in figure.panels))
-    return ReportFigure(figure.title, f"{figure.title}: {titles}", _still(bounded), _live_json(bounded))
+    return ReportFigure(figure.title, f"{figure.title}: {titles}", still(bounded), _live_json(bounded))
 
 
 def bokeh_script() -> str:
@@ -38,7 +38,7 @@ def bokeh_script() -> str:
     return "\n".join(Resources(mode="inline", components=["bokeh"], log_level="error").js_raw)
 
 
-def _still(figure: Figure) -> str:
+def still(figure: Figure) -> str:
     """A data URI; the title stands in the page already."""
     from iolens.views.matplotlib_figure import to_bytes
 

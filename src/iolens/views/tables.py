@@ -136,9 +136,9 @@ def to_terminal(tables: Sequence[Table], width: int | None = None, colour: bool 
     return "\n".join(_terminal_block(table, width, colour) for table in tables)
 
 
-def to_markdown(tables: Sequence[Table]) -> str:
-    """All tables as GitHub-flavoured markdown."""
-    return "\n".join(_markdown_block(table) for table in tables)
+def to_markdown(tables: Sequence[Table], level: int = 2) -> str:
+    """All tables as GitHub-flavoured markdown, their titles as headings of that level."""
+    return "\n".join(_markdown_block(table, level) for table in tables)
 
 
 def to_csv(table: Table) -> str:
@@ -188,21 +188,24 @@ def _typed(value: Any, kind: Kind) -> Any:
 # Cells as people see them: headings on top, or headings at the left with one column of values per row.
 
 
-def _headings(table: Table) -> list[str]:
+def headings(table: Table) -> list[str]:
+    """What stands above the cells."""
     if not table.sideways:
         return [column.heading_with_unit for column in table.columns]
     first = table.columns[0]
     return [first.heading, *(first.cell(row[0]) for row in table.rows)]
 
 
-def _body(table: Table) -> list[list[str]]:
+def body(table: Table) -> list[list[str]]:
+    """The cells, line by line."""
     if not table.sideways:
         return [[column.cell(value) for column, value in zip(table.columns, row, strict=True)] for row in table.rows]
     lines = list(enumerate(table.columns))[1:]
     return [[column.heading, *(column.cell_with_unit(row[place]) for row in table.rows)] for place, column in lines]
 
 
-def _aligns(table: Table) -> list[Literal["left", "right"]]:
+def aligns(table: Table) -> list[Literal["left", "right"]]:
+    """To which side the cells of each column lean."""
     return ["left"] * (1 + len(table.rows)) if table.sideways else [column.align for column in table.columns]
 
 
@@ -229,16 +232,16 @@ def _rich_table(table: Table, width: int | None) -> RichTable:
     from rich.text import Text
 
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for heading, align, wide in zip(_headings(table), _aligns(table), _widths(table, width), strict=True):
+    for heading, align, wide in zip(headings(table), aligns(table), _widths(table, width), strict=True):
         grid.add_column(Text(heading), justify=align, width=wide, vertical="top")
-    for line in _body(table):
+    for line in body(table):
         grid.add_row(*map(Text, line))
     return grid
 
 
 def _widths(table: Table, width: int | None) -> list[int]:
     """Columns as wide as they like, narrowed to `width` as far as words and numbers stay whole."""
-    columns = list(zip(_headings(table), *_body(table), strict=True))
+    columns = list(zip(headings(table), *body(table), strict=True))
     words = [table.sideways or column.kind == "text" for column in table.columns]
     wide = [max(map(_length, cells)) for cells in columns]
     least = [
@@ -276,11 +279,11 @@ def _wrapped(line: str, width: int | None) -> str:
     return textwrap.fill(tied, width, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
 
 
-def _markdown_block(table: Table) -> str:
-    parts = [f"## {table.title}\n"]
+def _markdown_block(table: Table, level: int) -> str:
+    parts = [f"{'#' * level} {table.title}\n"]
     if table.rows:
-        rules = ["---:" if align == "right" else "---" for align in _aligns(table)]
-        lines = [_headings(table), rules, *_body(table)]
+        rules = ["---:" if align == "right" else "---" for align in aligns(table)]
+        lines = [headings(table), rules, *body(table)]
         parts.append("".join(f"| {' | '.join(map(_markdown_cell, line))} |\n" for line in lines))
     if table.note:
         parts.append("  \n".join(table.note.splitlines()) + "\n")

@@ -1,0 +1,341 @@
+"""What a design asks for, line by line: every number with its equation, the values put in, and their origins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from iolens.plans.capacity import CapacityCase, CapacityPlan
+from iolens.plans.endurance import EnduranceCase, EndurancePlan
+from iolens.plans.inputs import Input
+from iolens.plans.layouts import Layout
+from iolens.plans.metadata import MetadataPlan, Threshold
+from iolens.plans.performance import PerformanceCase, PerformancePlan
+from iolens.units import format_bytes, format_bytes_si
+
+Part = Literal["capacity", "endurance", "metadata", "performance"]
+Interval = tuple[float, float]
+
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
+DIGITS: Final = 4  # of numbers put into equations: whoever checks them gets the printed answer
+USUAL_PERCENTILE: Final = 99.0  # of ticks, for the specification; the other ones stand in the plan
+INPUT_NAMES: Final = {
+    "ssi": "SSI, work of the new system ÷ the old",
+    "purge_days": "days after which files may go",
+    "purge_fraction": "share of capacity a purge reclaims",
+    "daily_growth_bytes": "daily growth",
+    "fswpd": "FSWPD, bytes written per day ÷ capacity",
+    "waf": "WAF, flash bytes ÷ host bytes",
+    "rmw": "RMW, bytes on drives ÷ those of full stripes",
+    "capacity_ratio": "C_ref/C_new, old ÷ new capacity",
+    "capacity_bytes": "C, capacity of the new system",
+    "inode_bytes": "room of an inode",
+    "reference_drive_bytes": "size of a drive",
+    "cost_mdt_per_raw_tb": "cost of a raw TB on MDTs",
+    "cost_ost_per_raw_tb": "cost of a raw TB on OSTs",
+    "layout": "D + P, stripes of data targets",
+    "layout_mdt": "D + P, stripes of metadata targets",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One line of the specification: a number, between what it lies, and how it was found.
+
+    `unit` is `bytes`, `DWPD`, `bytes/s` or `1/s`. `expected` is null where nothing on offer does, the ends where there
+    is nothing to span. `working` is `equation` with the values put in; `origins` says where each value comes from.
+    """
+
+    part: Part
+    name: str
+    case: str
+    unit: str
+    low: float | None
+    expected: float | None
+    high: float | None
+    ci95: Interval | None
+    equation: str
+    working: str
+    origins: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """How the targets of one case, or with no SSI of all, are striped; `origin` says who says so."""
+
+    ssi: float | None
+    layout: Layout
+    origin: str
+
+
+def capacity_requirements(plan: CapacityPlan, stripes: Sequence[Stripe]) -> Iterator[Requirement]:
+    """Usable capacity of every case, then raw capacity in every stripe of it."""
+    yield from _usable(plan)
+    yield from _raw(plan, stripes)
+
+
+def _usable(plan: CapacityPlan) -> Iterator[Requirement]:
+    for case in plan.cases:
+        values = f"{case.ssi:g} · ({case.purge_days:g} / {case.purge_fraction:g}) · {_si(case.daily_growth_bytes)}"
+        yield Requirement(
+            "capacity",
+            "usable capacity",
+            capacity_case_name(case),
+            "bytes",
+            case.low_bytes,
+            case.capacity_bytes,
+            case.high_bytes,
+            case.ci95,
+            plan.equation,
+            f"C = {values} = {_si(case.capacity_bytes)}",
+            _capacity_origins(plan, case),
+        )
+
+
+def _capacity_origins(plan: CapacityPlan, case: CapacityCase) -> list[str]:
+    return _origins(
+        plan.inputs,
+        {
+            "ssi": case.ssi,
+            "purge_days": case.purge_days,
+            "purge_fraction": case.purge_fraction,
+            "daily_growth_bytes": case.daily_growth_bytes,
+        },
+    )
+
+
+def _raw(plan: CapacityPlan, stripes: Sequence[Stripe]) -> Iterator[Requirement]:
+    for case in plan.cases:
+        own = [one for one in stripes if one.ssi in (case.ssi, None)] or list(stripes)
+        for layout, origin in dict.fromkeys((one.layout, one.origin) for one in own):
+            factor = layout.overhead
+            yield Requirement(
+                "capacity",
+                "raw capacity with parity",
+                f"{capacity_case_name(case)}, {layout}",
+                "bytes",
+                case.low_bytes * factor,
+                case.capacity_bytes * factor,
+                case.high_bytes * factor,
+                _times(case.ci95, factor),
+                "C_raw = C · (D + P)/D",
+                f"C_raw = {_si(case.capacity_bytes)} · {_parity(layout)} = {_si(case.capacity_bytes * factor)}",
+                [*_capacity_origins(plan, case), f"layout: {origin}"],
+            )
+
+
+def endurance_requirements(plan: EndurancePlan) -> Iterator[Requirement]:
+    """Drive writes per day by either way to count, and the class that suffices."""
+    for case in plan.cases:
+        yield _published_writes(plan, case)
+    for case in plan.cases:
+        yield _host_writes(plan, case)
+    for case in plan.cases:
+        yield _drive_class(plan, case)
+
+
+def _published_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
+    values = f"{case.ssi:g} · {shown(case.fswpd)} · {_parity(Layout(case.data, case.parity))} · {shown(case.waf)}"
+    return Requirement(
+        "endurance",
+        "drive writes per day, published",
+        endurance_case_name(case),
+        "DWPD",
+        case.low_dwpd,
+        case.dwpd,
+        case.high_dwpd,
+        case.ci95,
+        plan.equations[0],
+        f"DWPD = {values} = {shown(case.dwpd)}",
+        _origins(plan.inputs, {"ssi": case.ssi, "fswpd": case.fswpd, "waf": case.waf}),
+    )
+
+
+def _host_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
+    factors = case.ssi, case.fswpd, case.capacity_ratio, case.rmw
+    values = " · ".join(map(shown, factors))
+    names = ("ssi", "fswpd", "capacity_ratio", "rmw")
+    return Requirement(
+        "endurance",
+        "drive writes per day, strict",
+        endurance_case_name(case),
+        "DWPD",
+        case.strict_host_low_dwpd,
+        case.strict_host_dwpd,
+        case.strict_host_high_dwpd,
+        case.strict_host_ci95,
+        plan.equations[1],
+        f"strict_host = {values} = {shown(case.strict_host_dwpd)}",
+        _origins(plan.inputs, dict(zip(names, factors, strict=True))),
+    )
+
+
+def _drive_class(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
+    offered = ", ".join(f"{one.class_dwpd:g}" for one in case.classes)
+    worst = max(case.high_dwpd, case.ci95[1] if case.ci95 is not None else 0.0)
+    verdict = "none suffices" if case.class_dwpd is None else f"{case.class_dwpd:g}"
+    return Requirement(
+        "endurance",
+        "class of drives",
+        endurance_case_name(case),
+        "DWPD",
+        None,
+        case.class_dwpd,
+        None,
+        None,
+        "the smallest class on offer that stands the high end of the published equation",
+        f"of {offered} DWPD against {shown(worst)}: {verdict}",
+        _origins(plan.inputs, {"ssi": case.ssi, "fswpd": case.fswpd, "waf": case.waf}),
+    )
+
+
+def metadata_requirements(plan: MetadataPlan, stripe: Stripe | None) -> Iterator[Requirement]:
+    """Metadata capacity of every threshold and of the knee; raw as well where the stripes are known."""
+    found = [*plan.thresholds, *_knee_apart(plan)]
+    for one in found:
+        yield _usable_metadata(plan, one)
+    if stripe is not None:
+        yield from (_raw_metadata(plan, one, stripe) for one in found)
+
+
+def _knee_apart(plan: MetadataPlan) -> list[Threshold]:
+    """The knee, where it is none of the thresholds asked for."""
+    asked = {one.dom_bytes for one in plan.thresholds}
+    return [plan.knee] if plan.knee is not None and plan.knee.dom_bytes not in asked else []
+
+
+def _usable_metadata(plan: MetadataPlan, one: Threshold) -> Requirement:
+    amounts = [one.dom_avg_bytes, one.inode_avg_bytes, one.total_avg_bytes]
+    dom, inodes, total = (None if amount is None else _two(amount) for amount in amounts)
+    share = None if one.dom_avg_bytes is None else 100.0 * one.dom_avg_bytes / plan.capacity_bytes
+    found = [
+        f"C_DOM = {_si(plan.capacity_bytes)} · {share:.{DIGITS}g} % = {dom}" if share is not None else "C_DOM unknown",
+        f"C_MDT = {dom} + {inodes} = {total}" + (f" ({_si(one.total_avg_bytes)})" if one.total_avg_bytes else ""),
+    ]
+    return Requirement(
+        "metadata",
+        "capacity of metadata targets",
+        threshold_name(one, is_knee=one is plan.knee),
+        "bytes",
+        one.total_min_bytes,
+        one.total_avg_bytes,
+        one.total_max_bytes,
+        one.total_ci95,
+        f"{plan.equation}, C_DOM = C · Σ min(s, S0) / Σ s",
+        "; ".join(found),
+        _metadata_origins(plan),
+    )
+
+
+def _metadata_origins(plan: MetadataPlan) -> list[str]:
+    return _origins(plan.inputs, {"capacity_bytes": None, "files": None, "inode_bytes": None})
+
+
+def _raw_metadata(plan: MetadataPlan, one: Threshold, stripe: Stripe) -> Requirement:
+    layout, factor = stripe.layout, stripe.layout.overhead
+    total = one.total_avg_bytes
+    raw = None if total is None else total * factor
+    return Requirement(
+        "metadata",
+        "raw capacity of metadata targets",
+        f"{threshold_name(one, is_knee=one is plan.knee)}, {layout}",
+        "bytes",
+        None if one.total_min_bytes is None else one.total_min_bytes * factor,
+        raw,
+        None if one.total_max_bytes is None else one.total_max_bytes * factor,
+        _times(one.total_ci95, factor),
+        "C_raw = C_MDT · (D + P)/D",
+        "unknown"
+        if raw is None or total is None
+        else f"C_raw = {_two(total)} · {_parity(layout)} = {_two(raw)} ({_si(raw)})",
+        [*_metadata_origins(plan), f"layout_mdt: {stripe.origin}"],
+    )
+
+
+def performance_requirements(plan: PerformancePlan) -> Iterator[Requirement]:
+    """At the usual percentile, or the one nearest to it that was asked for; and demands that were given."""
+    shares = {case.percentile for case in plan.cases if case.percentile is not None}
+    wanted = min(shares, key=lambda one: abs(one - USUAL_PERCENTILE), default=None)
+    for case in plan.cases:
+        if case.percentile in (None, wanted):
+            yield _rate(plan, case)
+
+
+def _rate(plan: PerformancePlan, case: PerformanceCase) -> Requirement:
+    show = _per_second if case.unit == "bytes/s" else shown
+    return Requirement(
+        "performance",
+        case.measure,
+        performance_case_name(case),
+        case.unit,
+        case.low_required,
+        case.required,
+        case.high_required,
+        case.ci95,
+        plan.equation,
+        f"required = {case.ssi:g} · {show(case.demand)} = {show(case.required)}",
+        _origins(plan.inputs, {"ssi": case.ssi, case.measure: None}),
+    )
+
+
+def capacity_case_name(case: CapacityCase) -> str:
+    """`SSI 3, 28 days, fraction 0.5`."""
+    return f"SSI {case.ssi:g}, {case.purge_days:g} days, fraction {case.purge_fraction:g}"
+
+
+def endurance_case_name(case: EnduranceCase) -> str:
+    """`SSI 3, 10+2, WAF 2.68`."""
+    return f"SSI {case.ssi:g}, {case.data}+{case.parity}, WAF {case.waf:.3g}"
+
+
+def threshold_name(one: Threshold, is_knee: bool = False) -> str:
+    """`DOM up to 1 MiB`."""
+    return f"DOM up to {format_bytes(one.dom_bytes)}" + (" (knee)" if is_knee else "")
+
+
+def performance_case_name(case: PerformanceCase) -> str:
+    """`SSI 3, 99 % of ticks`."""
+    share = case.percentile
+    words = "as given" if share is None else "largest tick" if share == 100 else f"{share:g} % of ticks"
+    return f"SSI {case.ssi:g}, {words}"
+
+
+def _origins(inputs: Sequence[Input], wanted: Mapping[str, float | None]) -> list[str]:
+    """Where the inputs of these names come from, and where one has several values, of this value."""
+    found = [
+        f"{one.name}: {one.origin}"
+        for name, amount in wanted.items()
+        for one in inputs
+        if one.name == name and (amount is None or _same(one.expected, amount))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-9 * max(abs(one), abs(other)) or round(one) == other
+
+
+def _times(ends: Interval | None, factor: float) -> Interval | None:
+    return None if ends is None else (ends[0] * factor, ends[1] * factor)
+
+
+def _parity(layout: Layout) -> str:
+    return f"({layout.data} + {layout.parity})/{layout.data}"
+
+
+def shown(amount: float) -> str:
+    """A plain number as it stands in an equation."""
+    return f"{amount:,.0f}" if abs(amount) >= 10**DIGITS else f"{amount:.{DIGITS}g}"
+
+
+def _si(amount: float) -> str:
+    return format_bytes_si(amount, DIGITS)
+
+
+def _two(amount: float) -> str:
+    return format_bytes(amount, DIGITS)
+
+
+def _per_second(amount: float) -> str:
+    return f"{_si(amount)}/s"

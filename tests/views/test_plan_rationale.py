@@ -1,0 +1,125 @@
+"""The design rationale for people: what the document says, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from iolens.plans.endurance import plan_endurance
+from iolens.plans.rationale import make_rationale
+from iolens.views import tables as t
+from iolens.views.formats import figures_of, tables_of
+from iolens.views.plan_rationale import document
+from iolens.views.rationale_document import Caution, Chapter, Document, Drawing, Equations, runs
+from tests.plans.designs import ABOUT, from_telemetry, published
+from tests.plans.test_endurance import case
+
+
+def chapter(found: Document, title: str) -> Chapter:
+    return next(one for one in found.chapters if one.title == title)
+
+
+def titles(one: Chapter) -> list[str]:
+    return [part.title for part in one.parts if isinstance(part, t.Table)]
+
+
+def test_the_specification_comes_first_and_what_makes_it_again_last() -> None:
+    found = document(from_telemetry())
+    assert [one.title for one in found.chapters] == [
+        "Specification", "Capacity", "Endurance", "Metadata", "Performance", "Data behind this plan", "Assumptions",
+        "How to make it again",
+    ]  # fmt: skip
+    assert titles(found.chapters[0]) == ["What to specify"]
+    assert dict(found.facts)["Reference system"] == "scratch"
+    assert dict(found.facts)["Date"] == "2026-01-02 03:04:05 UTC, iolens 1.2.3"
+
+
+def test_every_plan_has_equations_inputs_what_ifs_and_figures() -> None:
+    found = document(from_telemetry())
+    for name in ("Capacity", "Endurance", "Metadata", "Performance"):
+        parts = chapter(found, name).parts
+        (equations,) = [part for part in parts if isinstance(part, Equations)]
+        assert all(one.workings for one in equations.equations)
+        assert "Inputs" in titles(chapter(found, name))
+        assert any(isinstance(part, Drawing) for part in parts)
+    assert "What if" in titles(chapter(found, "Capacity"))
+    assert "Classes of drives" in titles(chapter(found, "Endurance"))
+    assert "What if the threshold were another" in titles(chapter(found, "Metadata"))
+    assert [one.name for one in found.drawings()] == [
+        "capacity-growth", "endurance-fswpd", "endurance-dwpd", "metadata-mdt", "metadata-files", "metadata-inodes",
+        "performance-demand",
+    ]  # fmt: skip
+
+
+def test_a_missing_part_has_a_caution_and_no_chapter() -> None:
+    found = document(published())
+    assert "Performance" not in [one.title for one in found.chapters]
+    (caution,) = [part for part in found.chapters[0].parts if isinstance(part, Caution)]
+    assert caution.text.startswith("Performance is not answered: the store knows no demand. Needed: counters")
+    assert dict(found.facts)["Not answered"] == "performance"
+
+
+def test_a_document_without_telemetry_says_so_and_draws_only_what_it_knows() -> None:
+    found = document(published(metadata=None))
+    assert chapter(found, "Data behind this plan").parts[0] == "No telemetry was read: every input was given."
+    assert [one.name for one in found.drawings()] == ["endurance-dwpd"]
+
+
+def test_cells_of_the_specification() -> None:
+    rows = t.body(tables_of(published())[0])
+    assert rows[0] == ["Usable capacity", "SSI 3, 28 days, fraction 0.5", "22.3 PB", "–", "–", "option, default"]
+    by_name = {(row[0], row[1]): row[2:] for row in rows}
+    assert by_name["Class of drives", "SSI 4, 8+2, WAF 3.17"][0] == "1 DWPD"
+    unsure = {row[0]: row for row in t.body(tables_of(from_telemetry())[0])}
+    low, dots, high = unsure["Usable capacity"][3].partition(" … ")
+    assert dots
+    assert high.endswith("B")
+    assert not low.endswith("B")  # one unit for both
+    assert "telemetry" in unsure["Usable capacity"][5]
+    assert unsure["Drive writes per day, strict"][5].split(", ")[-1] == "assumption"
+
+
+def test_no_class_is_said_so_and_not_left_empty() -> None:
+    rows = t.body(tables_of(published(endurance=plan_endurance([case(fswpd=20.0)])))[0])
+    assert next(row for row in rows if row[0] == "Class of drives")[2] == "none suffices"
+
+
+def test_given_growth_beside_measured_growth_is_told() -> None:
+    result = from_telemetry()
+    assert result.capacity is not None
+    given = published().capacity
+    assert given is not None
+    both = replace(result, capacity=replace(given, growth=result.capacity.growth))
+    words = [part for part in chapter(document(both), "Capacity").parts if isinstance(part, str)]
+    assert "The plan takes the growth that was given." in words[-1]
+    alone = [part for part in chapter(document(result), "Capacity").parts if isinstance(part, str)]
+    assert "was given" not in alone[-1]
+
+
+def test_figures_and_tables_by_the_usual_door() -> None:
+    names = list(figures_of(from_telemetry()))
+    assert names[:2] == ["capacity-growth", "capacity-cases"]
+    assert "performance-required" in names
+    assert t.to_csv(tables_of(published())[0]).startswith("name,case,expected,range,ci95,from\n")
+    assert t.to_parquet(tables_of(published())[0])
+
+
+def test_an_empty_design_is_still_a_document() -> None:
+    found = document(make_rationale(ABOUT))
+    assert found.chapters[0].title == "Specification"
+    assert found.drawings() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("plain", [("plain", False)]),
+        ("use `iolens scan` now", [("use ", False), ("iolens scan", True), (" now", False)]),
+        ("`all`", [("all", True)]),
+        ("one ` alone", [("one ` alone", False)]),
+        ("", []),
+    ],
+)
+def test_what_is_to_be_typed_is_told_apart(text: str, pieces: list[tuple[str, bool]]) -> None:
+    assert runs(text) == pieces
