@@ -10,6 +10,10 @@ import pyarrow as pa
 import pytest
 
 from iolens.analyses.ages import ages
+from iolens.records import Rows
+from iolens.schema import TABLES
+from iolens.sources.inode_counts import InodeCounts
+from iolens.store.rows import columns_to_arrow
 from iolens.store.selection import FrameSelection
 
 DAY_S = 86_400
@@ -77,6 +81,36 @@ def test_two_sources_at_one_moment_are_not_added() -> None:
     assert found is not None
     assert found.distribution.total == 168
     assert found.source == "robinhood"
+
+
+def test_ages_are_those_of_files_alone() -> None:
+    """Directories have ages too, and a purge does not delete them."""
+    found = ages(selection([*SCAN, row(SECOND, "atime", 0, 1, 4096, inode_type="dir")]), "atime")
+    assert found is not None
+    assert found.distribution.total == 168
+
+
+def test_a_purge_of_a_counted_scan() -> None:
+    """The bins of every listing: from those of this very moment to those without an end."""
+    now_s = SECOND // 1_000_000
+    days = [-1, 0, 0.01, 0.5, 1, 20, 28, 28.5, 29, 200, 5000]
+    counts = InodeCounts(SECOND)
+    used = [round(now_s - age * DAY_S) for age in days]
+    counts.add([counts.code("ada", None, "file")] * len(days), [1000] * len(days), atimes_s=used)
+    counts.add([counts.code("ada", None, "dir")], [4096], atimes_s=[now_s])
+    (item,) = counts.rows("scratch", "here", "whole")
+    assert isinstance(item, Rows)
+    columns = {**item.columns, "source": "scan"}
+    table = columns_to_arrow(TABLES["contents"], columns, item.count)
+    found = ages(FrameSelection({"contents": table}, "scratch"), "atime")
+    assert found is not None
+    left = found.distribution.younger(28)
+    assert (left.low, left.likely, left.high) == (7000, 7000, 7000)  # 28 days is the end of a bin
+    inside = found.distribution.younger(29)
+    assert (inside.low, inside.high) == (7000, 9000)
+    by_day = found.distribution.by_day()
+    assert by_day.sum() == found.distribution.total == 11_000
+    assert by_day[0] == 5000  # what is dated after the scan is as young as can be
 
 
 @pytest.mark.parametrize("rows", [[], [row(SECOND, "size", 0, 1, 5)], [row(SECOND, "atime", 0, 1, None)]])

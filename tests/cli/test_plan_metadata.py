@@ -11,9 +11,10 @@ import pytest
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
-from tests.sources.test_size_bins_csv import BY_END, BY_START
+from tests.sources.test_size_histogram import BY_END, BY_START
 
 TIB = 1 << 40
+DATE = "2026-01-05 12:00:00"
 
 
 def plan(*arguments: object) -> dict[str, Any]:
@@ -65,6 +66,21 @@ def test_lines_that_are_left_out_are_said(histogram: Path) -> None:
     assert ":6: 1 columns" in done.err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5000\n70000\n",
+        "f 5000 16 1 1.0 1.0 /a\nf 70000 160 2 1.0 1.0 /b\n",
+        "".join(f"{size} 1 0  {size}|8|1|-rw-r--r--|0|root|{DATE}|{DATE} -- /x\n" for size in (5000, 70_000)),
+    ],
+)
+def test_listings_of_files(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "listing"
+    path.write_text(text)
+    (one,) = plan("--file-sizes", path, "--capacity", "75kB", "--dom", "64KiB")["thresholds"]
+    assert one["dom_min_bytes"] == one["dom_max_bytes"] == 5000 + 65536
+
+
 def test_bytes_of_an_archive(tmp_path: Path) -> None:
     path = tmp_path / "archive.csv"
     path.write_text(BY_START)
@@ -93,7 +109,7 @@ def test_files_that_are_no_histogram(tmp_path: Path) -> None:
     assert iolens("plan", "metadata", "--file-sizes", tmp_path / "none", "--capacity", "1PB").code == 1
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     done = iolens("plan", "metadata", "--file-sizes", tmp_path / "other.csv", "--capacity", "1PB")
-    assert (done.code, "heading 'a,b'" in done.err) == (1, True)
+    assert (done.code, "format not recognised" in done.err) == (1, True)
 
 
 def test_a_store_without_a_scan(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 
 from iolens import schema
-from iolens.errors import StoreError
+from iolens.errors import StoreError, UsageError
 from iolens.schema import TABLES, Column, Table
 from iolens.store import tables as tables_module
 from iolens.store.duckdb_engine import data_files, relation
@@ -150,3 +150,9 @@ def test_a_table_that_is_not_ours_is_refused(store: Store) -> None:
     DeltaTable.create(store.tables.uri("jobs"), schema=DeltaSchema.from_arrow(pa.schema([("x", pa.int64())])))
     with pytest.raises(StoreError, match="jobs was not written by iolens"):
         store.tables.load("jobs")
+
+
+def test_an_address_with_credentials_is_refused_without_repeating_them() -> None:
+    with pytest.raises(UsageError, match="from the environment") as refused:
+        Tables("s3://somebody:hush@bucket/store")
+    assert "hush" not in str(refused.value)

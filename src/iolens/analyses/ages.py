@@ -1,19 +1,18 @@
-"""How old the bytes of a file system are, by the age histograms of its newest scan (table `contents`)."""
+"""How old the bytes of a file system's files are, by the age histograms of its newest scan (table `contents`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import narwhals as nw
 import numpy as np
 
+from iolens.analyses.scans import FILE, newest, scan_rows, sums
 from iolens.models.purge import AgeDistribution
 from iolens.store.selection import Selection
-from iolens.units import epoch_us, from_epoch_us
 
-TABLE: Final = "contents"
 DAY_S: Final = 86_400.0
 
 Clock = Literal["atime", "mtime"]
@@ -27,42 +26,28 @@ class Ages:
     clock: Clock
     time: datetime
     scan: str | None
-    source: str
+    source: str | None
     distribution: AgeDistribution
 
 
 def ages(selection: Selection, clock: Clock) -> Ages | None:
-    """Ages by one clock from the newest scan of the window that has them; None without one."""
-    frame = selection.frame(TABLE)
-    if not {"histogram", "bin", "bin_from", "bytes"} <= set(frame.collect_schema().names()):
+    """Ages of files by one clock from the newest scan of the window that has them; None without one."""
+    rows = scan_rows(selection)
+    if rows is None:
         return None
-    rows = frame.filter(nw.col("histogram") == clock, ~nw.col("bytes").is_null())
-    since, until = selection.window
-    if since is not None:
-        rows = rows.filter(nw.col("epoch_us") >= epoch_us(since))
-    if until is not None:
-        rows = rows.filter(nw.col("epoch_us") < epoch_us(until))
-    newest = rows.select(nw.col("epoch_us").max()).collect(backend="pyarrow").to_native().to_pylist()
-    if not newest or newest[0]["epoch_us"] is None:
+    rows = rows.filter(nw.col("histogram") == clock, nw.col("inode_type") == FILE, ~nw.col("bytes").is_null())
+    scan = newest(selection, rows)
+    if scan is None:
         return None
-    moment = int(newest[0]["epoch_us"])
-    sums = (
-        rows.filter(nw.col("epoch_us") == moment)
-        .group_by("source", "scan", "bin_from", "bin")
-        .agg(nw.col("bytes").sum().alias("bytes"))
-    )
-    found = sums.collect(backend="pyarrow").to_native().to_pylist()
-    first = min(found, key=lambda row: (row["source"], str(row["scan"])))
-    same = [row for row in found if (row["source"], row["scan"]) == (first["source"], first["scan"])]
-    return Ages(clock, from_epoch_us(moment), first["scan"], first["source"], _distribution(same))
+    bins = [(above, up_to, float(one.bytes or 0)) for (above, up_to), one in sums(scan.of(rows), "bin_from", "bin")]
+    return Ages(clock, scan.time, scan.scan, scan.source, _distribution(bins))
 
 
-def _distribution(rows: list[dict[str, Any]]) -> AgeDistribution:
+def _distribution(bins: list[tuple[int | None, int | None, float]]) -> AgeDistribution:
     """Bins in order, in days; a bin without a lower bound begins where the one before it ends."""
-    ends = np.array([np.inf if row["bin"] is None else row["bin"] / DAY_S for row in rows])
-    order = np.argsort(ends, kind="stable")
-    ends, sizes = ends[order], np.array([float(row["bytes"]) for row in rows])[order]
+    days = [(above, np.inf if up_to is None else up_to / DAY_S, size) for above, up_to, size in bins]
+    days.sort(key=lambda one: (one[1], -1 if one[0] is None else one[0]))
+    ends = np.array([end for _, end, _ in days])
     before = np.concatenate([[0.0], ends[:-1]])
-    given = [rows[place]["bin_from"] for place in order]
-    starts = np.array([low if start is None else start / DAY_S for start, low in zip(given, before, strict=True)])
-    return AgeDistribution(np.minimum(starts, ends), ends, sizes)
+    starts = [low if above is None else above / DAY_S for (above, _, _), low in zip(days, before, strict=True)]
+    return AgeDistribution(np.minimum(starts, ends), ends, np.array([size for *_, size in days]))

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import narwhals as nw
 
+from iolens.analyses.scans import FILE, SIZE, newest, scan_rows, sums
 from iolens.errors import UsageError
 from iolens.models.dom import Bin, SizeBins
 from iolens.store.selection import Selection
-from iolens.units import epoch_us, from_epoch_us, iso
-
-TABLE: Final = "contents"
-HISTOGRAM: Final = "size"
-FILE: Final = "file"
-NEEDED: Final = frozenset({"histogram", "inode_type", "bin", "bin_from", "count"})
+from iolens.units import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,38 +29,24 @@ class InodeSizes:
 
 def inode_sizes(selection: Selection, largest: int | None = None) -> InodeSizes | None:
     """The newest scan of the window, all owners together; None without one."""
-    frame = selection.frame(TABLE)
-    if not set(frame.collect_schema().names()) >= NEEDED:
+    rows = scan_rows(selection)
+    if rows is None:
         return None
-    rows = frame.filter(nw.col("histogram") == HISTOGRAM)
-    since, until = selection.window
-    if since is not None:
-        rows = rows.filter(nw.col("epoch_us") >= epoch_us(since))
-    if until is not None:
-        rows = rows.filter(nw.col("epoch_us") < epoch_us(until))
-    scans = rows.select("epoch_us", "source", "scan").unique().collect(backend="pyarrow").to_native().to_pylist()
-    if not scans:
+    rows = rows.filter(nw.col("histogram") == SIZE, ~nw.col("count").is_null())
+    scan = newest(selection, rows)
+    if scan is None:
         return None
-    newest = max(scans, key=lambda one: (one["epoch_us"], one["source"], str(one["scan"])))
-    rows = rows.filter(nw.col("epoch_us") == newest["epoch_us"], nw.col("source") == newest["source"])
-    if newest["scan"] is not None:
-        rows = rows.filter(nw.col("scan") == newest["scan"])
-    sums = rows.group_by("inode_type", "bin_from", "bin").agg(
-        nw.col("count").sum(),
-        nw.col("bytes").sum(),
-        nw.col("bytes").count().alias("known"),
-        nw.len().alias("rows"),
-    )
-    found = sums.collect(backend="pyarrow").to_native().to_pylist()
-    known = [{**row, "bytes": int(row["bytes"]) if row["known"] == row["rows"] else None} for row in found]
-    time = from_epoch_us(int(newest["epoch_us"]))
-    words = f"{selection.filesystem}: scan of {iso(time)} ({newest['source']})"
-    return _sizes(known, words, selection.filesystem, time, largest)
+    found = [
+        {"inode_type": inode_type, "bin_from": above, "bin": up_to, "count": one.inodes or 0, "bytes": one.bytes}
+        for (inode_type, above, up_to), one in sums(scan.of(rows), "inode_type", "bin_from", "bin")
+    ]
+    words = f"{selection.filesystem}: scan of {iso(scan.time)} ({scan.source})"
+    return _sizes(found, words, selection.filesystem, scan.time, largest)
 
 
 def sizes_of_rows(rows: Iterable[Mapping[str, Any]], origin: str, largest: int | None = None) -> InodeSizes:
     """The same from rows of `contents` that are in no store: those of one file."""
-    mine = [row for row in rows if row.get("histogram") == HISTOGRAM]
+    mine = [row for row in rows if row.get("histogram") == SIZE]
     return _sizes(mine, origin, None, None, largest)
 
 

@@ -87,13 +87,19 @@ class InodeCounts:
         """Count directories by how many entries they have."""
         self._count(WIDTH, _whole(codes), _whole(widths), None, None)
 
+    def add_sum(self, code: int, histogram: str, place: int, one: Sum) -> None:
+        """Count inodes that something else, such as a database, put into a bin: the bin's place among `ENDS`."""
+        key = code, histogram, place
+        before = self.sums.get(key)
+        self.sums[key] = one if before is None else before.plus(one)
+
     def merge(self, other: InodeCounts) -> None:
         """Add another part of the same scan. Its ages must count from the same moment."""
         if other.time_us != self.time_us:
             raise ValueError("parts of one scan count ages from the same moment")
         codes = {code: self.code(*group) for group, code in other.groups.items()}
         for (code, histogram, place), one in other.sums.items():
-            self._plus((codes[code], histogram, place), one)
+            self.add_sum(codes[code], histogram, place, one)
 
     def rows(self, filesystem: str, place: str, scan: str | None = None) -> Iterator[Rows | Problem]:
         """All bins that hold something, in order; a sum that no column can hold is a problem."""
@@ -118,21 +124,16 @@ class InodeCounts:
         if not len(group):
             return
         keys = group * _PLACES + np.searchsorted(_EDGES[histogram], values)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-        counts = np.diff(np.concatenate((starts, [len(keys)])))
-        sizes = _sums(size, order, starts)
-        rooms = _sums(room, order, starts)
-        for key, count, one, other in zip(keys[starts].tolist(), counts.tolist(), sizes, rooms, strict=True):
-            self._plus((key // _PLACES, histogram, key % _PLACES), Sum(count, one, other))
-
-    def _plus(self, key: tuple[int, str, int], one: Sum) -> None:
-        before = self.sums.get(key)
-        self.sums[key] = one if before is None else before.plus(one)
+        by_key = _dense_sums if int(keys.max()) < _DENSEST * len(keys) and len(keys) <= _EXACT else _sorted_sums
+        for key, one in by_key(keys, size, room):
+            self.add_sum(key // _PLACES, histogram, key % _PLACES, one)
 
 
 _PLACES: Final = 128  # more than any histogram has bins
+_DENSEST: Final = 4  # up to so many keys per inode, counting every key there could be is cheaper than sorting
+# Both halves of each number are summed apart, so that nothing overflows before it is a Python int. Up to so many
+# numbers the sums of halves are exact in a float too, which is what the dense way adds in.
+_EXACT: Final = 1 << 20
 _COLUMNS: Final = (
     "owner", "project", "inode_type", "histogram", "bin_from", "bin", "count", "bytes", "allocated_bytes",
 )  # fmt: skip
@@ -151,11 +152,34 @@ def _whole(values: Sequence[int] | Numbers) -> Numbers:
     return np.asarray(values, np.int64)
 
 
-def _sums(values: Numbers | None, order: Any, starts: Any) -> list[Any]:
-    """Exact sums of the runs: both halves of each number apart, so that nothing overflows before it is a Python int."""
-    if values is None:
-        return [None] * len(starts)
-    sorted_ = values[order]
-    high = np.add.reduceat(sorted_ >> 32, starts).tolist()
-    low = np.add.reduceat(sorted_ & 0xFFFFFFFF, starts).tolist()
-    return [(one << 32) + other for one, other in zip(high, low, strict=True)]
+def _dense_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, Sum]]:
+    """Sums of each key that occurs, where keys are few for so many inodes: no sorting."""
+    counts = np.bincount(keys)
+    found = np.flatnonzero(counts)
+
+    def sums(values: Numbers | None) -> list[Any]:
+        if values is None:
+            return [None] * len(found)
+        high, low = (np.bincount(keys, half)[found].tolist() for half in (values >> 32, values & 0xFFFFFFFF))
+        return [(int(one) << 32) + int(other) for one, other in zip(high, low, strict=True)]
+
+    for key, count, one, other in zip(found.tolist(), counts[found].tolist(), sums(size), sums(room), strict=True):
+        yield key, Sum(count, one, other)
+
+
+def _sorted_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, Sum]]:
+    """The same where keys are many or far apart."""
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    counts = np.diff(np.concatenate((starts, [len(keys)])))
+
+    def sums(values: Numbers | None) -> list[Any]:
+        if values is None:
+            return [None] * len(starts)
+        halves = (values[order] >> 32, values[order] & 0xFFFFFFFF)
+        high, low = (np.add.reduceat(half, starts).tolist() for half in halves)
+        return [(one << 32) + other for one, other in zip(high, low, strict=True)]
+
+    for key, count, one, other in zip(keys[starts].tolist(), counts.tolist(), sums(size), sums(room), strict=True):
+        yield key, Sum(count, one, other)

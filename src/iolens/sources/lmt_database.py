@@ -1,4 +1,4 @@
-"""The databases that hold LMT's tables: a SQLite copy of one, or the live MySQL or MariaDB, read-only.
+"""The databases of LMT, Robinhood and controllers: a SQLite copy of one, or the live MySQL or MariaDB, read-only.
 
 Both answer the same questions with whole NumPy columns. The schema is looked up first, because versions differ in
 what they have. A password is never part of a place, a message or an identity.
@@ -27,7 +27,9 @@ PASSWORD_VARIABLE: Final = "IOLENS_MYSQL_PASSWORD"  # noqa: S105 (the name of a 
 DEFAULT_PORT: Final = 3306
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
 PIECE_ROWS: Final = 100_000
+BATCH_ROWS: Final = 65_536
 CONNECT_TIMEOUT_S: Final = 20
+GROUPING_BYTES: Final = 256 << 20
 LONGEST_TEXT: Final = 12 << 20  # what the driver takes in one piece is 16 MiB
 
 # What a number column gives where there is none: counters themselves are never negative.
@@ -36,6 +38,8 @@ NULL, NOT_A_NUMBER = -1, -2
 _LARGEST: Final = 2**63 - 1
 _STAMP_GLOB: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9][ T][0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
 _URL_PARAMETERS: Final = {"ssl-ca": "ca", "ssl-cert": "cert", "ssl-key": "key", "socket": "unix_socket"}
+_INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+_COLLATED: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _NAME: Final = re.compile(r"[\w$][\w$-]*")
 
 Table = NDArray[np.void]  # a structured array: one field per column
@@ -102,11 +106,23 @@ class Database(Protocol):
     def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
         """A large answer in pieces of `PIECE_ROWS` rows, never all at once."""
 
+    def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        """A large answer of any types, some `BATCH_ROWS` rows at a time."""
+
     def table(self, selection: Selection) -> Table:
         """All rows of a selection."""
 
+    def exact_text(self, table: TableSchema, column: str, prefix: str = "") -> str:
+        """SQL for a column as text that equals only itself, whatever its collation says of case and blanks."""
+
     def number(self, column: str) -> str:
         """SQL for a whole number of zero or more; `NULL` or `NOT_A_NUMBER` where there is none."""
+
+    def raw_number(self, table: TableSchema, column: str) -> str:
+        """SQL for a column of whole numbers as it is, the cheapest there is: NULL where there is none.
+
+        What is no number at all is negative; what is negative or beyond 2⁶³ may be so.
+        """
 
     def real(self, column: str) -> str:
         """SQL for a number; NULL where there is none."""
@@ -171,7 +187,7 @@ class SqliteOpening:
                 connection.text_factory = _lenient_text
                 yield _Sqlite(self.place, connection)
         except sqlite3.Error as error:
-            raise InputError(self.place, f"SQLite: {error}", "a readable copy of an LMT database") from error
+            raise InputError(self.place, f"SQLite: {error}", "a readable copy of a database") from error
 
 
 class _Sqlite:
@@ -192,8 +208,16 @@ class _Sqlite:
     def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
         yield from _in_pieces(iter(self.connection.execute(sql, tuple(parameters))), dtype)
 
+    def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        cursor = self.connection.execute(sql, tuple(parameters))
+        while batch := cursor.fetchmany(BATCH_ROWS):
+            yield batch
+
     def table(self, selection: Selection) -> Table:
         return _row_by_row(self, selection)
+
+    def exact_text(self, table: TableSchema, column: str, prefix: str = "") -> str:
+        return f"CAST({prefix}{table.column(column)} AS TEXT) COLLATE BINARY"
 
     def number(self, column: str) -> str:
         """Columns of a copy often have no type: a number may be stored as text, and anything else as well."""
@@ -205,6 +229,9 @@ class _Sqlite:
             f" WHEN 'text' THEN CASE WHEN {column} <> '' AND length({column}) < 19 AND {column} NOT GLOB '*[^0-9]*'"
             f" THEN CAST({column} AS INTEGER) ELSE {NOT_A_NUMBER} END ELSE {NOT_A_NUMBER} END"
         )
+
+    def raw_number(self, table: TableSchema, column: str) -> str:
+        return f"NULLIF({self.number(table.column(column))}, {NULL})"
 
     def real(self, column: str) -> str:
         return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END"
@@ -250,10 +277,12 @@ class MysqlOpening:
             with contextlib.closing(connection):
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET SESSION time_zone = '+00:00', SESSION group_concat_max_len = {LONGEST_TEXT}")
+                    for limit in ("tmp_table_size", "max_heap_table_size"):  # to group on disk is five times slower
+                        cursor.execute(f"SET SESSION {limit} = GREATEST(@@{limit}, {GROUPING_BYTES})")
                     cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 yield _Mysql(self.place, connection)
         except pymysql.Error as error:
-            raise InputError(self.place, f"MySQL: {_reason(error)}", "a readable LMT database") from error
+            raise InputError(self.place, f"MySQL: {_reason(error)}", "a readable database") from error
         except (OSError, RuntimeError) as error:  # certificates that are not there; methods that need other libraries
             raise InputError(self.place, f"cannot connect: {error}") from error
 
@@ -300,6 +329,23 @@ class _Mysql:
         self.connection = connection
         self.longest_text = int(self.rows("SELECT LEAST(@@group_concat_max_len, @@max_allowed_packet)")[0][0]) - 1
 
+    @contextlib.contextmanager
+    def cursor(self) -> Iterator[Any]:
+        """A cursor for one answer. Where the server goes away amid it, the driver must not wait for the rest of it."""
+        import pymysql
+
+        cursor = self.connection.cursor()
+        try:
+            yield cursor
+        except pymysql.Error:
+            if cursor._result is not None:
+                cursor._result.unbuffered_active = False
+            raise
+        except BaseException:
+            cursor.close()
+            raise
+        cursor.close()
+
     def schema(self) -> Mapping[str, TableSchema]:
         found = self.rows(
             "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
@@ -307,14 +353,20 @@ class _Mysql:
         return _schema(found)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self.connection.cursor() as cursor:
+        with self.cursor() as cursor:
             cursor.execute(_percent(sql), tuple(parameters))
             return list(cursor.fetchall())
 
     def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
-        with self.connection.cursor() as cursor:
+        with self.cursor() as cursor:
             cursor.execute(_percent(sql), tuple(parameters))
             yield from _in_pieces(iter(cursor.fetchone, None), dtype)
+
+    def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        with self.cursor() as cursor:
+            cursor.execute(_percent(sql), tuple(parameters))
+            while batch := cursor.fetchmany(BATCH_ROWS):
+                yield list(batch)
 
     def table(self, selection: Selection) -> Table:
         """Each column as one text that the server joins: several times faster than rows through the driver.
@@ -332,11 +384,20 @@ class _Mysql:
             found[name] = np.fromstring(text or "", found.dtype[name], sep=" ")
         return found[np.argsort(found[next(iter(selection.columns))], kind="stable")]
 
+    def exact_text(self, table: TableSchema, column: str, prefix: str = "") -> str:
+        """Only what has a collation is cast: to group by a cast is tens of times slower."""
+        name = prefix + table.column(column)
+        return f"CAST({name} AS BINARY)" if table.columns[column][1] in _COLLATED else name
+
     def number(self, column: str) -> str:
         return (
             f"CASE WHEN {column} IS NULL THEN {NULL}"
             f" WHEN {column} < 0 OR {column} > {_LARGEST} THEN {NOT_A_NUMBER} ELSE CAST({column} AS SIGNED) END"
         )
+
+    def raw_number(self, table: TableSchema, column: str) -> str:
+        name = table.column(column)
+        return name if table.columns[column][1] in _INTEGERS else f"NULLIF({self.number(name)}, {NULL})"
 
     def real(self, column: str) -> str:
         return column

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import duckdb
 import pyarrow as pa
@@ -70,6 +71,8 @@ class Tables:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self.is_local = "://" not in url
+        if not self.is_local and "@" in urlsplit(url).netloc:
+            raise UsageError("the address of a store holds no credentials: object stores take them from the environment")
         if self.is_local and (strange := sorted(set(REFUSED_IN_PATHS) & set(str(Path(url).absolute())))):
             raise UsageError(f"{url}: the path of a store cannot contain {' '.join(strange)}")
 

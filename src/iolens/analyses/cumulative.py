@@ -1,0 +1,187 @@
+"""Histograms added up from the smallest bin on: shares, percentiles, and what the bins leave open.
+
+Where a source counts inodes by size without their bytes, the ends of the bins bound each share of the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.models.dom import Bin
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class Share(NamedTuple):
+    """A part of all bytes in per cent: at least, by the middle of the bins, at most; None: not known."""
+
+    low: float | None
+    middle: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Bins in order, each upper end once. `total_bytes` is their sum where it is told, by the bins or otherwise."""
+
+    bins: tuple[Bin, ...]
+    total_bytes: int | None
+
+    @classmethod
+    def of(cls, bins: Iterable[Bin], total_bytes: int | None = None) -> Histogram:
+        """Bins in any order, the same one several times; one without a lower end begins where the one below ends."""
+        found: dict[int | None, Bin] = {}
+        for one in bins:
+            before = found.get(one.up_to, Bin(one.above, one.up_to, 0, 0))
+            above = None if one.above is None or before.above is None else min(one.above, before.above)
+            both = None if one.bytes is None or before.bytes is None else one.bytes + before.bytes
+            found[one.up_to] = Bin(above, one.up_to, one.count + before.count, both)
+        ordered = sorted(found.values(), key=lambda one: (one.up_to is None, one.up_to or 0))
+        told = [one.bytes for one in ordered if one.bytes is not None]
+        return cls(tuple(ordered), sum(told) if len(told) == len(ordered) else total_bytes)
+
+    @property
+    def total(self) -> int:
+        """All inodes."""
+        return sum(one.count for one in self.bins)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether every bin tells its bytes."""
+        return all(one.bytes is not None for one in self.bins)
+
+    @property
+    def counts(self) -> list[int]:
+        """Inodes up to the end of each bin."""
+        return list(accumulate(one.count for one in self.bins))
+
+    @property
+    def bytes(self) -> list[int] | list[None]:
+        """Bytes up to the end of each bin; None, all of them, where one bin does not tell."""
+        if not self.has_bytes:
+            return [None] * len(self.bins)
+        return list(accumulate(one.bytes or 0 for one in self.bins))
+
+    def percentile(self, pct: float) -> int | None:
+        """Upper end of the first bin whose cumulative share reaches `pct`; None where that bin has no end."""
+        total = self.total
+        reached = (
+            one.up_to for one, count in zip(self.bins, self.counts, strict=True) if total and 100 * count >= pct * total
+        )
+        return next(reached, None)
+
+    @property
+    def most_common(self) -> Bin | None:
+        """The bin with most inodes, the smallest of several; its lower end is told."""
+        if not self.total:
+            return None
+        place = max(range(len(self.bins)), key=lambda one: self.bins[one].count)
+        one = self.bins[place]
+        return Bin(self._above(place), one.up_to, one.count, one.bytes)
+
+    def files_at_most(self, size: int) -> tuple[float | None, float | None]:
+        """Share of the inodes that are no larger, in per cent: at least and at most, by the bins."""
+        total = self.total
+        if not total:
+            return None, None
+        surely, perhaps = self._up_to(size)
+        counts = np.array([one.count for one in self.bins])
+        low, high = int(counts[surely].sum()), int(counts[perhaps].sum())
+        return 100.0 * low / total, 100.0 * high / total
+
+    def bytes_at_most(self, size: int) -> Share:
+        """Share of the bytes that are in inodes no larger; no middle where the size is inside a bin."""
+        surely, perhaps = self._up_to(size)
+        least, most = self.byte_share(surely), self.byte_share(perhaps)
+        return Share(least.low, least.middle if (surely == perhaps).all() else None, most.high)
+
+    def told_bytes_at_most(self, value: int) -> tuple[float | None, float | None]:
+        """The same by told bytes alone, for bins that are of something else than size."""
+        if not self.has_bytes:
+            return None, None
+        surely, perhaps = self._up_to(value)
+        return self.byte_share(surely).low, self.byte_share(perhaps).high
+
+    def byte_shares(self) -> list[Share]:
+        """Bounds of the share of the bytes up to the end of each bin."""
+        places = np.arange(len(self.bins))
+        return [self.byte_share(places <= place) for place in places]
+
+    def byte_share(self, chosen: Flags) -> Share:
+        """Share of the bytes in some of the bins, whatever the sizes within the bins are."""
+        if self.has_bytes:
+            told = sum(one.bytes or 0 for one, mine in zip(self.bins, chosen, strict=True) if mine)
+            exact = 100.0 * told / self.total_bytes if self.total_bytes else None
+            return Share(exact, exact, exact)
+        least, most = self._byte_bounds()
+        (in_least, in_most), (out_least, out_most) = (
+            (float(least[some].sum()), float(most[some].sum())) for some in (chosen, ~chosen)
+        )
+        total = self.total_bytes
+        if total is None:
+            low, high = _ratio(in_least, out_most), _ratio(in_most, out_least)
+        else:
+            low = _ratio(max(in_least, total - out_most), min(out_most, total - in_least))
+            high = _ratio(min(in_most, total - out_least), max(out_least, total - in_most))
+        return Share(low, self._middle(chosen, low, high), high)
+
+    def byte_range(self) -> tuple[int | None, int | None, int | None]:
+        """Bytes of all bins together: at least, with every inode in the middle of its bin, at most."""
+        least, most = (float(ends.sum()) for ends in self._byte_bounds())
+        if not np.isfinite(most):
+            return round(least), None, None
+        return round(least), round((least + most) / 2.0), round(most)
+
+    def _middle(self, chosen: Flags, low: float | None, high: float | None) -> float | None:
+        """With all sizes at the same place in their bins: the middle, or where they add up to the total told."""
+        least, most = self._byte_bounds()
+        if low is None or high is None or (self.total_bytes is None and not np.isfinite(most).all()):
+            return None
+        place = 0.5
+        if self.total_bytes is not None:
+            free = max(self.total_bytes - float(least.sum()), 0.0)
+            most = np.minimum(most, least + free)  # an open bin may hold all that is left
+            room = float((most - least).sum())
+            place = free / room if room else 0.0
+        sizes = least + min(place, 1.0) * (most - least)
+        share = _ratio(float(sizes[chosen].sum()), float(sizes[~chosen].sum()))
+        return None if share is None else min(max(share, low), high)
+
+    def _byte_bounds(self) -> tuple[Floats, Floats]:
+        """Least and most bytes of each bin; alike where it tells them."""
+        least, most = [], []
+        for place, one in enumerate(self.bins):
+            if one.bytes is not None or not one.count:
+                least.append(float(one.bytes or 0))
+                most.append(float(one.bytes or 0))
+            else:
+                above = self._above(place)
+                least.append(0.0 if one.up_to == 0 or above is None else float(one.count) * (above + 1))
+                most.append(np.inf if one.up_to is None else float(one.count) * one.up_to)
+        return np.array(least), np.array(most)
+
+    def _above(self, place: int) -> int | None:
+        """What a bin's inodes are larger than; None for the first of all where nothing is said."""
+        one = self.bins[place]
+        return self.bins[place - 1].up_to if one.above is None and place else one.above
+
+    def _up_to(self, size: int) -> tuple[Flags, Flags]:
+        """Bins that hold only inodes of at most that size, and those that may hold some."""
+        ends = np.array([np.inf if one.up_to is None else one.up_to for one in self.bins])
+        starts = np.array([-1 if (above := self._above(place)) is None else above for place in range(len(self.bins))])
+        return ends <= size, (ends <= size) | (starts < size)
+
+
+def _ratio(part: float, rest: float) -> float | None:
+    """A part in per cent of itself and the rest; None of nothing."""
+    if np.isinf(part):
+        return 100.0
+    whole = part + rest
+    return 100.0 * part / whole if whole else None

@@ -1,0 +1,151 @@
+"""Scans of a file system (table `contents`): which there are, which one counts, and exact sums over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any, Final, NamedTuple
+
+import narwhals as nw
+
+from iolens.store.selection import Selection
+from iolens.units import from_epoch_us, parse_local_time
+
+TABLE: Final = "contents"
+SIZE, TOTAL, ATIME, MTIME, WIDTH = "size", "total", "atime", "mtime", "width"
+FILE, DIRECTORY = "file", "dir"
+NEEDED: Final = frozenset({"inode_type", "histogram", "count"})
+_TEXTS: Final = ("source", "scan", "owner", "project")
+_SIZES: Final = ("bytes", "allocated_bytes")
+_WHOLE: Final = ("bin_from", "bin", *_SIZES)
+_HALF: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One scan: its moment, who brought it, its name where it has one, the histograms it has, in how many rows."""
+
+    time_us: int
+    source: str | None
+    scan: str | None
+    histograms: frozenset[str]
+    rows: int
+
+    @property
+    def time(self) -> datetime:
+        """When it was taken."""
+        return from_epoch_us(self.time_us)
+
+    def of(self, rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Its rows."""
+        mine = rows.filter(nw.col("epoch_us") == self.time_us)
+        for name in ("source", "scan"):
+            value = getattr(self, name)
+            mine = mine.filter(nw.col(name).is_null() if value is None else nw.col(name) == value)
+        return mine
+
+
+class Sum(NamedTuple):
+    """Inodes and their bytes; None where some of them are not told."""
+
+    inodes: int | None
+    bytes: int | None
+    allocated_bytes: int | None
+
+
+def scan_rows(selection: Selection) -> nw.LazyFrame[Any] | None:
+    """The rows of all scans of the window, with every column; None where the frame is no table of scans."""
+    frame = selection.frame(TABLE)
+    known = set(frame.collect_schema().names())
+    if not known >= NEEDED:
+        return None
+    lacking = [nw.lit(None, nw.String).alias(name) for name in _TEXTS if name not in known]
+    lacking += [nw.lit(None, nw.Int64).alias(name) for name in _WHOLE if name not in known]
+    return frame.with_columns(*lacking) if lacking else frame
+
+
+def scans(selection: Selection, rows: nw.LazyFrame[Any]) -> list[Scan]:
+    """The scans that those rows belong to, in time order.
+
+    Of several at one moment the last counts: the one whose source the configuration names first, else by name.
+    """
+    found: dict[tuple[int, str | None, str | None], dict[str, int]] = {}
+    for row in collected(rows.group_by("epoch_us", "source", "scan", "histogram").agg(nw.len().alias("rows"))):
+        mine = found.setdefault((int(row["epoch_us"]), row["source"], row["scan"]), {})
+        mine[str(row["histogram"])] = int(row["rows"])
+    ranks = {source: place for place, source in enumerate(selection.source_order)}
+    known = sorted(
+        (Scan(*key, frozenset(counts), sum(counts.values())) for key, counts in found.items()),
+        key=lambda one: (ranks.get(str(one.source), len(ranks)), str(one.source), str(one.scan)),
+        reverse=True,
+    )
+    return sorted(known, key=lambda one: one.time_us)
+
+
+def newest(selection: Selection, rows: nw.LazyFrame[Any]) -> Scan | None:
+    """The scan that counts when one is asked for."""
+    found = scans(selection, rows)
+    return found[-1] if found else None
+
+
+def one_per_moment(known: Iterable[Scan]) -> list[Scan]:
+    """Of several scans at one moment the one that counts."""
+    return list({one.time_us: one for one in known}.values())
+
+
+def sums(rows: nw.LazyFrame[Any], *keys: str) -> list[tuple[tuple[Any, ...], Sum]]:
+    """Sums by those columns, exact however large."""
+    halves = [half for name in _SIZES for half in (f"{name}_low", f"{name}_high")]
+    known = (nw.col(name).count().alias(f"{name}_known") for name in ("count", *_SIZES))
+    whole = (nw.col(name).sum().alias(f"{name}_sum") for name in ("count", *halves))
+    parts = rows.with_columns(*(half for name in _SIZES for half in _halves(name)))
+    grouped = parts.group_by(*keys).agg(nw.len().alias("rows"), *known, *whole)
+    return [(tuple(row[key] for key in keys), _sum(row)) for row in collected(grouped)]
+
+
+def _halves(name: str) -> tuple[nw.Expr, nw.Expr]:
+    """Two parts to add up apart, because all bytes of a file system may be more than an integer column can hold.
+
+    What is divided is a multiple of 2³², so that the engines that divide as doubles are exact too.
+    """
+    low = nw.col(name) % _HALF
+    high = (nw.col(name) - low) // _HALF
+    return low.alias(f"{name}_low"), high.alias(f"{name}_high")
+
+
+def _sum(row: dict[str, Any]) -> Sum:
+    sizes = (
+        int(row[f"{name}_high_sum"]) * _HALF + int(row[f"{name}_low_sum"])
+        if row[f"{name}_known"] == row["rows"]
+        else None
+        for name in _SIZES
+    )
+    return Sum(int(row["count_sum"]) if row["count_known"] == row["rows"] else None, *sizes)
+
+
+def plus(one: int | None, other: int | None) -> int | None:
+    """A sum is known where all of it is."""
+    return None if one is None or other is None else one + other
+
+
+def added(parts: Sequence[Sum]) -> Sum:
+    """All together; nothing at all is nought."""
+    whole = Sum(0, 0, 0)
+    for part in parts:
+        whole = Sum(*(plus(one, other) for one, other in zip(whole, part, strict=True)))
+    return whole
+
+
+def collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
+    """A small answer of the engine, row by row."""
+    rows: list[dict[str, Any]] = frame.collect(backend="pyarrow").to_native().to_pylist()
+    return rows
+
+
+def last_moment(text: str) -> datetime:
+    """The moment a text names, or the last moment of a day; without a zone unless the text has one."""
+    try:
+        return datetime.combine(date.fromisoformat(text.strip()), time.max)
+    except ValueError:
+        return parse_local_time(text)

@@ -1,0 +1,135 @@
+"""What a file system holds: files and bytes by size, age, owner and project, and how they change."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from iolens.cli.options import WORDS, Quantity, analysis_options, in_zone, present
+from iolens.units import parse_bytes, parse_duration
+
+NONE = "none"
+
+
+def _earlier(text: str) -> Any:
+    from iolens.analyses.contents_change import FIRST, PREVIOUS
+    from iolens.analyses.scans import last_moment
+
+    return text if text in (FIRST, PREVIOUS, NONE) else last_moment(text)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(parse_bytes(word) for word in text.split(",") if word.strip())
+
+
+def _ages(text: str) -> tuple[int, ...]:
+    return tuple(round(parse_duration(word)) for word in text.split(",") if word.strip())
+
+
+@click.command(
+    "contents",
+    epilog="""\b
+Examples:
+  iolens contents --filesystem scratch
+  iolens contents -f scratch --without-project EarthScience --figure sizes.png --figure ages=ages.png
+  iolens contents -f scratch --compare 2010-01-23 --threshold-files 1e9 --format json
+""",
+)
+@click.option("--project", "projects", type=WORDS, default="", metavar="NAMES", help="Only these projects")
+@click.option("--owner", "owners", type=WORDS, default="", metavar="NAMES", help="Only these owners")
+@click.option(
+    "--without-project",
+    "without",
+    type=WORDS,
+    default="",
+    metavar="NAMES",
+    help="Show the rest without these projects beside the whole",
+)
+@click.option(
+    "--compare",
+    type=Quantity("earlier", _earlier),
+    default="first",
+    show_default=True,
+    metavar="first|previous|none|TIME",
+    help="Earlier scan to compare with; TIME: the last one up to then",
+)
+@click.option(
+    "--threshold-files",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
+    help="Number of files to look out for, such as 1e9",
+)
+@click.option(
+    "--at-most",
+    type=Quantity("sizes", _sizes),
+    default="4KiB,64KiB,1MiB,128MiB,1GiB",
+    show_default=True,
+    metavar="SIZES",
+    help="Sizes up to which shares are given",
+)
+@click.option(
+    "--within",
+    type=Quantity("ages", _ages),
+    default="1d,7d,30d,90d,180d,365d",
+    show_default=True,
+    metavar="AGES",
+    help="Ages up to which shares are given",
+)
+@click.option("--scan", metavar="NAME", help="The scan of this name, where one moment has several")
+@click.option(
+    "--top", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Projects and owners in a table"
+)
+@analysis_options
+def COMMAND(
+    projects: tuple[str, ...],
+    owners: tuple[str, ...],
+    without: tuple[str, ...],
+    compare: str | datetime,
+    threshold_files: float | None,
+    at_most: tuple[int, ...],
+    within: tuple[int, ...],
+    scan: str | None,
+    top: int,
+    store: str | None,
+    config: str | None,
+    engine: str | None,
+    filesystem: str | None,
+    target: tuple[str, ...],  # a scan has no targets
+    source: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    timezone: str | None,
+    resolution: str,  # scans are never rolled up
+    format_: str,
+    output: Path | None,
+    figures: tuple[str, ...],
+) -> None:
+    """Files and bytes by size, age, owner, project and type, from the newest scan of the window.
+
+    Scans come from `iolens scan`, Robinhood, policy listings, `find` or histograms. With an earlier one there is the
+    change, by project and by owner, and a projection of the number of files. Tables show the largest; JSON has all.
+    """
+    from iolens.notebook import OpenStore
+
+    earlier = in_zone(compare, timezone) if isinstance(compare, datetime) else compare
+    with OpenStore(store, engine=engine, config=config) as opened:
+        result = opened.analyse(
+            "contents",
+            filesystem,
+            since=in_zone(since, timezone),
+            until=in_zone(until, timezone),
+            source=source,
+            projects=projects,
+            owners=owners,
+            without_projects=without,
+            compare=None if earlier == NONE else earlier,
+            threshold_files=threshold_files,
+            at_most_bytes=at_most,
+            within_s=within,
+            scan=scan,
+            top=top,
+        )
+    present(result, format_, output, figures)
