@@ -17,6 +17,8 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.agent
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.sources
+	$(BIN)/python -m bench.scan
+	$(BIN)/python -m bench.workload
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)

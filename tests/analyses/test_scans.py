@@ -36,6 +36,12 @@ def test_scans_in_time_order_the_preferred_of_a_moment_last() -> None:
     assert found(rows, source_order=["scan"])[-1] == (MARCH_US, "scan", "a")
 
 
+def test_of_one_moment_the_scan_that_tells_most_counts() -> None:
+    rows = [row("total", None, None, 1, source="rbh-report"), row("size", 0, 1, 1, source="robinhood")]
+    assert found(rows)[-1][1] == "rbh-report"
+    assert found([*rows, row("atime", 0, 1, 1, source="robinhood")])[-1][1] == "robinhood"
+
+
 def test_one_scan_counts_of_each_moment() -> None:
     chosen = selection([row("size", 0, 1, 1, scan=name, time=time) for name in "ab" for time in (JANUARY_US, MARCH_US)])
     frame = scan_rows(chosen)

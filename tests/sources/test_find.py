@@ -191,7 +191,7 @@ def entry_of(path: Path, in_project: bool) -> Entry:
         "inode": status.st_ino,
         "atime": status.st_atime_ns // 10**9,
         "mtime": status.st_mtime_ns // 10**9,
-        "project": "climate" if in_project else path.name if path.name in ("link", "pipe") else None,
+        "project": "climate" if in_project else None,  # what lies beside the projects is in none
     }
 
 

@@ -68,7 +68,8 @@ def scan_rows(selection: Selection) -> nw.LazyFrame[Any] | None:
 def scans(selection: Selection, rows: nw.LazyFrame[Any]) -> list[Scan]:
     """The scans that those rows belong to, in time order.
 
-    Of several at one moment the last counts: the one whose source the configuration names first, else by name.
+    Of several at one moment the last counts: the one whose source the configuration names first, else the one that
+    tells most, else by name.
     """
     found: dict[tuple[int, str | None, str | None], dict[str, int]] = {}
     for row in collected(rows.group_by("epoch_us", "source", "scan", "histogram").agg(nw.len().alias("rows"))):
@@ -77,7 +78,12 @@ def scans(selection: Selection, rows: nw.LazyFrame[Any]) -> list[Scan]:
     ranks = {source: place for place, source in enumerate(selection.source_order)}
     known = sorted(
         (Scan(*key, frozenset(counts), sum(counts.values())) for key, counts in found.items()),
-        key=lambda one: (ranks.get(str(one.source), len(ranks)), str(one.source), str(one.scan)),
+        key=lambda one: (
+            ranks.get(str(one.source), len(ranks)),
+            -len(one.histograms),
+            str(one.source),
+            str(one.scan),
+        ),
         reverse=True,
     )
     return sorted(known, key=lambda one: one.time_us)

@@ -120,7 +120,7 @@ class FoundRecords:
         if OWNER in fields:
             found.owners = owner_names(text.words(fields[OWNER].of(good)))
         if projects.has_directories and PATH in fields:
-            found.projects = projects.of(text, fields[PATH].of(good))
+            found.projects = projects.of(text, fields[PATH].of(good), found.types)
         return found
 
     def _read(self, format_: Format) -> Listed:

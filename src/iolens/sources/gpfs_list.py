@@ -141,7 +141,7 @@ class _PolicyLines:
         listed = everything.of(good)
         if OWNER in records.fields:
             listed.owners = owner_names(self._text.words(records.fields[OWNER].of(good)))
-        listed.projects = self._projects(projects, good)
+        listed.projects = self._projects(projects, good, listed.types)
         return PieceRead(listed, records.unread(), self._terminated)
 
     def _fields(self, records: Spans) -> tuple[dict[str, Spans], NDArray[np.bool_]]:
@@ -191,10 +191,10 @@ class _PolicyLines:
         self._records.check(meaning, good)
         return local_s - _offsets(np.where(good, local_s, 0), self._layout.zone)
 
-    def _projects(self, projects: PathProjects, good: NDArray[np.bool_]) -> Names | None:
+    def _projects(self, projects: PathProjects, good: NDArray[np.bool_], types: Numbers) -> Names | None:
         """By path where a rule finds one, else by fileset."""
         fields = self._records.fields
-        by_path = projects.of(self._text, fields[PATH].of(good)) if projects.has_directories else None
+        by_path = projects.of(self._text, fields[PATH].of(good), types) if projects.has_directories else None
         if FILESET not in fields:
             return by_path
         words = self._text.words(fields[FILESET].of(good))

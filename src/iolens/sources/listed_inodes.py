@@ -100,10 +100,15 @@ class PathProjects:
         """The project of an id, or of what takes its place, such as a fileset."""
         return self._projects.of_id(text_of(self._decode(value)))
 
-    def of(self, text: RecordText, paths: Spans) -> Names:
-        """The project of every path."""
+    def of(self, text: RecordText, paths: Spans, types: Numbers) -> Names:
+        """The project of every path: a directory's own, and of anything else that of the directory it is in."""
         slashes = text.positions(b"/")
-        words = text.words(Spans(paths.begin, text.first(slashes, paths, self._depth + 1)))
+        beginning = text.first(slashes, paths, self._depth + 1)
+        if slashes.size:
+            last = slashes[np.maximum(np.searchsorted(slashes, paths.end) - 1, 0)]
+            above = np.clip(last, paths.begin, paths.end)
+            beginning = np.where(types == TYPES.index(DIRECTORY), beginning, np.minimum(beginning, above))
+        words = text.words(Spans(paths.begin, beginning))
         return Names([self._of(one) for one in words.values], words.places)
 
     def _of(self, beginning: bytes) -> str | None:

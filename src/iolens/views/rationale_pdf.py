@@ -215,7 +215,7 @@ class _Writer:
         self.figures = 0
 
     def chapter(self, number: int, chapter: Chapter) -> Iterator[Flowable]:
-        yield CondPageBreak(35 * mm)
+        yield CondPageBreak(60 * mm)
         yield _words(f"{number}  {chapter.title}", "chapter")
         yield _rule()
         for part in chapter.parts:
