@@ -18,9 +18,14 @@ STOP_WAIT_S: Final = 5.0
 LARGE_PAGES: Final = "glibc.malloc.hugetlb=1"
 
 
-def run_program(command: Sequence[str], realtime: bool = False, cwd: Path | None = None) -> str:
+def run_program(
+    command: Sequence[str],
+    realtime: bool = False,
+    cwd: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> str:
     """Standard output of a program; it is stopped when we are, and its failure is ours with its own words."""
-    environment: Mapping[str, str] = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ}
+    environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, **(variables or {})}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=cwd, start_new_session=True
     )

@@ -33,14 +33,20 @@ def check_plan(plan: Plan, destroy_data: bool, root: Path = Path("/")) -> list[s
     else:
         raise UsageError(f"{plan.place}: neither a directory nor a block device")
     warnings = [] if plan.direct else ["buffered I/O: the machine's memory is measured as much as the disk"]
-    memory = memory_bytes(root)
-    if memory is not None and plan.file_bytes < memory:
-        warnings.append(
-            f"the file ({format_bytes(plan.file_bytes)}) is smaller than this machine's memory"
-            f" ({format_bytes(memory)}): a cache of that size on the way to the disk would answer instead of it;"
-            " the fit shows whether bandwidth settles (figure asymptote)"
-        )
+    if (why := memory_warning(plan.file_bytes, root)) is not None:
+        warnings.append(f"{why}; the fit shows whether bandwidth settles (figure asymptote)")
     return warnings
+
+
+def memory_warning(file_bytes: int, root: Path = Path("/")) -> str | None:
+    """What to know of a file that memory could hold; None where it is larger."""
+    memory = memory_bytes(root)
+    if memory is None or file_bytes >= memory:
+        return None
+    return (
+        f"the file ({format_bytes(file_bytes)}) is smaller than this machine's memory ({format_bytes(memory)}):"
+        " a cache of that size on the way to the disk would answer instead of it"
+    )
 
 
 def _check_device(plan: Plan, destroy_data: bool, root: Path) -> None:

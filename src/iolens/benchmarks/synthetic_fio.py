@@ -1,0 +1,251 @@
+"""A workload model as fio job files (SPEC S12): its request sizes, its mix, its bursts and silences, within bounds.
+
+`layout.fio` writes the files in full, `workload.fio` runs phases one after the other, each with the request rate of an
+equal part of the model's busy time, sorted by demand. Within a phase requests come at random (Poisson), so that
+times between requests spread as the phases do. Both files take the tested directory from `$DIR`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.request_mix import Shares, WholePercents, request_sizes
+from iolens.errors import UsageError
+from iolens.models.workload_demand import DIRECTIONS, SEED, DrawnDemand, drawn_demand
+from iolens.models.workload_model import Floats, WorkloadModel
+from iolens.units import MIB, format_bytes
+
+LAYOUT: Final = "layout.fio"
+WORKLOAD: Final = "workload.fio"
+MOST_SIZES: Final = 50  # fio takes 64 per direction
+PHASES: Final = 8
+SHORTEST_PHASE_S: Final = 0.5
+MOST_SILENT: Final = 0.25  # of the run: longer silences test nothing
+LAYOUT_TRANSFER: Final = MIB
+_CONTROL: Final = re.compile(r"[^\x20-\x7e]+")
+
+Options = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the run: when it begins, its length [s]; requests per second and per cents of sizes by direction.
+
+    A direction without a request in it is absent.
+    """
+
+    name: str
+    start_s: float
+    length_s: float
+    rates: Mapping[str, int]
+    percents: Mapping[str, Mapping[int, int]]
+
+    @property
+    def requests(self) -> dict[str, float]:
+        """Requests offered, by direction."""
+        return {way: rate * self.length_s for way, rate in self.rates.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FioWorkload:
+    """What a job file asks for: phases in the order they run, and the sizes all of them share."""
+
+    phases: tuple[Phase, ...]
+    sizes: Mapping[str, Shares]
+    file_bytes: int  # of each process
+    silent_share: float  # of the model's time, which the run may shorten
+
+    def offered(self, way: str) -> float:
+        """Requests of that direction, all phases together."""
+        return sum(phase.requests.get(way, 0.0) for phase in self.phases)
+
+    @property
+    def read_requests_pct(self) -> float:
+        """Of all requests offered; there is at least one."""
+        reads = self.offered("read")
+        return 100.0 * reads / (reads + self.offered("write"))
+
+    def size_shares(self, way: str) -> dict[int, float]:
+        """Share of the requests by size, as the phases ask for them."""
+        found: dict[int, float] = {}
+        total = self.offered(way)
+        for phase in self.phases:
+            for size, percent in phase.percents.get(way, {}).items():
+                found[size] = found.get(size, 0.0) + phase.requests[way] * percent / 100.0
+        return {size: count / total for size, count in sorted(found.items())}
+
+
+def fio_workload(model: WorkloadModel, bounds: Bounds, demand: DrawnDemand | None = None) -> FioWorkload:
+    """The phases of a model within bounds; `demand` where it was drawn already, for the targets of the bounds."""
+    demand = demand or drawn_demand(model, bounds.targets(model))
+    sizes = {way: request_sizes(model.of(way), bounds.block_bytes, MOST_SIZES) for way in DIRECTIONS}
+    largest = max(size for shares in sizes.values() for size, _ in shares)
+    busy = round((1.0 - demand.silent_share) * len(demand.requests_per_s["read"]))  # moments
+    number = max(1, min(PHASES, busy, int(bounds.max_s / (2 * SHORTEST_PHASE_S))))
+    order = np.random.default_rng(SEED).permutation(number)  # bursts and lulls take turns
+    levels = {way: (_levels(demand, way, number) * bounds.ssi)[order] for way in DIRECTIONS}
+    rates = {way: _whole_rates(levels[way], bounds.jobs) for way in DIRECTIONS}
+    if not any(any(one) for one in rates.values()):
+        raise UsageError("less than a request per second is left: name a larger --scale")
+    pauses = _pauses(model, number, bounds.max_s * min(demand.silent_share, MOST_SILENT))
+    length = round((bounds.max_s - sum(pauses)) / number, 3)
+    percents = {way: WholePercents(shares) for way, shares in sizes.items()}
+    phases, start = [], 0.0
+    for place in range(number):
+        present = {way: rates[way][place] for way in DIRECTIONS if rates[way][place]}
+        mixed = {way: percents[way].next(rate * length) for way, rate in present.items()}
+        if present:
+            phases.append(Phase(f"phase-{place + 1:02}", round(start, 3), length, present, mixed))
+        start += length + pauses[place]
+    return FioWorkload(tuple(phases), sizes, bounds.file_bytes(largest), demand.silent_share)
+
+
+def write_fio(model: WorkloadModel, directory: Path, bounds: Bounds) -> list[Path]:
+    """The job files in `directory`, which is made where it is not there; returns what was written."""
+    workload = fio_workload(model, bounds)
+    directory.mkdir(parents=True, exist_ok=True)
+    files = {
+        LAYOUT: layout_text(workload.file_bytes, bounds),
+        WORKLOAD: workload_text(workload, bounds, _about(model, workload, bounds)),
+    }
+    for name, text in files.items():
+        (directory / name).write_text(text, "utf-8")
+    return [directory / name for name in files]
+
+
+def layout_text(file_bytes: int, bounds: Bounds) -> str:
+    """The job that writes every block: reads of a merely allocated file never reach the disk."""
+    options = {
+        "rw": "write",
+        "bs": min(LAYOUT_TRANSFER, file_bytes),
+        "size": file_bytes,
+        "numjobs": bounds.jobs,
+        "end_fsync": 1,
+        **_common(bounds),
+        "iodepth": 4,
+    }
+    return _comment("Writes the files in full, before any other job.") + _section("layout", options)
+
+
+def workload_text(workload: FioWorkload, bounds: Bounds, about: Sequence[str] = ()) -> str:
+    """The job file of all phases."""
+    shared = {
+        **_common(bounds),
+        "size": workload.file_bytes,
+        "numjobs": bounds.jobs,
+        "overwrite": 1,
+        "norandommap": 1,
+        "time_based": 1,
+        "rate_process": "poisson",
+        **({"log_offset": 1, "disable_slat": 1} if bounds.log else {}),
+    }
+    sections = [_section("global", shared)]
+    sections += [_phase_section(phase, number, bounds) for number, phase in enumerate(workload.phases)]
+    return "\n".join([_comment(*about), *sections])
+
+
+def saturating_text(way: str, size: int, runtime_s: float, file_bytes: int, bounds: Bounds) -> str:
+    """A job of random requests of one size, as fast as they go."""
+    options = {
+        "rw": f"rand{way}",
+        "bs": size,
+        "size": file_bytes,
+        "numjobs": bounds.jobs,
+        "overwrite": 1,
+        "norandommap": 1,
+        "time_based": 1,
+        "runtime": _milliseconds(runtime_s),
+        **_common(bounds),
+    }
+    return _section(way, options)
+
+
+def _levels(demand: DrawnDemand, way: str, number: int) -> Floats:
+    """Mean requests per second in equal parts of the time with traffic, parted by the requests of both directions."""
+    total = demand.requests_per_s["read"] + demand.requests_per_s["write"]
+    busy = np.flatnonzero(total)
+    ordered = busy[np.argsort(total[busy], kind="stable")]
+    return np.array(
+        [demand.requests_per_s[way][part].sum() / max(part.size, 1) for part in np.array_split(ordered, number)]
+    )
+
+
+def _whole_rates(levels: Floats, jobs: int) -> list[int]:
+    """Requests per second and phase, a whole number for each process; what rounding takes is given to the next."""
+    found, owed = [], 0.0
+    for level in levels:
+        given = jobs * max(round((level + owed) / jobs), 0)
+        owed += float(level) - given
+        found.append(given)
+    return found
+
+
+def _pauses(model: WorkloadModel, number: int, seconds: float) -> list[float]:
+    """Silences after the phases, `seconds` together: as unequal as the model's own, in the order of the phases."""
+    idle = model.read.idle or model.write.idle
+    if not seconds or idle is None:
+        return [0.0] * number
+    lengths = idle.quantile((np.arange(number) + 0.5) / number)
+    return [float(one) for one in seconds * lengths / lengths.sum()]
+
+
+def _phase_section(phase: Phase, number: int, bounds: Bounds) -> str:
+    rates = {way: rate // bounds.jobs for way, rate in phase.rates.items()}
+    options: dict[str, object] = {
+        "rw": "randrw" if len(rates) > 1 else f"rand{next(iter(rates))}",
+        "startdelay": _milliseconds(phase.start_s),
+        "runtime": _milliseconds(phase.length_s),
+        "rate_iops": ",".join(str(rate) for rate in rates.values()),  # reads, then writes; one alone is for both
+        "bssplit": ",".join(_split(phase.percents[way]) for way in rates),
+        "randseed": SEED + number,
+    }
+    if len(rates) > 1:
+        options["rwmixread"] = round(100 * rates["read"] / sum(rates.values()))
+    if bounds.log:
+        options["write_lat_log"] = phase.name
+    return _section(phase.name, options)
+
+
+def _split(percents: Mapping[int, int]) -> str:
+    return ":".join(f"{size}/{percent}" for size, percent in percents.items())
+
+
+def _common(bounds: Bounds) -> Options:
+    return {
+        "directory": "${DIR}",
+        "filename_format": "iolens.$jobnum",  # a file of its own for each process, the same in all phases
+        "ioengine": "libaio" if bounds.direct else "psync",  # libaio waits for buffered I/O anyway
+        "direct": int(bounds.direct),
+        "iodepth": bounds.queue_depth if bounds.direct else 1,
+    }
+
+
+def _section(name: str, options: Options) -> str:
+    return "".join([f"[{name}]\n", *(f"{option}={value}\n" for option, value in options.items())])
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"
+
+
+def _comment(*lines: str) -> str:
+    """Lines that fio skips, whatever a name has in it."""
+    return "".join(f"; {_CONTROL.sub('?', line)}\n" for line in lines)
+
+
+def _about(model: WorkloadModel, workload: FioWorkload, bounds: Bounds) -> list[str]:
+    requests = " and ".join(f"{workload.offered(way):,.0f} {way}s" for way in DIRECTIONS)
+    space = format_bytes(workload.file_bytes * bounds.jobs)
+    return [
+        f"Workload of {model.filesystem}: {100 * bounds.share_of(model):.3g} % of its traffic, {bounds.ssi:g} times.",
+        f"{requests} in at most {bounds.max_s:g} s on {space}; {workload.read_requests_pct:.1f} % reads.",
+        f"The model is silent {100 * workload.silent_share:.1f} % of the time, here {100 * MOST_SILENT:g} % at most.",
+        f"Run: DIR=/scratch/test fio {LAYOUT} && DIR=/scratch/test fio {WORKLOAD} --output-format=json",
+    ]

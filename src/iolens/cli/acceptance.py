@@ -1,0 +1,60 @@
+"""Run an acceptance suite of `synthesize --acceptance` on a storage system: verdicts and scores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import present, progress
+
+
+@click.command(
+    "acceptance",
+    epilog="""\b
+Examples:
+  iolens acceptance suite /new-system/test
+  iolens acceptance suite /new-system/test --format json -o outcome.json
+  iolens synthesize --model spider --acceptance suite --ssi 3 --scale 0.1     makes such a suite
+""",
+)
+@click.argument("suite", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("place", type=click.Path(path_type=Path, file_okay=False, exists=True), metavar="DIR")
+@click.option(
+    "--results", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+    help="Keep what the tools print here [results-TIME, in the suite]",
+)  # fmt: skip
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json", "csv", "parquet", "markdown"]), default="table",
+    show_default=True,
+)  # fmt: skip
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
+)
+def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output: Path | None) -> int:
+    """Run SUITE on DIR with fio, and with IOR where it is on PATH.
+
+    Works in a new directory inside DIR, which is removed whatever happens. Exit code 1 when a limit is not kept or
+    could not be measured.
+    """
+    import signal
+    import time
+
+    from iolens.benchmarks.acceptance import read_suite
+    from iolens.benchmarks.acceptance_run import run_acceptance
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)  # a batch system's way to end us: clean up as for Ctrl-C
+    try:
+        with progress(len(read_suite(suite).steps) + 1, "testing") as step:
+            said = step if sys.stderr.isatty() else lambda text: click.echo(text, err=True)
+            found = run_acceptance(
+                suite, place, results or suite / time.strftime("results-%Y%m%dT%H%M%SZ", time.gmtime()), said
+            )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    present(found, format_, output, ())
+    return 0 if found.passed else 1

@@ -1,0 +1,94 @@
+"""How much a workload model asks for at once: bytes and requests per second of targets together (SPEC S12, B10).
+
+Moments are drawn from the model's own distributions: which targets are busy, and how fast, with their correlation. The
+rhythm of the week is left out: its hours are already in the distributions, only their coincidence is not.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from math import erfc, sqrt
+from typing import Final, Literal
+
+import numpy as np
+
+from iolens.models.workload_model import Floats, WorkloadModel
+
+DIRECTIONS: Final = ("read", "write")
+SEED: Final = 20100
+MOST_MOMENTS: Final = 20_000
+FEWEST_MOMENTS: Final = 2_000
+MOST_TARGETS: Final = 2_000  # drawn; more than these are as even as these
+DRAWS: Final = MOST_TARGETS * FEWEST_MOMENTS  # targets × moments
+AT_ONCE: Final = 1_000_000
+_GRID: Final = np.linspace(-6.0, 6.0, 1201)  # normal scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnDemand:
+    """Moments of all targets together, in no order: [bytes/s] and [requests/s] by direction."""
+
+    bytes_per_s: dict[str, Floats]
+    requests_per_s: dict[str, Floats]
+
+    def percentile(self, measure: Literal["bytes", "requests"], direction: str | None, percent: float) -> float:
+        """Of bytes or requests per second over all moments, silent ones too; of both directions together for None."""
+        found = self.bytes_per_s if measure == "bytes" else self.requests_per_s
+        values = found["read"] + found["write"] if direction is None else found[direction]
+        return float(np.percentile(values, percent))
+
+    @property
+    def silent_share(self) -> float:
+        """Share of the moments without any request."""
+        return float((self.requests_per_s["read"] + self.requests_per_s["write"] == 0).mean())
+
+
+def drawn_demand(model: WorkloadModel, targets: float, seed: int = SEED) -> DrawnDemand:
+    """What so many targets ask for; less than one is a part of one target's load, as bursty as the whole.
+
+    Busy runs are stretched, as for telemetry, until the share of reads is the model's; what that cannot reach, requests
+    are scaled for.
+    """
+    with suppress(ValueError):
+        model = model.balanced()
+    whole = min(max(1, round(targets)), MOST_TARGETS)
+    moments = min(MOST_MOMENTS, DRAWS // whole)
+    drawn = {way: _direction(model, way, whole, moments, seed + number) for number, way in enumerate(DIRECTIONS)}
+    part = targets / whole
+    reads, writes = (float(drawn[way][1].mean()) for way in DIRECTIONS)
+    wanted = model.read_requests_pct / 100.0
+    mixed = {"read": 1.0, "write": 1.0}
+    if reads and writes:  # a direction may be so rare that no moment has it
+        mixed = {"read": wanted * (reads + writes) / reads, "write": (1.0 - wanted) * (reads + writes) / writes}
+    return DrawnDemand(
+        {way: part * drawn[way][0] for way in DIRECTIONS},
+        {way: part * mixed[way] * drawn[way][1] for way in DIRECTIONS},
+    )
+
+
+def _direction(model: WorkloadModel, way: str, targets: int, moments: int, seed: int) -> tuple[Floats, Floats]:
+    """Bytes and requests per second, added up over targets moment by moment."""
+    one = model.of(way)
+    below = normal_cdf(_GRID)
+    speed = one.bandwidth.quantile(below)
+    # Fast moments have many requests: the same score, from the other end of the times between them.
+    requests = one.requests(one.interarrival.quantile(1.0 - below), model.tick_s) / model.tick_s
+    busy_share = one.busy_share(model.tick_s)
+    random = np.random.default_rng(seed)
+    common = np.sqrt(model.correlation) * random.standard_normal(moments)
+    own = np.sqrt(1.0 - model.correlation)
+    found = np.zeros(moments), np.zeros(moments)
+    step = max(1, AT_ONCE // targets)
+    for first in range(0, moments, step):
+        shape = (min(step, moments - first), targets)
+        scores = common[first : first + step, None] + own * random.standard_normal(shape)
+        busy = random.random(shape) < busy_share
+        for total, level in zip(found, (speed, requests), strict=True):
+            total[first : first + step] = (np.interp(scores, _GRID, level) * busy).sum(axis=1)
+    return found
+
+
+def normal_cdf(scores: Floats) -> Floats:
+    """Share of a normal distribution below each score."""
+    return np.array([0.5 * erfc(-score / sqrt(2.0)) for score in scores])

@@ -1,0 +1,63 @@
+"""`iolens acceptance`: a suite run by the command, with a stand-in for fio."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from iolens.benchmarks.acceptance import write_acceptance
+from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.device_counters import mounted_kind
+from iolens.benchmarks.safety import IN_MEMORY
+from iolens.units import MIB
+from tests.benchmarks.job_standins import put_job_fio
+from tests.benchmarks.made_models import model
+from tests.cli.command import Finished, iolens
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    number = tmp_path.stat().st_dev
+    if mounted_kind(f"{os.major(number)}:{os.minor(number)}") in IN_MEMORY:
+        pytest.skip("temporary files are in memory here, where no suite runs")
+    write_acceptance(model(), tmp_path / "suite", Bounds(max_bytes=16 * MIB, max_s=4.0, direct=False))
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "bin").mkdir()
+    return tmp_path / "suite"
+
+
+def run(suite: Path, *arguments: object, **speed: float) -> Finished:
+    programs = suite.parent / "bin"
+    put_job_fio(programs, **speed)  # type: ignore[arg-type]
+    return iolens("acceptance", suite, suite.parent / "disk", *arguments, PATH=f"{programs}:/usr/bin:/bin")
+
+
+def test_a_pass_is_exit_code_0_with_scores(suite: Path) -> None:
+    done = run(suite, "--format", "json", ops=1e6)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["passed"] is True
+    assert found["thousand_ops_per_s"] == pytest.approx(1000.0)
+    assert [check["verdict"] for check in found["checks"]] == ["pass"] * 8
+    assert any("buffered" in note for note in found["notes"])
+    assert "workload" in done.err.splitlines()  # one line per step
+    assert list((suite.parent / "disk").iterdir()) == []
+    assert len(list(suite.glob("results-*/workload/workload.json"))) == 1
+
+
+def test_a_failure_is_exit_code_1_with_its_table(suite: Path) -> None:
+    done = run(suite, "--results", suite.parent / "kept", ops=1.0)
+    assert done.code == 1
+    assert "not passed" in done.out
+    assert "fail" in done.out
+    assert (suite.parent / "kept/layout.json").is_file()
+
+
+def test_a_directory_that_is_no_suite_is_named(tmp_path: Path) -> None:
+    done = iolens("acceptance", tmp_path, tmp_path)
+    assert done.code == 1
+    assert "suite.toml: no such file" in done.err
+    assert iolens("acceptance", tmp_path / "nowhere", tmp_path).code == 2
