@@ -60,7 +60,7 @@ def target_outliers(targets: Sequence[TargetUtilization], coverage: Sequence[Tar
         return TargetOutliers(0, None, None, [], too_short)
     fsu = np.array([target.mean_pct for target in peers], dtype=float)
     moved = np.array([_moved(target) for target in peers])
-    middle, spread = float(np.median(fsu)), _spread(fsu)
+    middle, spread = float(np.median(fsu)), robust_spread(fsu)
     usual = float(np.nanmedian(moved)) if np.isfinite(moved).any() else 0.0
     found = [
         _outlier(target, (value - middle) / spread, _ratio(value, middle), _ratio(float(bytes_), usual))
@@ -70,7 +70,7 @@ def target_outliers(targets: Sequence[TargetUtilization], coverage: Sequence[Tar
     return TargetOutliers(len(peers), middle, spread, sorted(found, key=lambda one: -abs(one.robust_z)), too_short)
 
 
-def _spread(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def robust_spread(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     """A standard deviation that a few strangers do not widen; where most are equal, from the mean deviation."""
     deviations = np.abs(values - np.median(values))
     return MAD_TO_SIGMA * float(np.median(deviations)) or MEAN_DEVIATION_TO_SIGMA * float(np.mean(deviations))

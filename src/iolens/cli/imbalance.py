@@ -1,0 +1,94 @@
+"""How unevenly targets are loaded, how long it lasts, and which targets stand out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import Quantity, analysis_options, in_zone, present, progress
+from iolens.units import parse_local_time, parse_rate
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(word) for word in text.split(","))
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    return tuple(parse_rate(word) for word in text.split(","))
+
+
+def _times(text: str) -> tuple[datetime, ...]:
+    return tuple(parse_local_time(word) for word in text.split(","))
+
+
+@click.command(
+    "imbalance",
+    epilog="""\b
+Examples:
+  iolens imbalance --filesystem scratch --from 2012-01-01 --to 2012-04-01
+  iolens imbalance -f scratch --threshold 112MB/s,1246MB/s --format json
+  iolens imbalance -f scratch --at 2012-01-09T14:00,2012-02-02T03:30 --figure snapshot.png --figure lifetimes=l.svg
+""",
+)
+@click.option(
+    "--percentiles", type=Quantity("list", _numbers), metavar="NUMBERS",
+    help="Thresholds as percentiles of the standard deviation [80,95]",
+)  # fmt: skip
+@click.option(
+    "--threshold", type=Quantity("list", _rates), metavar="RATES",
+    help="Thresholds as values, such as 112MB/s, instead of percentiles (or beside them)",
+)  # fmt: skip
+@click.option(
+    "--without-background", is_flag=True, help="Leave out scrubbing, rebuilding and the like where told apart"
+)
+@click.option(
+    "--at", type=Quantity("list", _times), metavar="TIMES",
+    help="Moments to show in the snapshot [the worst of two days]",
+)  # fmt: skip
+@analysis_options
+def COMMAND(
+    percentiles: tuple[float, ...] | None,
+    threshold: tuple[float, ...] | None,
+    without_background: bool,
+    at: tuple[datetime, ...] | None,
+    store: str | None,
+    config: str | None,
+    engine: str | None,
+    filesystem: str | None,
+    target: tuple[str, ...],
+    source: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    timezone: str | None,
+    resolution: str,
+    format_: str,
+    output: Path | None,
+    figures: tuple[str, ...],
+) -> None:
+    """How unevenly targets are loaded: standard deviation between them, how long imbalance lasts, who stands out.
+
+    A tick is unbalanced where the standard deviation of the targets' bytes per second reaches a threshold. Targets
+    that move nothing while their peers do, or far more or less than they, are named.
+    """
+    from iolens.notebook import OpenStore
+
+    wanted = {} if percentiles is None and threshold is None else {"percentiles": percentiles or ()}
+    moments = [moment for moment in (in_zone(one, timezone) for one in at or ()) if moment is not None]
+    with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
+        result = opened.analyse(
+            "imbalance",
+            filesystem,
+            since=in_zone(since, timezone),
+            until=in_zone(until, timezone),
+            targets=target,
+            source=source,
+            resolution=resolution,
+            thresholds=threshold or (),
+            with_background=not without_background,
+            at=moments,
+            progress=lambda day: step(str(day)),
+            **wanted,
+        )
+    present(result, format_, output, figures)
