@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import fields
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from iolens.config import (
     Config,
     DeviceRule,
     FileSystemConfig,
+    MaintenanceConfig,
     ProjectRule,
     Thresholds,
     load_config,
@@ -31,6 +33,15 @@ peak = "35GB/s"
 timezone = "America/Los_Angeles"
 calibration = "our-disks"
 sources = ["lustre-lctl", "lustre-proc"]
+
+[[filesystems.scratch.maintenance]]
+from = 2026-01-15T08:00:00
+to = "2026-01-15T17:30"
+name = "new switches"
+
+[[filesystems.scratch.maintenance]]
+from = 2026-07-02
+to = 2026-07-03T02:00:00Z
 
 [filesystems.home]
 
@@ -83,7 +94,19 @@ def refusal(folder: Path, text: str) -> str:
 
 def test_every_key(tmp_path: Path) -> None:
     path = written(tmp_path / "iolens.toml", EVERYTHING)
-    scratch = FileSystemConfig(35e9, "America/Los_Angeles", "our-disks", ("lustre-lctl", "lustre-proc"))
+    maintenance = (
+        MaintenanceConfig(
+            datetime(2026, 1, 15, 16, tzinfo=UTC), datetime(2026, 1, 16, 1, 30, tzinfo=UTC), "new switches"
+        ),
+        MaintenanceConfig(datetime(2026, 7, 2, 7, tzinfo=UTC), datetime(2026, 7, 3, 2, tzinfo=UTC), "maintenance"),
+    )
+    scratch = FileSystemConfig(
+        35e9,
+        "America/Los_Angeles",
+        "our-disks",
+        ("lustre-lctl", "lustre-proc"),
+        maintenance=maintenance,
+    )
     assert load_config(path) == Config(
         path=path,
         store="/var/lib/iolens",
@@ -131,6 +154,28 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
         (
             "[calibrations.ours]\nwrite_latency_s = 1e-3",
             ": [calibrations.ours] lacks write_s_per_byte, read_latency_s, read_s_per_byte; expected all four",
+        ),
+        ("[filesystems.x.maintenance]\nfrom = 2026-01-15", "; expected sections in double brackets"),
+        (
+            "[[filesystems.x.maintenance]]\nfrom = 2026-01-15",
+            ": [[filesystems.x.maintenance]] lacks to; expected from and to",
+        ),
+        (
+            "[[filesystems.x.maintenance]]\nfrom = 5\nto = 2026-01-15",
+            ": filesystems.x.maintenance.from = 5 has the wrong type or range; expected a time, such as 2026-01-15T",
+        ),
+        (
+            "[[filesystems.x.maintenance]]\nfrom = 'noon'\nto = 2026-01-15",
+            ": filesystems.x.maintenance.from: 'noon': not a time",
+        ),
+        ("[[filesystems.x.maintenance]]\nfrom = 08:00:00\nto = 2026-01-15", "; expected a time, such as 2026-01-15T"),
+        (
+            "[[filesystems.x.maintenance]]\nfrom = 2026-01-15\nto = 2026-01-15",
+            ": filesystems.x.maintenance: to = 2026-01-15 is not after from = 2026-01-15",
+        ),
+        (
+            "[[filesystems.x.maintenance]]\nwhy = 'x'",
+            ": unknown key filesystems.x.maintenance.why; expected one of from",
         ),
         ("[agent]\nintervall = '5s'", ": unknown key agent.intervall; expected one of interval, slow_interval, "),
         ("[agent]\ninterval = '0s'", ": agent.interval = '0s' is no interval; expected a duration above zero"),

@@ -10,11 +10,12 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from iolens.errors import InputError
-from iolens.units import parse_bytes, parse_duration, parse_rate
+from iolens.units import parse_bytes, parse_duration, parse_local_time, parse_rate
 
 PLACES: Final = ("iolens.toml", "/etc/iolens.toml")
 DEFAULT_STORE: Final = "./iolens-store"
@@ -25,11 +26,22 @@ NUMBER: Final = "a number, zero or more"
 POSITIVE: Final = "a number above zero"
 TEXTS: Final = "a list of texts"
 SECTION: Final = "a section"
+SECTIONS: Final = "sections in double brackets"
+MOMENT: Final = "a time, such as 2026-01-15T08:00:00"
 TRUTH: Final = "true or false"
 _LARGEST: Final = 1e300
 _TOML_LINE: Final = re.compile(r"\(at line (\d+),")
 
 Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceConfig:
+    """A time in which a file system was not in use, in UTC."""
+
+    start: datetime
+    end: datetime
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class FileSystemConfig:
     calibration: str | None = None
     sources: tuple[str, ...] = ()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # target class → patterns of target names
+    maintenance: tuple[MaintenanceConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +175,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
     values = _checked(path, where, part, {
         "peak": TEXT, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "classes": SECTION,
+        "maintenance": SECTIONS,
     })  # fmt: skip
     peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
     _checked(path, f"{where}.classes", classes, dict.fromkeys(classes, TEXTS))
@@ -171,7 +185,32 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
         classes={one: tuple(patterns) for one, patterns in classes.items()},
+        maintenance=tuple(_maintenance(path, where, one, zone) for one in values.get("maintenance", ())),
     )
+
+
+def _maintenance(path: Path, where: str, part: Any, zone: str | None) -> MaintenanceConfig:
+    where = f"{where}.maintenance"
+    values = _checked(path, where, part, {"from": MOMENT, "to": MOMENT, "name": TEXT})
+    missing = [key for key in ("from", "to") if key not in values]
+    if missing:
+        raise InputError(str(path), f"[[{where}]] lacks {' and '.join(missing)}", "from and to")
+    start, end = (_moment(path, f"{where}.{key}", values[key], zone) for key in ("from", "to"))
+    if not start < end:
+        raise InputError(str(path), f"{where}: to = {values['to']} is not after from = {values['from']}")
+    return MaintenanceConfig(start, end, values.get("name", "maintenance"))
+
+
+def _moment(path: Path, where: str, value: Any, zone: str | None) -> datetime:
+    """In UTC; a time without a zone is the file system's own."""
+    if isinstance(value, str):
+        value = _parsed(path, where, value, parse_local_time)
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    if moment.tzinfo is None:
+        from zoneinfo import ZoneInfo  # the sampler imports this module and needs no zone
+
+        moment = moment.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
+    return moment.astimezone(UTC)
 
 
 def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
@@ -276,6 +315,10 @@ def _is(what: str, value: Any) -> bool:
         return isinstance(value, bool)
     if what == TEXTS:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if what == SECTIONS:
+        return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    if what == MOMENT:
+        return isinstance(value, str | date)  # a datetime is a date too
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and 0 <= value < _LARGEST and (value > 0 or what == NUMBER)  # false for nan
 

@@ -111,6 +111,10 @@ class OpenStore:
             return self._for_utilization(selection, options)
         if name == "metadata":
             return self._for_metadata(selection, options)
+        if name == "workload":
+            return self._for_workload(selection, options)
+        if name == "drives":
+            return {"source_order": selection.source_order, **options}
         return options
 
     def _for_metadata(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
@@ -121,15 +125,27 @@ class OpenStore:
         costs, notes = find_metadata_calibration(runs, wish, selection.filesystem)
         return {"costs": costs, "notes": notes, **options}
 
+    def _for_workload(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
+        from iolens.analyses.throughput import Maintenance
+
+        known = self.config.filesystem(selection.filesystem)
+        if options.get("timezone") is None:
+            options["timezone"] = known.timezone or "UTC"
+        windows = [Maintenance(one.start, one.end, one.name, "configured") for one in known.maintenance]
+        return {"maintenance": windows, **self._peak(selection, options), **options}
+
+    def _peak(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
+        """The peak bandwidth that is given, else the configured one, and where it is from."""
+        given, configured = options.pop("peak", None), self.config.filesystem(selection.filesystem).peak_bytes_per_s
+        if given is not None:
+            return {"peak_bytes_per_s": parse_rate(given) if isinstance(given, str) else float(given)}
+        return {} if configured is None else {"peak_bytes_per_s": configured, "peak_origin": "configured"}
+
     def _for_utilization(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
         filesystem = selection.filesystem
         known = self.config.filesystem(filesystem)
-        peak, calibration = options.pop("peak", None), options.pop("calibration", None)
-        found: dict[str, Any] = {}
-        if peak is not None:
-            found["peak_bytes_per_s"] = parse_rate(peak) if isinstance(peak, str) else float(peak)
-        elif known.peak_bytes_per_s is not None:
-            found |= {"peak_bytes_per_s": known.peak_bytes_per_s, "peak_origin": "configured"}
+        calibration = options.pop("calibration", None)
+        found = self._peak(selection, options)
         if isinstance(calibration, Calibration):
             found["calibration"] = calibration
         else:

@@ -16,6 +16,8 @@ from iolens.analyses import analysis_names
 from iolens.store.store import Store
 from iolens.views.json_text import to_json
 from tests.analyses.capacity_rows import reading
+from tests.analyses.contents_rows import scanned
+from tests.analyses.drive_rows import made_up_drives
 from tests.analyses.telemetry import (
     T0_US,
     made_up,
@@ -26,6 +28,7 @@ from tests.analyses.telemetry import (
 )
 from tests.analyses.test_metadata import run
 from tests.analyses.test_utilization import assert_same
+from tests.analyses.workload_rows import made_up_centre
 from tests.live.spark_cluster import SparkCluster
 from tests.live.test_spark_cluster import java_children
 
@@ -56,8 +59,15 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
         store.append("target_histograms", table_of("target_histograms", made_up_io_times(seed, 40, 4, **minute)))
         store.append("metadata_ops", table_of("metadata_ops", made_up_metadata(seed, 300, 2, missing=0.3, **tick)))
         store.append("target_capacity", table_of("target_capacity", made_up_readings(filesystem)))
+        store.append("contents", table_of("contents", made_up_scans(filesystem)))
+        store.append("drives", table_of("drives", made_up_drives(seed, 12, 20, filesystem=filesystem, first_day=-10)))
     devices = made_up_devices(6, 300, 3, first_tick=17280 - 100, missing=0.3)
     store.append("target_io", table_of("target_io", devices))
+    controllers = made_up_centre(
+        7, targets=3, ticks=600, tick_s=20.0, first_us=T0_US + 82_800_000_000, missing=0.05, filesystem="controllers"
+    )
+    for name, table in controllers.tables.items():
+        store.append(name, table)
     store.append("benchmark_runs", table_of("benchmark_runs", [run(), run(filesystem="scratch2")]))
     for number, (name, target_class) in enumerate((("disks", None), ("worn", None), ("flash", "flash"))):
         coefficients = {
@@ -80,6 +90,21 @@ def made_up_readings(filesystem: str) -> list[dict]:
         inodes = {"used_inodes": 500 + minute, "total_inodes": 1000}
         rows += reading(1 + minute / 1440, {f"{filesystem}-MDT0000": 5}, kind="mdt", **inodes)
     return [{**row, "filesystem": filesystem} for row in rows]
+
+
+def made_up_scans(filesystem: str) -> list[dict]:
+    """Scans around a midnight; owners and projects that are not told, sums beyond 2⁶³, and one without any bytes."""
+    midnight = T0_US + 86_400_000_000
+    holders = {("ada", "earth"): 300, ("bob", "earth"): 20, ("bob", None): 100, (None, "climate"): 50}
+    rows = []
+    for minute, more in ((-60, 0), (-2, 100), (1, 900)):
+        grown = holders | {("ada", "earth"): 300 + more}
+        rows += scanned(midnight + minute * 60_000_000, grown, seed=minute + 99, filesystem=filesystem)
+    huge = {"inode_type": "file", "histogram": "size", "bin_from": 2**62, "count": 1, "bytes": 2**62 + 98_765_432_101}
+    known = {"time": midnight + 60_000_000, "source": "scan", "filesystem": filesystem, "scan": "whole"}
+    rows += [{**known, **huge, "owner": f"huge{n}", "project": "climate"} for n in range(3)]
+    rough = {"time": midnight - 30_000_000, "source": "histogram", "filesystem": filesystem, "inode_type": "file"}
+    return [*rows, *({**rough, "histogram": "size", "bin_from": n, "bin": n + 1, "count": 5} for n in range(4))]
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +140,8 @@ def test_every_analysis_gives_the_same_json_on_spark(url: str, engine: str, name
 
 
 @pytest.mark.parametrize(
-    ("name", "filesystem"), [("utilization", "node1"), ("latency", "node1"), ("utilization", "scratch2")]
+    ("name", "filesystem"),
+    [("utilization", "node1"), ("latency", "node1"), ("utilization", "scratch2"), ("imbalance", "node1")],
 )
 def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(
     url: str, settings: str, engine: str, name: str, filesystem: str
@@ -130,6 +156,32 @@ def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(
         assert {one["calibration"]["name"] for one in here["calibrations"]} == {"disks", "worn", "flash"}
     elif name == "utilization":
         assert here["model"] == "counters"
+
+
+def test_contents_without_a_project_and_by_name_are_the_same_on_spark(url: str, engine: str) -> None:
+    with iolens.open(url) as embedded, iolens.open(url, engine=engine) as distributed:
+        for options in (
+            {"without_projects": ["earth"]},
+            {"projects": ["climate"], "threshold_files": 1e6},
+            {"owners": ["bob"], "compare": "previous"},
+            {"source": "histogram"},
+        ):
+            here = json.loads(to_json(embedded.contents("scratch", **options)))
+            assert_same(json.loads(to_json(distributed.contents("scratch", **options))), here)
+            assert here["files"] > 0
+        assert embedded.contents("scratch", projects=["climate"]).bytes > 3 * 2**62
+
+
+def test_the_workload_of_controllers_is_the_same_on_spark(url: str, engine: str) -> None:
+    with iolens.open(url) as embedded, iolens.open(url, engine=engine) as distributed:
+        for options in (
+            {"timezone": "Europe/Berlin", "resamples": 3},
+            {"sections": ["arrivals", "sizes"], "weight_by_requests": True},
+            {"sections": ["throughput", "idle"], "without_maintenance": True, "targets": ["controllers-C01"]},
+        ):
+            here = json.loads(to_json(embedded.workload("controllers", **options)))
+            assert_same(json.loads(to_json(distributed.workload("controllers", **options))), here)
+        assert here["samples"] > 0
 
 
 def test_a_day_opens_only_its_own_files_on_spark(tmp_path: Path, engine: str) -> None:

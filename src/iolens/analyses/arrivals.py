@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.tick_matrix import TickMatrix
-from iolens.models.log_sketch import LogSketch
+from iolens.models.log_sketch import BINS, bin_ends, bin_of
 from iolens.models.tail_sample import TailSample
 from iolens.schema import DIRECTIONS
 
@@ -31,7 +31,7 @@ class Spacings:
 
     tick_s: float
     regular: Integers = field(default_factory=lambda: np.zeros(0, np.int64))  # by code of N
-    irregular: LogSketch = field(default_factory=lambda: LogSketch(1))
+    irregular: Integers = field(default_factory=lambda: np.zeros((2, BINS), np.int64))  # samples, requests; by spacing
     irregular_samples: int = 0
 
     def add(self, requests: NDArray[np.float64], duration_s: NDArray[np.float64]) -> None:
@@ -44,7 +44,9 @@ class Spacings:
         self.regular = np.pad(self.regular, (0, size - self.regular.size)) + np.pad(counted, (0, size - counted.size))
         odd, length = requests[~on_beat], duration_s[~on_beat]
         self.irregular_samples += odd.size
-        self.irregular.add((length[odd > 0] / odd[odd > 0])[:, None])
+        length, odd = length[odd > 0], odd[odd > 0]
+        for weights, mine in zip((np.ones(odd.size), odd), self.irregular, strict=True):
+            mine += np.rint(np.bincount(bin_of(length / odd), weights, BINS)).astype(np.int64)
 
     @property
     def samples(self) -> int:
@@ -57,22 +59,21 @@ class Spacings:
         weights = counts * requests if by_requests else counts
         if self.irregular_samples <= MOST_IRREGULAR * max(self.samples, 1):
             return TailSample.of_spacings(self.tick_s, requests, np.where(requests > 0, weights, counts))
-        return self._binned(requests, counts)
+        return self._binned(requests, counts, weights, int(by_requests))
 
     def _regular(self) -> tuple[Integers, Integers]:
         codes = np.flatnonzero(self.regular)
         above = EXACT_UP_TO * np.exp((codes - EXACT_UP_TO) * STEP)
         return np.where(codes <= EXACT_UP_TO, codes, np.rint(above)).astype(np.int64), self.regular[codes]
 
-    def _binned(self, requests: Integers, counts: Integers) -> TailSample:
-        everything = LogSketch(1)
-        everything.add(np.repeat(self.tick_s / requests[requests > 0], counts[requests > 0])[:, None])
-        own = self.irregular.sample()
-        together = np.concatenate([everything.sample().lower, own.lower])
-        weights = np.concatenate([everything.sample().counts, own.counts]).astype(np.int64)
-        values = LogSketch(1)
-        values.add(np.repeat(together, weights)[:, None])
-        return values.sample()
+    def _binned(self, requests: Integers, counts: Integers, weights: Integers, weighted: int) -> TailSample:
+        some = requests > 0
+        everything = self.irregular[weighted] + np.rint(
+            np.bincount(bin_of(self.tick_s / requests[some]), weights[some], BINS)
+        ).astype(np.int64)
+        places = np.flatnonzero(everything)
+        zeros = self.samples - int(counts[some].sum()) - int(self.irregular[0].sum())
+        return TailSample.of_bins(*bin_ends(places), everything[places], zeros)
 
 
 @dataclass(slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
-from iolens.analyses.tick_matrix import Floats, TickMatrix
+from iolens.analyses.tick_matrix import Floats, Integers, TickMatrix
 from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
 
@@ -30,14 +31,15 @@ class PeakAgainstSum:
 class Bandwidths:
     """Feed matrices; rates of every target, and their sum tick by tick.
 
-    A tick counts for the sum where all targets that ever report are in it, or nine in ten of them.
+    A tick counts for the sum where at least nine in ten of the targets are in it that are `expected` there (by the end
+    of a tick: all of them, unless told otherwise).
     """
 
     targets: int
+    expected: Callable[[Integers], Integers] | None = None
     by_target: dict[str, LogSketch] = field(init=False)
     together: dict[str, LogSketch] = field(init=False)
     ticks_left_out: int = 0
-    _most: int = 0
 
     def __post_init__(self) -> None:
         self.by_target = {way: LogSketch(self.targets) for way in DIRECTIONS}
@@ -49,17 +51,20 @@ class Bandwidths:
         for way, values in rates.items():
             self.by_target[way].add(values)
         if rates:
-            self._add_sums(rates)
+            expected = self.targets if self.expected is None else self.expected(matrix.end_us)
+            self._add_sums(rates, expected)
 
-    def _add_sums(self, rates: dict[str, Floats]) -> None:
-        reporting = np.max([(~np.isnan(values)).sum(axis=1) for values in rates.values()], axis=0)
-        self._most = max(self._most, int(reporting.max(initial=0)))
-        whole = reporting >= LEAST_TARGETS * self._most
+    def _add_sums(self, rates: dict[str, Floats], expected: int | Integers) -> None:
+        known = {way: (~np.isnan(values)).sum(axis=1) for way, values in rates.items()}
+        whole = np.max(list(known.values()), axis=0) >= LEAST_TARGETS * expected
         self.ticks_left_out += int((~whole).sum())
-        sums = {way: np.nansum(values[whole], axis=1) for way, values in rates.items()}
+        sums = {
+            way: np.where(known[way][whole] > 0, np.nansum(values[whole], axis=1), np.nan)
+            for way, values in rates.items()
+        }
         for way, values in sums.items():
             self.together[way].add(values[:, None])
-        self.together[EVERYTHING].add(np.sum(list(sums.values()), axis=0)[:, None])
+        self.together[EVERYTHING].add(np.nansum(list(sums.values()), axis=0)[:, None])
 
     def peaks(self) -> list[PeakAgainstSum]:
         """For every percentile and direction that is known."""

@@ -6,7 +6,9 @@ power-of-two size (`target_sizes`). A bin is labelled with its upper end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import gcd
 from typing import Any, Final
 
 import narwhals as nw
@@ -14,7 +16,7 @@ import numpy as np
 
 from iolens.analyses.disk_time import SIZE_COLUMNS
 from iolens.analyses.fsu_sums import data_targets
-from iolens.analyses.tick_matrix import Floats, Integers, TickMatrix
+from iolens.analyses.tick_matrix import Floats, Integers, TickMatrix, places_of
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Chunk, Selection
 
@@ -23,6 +25,7 @@ HISTOGRAM: Final = "request_size"
 WINDOW_US: Final = 60_000_000
 SHARE: Final = 0.99  # percentile of sizes and of bandwidth in a window
 MOST_POINTS: Final = 20_000
+PEAK_SHARE: Final = 0.05  # of a direction's requests: a bin with less is no peak worth naming
 
 Counts = dict[str, dict[int, int]]
 
@@ -36,6 +39,15 @@ class RequestSize:
     requests: int
     pdf: float
     cdf: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizePeak:
+    """A bin that holds at least one in twenty of a direction's requests, and more than the bins beside it."""
+
+    direction: str
+    size_bytes: int
+    requests_pct: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +74,19 @@ def request_sizes(selection: Selection) -> list[RequestSize]:
             if count:
                 reached += count
                 found.append(RequestSize(way, size, count, count / total, reached / total))
+    return found
+
+
+def size_peaks(sizes: Sequence[RequestSize], linear: bool) -> list[SizePeak]:
+    """Where requests cluster; `linear` bins are as wide as the largest width that all their ends are multiples of."""
+    found = []
+    step = gcd(*(one.size_bytes for one in sizes))
+    for way in DIRECTIONS:
+        shares = {one.size_bytes: one.pdf for one in sizes if one.direction == way}
+        for size, share in shares.items():
+            beside = (size - step, size + step) if linear else (size // 2, size * 2)
+            if share >= PEAK_SHARE and share > shares.get(beside[0], 0.0) and share >= shares.get(beside[1], 0.0):
+                found.append(SizePeak(way, size, 100.0 * share))
     return found
 
 
@@ -131,14 +156,15 @@ class WindowPeaks:
         found = []
         for chunk in selection.chunks(LONG, most_rows=3_000_000):
             rows = _requests(chunk).filter(nw.col("direction") == way).select("target", "epoch_us", "bin", "count")
-            table = rows.collect(backend="pyarrow").to_native()
+            drawn = rows.filter((nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0)
+            table = drawn.collect(backend="pyarrow").to_native()
+            if not table.num_rows:
+                continue
             window = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US
-            keep = window % self.every == 0
-            places = {name: number for number, name in enumerate(targets)}
-            target = np.array([places.get(name, -1) for name in table.column("target").to_pylist()], np.int64)
-            keep &= target >= 0
+            target = places_of(table.column("target"), targets)
+            keep = target >= 0
             size, count = (table.column(name).to_numpy()[keep] for name in ("bin", "count"))
-            found.append(_large(window[keep] * len(targets) + target[keep], size, count.astype(np.float64)))
+            found.append(_large((window * len(targets) + target)[keep], size, count.astype(np.float64)))
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])

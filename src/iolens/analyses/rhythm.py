@@ -48,13 +48,13 @@ class QuarterHours:
     """Feed matrices: bytes and observed seconds by quarter-hour."""
 
     sums: dict[int, list[float]] = field(default_factory=dict)  # read, written, seconds
+    _last_us: int | None = None
 
     def add(self, matrix: TickMatrix) -> None:
         """A tick belongs to the quarter-hour in which it ends."""
         quarters, where = np.unique((matrix.end_us - 1) // QUARTER_US, return_inverse=True)
-        observed = ~np.all(np.isnan(matrix.duration_s), axis=1)
-        seconds = np.zeros(len(matrix.end_us))
-        seconds[observed] = np.nanmax(matrix.duration_s[observed], axis=1)
+        seconds = matrix.covered_s(self._last_us)
+        self._last_us = int(matrix.end_us[-1])
         moved = [
             np.nansum(matrix.measures[f"{way}_bytes"], axis=1)
             for way in DIRECTIONS
@@ -68,7 +68,7 @@ class QuarterHours:
 
     def result(self, timezone: str, known: Mapping[str, bool]) -> Rhythm:
         """In local time; a direction that is not `known` is None throughout."""
-        zone = _zone(timezone)
+        zone = zone_called(timezone)
         days, hours = np.zeros((7, 3)), np.zeros((24, 3))
         ways = [way for way in DIRECTIONS if known.get(way)]
         for quarter, sums in self.sums.items():
@@ -91,7 +91,8 @@ def _hours(name: str, sums: list[float], known: Mapping[str, bool]) -> RhythmHou
     return RhythmHours(name, hours, *rates)
 
 
-def _zone(name: str) -> tzinfo:
+def zone_called(name: str) -> tzinfo:
+    """The time zone, or a refusal."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):

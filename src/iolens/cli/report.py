@@ -75,7 +75,9 @@ def COMMAND(
     options: dict[str, Any] = {"since": window[0], "until": window[1], "resolution": resolution}
     with OpenStore(store, engine=engine, config=config) as opened:
         names = _chosen(opened, filesystems)
-        results, refused = _analysed(opened, names, options, {"calibration": calibration, "peak": peak})
+        results, refused = _analysed(
+            opened, names, options, {"calibration": calibration, "peak": peak, "timezone": timezone}
+        )
     about = About(__version__, datetime.now(UTC), window, timezone, tuple(refused))
     page = report_html(results, about)
     atomic.write(output, page)

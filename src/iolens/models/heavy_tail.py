@@ -27,6 +27,7 @@ from iolens.models.tail_families import (
     fit,
 )
 from iolens.models.tail_sample import Floats, TailSample
+from iolens.units import format_bytes_si
 
 SIGNIFICANT: Final = 0.01  # below this, a difference between two families is believed
 FEWEST: Final = 50  # values below which families are not told apart
@@ -184,7 +185,7 @@ def _verdict(sample: TailSample, unit: str, mle: TailFit | None, whole: Contest,
     words = [_of_whole(sample, unit, whole)]
     share = 100.0 if mle is None else 100.0 * mle.n_tail / sample.size
     if mle is not None and whole.best not in (PARETO, TRUNCATED_PARETO) and tail is not whole:
-        largest = f"the largest {share:.3g} %, above {mle.xm:.4g} {unit},"
+        largest = f"the largest {share:.3g} %, above {_amount(mle.xm, unit)},"
         alpha = tail.families[tail.best].parameters.get("alpha")
         if alpha is not None:
             words.append(f"{largest} cannot be told from {WORDS[tail.best]} with alpha {alpha:.3g}")
@@ -200,7 +201,12 @@ def _of_whole(sample: TailSample, unit: str, whole: Contest) -> str:
     if best in (PARETO, TRUNCATED_PARETO):
         shown = whole.families[best].parameters
         return (
-            f"{WORDS[best]} with alpha {shown['alpha']:.3g} from {sample.smallest:.4g} {unit} describes all of it best"
+            f"{WORDS[best]} with alpha {shown['alpha']:.3g} from {_amount(sample.smallest, unit)} on describes all of"
+            " it best"
         )
     gain = whole.total(best) - whole.total(PARETO)
     return f"not Pareto: {WORDS[best]} describes it better (log-likelihood higher by {gain:,.3g})"
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{format_bytes_si(value, 4)}/s" if unit == "bytes/s" else f"{value:.4g} {unit}"

@@ -20,7 +20,7 @@ ERROR_PCT: Final = 0.5
 LOWEST, HIGHEST = 1e-9, 1e18  # beyond, values count in the outermost bins
 _LOG: Final = float(np.log(RATIO))
 _FIRST: Final = int(np.floor(np.log(LOWEST) / _LOG))
-_BINS: Final = int(np.ceil(np.log(HIGHEST) / _LOG)) - _FIRST + 1
+BINS: Final = int(np.ceil(np.log(HIGHEST) / _LOG)) - _FIRST + 1
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -108,7 +108,7 @@ class LogSketch:
             return TailSample.of_values(np.concatenate([np.zeros(zeros), self._positive(column)]))
         counts = self.counts[_chosen(column)].sum(axis=0)
         some = np.flatnonzero(counts)
-        lower, upper = (np.exp((some + _FIRST + end) * _LOG) for end in (0, 1))
+        lower, upper = bin_ends(some)
         lower[:1] = self.smallest[_chosen(column)].min()
         upper[-1:] = np.maximum(self.largest[_chosen(column)].max(), lower[-1:])
         return TailSample.of_bins(lower, upper, counts[some], zeros)
@@ -126,15 +126,23 @@ class LogSketch:
 
     def _condense(self) -> None:
         if not self.counts.size:
-            self.counts = np.zeros((self.columns, _BINS), np.int64)
+            self.counts = np.zeros((self.columns, BINS), np.int64)
         for positive in self._kept:
-            with np.errstate(invalid="ignore"):
-                bins = np.floor(np.log(positive) / _LOG)
-            known = ~np.isnan(bins)
-            place = np.clip(bins[known].astype(np.int64) - _FIRST, 0, _BINS - 1)
-            place += np.broadcast_to(np.arange(self.columns) * _BINS, bins.shape)[known]
+            known = ~np.isnan(positive)
+            place = bin_of(positive[known])
+            place += np.broadcast_to(np.arange(self.columns) * BINS, positive.shape)[known]
             self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
         self._kept = []
+
+
+def bin_of(values: Floats) -> Integers:
+    """The place of the bin each positive value is in."""
+    return np.clip(np.floor(np.log(values) / _LOG).astype(np.int64) - _FIRST, 0, BINS - 1)
+
+
+def bin_ends(places: Integers) -> tuple[Floats, Floats]:
+    """Where bins begin and end."""
+    return np.exp((places + _FIRST) * _LOG), np.exp((places + _FIRST + 1) * _LOG)
 
 
 def _chosen(column: int | None) -> slice:

@@ -1,0 +1,98 @@
+"""The workload of a centre: bandwidth, mix, sizes, arrivals, idle times, rhythm, throughput."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import RATE, analysis_options, in_zone, present, progress
+
+SECTIONS = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
+
+
+@click.command(
+    "workload",
+    epilog="""\b
+Examples:
+  iolens workload --filesystem scratch --from 2026-01-05 --to 2026-02-02
+  iolens workload throughput rhythm -f scratch --timezone Europe/Berlin
+  iolens workload sizes -f scratch --format csv --output sizes.csv
+  iolens workload -f scratch --without-maintenance --format json --output scratch.json
+  iolens workload -f scratch --figure month.png --figure bandwidth-model=pareto.svg
+""",
+)
+@click.argument("sections", metavar="[SECTION]...", nargs=-1, type=click.Choice(SECTIONS))
+@click.option(
+    "--peak",
+    type=RATE,
+    metavar="RATE",
+    help="Peak that minutes are measured by, such as 35GB/s; default: configured, else the largest minute",
+)
+@click.option("--without-maintenance", is_flag=True, help="Leave out maintenance windows, configured or found")
+@click.option(
+    "--weight",
+    type=click.Choice(["samples", "requests"]),
+    default="samples",
+    show_default=True,
+    help="Time between requests: every sample counts once, or as often as it had requests",
+)
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(0, 10_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Resamples behind the p-values of the tail models; 0: no p-values",
+)
+@click.option("--top", type=click.IntRange(1), default=24, show_default=True, metavar="N", help="Targets in a table")
+@analysis_options
+def COMMAND(
+    sections: tuple[str, ...],
+    peak: float | None,
+    without_maintenance: bool,
+    weight: str,
+    bootstrap: int,
+    top: int,
+    store: str | None,
+    config: str | None,
+    engine: str | None,
+    filesystem: str | None,
+    target: tuple[str, ...],
+    source: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    timezone: str | None,
+    resolution: str,
+    format_: str,
+    output: Path | None,
+    figures: tuple[str, ...],
+) -> None:
+    """What a file system is used for: how much, how large, how often, when, and how long not at all.
+
+    SECTION is bandwidth, mix, sizes, arrivals, idle, rhythm or throughput, several or none: all of them. Bandwidth, the
+    time between requests and idle times are compared with the Pareto distribution and with its rivals, and a verdict
+    says in words which describes them best.
+    """
+    from iolens.notebook import OpenStore
+
+    with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
+        result = opened.analyse(
+            "workload",
+            filesystem,
+            since=in_zone(since, timezone),
+            until=in_zone(until, timezone),
+            targets=target,
+            source=source,
+            resolution=resolution,
+            sections=sections or SECTIONS,
+            timezone=timezone,
+            peak=peak,
+            without_maintenance=without_maintenance,
+            weight_by_requests=weight == "requests",
+            resamples=bootstrap,
+            top=top,
+            progress=lambda day: step(str(day)),
+        )
+    present(result, format_, output, figures)
