@@ -113,7 +113,7 @@ def test_the_paper_fit_has_the_least_squares(seed: int, alpha: float) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_x_m_has_the_smallest_distance_of_all_values(seed: int) -> None:
     """By brute force over every value, for a body that is not Pareto under a tail that is."""
     random = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iolens.models.bootstrap import SEED
 from iolens.models.tail_sample import PERMILLES, Floats, TailSample
@@ -20,6 +21,9 @@ MOST_STARTS: Final = 500  # candidates for x_m
 BOOTSTRAP_BINS: Final = 400
 BOOTSTRAP_STARTS: Final = 60
 STEPS: Final = 6  # of Newton's method, from a good guess
+CELLS: Final = 30_000  # tails × bins that are worked on at once: as many as a processor's cache holds
+
+Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def fit_tail(sample: TailSample, resamples: int = 0, seed: int = SEED) -> TailFi
     return TailFit(float(alphas[best]), xm, _distance(tail, float(alphas[best])), tail.size, p_value)
 
 
-def _starts(sample: TailSample) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _starts(sample: TailSample) -> Places:
     """Bins where a tail may begin: it keeps enough values, and more than one distinct."""
     left = np.cumsum(sample.counts[::-1])[::-1]
     needed = min(SMALLEST_TAIL, max(2.0, left[0] / 2.0)) if left.size else 0.0
@@ -86,24 +90,37 @@ def _starts(sample: TailSample) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.unique(possible[np.linspace(0, possible.size - 1, MOST_STARTS).astype(np.int64)])
 
 
-def _distances(sample: TailSample, starts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[Floats, Floats]:
+def _distances(sample: TailSample, starts: Places) -> tuple[Floats, Floats]:
     """α and KS distance for every start; a distance is taken at both ends of every bin, where the counts are exact."""
     left = np.cumsum(sample.counts[::-1])[::-1]
     logs = np.cumsum((sample.counts * sample.mean_log)[::-1])[::-1]
-    low, high = np.log(sample.lower), np.log(sample.upper)
+    low = np.log(sample.lower)
     alphas = left[starts] / np.maximum(logs[starts] - left[starts] * low[starts], 1e-12 * left[starts])
     distances = np.empty(starts.size)
-    before = np.concatenate([[0.0], np.cumsum(sample.counts)])
-    for place, start in enumerate(starts.tolist()):
+    at_once = max(1, CELLS // sample.counts.size)
+    for begin in range(0, starts.size, at_once):
+        block = slice(begin, begin + at_once)
+        rest, places = sample.rest(int(starts[begin])), starts[block] - starts[begin]
         if sample.values is None:
-            ends = low[start:] - low[start], high[start:] - low[start]
-            alphas[place] = _alpha_of_bins(sample.counts[start:], *ends, float(alphas[place]))
-        alpha = alphas[place]
-        reached = (before[start:] - before[start]) / left[start]
-        at_upper = np.abs(reached[1:] + np.expm1(-alpha * (high[start:] - low[start])))
-        at_lower = np.abs(reached[:-1] + np.expm1(-alpha * (low[start:] - low[start])))
-        distances[place] = max(at_upper.max(), at_lower.max())
+            alphas[block] = _alphas_of_bins(rest, places, alphas[block])
+        distances[block] = _farthest(rest, places, alphas[block])
     return alphas, distances
+
+
+def _farthest(sample: TailSample, starts: Places, alphas: Floats) -> Floats:
+    """The KS distance of every tail from its Pareto distribution."""
+    low, high = np.log(sample.lower), np.log(sample.upper)
+    before = np.concatenate([[0.0], np.cumsum(sample.counts)])
+    from_start = low[starts][:, None]
+    reached = (before[None, :] - before[starts][:, None]) / (before[-1] - before[starts])[:, None]
+    slope = -alphas[:, None]
+    apart = np.maximum(
+        np.abs(reached[:, 1:] + np.expm1(slope * np.maximum(high - from_start, 0.0))),
+        np.abs(reached[:, :-1] + np.expm1(slope * np.maximum(low - from_start, 0.0))),
+    )
+    apart[np.arange(low.size)[None, :] < starts[:, None]] = 0.0
+    found: Floats = apart.max(axis=1)
+    return found
 
 
 def _distance(tail: TailSample, alpha: float) -> float:
@@ -117,17 +134,21 @@ def _distance(tail: TailSample, alpha: float) -> float:
     return float(np.abs(reached + np.expm1(-alpha * (np.log(tail.upper) - start))).max())
 
 
-def _alpha_of_bins(counts: Floats, low: Floats, high: Floats, alpha: float) -> float:
-    """The α under which values in bins are likeliest: that of their middles is only near it. Ends are logarithms."""
-    width = high - low
+def _alphas_of_bins(sample: TailSample, starts: Places, alphas: Floats) -> Floats:
+    """For every start the α under which values in its bins are likeliest: that of their middles is only near it."""
+    low = np.log(sample.lower)
+    width = np.log(sample.upper) - low
+    known = np.where(np.isfinite(width), width, 0.0)  # a bin without an end tells nothing but that it was reached
+    counts = np.where(np.arange(low.size)[None, :] >= starts[:, None], sample.counts[None, :], 0.0)
+    reached = counts @ low - counts.sum(axis=1) * low[starts]
     for _ in range(STEPS):
-        with np.errstate(over="ignore", invalid="ignore"):
-            inside = np.where(np.isfinite(width), width / np.expm1(alpha * width), 0.0)
-            bend = np.where(np.isfinite(width), width * inside * (1.0 + inside / np.maximum(width, 1e-300)), 0.0)
-        slope = float(counts @ (inside - low))
-        step = slope / max(float(counts @ bend), 1e-300)
-        alpha = float(np.clip(alpha + step, alpha / 2.0, alpha * 2.0))
-    return alpha
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            inside = np.fmin(known / np.expm1(alphas[:, None] * known), 1.0 / alphas[:, None])
+        inside = np.where(np.isfinite(width), inside, 0.0)
+        slope = np.sum(counts * inside, axis=1) - reached
+        bend = np.sum(counts * inside * (known + inside), axis=1)
+        alphas = np.clip(alphas + slope / np.maximum(bend, 1e-300), alphas / 2.0, alphas * 2.0)
+    return alphas
 
 
 def _p_value(sample: TailSample, resamples: int, random: np.random.Generator) -> float:

@@ -21,6 +21,7 @@ FAMILIES: Final = (PARETO, TRUNCATED_PARETO, EXPONENTIAL, WEIBULL, LOGNORMAL)
 PARAMETERS: Final = {PARETO: 1, TRUNCATED_PARETO: 2, EXPONENTIAL: 1, WEIBULL: 2, LOGNORMAL: 2}
 LEAST_LIKELY: Final = -1e6  # log-likelihood of what a family calls impossible: it loses, and sums stay finite
 LARGEST_EXPONENT: Final = 700.0
+ALPHAS: Final = (0.05, 1e6)  # of what is cut off: with less it has no tail worth the name
 SHAPES: Final = (1e-6, 50.0)  # of a Weibull distribution
 MOST_WIDE: Final = 60.0  # of a lognormal: beyond, it is a Pareto distribution in all but name
 
@@ -140,7 +141,8 @@ def _fit_pareto(sample: TailSample) -> Family:
 
 def _fit_truncated(sample: TailSample) -> Family:
     end = sample.largest * (1.0 + 1e-12)
-    return _likeliest(sample, lambda alpha: truncated_pareto(alpha, sample.smallest, end), _first_alpha(sample))
+    first = _within(_first_alpha(sample), ALPHAS)
+    return _likeliest(sample, lambda alpha: truncated_pareto(alpha, sample.smallest, end), first, ALPHAS)
 
 
 def _fit_exponential(sample: TailSample) -> Family:

@@ -130,6 +130,10 @@ class TailSample:
         number = np.bincount(places, minlength=self.counts.size)[np.isfinite(self.upper)].astype(np.float64)
         return self.upper[np.isfinite(self.upper)], reached[np.isfinite(self.upper)], number
 
+    def rest(self, place: int) -> TailSample:
+        """The bins from that one on, without the values themselves."""
+        return TailSample(self.lower[place:], self.upper[place:], self.counts[place:], self.mean_log[place:])
+
     def tail(self, start: float) -> TailSample:
         """The part from `start` on, which is the beginning of a bin (or a value)."""
         keep = self.lower >= start
