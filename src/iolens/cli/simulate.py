@@ -25,7 +25,7 @@ def _workload_option(function: Any) -> Any:
         default="scratch",
         show_default=True,
         metavar="NAME|FILE",
-        help="scratch (many small I/Os), scratch2 (large ones) or a TOML file",
+        help="scratch (many small I/Os), scratch2 (large ones), spider (controllers; telemetry only) or a TOML file",
     )(function)
 
 
@@ -64,11 +64,17 @@ def telemetry(
     import time
 
     from iolens.config import load_config
+    from iolens.simulator.synthetic_workload import is_model
     from iolens.simulator.telemetry import order_of, simulate_telemetry, truth_of
     from iolens.simulator.workload import load_workload
 
     url = load_config(config).store_url(store)
     moment = in_zone(start, None) or start
+    if is_model(workload):
+        if mdts:
+            raise click.UsageError("a workload model has no MDTs")
+        _controllers(url, workload, osts, moment, days, seed, format_)
+        return
     order = order_of(
         url, load_workload(workload), start=moment, days=days, osts=osts, mdts=mdts, seed=seed, with_jobs=jobs
     )
@@ -89,6 +95,29 @@ def telemetry(
     click.echo(
         f"{rows} rows of target_sizes and as many of target_io in {seconds:.1f} s: {rows / seconds:.0f} a second"
     )
+
+
+def _controllers(
+    url: str, name: str, targets: int | None, start: datetime, days: float, seed: int, format_: str
+) -> None:
+    """Telemetry of a workload model; what is true of it is the model itself."""
+    import json
+
+    from iolens.simulator.synthetic_telemetry import order_of, synthesize_telemetry, truth_of
+    from iolens.simulator.synthetic_workload import load_model
+
+    order = order_of(url, load_model(name), start=start, days=days, targets=targets, seed=seed)
+    with progress(order.blocks, "simulating") as step:
+        done = synthesize_telemetry(order, step)
+    truth = truth_of(order, done)
+    if format_ == "json":
+        click.echo(json.dumps(truth, indent=2))
+        return
+    click.echo(
+        f"{truth['filesystem']}: {order.targets} controllers, {truth['from']} to {truth['to']}, seed {seed}, in {url}"
+    )
+    click.echo(", ".join(f"{rows} rows of {table}" for table, rows in done.rows.items()))
+    click.echo(f"check it with: iolens synthesize --from {url} -f {truth['filesystem']}")
 
 
 @COMMAND.command(

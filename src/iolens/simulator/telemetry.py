@@ -24,10 +24,10 @@ from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.simulator.activity import HOUR_S, Activity, Block
 from iolens.simulator.capacity import ost_fullness
 from iolens.simulator.jobs import dealt_out, jobs_between, running_jobs
-from iolens.simulator.truth import Truth
+from iolens.simulator.truth import Truth, refuse_overlap
 from iolens.simulator.workload import OPERATIONS, SIZES, Workload
 from iolens.store.store import Store
-from iolens.units import epoch_us, from_epoch_us, iso, parse_time
+from iolens.units import epoch_us, from_epoch_us, iso
 
 SOURCE: Final = "simulator"
 DAY_S: Final = 86400
@@ -117,7 +117,7 @@ def simulate_telemetry(order: Order, *, workers: int = 2, progress: Callable[[st
     truth = Path(order.store) / f"truth-{order.workload.filesystem}.json"
     store = Store(order.store)
     if store.tables.is_local:
-        _refuse_overlap(order, truth)
+        refuse_overlap(truth, order.identity, order.start_s * 1_000_000, order.end_s * 1_000_000)
     done = Written()
     for part, written in _write_parts(order, workers):
         done.merge(written)
@@ -149,20 +149,6 @@ def truth_of(order: Order, written: Written) -> dict[str, Any]:
         },
         **written.truth.summary(),
     }
-
-
-def _refuse_overlap(order: Order, truth: Path) -> None:
-    """Two simulations of the same hours would be added up; the very same one again is harmless."""
-    if not truth.is_file():
-        return
-    known = json.loads(truth.read_text())
-    start_s, end_s = (epoch_us(parse_time(known[name])) // 1_000_000 for name in ("from", "to"))
-    same = known["identity"] == order.identity and (start_s, end_s) == (order.start_s, order.end_s)
-    if not same and start_s < order.end_s and order.start_s < end_s:
-        raise UsageError(
-            f"{order.store} holds another simulation of {known['filesystem']}, {known['from']} to {known['to']}"
-            f" (seed {known['seed']}, {known['osts']} OSTs): take another store or other days"
-        )
 
 
 def write_part(order: Order) -> Written:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.errors import UsageError
 from iolens.simulator.activity import Block
 from iolens.simulator.workload import SIZES
-from iolens.units import MIB
+from iolens.units import MIB, epoch_us, parse_time
 
 CATEGORIES: Final = ("idle", "moderate", "busy")
 IDLE_BELOW_PCT: Final = 2.0
@@ -83,3 +86,18 @@ class Truth:
 
 def _share(part: float, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+def refuse_overlap(truth: Path, identity: str, start_us: int, end_us: int) -> None:
+    """Two simulations of the same hours would be added up; the very same one again is harmless."""
+    if not truth.is_file():
+        return
+    known = json.loads(truth.read_text())
+    known_start, known_end = (epoch_us(parse_time(known[name])) for name in ("from", "to"))
+    same = known["identity"] == identity and (known_start, known_end) == (start_us, end_us)
+    if not same and known_start < end_us and start_us < known_end:
+        targets = f"{known['osts']} OSTs" if "osts" in known else f"{known['targets']} targets"
+        raise UsageError(
+            f"{truth.parent} holds another simulation of {known['filesystem']}, {known['from']} to {known['to']}"
+            f" (seed {known['seed']}, {targets}): take another store or other days"
+        )

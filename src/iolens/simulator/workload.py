@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final
 
 from iolens.errors import InputError
 from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.schema import DIRECTIONS
-from iolens.units import parse_bytes, parse_duration
+from iolens.simulator.toml_section import Section, read_toml
 
 FOLDER: Final = Path(__file__).parent / "workloads"
 SIZES: Final = tuple(4096 << power for power in range(11))  # 4 KiB … 4 MiB
@@ -27,7 +26,6 @@ OPERATIONS: Final = (
     "setxattr", "statfs", "sync",
 )  # fmt: skip
 HOLD_S: Final = 60  # background keeps its level this long
-_TOML_LINE: Final = re.compile(r"\(at line (\d+),")
 _NAME: Final = re.compile(r"[A-Za-z0-9_]{1,8}")  # what Lustre allows as the name of a file system
 
 
@@ -103,8 +101,8 @@ class Workload:
 
 
 def shipped_workloads() -> list[str]:
-    """Names of the workloads that come with iolens."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    """Names of the workloads of disks that come with iolens."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml") if "kind" not in read_toml(path))
 
 
 def load_workload(name: str) -> Workload:
@@ -119,7 +117,10 @@ def load_workload(name: str) -> Workload:
 
 def read_workload(path: Path) -> Workload:
     """Parse and check one workload file."""
-    top = _Section(path, "", _toml(path))
+    top = Section(path, "", read_toml(path))
+    if "kind" in top.left:
+        found = f"a workload model (kind = {top.left['kind']!r})"
+        raise InputError(str(path), found, "a workload of disks; `synthesize` and `simulate telemetry` take models")
     disks, targets, background, rhythm = (top.section(name) for name in ("disks", "targets", "background", "rhythm"))
     workload = Workload(
         filesystem=top.matching("filesystem", _NAME, "a name of at most eight letters, digits or _"),
@@ -144,110 +145,25 @@ def read_workload(path: Path) -> Workload:
     return workload
 
 
-class _Section:
-    """One table of the file: keys are taken one by one, and what is left over is refused."""
-
-    def __init__(self, path: Path, where: str, values: Mapping[str, Any]) -> None:
-        self.path, self.where, self.left = path, where, dict(values)
-        self.inner: list[_Section] = []
-
-    def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
-        expected = f"a number from {low:g} to {high:g}"
-        value = self._take(key, expected, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            self.refuse(key, value, expected)
-        return float(value)
-
-    def whole(self, key: str, low: int, high: int) -> int:
-        value = self._take(key, expected := f"a whole number from {low} to {high}")
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            self.refuse(key, value, expected)
-        return int(value)
-
-    def matching(self, key: str, pattern: re.Pattern[str], expected: str) -> str:
-        value = self._take(key, expected)
-        if not isinstance(value, str) or not pattern.fullmatch(value):
-            self.refuse(key, value, expected)
-        return str(value)
-
-    def duration(self, key: str) -> float:
-        return self._quantity(key, parse_duration, "a duration above zero, such as 5min")
-
-    def size(self, key: str, default: str | None = None) -> int:
-        return int(self._quantity(key, parse_bytes, "a size, such as 8TiB", default))
-
-    def numbers(self, key: str, length: int) -> tuple[float, ...]:
-        values = self._take(key, expected := f"a list of {length} numbers, zero or more")
-        wrong = not isinstance(values, list) or len(values) != length
-        if wrong or any(isinstance(v, bool) or not isinstance(v, int | float) or not 0 <= v <= 100 for v in values):
-            self.refuse(key, values, expected)
-        return tuple(float(value) for value in values)
-
-    def section(self, key: str) -> _Section:
-        value = self._take(key, "a section")
-        if not isinstance(value, dict):
-            self.refuse(key, value, "a section")
-        self.inner.append(_Section(self.path, self.full(key), value))
-        return self.inner[-1]
-
-    def sections(self, key: str) -> list[_Section]:
-        values = self._take(key, expected := f"at least one [[{key}]]")
-        if not isinstance(values, list) or not values or not all(isinstance(value, dict) for value in values):
-            self.refuse(key, values, expected)
-        found = [_Section(self.path, f"{self.full(key)}[{n}]", value) for n, value in enumerate(values)]
-        self.inner += found
-        return found
-
-    def finish(self) -> None:
-        """Nothing may be left over, here or below."""
-        for key in self.left:
-            raise InputError(str(self.path), f"{self.full(key)}: unknown key", "only the documented keys")
-        for section in self.inner:
-            section.finish()
-
-    def full(self, key: str) -> str:
-        return f"{self.where}.{key}" if self.where else key
-
-    def refuse(self, key: str, value: object, expected: str) -> NoReturn:
-        raise InputError(str(self.path), f"{self.full(key)} is {value!r}", expected)
-
-    def _quantity(self, key: str, parse: Callable[[str], float], expected: str, default: str | None = None) -> float:
-        value = self._take(key, expected, default)
-        try:
-            amount = parse(str(value)) if isinstance(value, str) else 0.0
-        except ValueError:
-            amount = 0.0
-        if amount <= 0 and not (default is not None and value in (default, 0)):
-            self.refuse(key, value, expected)
-        return amount
-
-    def _take(self, key: str, expected: str, default: object = None) -> Any:
-        if key not in self.left:
-            if default is None:
-                raise InputError(str(self.path), f"{self.full(key)}: missing", expected)
-            return default
-        return self.left.pop(key)
-
-
-def _tick(top: _Section) -> int:
+def _tick(top: Section) -> int:
     seconds = top.duration("tick")
     if seconds not in (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
         top.refuse("tick", f"{seconds:g} s", f"whole seconds that divide {HOLD_S} s")
     return int(seconds)
 
 
-def _disks(section: _Section) -> Calibration:
+def _disks(section: Section) -> Calibration:
     w0, r0 = (section.number(key, 1e-9, 10) for key in ("w0", "r0"))
     w1, r1 = (section.number(key, 1e-15, 1e-3) for key in ("w1", "r1"))
     return Calibration("simulated", Coefficients(w0, w1), Coefficients(r0, r1))
 
 
-def _tail(section: _Section) -> Tail:
+def _tail(section: Section) -> Tail:
     alpha, scale = section.number("alpha", 0.05, 20), section.number("scale_pct", 1e-6, 1000)
     return Tail(alpha, scale, section.number("maximum_pct", scale, 1e6))
 
 
-def _bursts(section: _Section) -> dict[str, Bursts]:
+def _bursts(section: Section) -> dict[str, Bursts]:
     found = {}
     for way in DIRECTIONS:
         part = section.section(way)
@@ -257,7 +173,7 @@ def _bursts(section: _Section) -> dict[str, Bursts]:
     return found
 
 
-def _sizes(section: _Section) -> dict[tuple[str, str], tuple[float, ...]]:
+def _sizes(section: Section) -> dict[tuple[str, str], tuple[float, ...]]:
     shares = {}
     for phase in PHASES:
         part = section.section(phase)
@@ -270,11 +186,11 @@ def _sizes(section: _Section) -> dict[tuple[str, str], tuple[float, ...]]:
     return shares
 
 
-def _metadata(section: _Section) -> dict[str, float]:
+def _metadata(section: Section) -> dict[str, float]:
     return {name: section.number(name, 0, 1e6, 0.0) for name in OPERATIONS}
 
 
-def _capacity(section: _Section) -> Capacity:
+def _capacity(section: Section) -> Capacity:
     return Capacity(
         section.size("total"),
         section.number("used_pct", 0, 95),
@@ -283,22 +199,10 @@ def _capacity(section: _Section) -> Capacity:
     )
 
 
-def _job(section: _Section) -> JobClass:
+def _job(section: Section) -> JobClass:
     word = re.compile(r"[A-Za-z0-9_.-]{1,32}")
     names = [section.matching(key, word, "a word of letters, digits, _ . or -") for key in ("user", "project")]
     job = JobClass(names[0], names[1], section.number("weight", 1e-6, 1e6), section.duration("length"))
     if job.length_s < 600 or job.length_s % HOLD_S:
         section.refuse("length", f"{job.length_s:g} s", "whole minutes, at least 10min")
     return job
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read", "a workload file") from error
-    except UnicodeDecodeError as error:
-        raise InputError(str(path), f"byte {error.start} is not UTF-8", "valid TOML") from error
-    except tomllib.TOMLDecodeError as error:
-        line = _TOML_LINE.search(str(error))
-        raise InputError(str(path), str(error), "valid TOML", int(line[1]) if line else None) from error

@@ -1,0 +1,208 @@
+"""A workload model of a store or a file, made into telemetry, fio jobs, IOR scripts or a test suite."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import click
+
+from iolens.cli.options import TIME, WORDS, in_zone, present, progress
+from iolens.cli.synthesis_emission import emission_options, emit
+from iolens.units import epoch_us, from_epoch_us, iso, parse_time
+
+if TYPE_CHECKING:
+    from iolens.analyses.workload import Workload
+    from iolens.analyses.workload_match import WorkloadMatch
+    from iolens.models.workload_model import WorkloadModel
+    from iolens.simulator.synthetic_telemetry import SyntheticOrder
+
+START: Final = "2012-10-22"
+
+
+class Origin(NamedTuple):
+    """Where a model comes from: a name, more in words, and the characterisation it was fitted to, if it was."""
+
+    model: WorkloadModel
+    name: str
+    words: list[str]
+    found: Workload | None
+
+
+@click.command(
+    "synthesize",
+    epilog="""\b
+Examples:
+  iolens synthesize --from centre -f scratch -o scratch-model.toml
+  iolens synthesize --model scratch-model.toml --targets 96 --days 30 --store larger
+  iolens synthesize --model spider --targets 8 --days 2 --store spider --verify
+  iolens synthesize --from centre -f scratch --verify --format json
+  iolens synthesize --model spider --emit-fio jobs --acceptance suite
+""",
+)
+@click.option("--from", "from_store", metavar="STORE", help="Fit the model to the telemetry of this store")
+@click.option("--model", "model_name", metavar="FILE", help="Take the model of this file, or a shipped one: spider")
+@click.option("--targets", type=click.IntRange(1, 65535), help="Number of targets  [the model's]")
+@click.option("--days", type=click.FloatRange(0, 36525, min_open=True), help="Length  [the original's; 1 of a file]")
+@click.option("--start", type=TIME, metavar="TIME", help=f"First moment, UTC  [the original's; {START} of a file]")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
+@click.option("--as", "name", metavar="NAME", help="Name of the synthetic file system  [the model's]")
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the model here, as TOML")
+@click.option("--store", metavar="URL", help="Write telemetry into this store")
+@click.option("--verify", is_flag=True, help="Characterise the telemetry and set it beside the original")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json", "csv", "markdown"]), default="table", show_default=True,
+    help="Of --verify",
+)  # fmt: skip
+@click.option("--filesystem", "-f", metavar="NAME", help="With --from: file system, if the store holds several")
+@click.option("--target", type=WORDS, default="", metavar="NAMES", help="With --from: only these targets")
+@click.option("--source", metavar="NAME", help="With --from: only rows of this source")
+@click.option("--since", type=TIME, metavar="TIME", help="With --from: start of the window")
+@click.option("--until", type=TIME, metavar="TIME", help="With --from: end of the window, not included")
+@click.option("--timezone", metavar="ZONE", help="With --from: zone of the rhythm, and of times without one")
+@click.option("--without-maintenance", is_flag=True, help="With --from: leave out maintenance windows")
+@click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
+@click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
+@emission_options
+def COMMAND(
+    from_store: str | None,
+    model_name: str | None,
+    targets: int | None,
+    days: float | None,
+    start: datetime | None,
+    seed: int,
+    name: str | None,
+    output: Path | None,
+    store: str | None,
+    verify: bool,
+    format_: str,
+    **given: Any,
+) -> None:
+    """Make a workload again, of any size: as telemetry, as fio job files, as IOR scripts.
+
+    The model is fitted to a store's telemetry (--from) or read from a file (--model): bandwidth, arrivals and idle
+    times of reads and writes, request sizes, mix, rhythm, and how far targets go together. With nowhere to write it, it
+    is printed. --verify puts what comes out beside what went in, and flags what is too far off.
+    """
+    if (from_store is None) == (model_name is None):
+        raise click.UsageError("a model comes from --from STORE or from --model FILE: give one of them")
+    origin = _fitted(from_store, given) if from_store is not None else _read(str(model_name))
+    shape = replace(origin.model, filesystem=name or origin.model.filesystem, targets=targets or origin.model.targets)
+    origin = origin._replace(model=shape)
+    emitted = emit(shape, given)
+    _write_model(origin, output, is_printed=store is None and not verify and not emitted)
+    for path in emitted:
+        click.echo(f"written: {path}", err=True)
+    if store is None and not verify:
+        return
+    with _somewhere(store) as url:
+        order = _order(origin, url, days, start, seed)
+        _make(order)
+        if verify:
+            present(_match(origin, order, given), format_, None, ())
+
+
+def _fitted(store: str, given: dict[str, Any]) -> Origin:
+    from iolens.analyses.workload_fit import fit_workload
+    from iolens.notebook import OpenStore
+
+    zone = given["timezone"]
+    chosen: dict[str, Any] = {
+        "since": in_zone(given["since"], zone),
+        "until": in_zone(given["until"], zone),
+        "targets": given["target"],
+        "source": given["source"],
+    }
+    with OpenStore(store, engine=given["engine"], config=given["config"]) as opened, progress(None, "reading") as step:
+        found = opened.analyse(
+            "workload",
+            given["filesystem"],
+            **chosen,
+            timezone=zone,
+            without_maintenance=given["without_maintenance"],
+            progress=lambda day: step(str(day)),
+        )
+        fitted = opened.ask(lambda selection: fit_workload(selection, found), given["filesystem"], **chosen)
+    window = f"{iso(found.window_start)} to {iso(found.window_end)}"
+    about = f"Fitted to {window}: {found.samples} samples of {len(found.targets)} targets"
+    return Origin(fitted.model, f"{found.filesystem} of {store}", [about, *fitted.notes], found)
+
+
+def _read(name: str) -> Origin:
+    from iolens.simulator.synthetic_workload import load_model
+
+    return Origin(load_model(name), f"the model {name}", [], None)
+
+
+def _write_model(origin: Origin, output: Path | None, *, is_printed: bool) -> None:
+    from iolens.simulator.synthetic_workload import model_text
+    from iolens.views import atomic
+
+    text = model_text(origin.model, "\n".join([f"A workload model, from {origin.name}", *origin.words]))
+    if output is not None:
+        atomic.write(output, text)
+        click.echo(f"written: {output}", err=True)
+    elif is_printed:
+        click.echo(text, nl=False)
+
+
+@contextmanager
+def _somewhere(store: str | None) -> Iterator[str]:
+    """The store that was named, or one that is gone afterwards."""
+    if store is not None:
+        yield store
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="iolens-synthesis-") as folder:
+        yield str(Path(folder) / "store")
+
+
+def _order(origin: Origin, store: str, days: float | None, start: datetime | None, seed: int) -> SyntheticOrder:
+    from iolens.simulator.synthetic_telemetry import order_of
+
+    moment, length = in_zone(start, None), days
+    if origin.found is not None and origin.found.window_start is not None and origin.found.window_end is not None:
+        length = days or (origin.found.window_end - origin.found.window_start) / timedelta(days=1)
+        moment = moment or _on_tick(origin.found.window_start, origin.model.tick_s)
+    return order_of(store, origin.model, start=moment or parse_time(START), days=length or 1.0, seed=seed)
+
+
+def _on_tick(moment: datetime, tick_s: float) -> datetime:
+    """The last whole tick at or before a moment."""
+    tick_us = round(tick_s * 1e6)
+    return from_epoch_us(epoch_us(moment) // tick_us * tick_us)
+
+
+def _make(order: SyntheticOrder) -> None:
+    from iolens.simulator.synthetic_telemetry import synthesize_telemetry
+
+    began = time.monotonic()
+    with progress(order.blocks, "synthesising") as step:
+        done = synthesize_telemetry(order, step)
+    seconds, rows = time.monotonic() - began, sum(done.rows.values())
+    start, end = (iso(from_epoch_us(one)) for one in order.window_us)
+    click.echo(
+        f"{order.model.filesystem}: {order.targets} targets, {start} to {end}, seed {order.seed}:"
+        f" {rows} rows in {seconds:.1f} s, {rows / seconds:.0f} a second",
+        err=True,
+    )
+
+
+def _match(origin: Origin, order: SyntheticOrder, given: dict[str, Any]) -> WorkloadMatch:
+    from iolens.analyses.workload_fit import fit_workload
+    from iolens.analyses.workload_match import match_workloads
+    from iolens.notebook import OpenStore
+    from iolens.simulator.synthetic_telemetry import SOURCE
+
+    start, end = (from_epoch_us(one) for one in order.window_us)
+    chosen: dict[str, Any] = {"since": start, "until": end, "source": SOURCE}
+    with OpenStore(order.store, engine=given["engine"], config=given["config"]) as opened:
+        found = opened.analyse("workload", order.model.filesystem, **chosen, timezone=order.model.timezone)
+        again = opened.ask(lambda selection: fit_workload(selection, found), order.model.filesystem, **chosen)
+    return match_workloads(origin.model, again.model, found, origin.found, origin.name)

@@ -1,0 +1,245 @@
+"""What a workload model does, tick by tick: bytes and requests of every target, drawn from its distributions (S12).
+
+Each target and direction alternates between silences and busy runs of its own; within busy samples, bandwidth and
+requests come of one normal score, so that fast samples have many requests. Scores share a common factor across targets
+and are shifted by the hour of the week (`week_rhythm`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.models.week_rhythm import (
+    GRID,
+    HOURS,
+    STEP,
+    factors_of_week,
+    hour_of_week,
+    local_hours,
+    mixture_cdf,
+    mixture_survival,
+    week_shifts,
+)
+from iolens.models.workload_model import DirectionModel, Floats, WorkloadModel
+from iolens.schema import DIRECTIONS
+
+ROWS_AT_ONCE: Final = 400_000  # ticks × targets in memory
+SIZES_EVERY_S: Final = 60.0
+SPARE_RUNS: Final = 16
+MOST: Final = 1e18  # bytes or requests of one sample
+LONGEST_RUN: Final = 1 << 40  # ticks of a run that never ends
+
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticBlock:
+    """Consecutive ticks, tick n being [n, n + 1) × tick since 1970: bytes and requests are ticks × targets."""
+
+    first_tick: int
+    bytes_: dict[str, Integers]
+    requests: dict[str, Integers]
+
+    @property
+    def ticks(self) -> int:
+        """How many it spans."""
+        return len(self.bytes_["read"])
+
+
+class SyntheticActivity:
+    """The activity of one window, from its first tick to its last; the same for the same model, window and seed."""
+
+    def __init__(self, model: WorkloadModel, targets: int, seed: int, first_tick: int, ticks: int) -> None:
+        self.model, self.targets = model.balanced(), targets
+        self.tick_us = round(model.tick_s * 1e6)
+        self.first_tick, self.ticks = first_tick, ticks
+        self._seed = seed
+        weights = self._hours_of_window()
+        factors = factors_of_week(model.hours, model.days)
+        self._draws = {way: _Draw.of(self.model.of(way), model.tick_s, factors, weights) for way in DIRECTIONS}
+
+    @property
+    def group_ticks(self) -> int:
+        """Ticks between two counts of request sizes."""
+        return max(1, -(-round(SIZES_EVERY_S * 1e6) // self.tick_us))
+
+    @property
+    def block_ticks(self) -> int:
+        """Whole counts of request sizes, as many as memory allows."""
+        return max(1, ROWS_AT_ONCE // (self.targets * self.group_ticks)) * self.group_ticks
+
+    def blocks(self) -> Iterator[SyntheticBlock]:
+        """One after the other, in flat memory; request sizes are counted within blocks."""
+        runs = {
+            way: _Runs.settled(self._random(number, -1), self.model.of(way), self.model.tick_s, self.targets)
+            for number, way in enumerate(DIRECTIONS)
+        }
+        first, end = self.first_tick, self.first_tick + self.ticks
+        while first < end:
+            last = min(end, (first // self.block_ticks + 1) * self.block_ticks)
+            yield self._block(runs, first, last - first)
+            first = last
+
+    def _block(self, runs: dict[str, _Runs], first: int, ticks: int) -> SyntheticBlock:
+        ends = (np.arange(first, first + ticks, dtype=np.int64) + 1) * self.tick_us
+        hours = hour_of_week(local_hours(ends, self.model.timezone))
+        found = SyntheticBlock(first, {}, {})
+        for number, way in enumerate(DIRECTIONS):
+            random = self._random(number, first)
+            busy = np.flatnonzero(runs[way].next(random, ticks).T.reshape(-1))
+            scores = self._scores(random, busy // self.targets, hours)
+            scores += self._draws[way].shifts[hours][busy // self.targets]
+            bytes_, requests = (np.zeros(ticks * self.targets, np.int64) for _ in range(2))
+            bytes_[busy], requests[busy] = self._draws[way].values(scores)
+            found.bytes_[way], found.requests[way] = (one.reshape(ticks, -1) for one in (bytes_, requests))
+        return found
+
+    def _scores(self, random: np.random.Generator, tick: Integers, hours: Integers) -> Floats:
+        """Normal, and correlated between targets of the same tick."""
+        from scipy.special import ndtri
+
+        share = self.model.correlation
+        scores: Floats = np.sqrt(1.0 - share) * random.standard_normal(tick.size)
+        scores += np.sqrt(share) * ndtri(_even_shares(random, hours))[tick]
+        return scores
+
+    def _random(self, way: int, place: int) -> np.random.Generator:
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence((self._seed, way, place + 1))))
+
+    def _hours_of_window(self) -> Floats:
+        """How many ticks of the window are in each hour of the week."""
+        found = np.zeros(HOURS)
+        for first in range(self.first_tick, self.first_tick + self.ticks, 1_000_000):
+            last = min(first + 1_000_000, self.first_tick + self.ticks)
+            ends = (np.arange(first, last, dtype=np.int64) + 1) * self.tick_us
+            found += np.bincount(hour_of_week(local_hours(ends, self.model.timezone)), minlength=HOURS)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draw:
+    """From a score to bytes and requests: logarithms of both on the grid of scores, straight in between."""
+
+    shifts: Floats
+    log_bytes: Floats
+    log_requests: Floats
+
+    @classmethod
+    def of(cls, model: DirectionModel, tick_s: float, factors: Floats, weights: Floats) -> _Draw:
+        shifts = week_shifts(model.bandwidth, factors, weights)
+        present = weights > 0
+        below = mixture_cdf(shifts[present], weights[present])
+        above = mixture_survival(shifts[present], weights[present])
+        return cls(
+            shifts,
+            np.log(np.minimum(model.bandwidth.upper_quantile(above), MOST / tick_s) * tick_s),
+            np.log(np.clip(tick_s / model.interarrival.upper_quantile(below), 1.0 / MOST, MOST)),
+        )
+
+    def values(self, scores: Floats) -> tuple[Integers, Integers]:
+        """At least one byte and one request: these samples have traffic."""
+        place = np.clip((scores - GRID[0]) / STEP, 0.0, GRID.size - 2.0)
+        left = place.astype(np.int64)
+        place -= left
+        found = []
+        for logs in (self.log_bytes, self.log_requests):
+            value = np.exp(logs[left] + place * (logs[left + 1] - logs[left]))
+            found.append(np.maximum(np.rint(value), 1.0).astype(np.int64))
+        return found[0], found[1]
+
+
+@dataclass(slots=True, eq=False)
+class _Runs:
+    """Silences and busy runs of all targets in one direction, from block to block."""
+
+    model: DirectionModel
+    tick_s: float
+    busy: Booleans  # what each target is in
+    left: Integers  # ticks left of it
+
+    @classmethod
+    def settled(cls, random: np.random.Generator, model: DirectionModel, tick_s: float, targets: int) -> _Runs:
+        """As if it had gone on for ever: long silences are the likelier ones to be in."""
+        if model.idle is None:
+            return cls(model, tick_s, np.ones(targets, np.bool_), np.full(targets, LONGEST_RUN))
+        busy = random.random(targets) < model.busy_share(tick_s)
+        lengths, likely = model.idle_lengths(tick_s)
+        met = np.cumsum(lengths * likely)
+        silence = lengths[np.minimum(np.searchsorted(met, random.random(targets) * met[-1]), lengths.size - 1)]
+        passed = (random.random(targets) * silence).astype(np.int64)
+        runs = cls(model, tick_s, busy, silence - passed)
+        runs.left = np.where(busy, runs._busy_lengths(random, (targets,)), runs.left)
+        return runs
+
+    def next(self, random: np.random.Generator, ticks: int) -> Booleans:
+        """Whether each target is busy in each of the next ticks: targets × ticks."""
+        if self.model.idle is None:
+            return np.ones((self.busy.size, ticks), np.bool_)
+        turns = self._turns(random, ticks)
+        targets, places = np.nonzero(turns < ticks)
+        changes = np.zeros((self.busy.size, ticks), np.bool_)
+        changes[targets, turns[targets, places]] = True
+        changes[:, 0] ^= self.busy
+        found: Booleans = np.logical_xor.accumulate(changes, axis=1)
+        number = (turns <= ticks).sum(axis=1)  # a run that ends with the block is over
+        self.busy = self.busy ^ (number % 2 == 1)
+        self.left = turns[np.arange(turns.shape[0]), number] - ticks
+        return found
+
+    def _turns(self, random: np.random.Generator, ticks: int) -> Integers:
+        """Ticks, counted from the block's first, at which each target turns: rising, and the last beyond the block."""
+        cycle = max(self.model.busy_run_s / self.tick_s / max(self.model.busy_share(self.tick_s), 1e-9), 2.0)
+        turns = self.left[:, None]
+        number = 2 * int(ticks / cycle + 4.0 * np.sqrt(ticks / cycle) + SPARE_RUNS)
+        while (turns[:, -1] <= ticks).any():
+            busy, idle = (
+                self._busy_lengths(random, (self.busy.size, number // 2)),
+                self._idle_lengths(random, number // 2),
+            )
+            pairs = np.stack([busy, idle], axis=2)
+            ordered = np.where(self.busy[:, None, None], pairs[:, :, ::-1], pairs).reshape(self.busy.size, -1)
+            turns = np.concatenate([turns, turns[:, -1:] + np.cumsum(ordered, axis=1)], axis=1)
+        return turns
+
+    def _busy_lengths(self, random: np.random.Generator, shape: tuple[int, ...]) -> Integers:
+        found: Integers = random.geometric(min(1.0, self.tick_s / self.model.busy_run_s), shape)
+        return found
+
+    def _idle_lengths(self, random: np.random.Generator, number: int) -> Integers:
+        lengths, _ = self.model.idle_lengths(self.tick_s)
+        if self.model.idle is None:
+            raise ValueError("a direction that is never idle has no silences")
+        shares = _even_shares(random, np.zeros(self.busy.size * number, np.int64)).reshape(-1, number)
+        drawn = np.rint(self.model.idle.quantile(shares) / self.tick_s)
+        found: Integers = np.clip(drawn, lengths[0], lengths[-1]).astype(np.int64)
+        return found
+
+
+def _even_shares(random: np.random.Generator, group: Integers) -> Floats:
+    """Shares in random order, one from every n-th part of a group of n.
+
+    Drawn freely, heavy tails would miss their mean for weeks, and the common factor the mean of its hour.
+    """
+    key = random.random(group.size)
+    order = np.lexsort((key, group))
+    _, starts, sizes = np.unique(group[order], return_index=True, return_counts=True)
+    place = np.empty(group.size)
+    place[order] = np.arange(group.size) - np.repeat(starts, sizes)
+    number = np.empty(group.size)
+    number[order] = np.repeat(sizes, sizes)
+    return (place + random.random(group.size)) / number
+
+
+def dealt_out(random: np.random.Generator, requests: Integers, shares: Floats) -> Integers:
+    """Requests by size: one axis more, systematically sampled, so that they add up exactly."""
+    offset = random.random(requests.shape)[..., None]
+    upto = np.floor(requests[..., None] * np.cumsum(shares) + offset)
+    upto[..., -1] = requests
+    upto = np.minimum(upto, requests[..., None])
+    return np.diff(upto, prepend=0.0, axis=-1).astype(np.int64)
