@@ -47,7 +47,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "plans": (*ROOT, "models", "analyses"),
     "benchmarks": (*ROOT, "sources", "models"),
     "simulator": (*ROOT, "models", "store"),
-    "views": (*ROOT, "analyses", "plans", "models"),
+    "validation": (*ROOT, "models", "sources", "store", "analyses", "plans", "benchmarks", "simulator", "agent"),
+    "views": (*ROOT, "analyses", "plans", "models", "validation"),
 }
 EVERYTHING = ("cli", "notebook")
 DOOR = ("notebook", "analyses")  # what `import iolens` may reach, and only when asked

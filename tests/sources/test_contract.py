@@ -85,7 +85,7 @@ def real_captures(shared_data: Path, name: str) -> list[Path]:
     """Some real files of that source, as `iolens ingest` would find them."""
     folders = [
         "lustre-lctl", "lmt-db", "h5lmt", "ltop-record", "iostat", "pcp", "mmperfmon", "collectd", "lfs-df",
-        "nersc-fs-design", "ior", "fio", "mdtest",
+        "nersc-fs-design", "ior", "fio", "mdtest", "isdct", "nvme-smart", "fsstats", "robinhood",
     ]  # fmt: skip
     files = sorted(file for folder in folders for file in (shared_data / folder).rglob("*") if file.is_file())
     found = []

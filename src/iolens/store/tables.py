@@ -72,7 +72,7 @@ class Tables:
         self.url = url.rstrip("/")
         self.is_local = "://" not in url
         if not self.is_local and "@" in urlsplit(url).netloc:
-            raise UsageError("the address of a store holds no credentials: object stores take them from the environment")
+            raise UsageError("an address holds no credentials: object stores take them from the environment")
         if self.is_local and (strange := sorted(set(REFUSED_IN_PATHS) & set(str(Path(url).absolute())))):
             raise UsageError(f"{url}: the path of a store cannot contain {' '.join(strange)}")
 

@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from iolens.analyses.capacity_readings import gather
-from iolens.analyses.contents import Widths, contents
+from iolens.analyses.contents import contents
+from iolens.analyses.contents_distribution import Widths
 from iolens.analyses.daily_writes import SystemCapacity, daily_writes, system_capacity
 from iolens.analyses.drives import Drives, drives
 from iolens.analyses.growth import Growth, growth

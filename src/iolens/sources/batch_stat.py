@@ -1,0 +1,93 @@
+"""What `stat` says of many names at once, as columns of numbers: no Python object per name.
+
+`statx` of the C library fills records in a row, which NumPy reads as they lie. That takes three quarters of the time of
+`DirEntry.stat`. Where it cannot be called (an old kernel or C library, a container that forbids it), `usable` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from itertools import repeat
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROWS: Final = 2048  # half a megabyte of records: they stay in a processor's cache
+# The columns, in order; those of `DirEntry.stat` are brought into the same.
+MODE, INODE, DEVICE, LINKS, UID, SIZE, ATIME, MTIME, PROJECT, BLOCKS = range(10)
+COLUMNS: Final = 10
+_RECORD_BYTES: Final = 256  # struct statx, on every architecture
+_RECORD: Final = np.dtype(
+    {
+        "names": ["links", "uid", "mode", "inode", "size", "blocks", "atime", "mtime", "major", "minor"],
+        "formats": ["=u4", "=u4", "=u2", "=u8", "=u8", "=u8", "=i8", "=i8", "=u4", "=u4"],
+        "offsets": [16, 20, 28, 32, 40, 48, 64, 112, 136, 140],
+        "itemsize": _RECORD_BYTES,
+    }
+)
+_PLAIN: Final = (
+    (MODE, "mode"), (INODE, "inode"), (LINKS, "links"), (UID, "uid"), (SIZE, "size"), (ATIME, "atime"),
+    (MTIME, "mtime"), (BLOCKS, "blocks"),
+)  # fmt: skip
+_FLAGS: Final = 0x100 | 0x800  # AT_SYMLINK_NOFOLLOW, AT_NO_AUTOMOUNT: as lstat does
+_BASIC: Final = 0x7FF  # STATX_BASIC_STATS: what stat tells
+
+Numbers = NDArray[np.int64]
+
+
+def usable(descriptor: int) -> bool:
+    """Whether it can be called here, and says of an open directory what `fstat` says."""
+    try:
+        batch = BatchStat()
+        if not batch.take(descriptor, [b"."], 0):
+            return False
+    except (AttributeError, OSError):
+        return False
+    found, about = batch.columns()[:, 0].tolist(), os.fstat(descriptor)
+    told = about.st_mode, about.st_ino, about.st_dev, about.st_uid, about.st_size
+    return told == (found[MODE], found[INODE] % 2**64, found[DEVICE], found[UID], found[SIZE])
+
+
+class BatchStat:
+    """Records of names looked at since the last `columns`."""
+
+    def __init__(self) -> None:
+        # No other thread waits in a process that scans, so that the interpreter's lock need not be let go each time.
+        self._statx: Any = ctypes.PyDLL(None).statx
+        self._records = np.zeros(ROWS, _RECORD)
+        begin = self._records.ctypes.data
+        self._places = [ctypes.c_void_p(begin + number * _RECORD_BYTES) for number in range(ROWS)]
+        self._projects: list[int] = []
+        self._runs: list[int] = []
+        self.held = 0
+
+    def take(self, descriptor: int, names: list[bytes], project: int) -> bool:
+        """Look at names below an open directory, not more than there is room for; False: at least one failed.
+
+        Nothing of them is kept then.
+        """
+        places = self._places[self.held : self.held + len(names)]
+        if any(map(self._statx, repeat(descriptor), names, repeat(_FLAGS), repeat(_BASIC), places)):
+            return False
+        self.held += len(names)
+        self._projects.append(project)
+        self._runs.append(len(names))
+        return True
+
+    def columns(self) -> Numbers:
+        """All of them column by column; and forget them."""
+        records = self._records[: self.held]
+        columns = np.empty((COLUMNS, self.held), np.int64)
+        for place, name in _PLAIN:
+            columns[place] = records[name].astype(np.int64)  # an inode number of 64 bits keeps its bits
+        columns[DEVICE] = _device(records["major"].astype(np.int64), records["minor"].astype(np.int64))
+        columns[PROJECT] = np.repeat(self._projects, self._runs)
+        self.held, self._projects, self._runs = 0, [], []
+        return columns
+
+
+def _device(major: Numbers, minor: Numbers) -> Numbers:
+    """`os.makedev`, of many."""
+    return (major & 0xFFFFF000) << 32 | (major & 0xFFF) << 8 | (minor & 0xFFFFFF00) << 12 | minor & 0xFF

@@ -1,0 +1,204 @@
+"""Parts of a scan saved by `iolens scan --save`, on one node or several: read together, they are one scan.
+
+Lines of JSON, plain or gzip: what was scanned, pieces of findings, and an end, without which the file was cut.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Note, Problem
+from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.inode_counts import LARGEST, InodeCounts
+from iolens.sources.saved_text import Line, combined_identity, numbered_lines, unpacked
+from iolens.sources.scan_findings import Findings, Links, from_plain
+from iolens.sources.tree_walk import Part
+
+FORMAT: Final = 1
+_MARK: Final = "iolens_scan"
+_BEGINS: Final = b'{"iolens_scan":'
+_TEXTS: Final = ("filesystem", "root", "scan")
+
+
+class Header(NamedTuple):
+    """Which part of which scan."""
+
+    filesystem: str
+    root: str
+    time_us: int
+    scan: str
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class WholeScan:
+    """A scan with nothing missing, each hard-linked inode counted once."""
+
+    filesystem: str
+    roots: tuple[str, ...]
+    time_us: int
+    scan: str
+    findings: Findings
+    links: Links
+
+    def items(self, place: str) -> Iterator[Item]:
+        """Rows of `contents`; what could not be read is told without its path, for the store keeps none."""
+        found = self.findings
+        if found.unreadable:
+            yield Problem(self.filesystem, None, f"{_places(found.unreadable)} could not be read and are not counted")
+        if found.vanished:
+            yield Note(self.filesystem, None, f"{_places(found.vanished)} went away during the scan")
+        yield from found.counts.rows(self.filesystem, place, self.scan)
+
+
+def saved(header: Header, findings: Findings) -> Iterator[bytes]:
+    """The lines of a part. Hard-linked inodes are counted here only where all their names were seen."""
+    findings.settle_complete()
+    yield _line({_MARK: FORMAT} | header._asdict())
+    pieces = 0
+    for pieces, piece in enumerate(findings.plain(), 1):  # noqa: B007 # the number of the last is used
+        yield _line(piece)
+    yield _line({"end": pieces})
+
+
+def packed(path: Path, lines: Iterable[bytes]) -> bytes:
+    """The content of a part's file: gzip where its name says so. The same part gives the same bytes."""
+    content = b"".join(lines)
+    return gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
+
+
+def merged(paths: Sequence[Path]) -> WholeScan:
+    """Parts that together are one scan; an error where one is missing, comes twice, or belongs to another."""
+    parts = [_read(path) for path in paths]
+    headers = {path: header for path, (header, _) in zip(paths, parts, strict=True)}
+    _check(headers)
+    first = parts[0][0]
+    findings = Findings(InodeCounts(first.time_us))
+    for _, one in parts:
+        findings.add(one)
+    names = sorted({header.scan for header in headers.values()})
+    scan = names[0] if len(names) == 1 else hashlib.sha256("\0".join(names).encode()).hexdigest()[:16]
+    roots = tuple(sorted({header.root for header in headers.values()}))
+    return WholeScan(first.filesystem, roots, first.time_us, scan, findings, findings.settle())
+
+
+def _check(headers: Mapping[Path, Header]) -> None:
+    first_path, first = next(iter(headers.items()))
+    seen: dict[tuple[str, Part], Path] = {}
+    for path, header in headers.items():
+        if (header.filesystem, header.time_us) != (first.filesystem, first.time_us):
+            raise InputError(str(path), f"not of the same file system and moment as {first_path}", "one --at for all")
+        if (before := seen.setdefault((header.root, header.part), path)) is not path:
+            raise InputError(str(path), f"the same part of {header.root} as {before}")
+    for path, header in headers.items():
+        _check_complete(path, header, [one.part for one in headers.values() if one.root == header.root])
+        above = [one.root for one in headers.values() if header.root.startswith(one.root.rstrip("/") + "/")]
+        if above:
+            raise InputError(str(path), f"{header.root} lies in {above[0]}, which another part has counted")
+
+
+def _check_complete(path: Path, header: Header, parts: list[Part]) -> None:
+    if any((one.of, one.depth) != (header.part.of, header.part.depth) for one in parts):
+        raise InputError(str(path), f"parts of {header.root} that were cut differently", "one --part …/N for all")
+    missing = sorted(set(range(1, header.part.of + 1)) - {one.number for one in parts})
+    if missing:
+        which = ", ".join(map(str, missing))
+        raise InputError(str(path), f"of {header.part.of} parts, part {which} is missing", "all parts in one call")
+
+
+def _read(path: Path) -> tuple[Header, Findings]:
+    lines = _json_lines(path)
+    header = _header(path, next(lines, None))
+    findings = Findings(InodeCounts(header.time_us))
+    for pieces, (number, record) in enumerate(lines):
+        if "end" in record:
+            if record["end"] != pieces:
+                raise InputError(str(path), f"{pieces} pieces", f"{record['end']}", number)
+            return header, findings
+        try:
+            findings.add(from_plain(header.time_us, record))
+        except ValueError as error:
+            raise InputError(str(path), str(error), "findings of a scan", number) from error
+    raise InputError(str(path), "the file ends in the middle of it", "a part as `iolens scan --save` wrote it")
+
+
+def _read_header(path: Path) -> tuple[Path, Header, str]:
+    return path, _header(path, next(_json_lines(path), None)), content_identity(path)
+
+
+def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> Header:
+    record = found[1] if found is not None else {}
+    if record.get(_MARK) != FORMAT:
+        raise InputError(str(path), "not a part of a scan", "a file that `iolens scan --save` wrote")
+    try:
+        number, of, depth = record["part"]
+        part, time_us = Part(number, of, depth), record["time_us"]
+        if not all(type(one) is int for one in (*part, time_us)):
+            raise ValueError("a number that is not whole")
+        if not 1 <= number <= of or depth < 1 or abs(time_us) > LARGEST:
+            raise ValueError("a number out of range")
+        if not all(isinstance(record[name], str) for name in _TEXTS):
+            raise ValueError("a name that is no text")
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(str(path), f"not the header of a part: {error}", line=1) from error
+    return Header(record["filesystem"], record["root"], time_us, record["scan"], part)
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line in numbered_lines(path):
+        if not isinstance(line, Line):
+            raise InputError(line.place, line.reason, line=line.line)
+        try:
+            record = json.loads(line.text)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            raise InputError(str(path), "not a part of a scan", "a line of JSON", line.number)
+        yield line.number, record
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _places(count: int) -> str:
+    return "1 place" if count == 1 else f"{count} places"
+
+
+class ScanParts:
+    """Saved parts of scans."""
+
+    name = "scan"
+    summary = "parts of a tree scan saved by `iolens scan --save`; all parts of one scan in one call"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether it begins as a part does."""
+        return unpacked(head).startswith(_BEGINS)
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per scan, of all its parts, the earliest first."""
+        found, refused = read_each(paths, _read_header)
+        yield from refused
+        scans: dict[tuple[int, str], list[tuple[Path, str]]] = {}
+        for path, header, identity in found:
+            scans.setdefault((header.time_us, header.filesystem), []).append((path, identity))
+        for _, parts in sorted(scans.items()):
+            files = [path for path, _ in parts]
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            identity = combined_identity([one for _, one in parts])
+            yield Capture(f"{files[0]}{more}", identity, partial(_items, files))
+
+
+SOURCE: Final = ScanParts()
+
+
+def _items(paths: list[Path]) -> Iterator[Item]:
+    yield from merged(paths).items(str(paths[0]))

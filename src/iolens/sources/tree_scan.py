@@ -1,0 +1,308 @@
+"""A scan of a directory tree by several processes that share the work; exact, resumable, and as gentle as asked.
+
+Each process walks directories of its own (`tree_walk`) and tells after every step what it did. One that has nothing to
+do is given half of what another has left. A step counts when the journal has it, and never twice.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.sharedctypes import RawArray, RawValue
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from iolens.config import ProjectRule
+from iolens.errors import InputError, IolensError
+from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.mounts import Mount, mount_points_below
+from iolens.sources.scan_findings import Findings
+from iolens.sources.scan_journal import Journal, Progress
+from iolens.sources.scan_pace import Pace
+from iolens.sources.tree_walk import ROOT, Part, Signals, Step, TreeWalk, WalkRule
+
+LOOK_S: Final = 0.25  # how often progress is told
+GRACE_S: Final = 5.0  # how long processes may take to end the directories they are at when the scan is broken off
+ORPHAN_S: Final = 1.0  # how often a process without work looks whether anybody still wants it
+
+
+class Interrupted(KeyboardInterrupt):
+    """The scan was broken off; what was counted is in the journal."""
+
+
+class Advance(NamedTuple):
+    """How far a scan is: entries looked at, of which so many before it was resumed, and the seconds since."""
+
+    entries: int
+    entries_before: int
+    passed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOrder:
+    """What is to be scanned."""
+
+    root: str  # absolute
+    time_us: int  # ages count back from here
+    cross_filesystems: bool = False
+    exclude: tuple[str, ...] = ()
+    projects: ProjectRule = field(default_factory=ProjectRule)
+    project_ids: bool = False
+    part: Part = Part()
+    pieces: Path | None = None  # where entries with their paths are kept
+
+    def plain(self) -> dict[str, Any]:
+        """All that must be the same when an interrupted scan goes on, for the journal."""
+        return {
+            "root": self.root,
+            "time_us": self.time_us,
+            "cross_filesystems": self.cross_filesystems,
+            "exclude": list(self.exclude),
+            "projects": [list(self.projects.directories), dict(self.projects.ids)],
+            "project_ids": self.project_ids,
+            "part": list(self.part),
+            "pieces": None if self.pieces is None else str(self.pieces),
+        }
+
+    def rule(self, mounts: Sequence[Mount]) -> WalkRule:
+        """What a process needs to know; an error where the root is no directory that can be read."""
+        try:
+            descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            device = os.fstat(descriptor).st_dev
+            os.close(descriptor)
+        except OSError as error:
+            raise InputError(self.root, f"cannot be scanned: {error.strerror}", "a directory") from error
+        return WalkRule(
+            self.root,
+            self.time_us,
+            device,
+            self.cross_filesystems,
+            frozenset(mount_points_below(os.path.realpath(self.root), mounts)),
+            self.exclude,
+            self.projects,
+            self.project_ids,
+            self.part,
+            self.pieces,
+        )
+
+
+def new_progress(order: ScanOrder) -> Progress:
+    """Where every scan begins."""
+    return Progress(Findings(InodeCounts(order.time_us)), {ROOT: None}, scan=uuid.uuid4().hex[:16])
+
+
+def run_scan(
+    order: ScanOrder,
+    progress: Progress,
+    *,
+    workers: int,
+    journal: Journal | None = None,
+    mounts: Sequence[Mount] = (),
+    max_rate: float | None = None,
+    step_s: float = 5.0,
+    tell: Callable[[Advance], None] = lambda advance: None,
+) -> None:
+    """Scan what is unfinished of `progress`, and add it there. Raises `Interrupted` on SIGINT and SIGTERM."""
+    held = [] if journal is None else journal.descriptors
+    with _asked_to_stop() as is_asked:
+        crew = _Crew(order.rule(mounts), workers, max_rate, step_s, held)
+        try:
+            _Scan(order, progress, journal, crew, tell).run(is_asked)
+        finally:
+            crew.stop()
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Whether a signal asked to stop. It is only noted: nothing may break off between a step's journal and its sums."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        yield lambda: False
+        return
+    kinds = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(kind, lambda number, frame: asked.append(number)) for kind in kinds]
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
+
+
+class _Scan:
+    """The one process that deals out directories and adds up."""
+
+    def __init__(
+        self,
+        order: ScanOrder,
+        progress: Progress,
+        journal: Journal | None,
+        crew: _Crew,
+        tell: Callable[[Advance], None],
+    ) -> None:
+        self.order, self.progress, self.journal, self.crew, self.tell = order, progress, journal, crew, tell
+        self.waiting = list(progress.unfinished)  # directories nobody has
+        self.before = progress.findings.names
+        self.began = time.monotonic()
+
+    def run(self, is_asked_to_stop: Callable[[], bool]) -> None:
+        """Until nothing is left, or somebody wants it to stop."""
+        self._deal()
+        while self.crew.busy:
+            if is_asked_to_stop():
+                self._break_off()
+                raise Interrupted
+            self._receive(LOOK_S)
+        self._tell()
+
+    def _receive(self, timeout_s: float) -> None:
+        for place, step in self.crew.receive(timeout_s):
+            self._take(step)
+            self.waiting += step.given
+            if step.is_last:
+                self.crew.busy.discard(place)
+        self._deal()
+        self._tell()
+
+    def _take(self, step: Step) -> None:
+        if self.journal is not None:
+            self.journal.append(step)
+        self.progress.take(step)
+        if self.journal is not None and self.journal.is_long:
+            self.journal.begin(self.order.plain(), self.progress)
+
+    def _deal(self) -> None:
+        """Share out what nobody has among those who have nothing."""
+        idle = self.crew.idle
+        if self.waiting and idle:
+            shares = [self.waiting[number :: len(idle)] for number in range(len(idle))]
+            for place, share in zip(idle, shares, strict=True):
+                if share:
+                    self.crew.send(place, share)
+            self.waiting = []
+        self.crew.signals.flags[0] = len(self.crew.idle)
+
+    def _break_off(self) -> None:
+        """Let everybody end the directory they are at, and write down what they did."""
+        self.crew.signals.flags[1] = 1
+        deadline = time.monotonic() + GRACE_S
+        while self.crew.busy and (left := deadline - time.monotonic()) > 0:
+            for place, step in self.crew.receive(left):
+                self._take(step)
+                if step.is_last:
+                    self.crew.busy.discard(place)
+
+    def _tell(self) -> None:
+        here = sum(self.crew.signals.progress)
+        self.tell(Advance(self.before + here, self.before, time.monotonic() - self.began))
+
+
+class _Crew:
+    """The processes that walk."""
+
+    def __init__(
+        self, rule: WalkRule, workers: int, max_rate: float | None, step_s: float, held: Sequence[int]
+    ) -> None:
+        # Forking is quick, and safe where no thread could hold a lock just then.
+        is_alone = threading.active_count() == 1
+        context: BaseContext = multiprocessing.get_context("fork" if is_alone else "spawn")
+        self.signals = Signals(RawArray("q", 2), RawArray("q", workers))
+        self.busy: set[int] = set()
+        self._pipes: list[Connection] = []
+        self._processes: list[Any] = []
+        throttle = None if max_rate is None else (max_rate, RawValue("d", 0.0), context.Lock())
+        for place in range(workers):
+            ours, theirs = context.Pipe()
+            inherited = [one.close for one in (*self._pipes, ours)] + [partial(os.close, one) for one in held]
+            orders = (theirs, inherited if is_alone else [], rule, self.signals, place, throttle, step_s, os.getpid())
+            process = context.Process(target=_work, args=orders, daemon=True)  # type: ignore[attr-defined]
+            process.start()
+            theirs.close()
+            self._pipes.append(ours)
+            self._processes.append(process)
+
+    @property
+    def idle(self) -> list[int]:
+        """Those without work."""
+        return [place for place in range(len(self._pipes)) if place not in self.busy]
+
+    def send(self, place: int, directories: list[str]) -> None:
+        """Give somebody work."""
+        self.busy.add(place)
+        try:
+            self._pipes[place].send(directories)
+        except OSError as error:
+            raise self._died(place) from error
+
+    def receive(self, timeout_s: float) -> list[tuple[int, Step]]:
+        """Steps that were made, each with who made it."""
+        ready = wait([self._pipes[place] for place in self.busy], timeout_s)
+        found = []
+        for pipe in ready:
+            place = self._pipes.index(pipe)  # type: ignore[arg-type]
+            try:
+                step = self._pipes[place].recv()
+            except (EOFError, OSError) as error:
+                raise self._died(place) from error
+            if isinstance(step, IolensError):
+                raise step
+            found.append((place, step))
+        return found
+
+    def _died(self, place: int) -> IolensError:
+        process = self._processes[place]
+        process.join(GRACE_S)
+        code = process.exitcode
+        return IolensError(f"a process of the scan ended unasked (exit code {code}); what was counted is kept")
+
+    def stop(self) -> None:
+        """End all of them."""
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.join()
+
+
+def _work(
+    pipe: Connection,
+    inherited: list[Callable[[], None]],
+    rule: WalkRule,
+    signals: Signals,
+    place: int,
+    throttle: tuple[float, Any, Any] | None,
+    step_s: float,
+    parent: int,
+) -> None:
+    """A process of the crew: walks what it is sent until nobody wants it any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the scan decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.disable()  # millions of small objects and no cycle among them
+    for let_go in inherited:  # held open here, nobody would notice when the scan itself is gone
+        let_go()
+    walk = TreeWalk(rule, signals, place, pace=None if throttle is None else Pace(*throttle), step_s=step_s)
+    try:
+        while True:
+            while not pipe.poll(ORPHAN_S):
+                if os.getppid() != parent:
+                    return
+            for step in walk.steps(pipe.recv()):
+                if os.getppid() != parent:
+                    return
+                pipe.send(step)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the scan is over, or gone
+    except OSError as error:  # no directory's fault: those are findings
+        place_of = f"{error.filename}: " if error.filename else ""
+        pipe.send(IolensError(f"{place_of}{error.strerror or error}; what was counted is kept"))

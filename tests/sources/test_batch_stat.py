@@ -1,0 +1,97 @@
+"""Many names at once: what `os.lstat` says of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iolens.sources.batch_stat import (
+    ATIME,
+    BLOCKS,
+    DEVICE,
+    INODE,
+    LINKS,
+    MODE,
+    MTIME,
+    PROJECT,
+    ROWS,
+    SIZE,
+    UID,
+    BatchStat,
+    _device,
+    usable,
+)  # fmt: skip
+from tests.sources.trees import NAMES, grow
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[int]:
+    grow(tmp_path, 41, directories=3, files=100)
+    (tmp_path / "huge").touch()
+    os.truncate(tmp_path / "huge", 1 << 42)
+    (tmp_path / "from long ago").touch()
+    os.utime(tmp_path / "from long ago", (-1000, -2000))
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    yield descriptor
+    os.close(descriptor)
+
+
+def test_columns_are_what_lstat_says(folder: int) -> None:
+    assert usable(folder)
+    names = [os.fsencode(name) for name in os.listdir(folder)]
+    assert any(name.startswith(os.fsencode(NAMES[3])) for name in names)
+    batch = BatchStat()
+    assert batch.take(folder, names[:5], 7)
+    assert batch.take(folder, names[5:], 8)
+    columns = batch.columns()
+    assert batch.held == 0
+    for place, name in enumerate(names):
+        about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        found = columns[:, place].tolist()
+        assert (found[MODE], found[INODE], found[DEVICE]) == (about.st_mode, about.st_ino, about.st_dev)
+        assert (found[LINKS], found[UID], found[SIZE]) == (about.st_nlink, about.st_uid, about.st_size)
+        assert (found[ATIME], found[MTIME], found[BLOCKS]) == (about[7], about[8], about.st_blocks)
+        assert found[PROJECT] == (7 if place < 5 else 8)
+
+
+def test_a_name_that_is_not_there_fails_the_batch_and_nothing_of_it_is_kept(folder: int) -> None:
+    names = [os.fsencode(name) for name in os.listdir(folder)]
+    batch = BatchStat()
+    assert batch.take(folder, names[:2], 0)
+    assert not batch.take(folder, [*names[2:4], b"nobody", names[4]], 0)
+    assert batch.take(folder, names[5:6], 0)
+    assert batch.columns()[INODE].tolist() == [
+        os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino for name in [*names[:2], names[5]]
+    ]
+
+
+def test_a_full_batch(folder: int) -> None:
+    batch = BatchStat()
+    assert batch.take(folder, [b"huge"] * ROWS, 0)
+    assert batch.columns()[SIZE].tolist() == [1 << 42] * ROWS
+    assert batch.columns().shape[1] == 0
+
+
+def test_device_numbers_are_those_of_stat() -> None:
+    pairs = [(0, 40), (8, 1), (253, 70_000), (5000, 300), (2**31 - 1, 2**31 - 1)]
+    made = _device(*(np.array(column, np.int64) for column in zip(*pairs, strict=True))).view(np.uint64)
+    assert made.tolist() == [os.makedev(*pair) for pair in pairs]
+
+
+def test_not_usable_where_the_library_lacks_it(folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.PyDLL", lambda name: object())
+    assert not usable(folder)
+
+
+def test_not_usable_where_it_answers_otherwise(folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Library:
+        @staticmethod
+        def statx(*arguments: object) -> int:
+            return 0  # says it did, and wrote nothing
+
+    monkeypatch.setattr("ctypes.PyDLL", lambda name: Library())
+    assert not usable(folder)
