@@ -25,7 +25,7 @@ RUBBISH = {
     "latin": "Größe: 17 Öre\n".encode("latin-1") * 50,
     "json": b'{"name": "something else", "values": [1, 2, 3]}\n',
     "csv": b"colour,shape\nred,round\nblue,square\n",
-    "cut gzip": gzip.compress(b"words " * 1000)[:60],
+    "cut gzip": gzip.compress(b"words " * 1000, mtime=0)[:60],
     "hdf5 start": b"\x89HDF\r\n\x1a\n" + bytes(100),
     "sqlite start": b"SQLite format 3\x00" + bytes(100),
 }

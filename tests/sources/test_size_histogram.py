@@ -196,7 +196,7 @@ def test_lines_that_cannot_be_read_are_named_and_the_others_count(file: Path) ->
         (b"a,b\n1,2\n", "heading 'a,b'"),
         (b"\x00\xff\xfe rubbish", "heading"),
         (b"bin_size,colour\n1,2\n", "heading"),
-        (gzip.compress(BY_END.encode())[:20], "heading|cannot be read|empty"),
+        (gzip.compress(BY_END.encode(), mtime=0)[:20], "heading|cannot be read|empty"),
     ],
 )
 def test_rubbish_is_refused(file: Path, content: bytes, message: str) -> None:

@@ -1,0 +1,54 @@
+"""Study S: there and back through the shipped model, and really computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from iolens.models.workload_model import Marginal, WorkloadModel
+from iolens.simulator.synthetic_workload import load_model
+from iolens.validation import paper_s, validate
+from iolens.validation.checks import Comparison
+
+UNREACHED = "not reachable"
+
+
+def rows() -> dict[tuple[str, str], Comparison]:
+    return {(one.where, one.quantity): one for one in validate(None, ["S"]).checks}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[tuple[str, str], Comparison]:
+    return rows()
+
+
+def test_the_printed_parameters_come_back(found: dict[tuple[str, str], Comparison]) -> None:
+    alphas = {key[1]: one for key, one in found.items() if key[1].startswith("alpha of")}
+    assert len(alphas) == 6
+    assert {one.verdict for one in alphas.values()} == {"agrees"}
+    assert alphas["alpha of the write bandwidth"].recomputed == pytest.approx(2.6, rel=0.05)
+    reads = found["section 5", "reads among the requests"]
+    assert reads.verdict == "agrees"
+    assert reads.recomputed == pytest.approx(42.2, abs=0.5)
+
+
+def test_nothing_differs_without_a_reason(found: dict[tuple[str, str], Comparison]) -> None:
+    assert {one.verdict for one in found.values()} == {"agrees", "differs, explained", UNREACHED}
+    computed = [one for one in found.values() if one.verdict != UNREACHED]
+    assert len(computed) >= 20
+    assert all(one.recomputed is not None for one in computed)
+
+
+def test_another_model_gives_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = load_model
+
+    def other(name: str) -> WorkloadModel:
+        model = original(name)
+        idle = Marginal.pareto(1.8, 2.0, 3600.0)
+        return replace(model, read=replace(model.read, idle=idle))
+
+    monkeypatch.setattr(paper_s, "load_model", other)
+    changed = rows()["section 6.3", "alpha of the read idle time"]
+    assert changed.recomputed == pytest.approx(1.8, rel=0.05)
+    assert changed.verdict == "differs"
