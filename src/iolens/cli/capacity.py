@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
-
 import click
 
-from iolens.cli.options import analysis_options, in_zone, present
+from iolens.cli.options import Asked, analysis_options
 
 
 @click.command(
@@ -36,38 +33,18 @@ Examples:
 )
 @analysis_options
 def COMMAND(
+    asked: Asked,
     threshold: float,
     method: str,
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,  # readings are never rolled up
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Usage over time, its projection to a threshold, and purges and surges with their dates.
 
     Usage is the sum over all targets, where all of them answered. Two lines go through it: least squares, and
     Theil–Sen, which sudden changes hardly move.
     """
-    from iolens.notebook import OpenStore
-
-    with OpenStore(store, engine=engine, config=config) as opened:
-        result = opened.analyse(
-            "capacity",
-            filesystem,
-            since=in_zone(since, timezone),
-            until=in_zone(until, timezone),
-            targets=target,
-            source=source,
-            threshold_pct=threshold,
-            method=method,
-        )
-    present(result, format_, output, figures)
+    result = asked.analyse(
+        "capacity",
+        threshold_pct=threshold,
+        method=method,
+    )
+    asked.show(result)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
-from iolens.cli.options import WORDS, Quantity, analysis_options, in_zone, present
+from iolens.cli.options import WORDS, Asked, Quantity, analysis_options, in_zone
 from iolens.units import parse_bytes, parse_duration
 
 NONE = "none"
@@ -84,6 +83,7 @@ Examples:
 )
 @analysis_options
 def COMMAND(
+    asked: Asked,
     projects: tuple[str, ...],
     owners: tuple[str, ...],
     without: tuple[str, ...],
@@ -93,43 +93,23 @@ def COMMAND(
     within: tuple[int, ...],
     scan: str | None,
     top: int,
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],  # a scan has no targets
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,  # scans are never rolled up
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Files and bytes by size, age, owner, project and type, from the newest scan of the window.
 
     Scans come from `iolens scan`, Robinhood, policy listings, `find` or histograms. With an earlier one there is the
     change, by project and by owner, and a projection of the number of files. Tables show the largest; JSON has all.
     """
-    from iolens.notebook import OpenStore
-
-    earlier = in_zone(compare, timezone) if isinstance(compare, datetime) else compare
-    with OpenStore(store, engine=engine, config=config) as opened:
-        result = opened.analyse(
-            "contents",
-            filesystem,
-            since=in_zone(since, timezone),
-            until=in_zone(until, timezone),
-            source=source,
-            projects=projects,
-            owners=owners,
-            without_projects=without,
-            compare=None if earlier == NONE else earlier,
-            threshold_files=threshold_files,
-            at_most_bytes=at_most,
-            within_s=within,
-            scan=scan,
-            top=top,
-        )
-    present(result, format_, output, figures)
+    earlier = in_zone(compare, asked.timezone) if isinstance(compare, datetime) else compare
+    result = asked.analyse(
+        "contents",
+        projects=projects,
+        owners=owners,
+        without_projects=without,
+        compare=None if earlier == NONE else earlier,
+        threshold_files=threshold_files,
+        at_most_bytes=at_most,
+        within_s=within,
+        scan=scan,
+        top=top,
+    )
+    asked.show(result)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
-
 import click
 
-from iolens.cli.options import analysis_options, in_zone, present
+from iolens.cli.options import Asked, analysis_options
 from iolens.errors import UsageError
 
 
@@ -49,43 +46,24 @@ Examples:
 )
 @analysis_options
 def COMMAND(
+    asked: Asked,
     rated_dwpd: float | None,
     warranty_years: float,
     waf_limit: float | None,
     group_by: str,
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,  # readings are never rolled up
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Write amplification (WAF), drive writes per day (DWPD) and wear of every drive and of all together.
 
     Lifetime numbers are those of each drive's last reading in the window; where it was read more than once, what it did
     in between stands beside them. Drives with a high WAF are listed, and whether low use explains it.
     """
-    from iolens.notebook import OpenStore
-
-    if target:
+    if asked.target:
         raise UsageError("drives are no targets: leave --target out")
-    with OpenStore(store, engine=engine, config=config) as opened:
-        result = opened.analyse(
-            "drives",
-            filesystem,
-            since=in_zone(since, timezone),
-            until=in_zone(until, timezone),
-            source=source,
-            rated_dwpd=rated_dwpd,
-            warranty_years=warranty_years,
-            waf_limit=waf_limit,
-            group_by=group_by,
-        )
-    present(result, format_, output, figures)
+    result = asked.analyse(
+        "drives",
+        rated_dwpd=rated_dwpd,
+        warranty_years=warranty_years,
+        waf_limit=waf_limit,
+        group_by=group_by,
+    )
+    asked.show(result)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 import click
 
-from iolens.cli.options import Quantity, analysis_options, in_zone, present, progress
+from iolens.cli.options import Asked, Quantity, analysis_options, in_zone
 from iolens.units import parse_local_time, parse_rate
 
 
@@ -49,46 +48,24 @@ Examples:
 )  # fmt: skip
 @analysis_options
 def COMMAND(
+    asked: Asked,
     percentiles: tuple[float, ...] | None,
     threshold: tuple[float, ...] | None,
     without_background: bool,
     at: tuple[datetime, ...] | None,
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """How unevenly targets are loaded: standard deviation between them, how long imbalance lasts, who stands out.
 
     A tick is unbalanced where the standard deviation of the targets' bytes per second reaches a threshold. Targets
     that move nothing while their peers do, or far more or less than they, are named.
     """
-    from iolens.notebook import OpenStore
-
     wanted = {} if percentiles is None and threshold is None else {"percentiles": percentiles or ()}
-    moments = [moment for moment in (in_zone(one, timezone) for one in at or ()) if moment is not None]
-    with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
-        result = opened.analyse(
-            "imbalance",
-            filesystem,
-            since=in_zone(since, timezone),
-            until=in_zone(until, timezone),
-            targets=target,
-            source=source,
-            resolution=resolution,
-            thresholds=threshold or (),
-            with_background=not without_background,
-            at=moments,
-            progress=lambda day: step(str(day)),
-            **wanted,
-        )
-    present(result, format_, output, figures)
+    moments = [moment for moment in (in_zone(one, asked.timezone) for one in at or ()) if moment is not None]
+    result = asked.analyse(
+        "imbalance",
+        thresholds=threshold or (),
+        with_background=not without_background,
+        at=moments,
+        **wanted,
+    )
+    asked.show(result)

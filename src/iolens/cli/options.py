@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -44,6 +46,66 @@ DURATION = Quantity("duration", parse_duration)
 WORDS = Quantity("list", _words)
 
 
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Which part of which store is looked at, as `selection_options` say."""
+
+    store: str | None
+    config: str | None
+    engine: str | None
+    filesystem: str | None
+    target: tuple[str, ...]
+    source: str | None
+    since: datetime | None
+    until: datetime | None
+    timezone: str | None
+    resolution: str
+
+    @property
+    def opening(self) -> tuple[str | None, str | None, str | None]:
+        """Store, engine and configuration."""
+        return self.store, self.engine, self.config
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The window, in UTC, and what else narrows the rows. Only intervals have a resolution; others ignore it."""
+        return {
+            "since": in_zone(self.since, self.timezone),
+            "until": in_zone(self.until, self.timezone),
+            "targets": self.target,
+            "source": self.source,
+            "resolution": self.resolution,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Selected):
+    """What every analysis verb is asked with, as `analysis_options` say."""
+
+    format_: str
+    output: Path | None
+    figures: tuple[str, ...]
+
+    def analyse(self, name: str, *filesystems: str, **options: Any) -> Any:
+        """The result of an analysis; with further file systems a list, that of the selected one first."""
+        from inspect import signature
+
+        from iolens.analyses import get_analysis
+        from iolens.notebook import OpenStore
+
+        shows_days = "progress" in signature(get_analysis(name).run).parameters
+        with OpenStore(self.store, engine=self.engine, config=self.config) as opened, progress(None, "reading") as step:
+            more: dict[str, Any] = {"progress": lambda day: step(str(day))} if shows_days else {}
+            found = [
+                opened.analyse(name, one, **self.where, **more, **options) for one in (self.filesystem, *filesystems)
+            ]
+        return found if filesystems else found[0]
+
+    def show(self, result: object) -> None:
+        """Print or write a result and draw the figures that were asked for."""
+        present(result, self.format_, self.output, self.figures)
+
+
 def store_options(function: Function) -> Function:
     """`--store` and `--config`."""
     store = click.option(
@@ -55,8 +117,23 @@ def store_options(function: Function) -> Function:
     return store(config(function))
 
 
-def selection_options(function: Function) -> Function:
-    """What part of the store is looked at."""
+def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What part of the store is looked at; the function takes it as its first argument, `Selected`."""
+    return _with_selection(_gathered(Selected, function))
+
+
+def _gathered(kind: type[Selected], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with one object in place of the options that are its fields."""
+    names = [one.name for one in fields(kind)]
+
+    @wraps(function)
+    def ask(*args: Any, **values: Any) -> Any:
+        return function(kind(**{name: values.pop(name) for name in names}), *args, **values)
+
+    return ask
+
+
+def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
     resolutions = click.Choice(["raw", "60s", "1h"])
     options = [
         click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT"),
@@ -73,8 +150,9 @@ def selection_options(function: Function) -> Function:
     return store_options(function)
 
 
-def analysis_options(function: Function) -> Function:
-    """What every analysis verb takes."""
+def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every analysis verb takes; the function takes it as its first argument, `Asked`."""
+    function = _gathered(Asked, function)
     formats = click.Choice(["table", "json", "csv", "parquet", "markdown"])
     file = click.Path(path_type=Path, dir_okay=False)
     options = [
@@ -87,7 +165,7 @@ def analysis_options(function: Function) -> Function:
     ]  # fmt: skip
     for option in reversed(options):
         function = option(function)
-    return selection_options(function)
+    return _with_selection(function)
 
 
 def in_zone(moment: datetime | None, zone: str | None) -> datetime | None:

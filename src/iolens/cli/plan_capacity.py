@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import BYTES, TIME, analysis_options, in_zone, present
+from iolens.cli.options import BYTES, TIME, Asked, analysis_options
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
 from iolens.units import parse_bytes
@@ -78,6 +77,7 @@ Examples:
 )
 @analysis_options
 def COMMAND(
+    asked: Asked,
     ssi: str,
     purge_days: str,
     purge_fraction: str,
@@ -88,19 +88,6 @@ def COMMAND(
     purge_every: int | None,
     clock: str,
     what_if: tuple[str, ...],
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,  # readings are never rolled up
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Capacity of the next system: SSI · (purge days ÷ purge fraction) · daily growth.
 
@@ -113,13 +100,11 @@ def COMMAND(
         texts["daily_growth_bytes"] = daily_growth
     context = click.get_current_context()
     inputs = {name: inputs_of(name, text, _origin(context, name)) for name, text in texts.items()} | what_ifs(what_if)
-    window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone)}
-    where = {**window, "targets": target, "source": source}
-    with ReferenceSystem((store, engine, config), filesystem, where, timezone, capacity) as reference:
+    with ReferenceSystem.of(asked, capacity=capacity) as reference:
         result = capacity_plan(
             inputs, reference, method=method, cutoff=cutoff, purge_every_days=purge_every, clock=clock
         )
-    present(result, format_, output, figures)
+    asked.show(result)
 
 
 def capacity_plan(

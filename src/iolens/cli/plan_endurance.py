@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import BYTES, WORDS, analysis_options, in_zone, present
+from iolens.cli.options import BYTES, WORDS, Asked, analysis_options
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import NotKnownError, UsageError
 from iolens.units import parse_bytes
@@ -62,6 +60,7 @@ Examples:
               help="What one drive offers at each rating")  # fmt: skip
 @analysis_options
 def COMMAND(
+    asked: Asked,
     cases: tuple[str, ...],
     ssi: str,
     layout: str,
@@ -78,19 +77,6 @@ def COMMAND(
     reference_drive: int | None,
     drive_sizes: tuple[str, ...],
     usable: tuple[str, ...],
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Drive writes per day of the next system: SSI · FSWPD · (D + P)/D · WAF, and the stricter ways to count.
 
@@ -100,10 +86,8 @@ def COMMAND(
     """
     said = said_of(click.get_current_context(), {"ssi": ssi, "waf": waf, "fswpd": fswpd, "rmw": rmw, "layout": layout})
     wanted = cases_of(cases, said)
-    window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone)}
-    where = {**window, "targets": target, "source": source, "resolution": resolution}
-    opening = store, engine, config
-    with ReferenceSystem(opening, filesystem, where, timezone, capacity, min_coverage, drives_of) as reference:
+    told = {"capacity": capacity, "min_coverage": min_coverage, "drives_of": drives_of}
+    with ReferenceSystem.of(asked, **told) as reference:
         result = endurance_plan(
             wanted,
             reference,
@@ -115,7 +99,7 @@ def COMMAND(
             drive_sizes=drive_sizes,
             usable=usable,
         )
-    present(result, format_, output, figures)
+    asked.show(result)
 
 
 def endurance_plan(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, WORDS, analysis_options, in_zone, present
+from iolens.cli.options import BYTES, WORDS, Asked, analysis_options
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
 from iolens.units import parse_bytes
@@ -56,6 +56,7 @@ Examples:
 @click.option("--layout-ost", default="8+2", show_default=True, metavar="D+P", help="Data and parity blocks of OSTs")
 @analysis_options
 def COMMAND(
+    asked: Asked,
     file_sizes: Path | None,
     capacity: str,
     dom: tuple[str, ...],
@@ -66,19 +67,6 @@ def COMMAND(
     cost_ost: float | None,
     layout_mdt: str,
     layout_ost: str,
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],  # a scan has no targets
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,  # scans are never rolled up
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Capacity of the metadata targets: the first bytes of every file (Data-on-MDT) and all inodes.
 
@@ -92,12 +80,11 @@ def COMMAND(
     size = parse_input("capacity_bytes", capacity, parse_bytes, "option --capacity")
     prices = prices_of(cost_mdt, cost_ost, layout_mdt, layout_ost)
     wanted = thresholds_of(dom)
-    where = {"since": in_zone(since, timezone), "until": in_zone(until, timezone), "source": source}
-    with ReferenceSystem((store, engine, config), filesystem, where, timezone) as reference:
+    with ReferenceSystem.of(asked) as reference:
         sizes = reference_sizes(file_sizes, reference, largest_file)
     methods: tuple[Method, ...] = METHODS if method == "both" else tuple(one for one in METHODS if one == method)
     result = plan_metadata(sizes, size, wanted, methods=methods, inode_bytes=inode_size, prices=prices)
-    present(result, format_, output, figures)
+    asked.show(result)
 
 
 def reference_sizes(file_sizes: Path | None, reference: ReferenceSystem, largest: int | None) -> InodeSizes:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import WORDS, analysis_options, in_zone, present, progress
+from iolens.cli.options import WORDS, Asked, analysis_options, progress
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
 from iolens.units import parse_rate
@@ -42,22 +40,10 @@ Examples:
 )
 @analysis_options
 def COMMAND(
+    asked: Asked,
     ssi: str,
     percentile: tuple[str, ...],
     demands: tuple[str, ...],
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Bandwidth and operations per second of the next system: demand at a percentile over ticks, times SSI.
 
@@ -65,11 +51,9 @@ def COMMAND(
     operations from the MDTs. With --demand no store is opened unless --store or --filesystem names one.
     """
     speeds = [input_of("ssi", word, "--ssi") for word in ssi.split(",")]
-    window = {"since": in_zone(since, timezone), "until": in_zone(until, timezone)}
-    where = {**window, "targets": target, "source": source, "resolution": resolution}
-    with ReferenceSystem((store, engine, config), filesystem, where, timezone) as reference:
+    with ReferenceSystem.of(asked) as reference:
         result = performance_plan(speeds, [demand_of(text) for text in demands], percentiles_of(percentile), reference)
-    present(result, format_, output, figures)
+    asked.show(result)
 
 
 def performance_plan(

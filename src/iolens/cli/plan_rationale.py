@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from iolens.cli.options import BYTES, TIME, WORDS, in_zone, selection_options
+from iolens.cli.options import BYTES, TIME, WORDS, Selected, selection_options
 from iolens.cli.plan_capacity import capacity_plan, inputs_of, what_ifs
 from iolens.cli.plan_endurance import Said, cases_of, endurance_plan, said_of, stripe_of
 from iolens.cli.plan_metadata import prices_of, reference_sizes, thresholds_of
@@ -100,7 +100,7 @@ Examples:
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write here, by the suffix as .md, .html, .pdf or .json [Markdown to standard output]")  # fmt: skip
 @selection_options
-def COMMAND(output: Path | None, **options: Any) -> int:
+def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
     """Write the design of the next system down: what to specify, and why.
 
     A summary of what to specify comes first, then capacity, endurance, metadata and performance, each with its
@@ -111,7 +111,7 @@ def COMMAND(output: Path | None, **options: Any) -> int:
     """
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{output}: write the rationale to a file that ends in {', '.join(SUFFIXES)}")
-    result = _rationale(options)
+    result = _rationale(asked, options)
     for path in _written(result, output):
         click.echo(f"written: {path}", err=True)
     for one in result.missing:
@@ -119,22 +119,17 @@ def COMMAND(output: Path | None, **options: Any) -> int:
     return PARTLY_DONE if result.missing else 0
 
 
-def _rationale(options: dict[str, Any]) -> Rationale:
+def _rationale(asked: Selected, options: dict[str, Any]) -> Rationale:
     from iolens import __version__
     from iolens.plans.rationale import About, make_rationale
 
     question = _Question(options)
-    window = {name: in_zone(options[name], options["timezone"]) for name in ("since", "until")}
-    where = {**window, "targets": options["target"], "source": options["source"], "resolution": options["resolution"]}
-    reference = ReferenceSystem(
-        (options["store"], options["engine"], options["config"]),
-        options["filesystem"],
-        where,
-        options["timezone"],
-        options["reference_capacity"],
-        options["min_coverage"],
-        options["drives_of"],
-        "--reference-capacity",
+    reference = ReferenceSystem.of(
+        asked,
+        capacity=options["reference_capacity"],
+        min_coverage=options["min_coverage"],
+        drives_of=options["drives_of"],
+        capacity_option="--reference-capacity",
     )
     with reference:
         answers = _Answers(question, reference)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from iolens.analyses.drive_readings import DriveReadings
     from iolens.analyses.growth import Growth
     from iolens.analyses.inode_sizes import InodeSizes
+    from iolens.cli.options import Selected
     from iolens.notebook import OpenStore
     from iolens.plans.endurance import FileSystemWrites
 
@@ -39,6 +40,11 @@ class ReferenceSystem:
     capacity_option: str = "--capacity"
     found: dict[str, Any] = field(default_factory=dict)
     _opened: OpenStore | None = None
+
+    @classmethod
+    def of(cls, asked: Selected, **told: Any) -> ReferenceSystem:
+        """The one that the options select, with what else the user told of it."""
+        return cls(asked.opening, asked.filesystem, asked.where, asked.timezone, **told)
 
     def __enter__(self) -> ReferenceSystem:
         return self

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
-
 import click
 
-from iolens.cli.options import RATE, analysis_options, in_zone, present, progress
+from iolens.cli.options import RATE, Asked, analysis_options
 
 
 @click.command(
@@ -37,23 +34,11 @@ Examples:
 )
 @analysis_options
 def COMMAND(
+    asked: Asked,
     model: str,
     calibration: str | None,
     compare: str | None,
     peak: float | None,
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """Utilisation of a file system or of any disks, from counts and sizes of their I/Os.
 
@@ -62,26 +47,6 @@ def COMMAND(
     """
     from dataclasses import replace
 
-    from iolens.notebook import OpenStore
-
-    with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
-
-        def run(name: str | None) -> object:
-            return opened.analyse(
-                "utilization",
-                name,
-                since=in_zone(since, timezone),
-                until=in_zone(until, timezone),
-                targets=target,
-                source=source,
-                resolution=resolution,
-                model=model,
-                calibration=calibration,
-                peak=peak,
-                progress=lambda day: step(str(day)),
-            )
-
-        result = run(filesystem)
-        if compare is not None:
-            result = replace(result, compare=run(compare))  # type: ignore[type-var]
-    present(result, format_, output, figures)
+    others = () if compare is None else (compare,)
+    found = asked.analyse("utilization", *others, model=model, calibration=calibration, peak=peak)
+    asked.show(replace(found[0], compare=found[1]) if others else found)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
-
 import click
 
-from iolens.cli.options import RATE, analysis_options, in_zone, present, progress
+from iolens.cli.options import RATE, Asked, analysis_options
 
 SECTIONS = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
 
@@ -49,25 +46,13 @@ Examples:
 @click.option("--top", type=click.IntRange(1), default=24, show_default=True, metavar="N", help="Targets in a table")
 @analysis_options
 def COMMAND(
+    asked: Asked,
     sections: tuple[str, ...],
     peak: float | None,
     without_maintenance: bool,
     weight: str,
     bootstrap: int,
     top: int,
-    store: str | None,
-    config: str | None,
-    engine: str | None,
-    filesystem: str | None,
-    target: tuple[str, ...],
-    source: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    timezone: str | None,
-    resolution: str,
-    format_: str,
-    output: Path | None,
-    figures: tuple[str, ...],
 ) -> None:
     """What a file system is used for: how much, how large, how often, when, and how long not at all.
 
@@ -75,24 +60,14 @@ def COMMAND(
     time between requests and idle times are compared with the Pareto distribution and with its rivals, and a verdict
     says in words which describes them best.
     """
-    from iolens.notebook import OpenStore
-
-    with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
-        result = opened.analyse(
-            "workload",
-            filesystem,
-            since=in_zone(since, timezone),
-            until=in_zone(until, timezone),
-            targets=target,
-            source=source,
-            resolution=resolution,
-            sections=sections or SECTIONS,
-            timezone=timezone,
-            peak=peak,
-            without_maintenance=without_maintenance,
-            weight_by_requests=weight == "requests",
-            resamples=bootstrap,
-            top=top,
-            progress=lambda day: step(str(day)),
-        )
-    present(result, format_, output, figures)
+    result = asked.analyse(
+        "workload",
+        sections=sections or SECTIONS,
+        timezone=asked.timezone,
+        peak=peak,
+        without_maintenance=without_maintenance,
+        weight_by_requests=weight == "requests",
+        resamples=bootstrap,
+        top=top,
+    )
+    asked.show(result)
