@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from iolens.cli.scan import COMMAND, Lines, told
+from iolens.cli.main import iolens as command
+from iolens.cli.scan import Lines, told
 from iolens.sources.tree_scan import Advance
 from iolens.store.store import Store
 from tests.cli.command import Finished, iolens
@@ -109,9 +110,8 @@ def test_an_unreadable_directory_is_named_and_the_exit_code_says_partly(
     monkeypatch.setattr(os, "open", refusing)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(
-        COMMAND, [str(tree), "--store", "centre", "-f", "scratch"], standalone_mode=False, catch_exceptions=False
-    )
+    words = ["scan", str(tree), "--store", "centre", "-f", "scratch"]
+    done = CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
     assert done.return_value == 3
     assert f"{tree}/closed" in done.output
     assert "Permission denied" in done.output
