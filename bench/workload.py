@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 TICKS_PER_DAY = 43_200
-REPEATS = {"decode": 3, "workload": 3, "both": 3, "pandas": 1}
+REPEATS = {"decode": 3, "workload": 2, "both": 2, "pandas": 1}
 FITTED = ((10_000, True), (30_000, True), (100_000, False), (1_000_000, False))  # samples, and whether powerlaw can
 
 

@@ -422,7 +422,7 @@ def test_one_failing_analysis_does_not_stop_the_others(
 ) -> None:
     from click.testing import CliRunner
 
-    from iolens.cli.report import COMMAND
+    from iolens.cli.main import iolens
     from iolens.errors import StoreError
     from iolens.notebook import OpenStore
 
@@ -435,6 +435,6 @@ def test_one_failing_analysis_does_not_stop_the_others(
 
     monkeypatch.setattr(OpenStore, "analyse", broken)
     out = tmp_path / "partly.html"
-    done = CliRunner().invoke(COMMAND, ["--store", str(store), "-o", str(out)], standalone_mode=False)
+    done = CliRunner().invoke(iolens, ["report", "--store", str(store), "-o", str(out)], standalone_mode=False)
     assert done.return_value == 3
     assert "utilization of scratch2 is not in this report: a file is damaged" in Page(out.read_text("utf-8")).text
