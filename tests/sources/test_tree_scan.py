@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
-from iolens.sources import tree_walk
+from iolens.sources import batch_stat, inode_owners, tree_walk
 from iolens.sources.inode_counts import InodeCounts
 from iolens.sources.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
 from iolens.sources.scan_findings import Findings, from_plain
@@ -215,8 +215,8 @@ def test_projects_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_owner_nobody_knows_is_a_number() -> None:
-    assert tree_walk.owner_name(0) == "root"
-    assert tree_walk.owner_name(3_987_654_321) == "3987654321"
+    assert inode_owners.owner_name(0) == "root"
+    assert inode_owners.owner_name(3_987_654_321) == "3987654321"
 
 
 @NEEDS_ROOT
@@ -371,7 +371,7 @@ def test_inode_numbers_of_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for number, inode in enumerate((2**64 - 1, 2**64 - 2, 2**64 - 1)):
         columns = {"device": 0, "links": 2, "size": 5, "allocated": 512, "atime": 0, "mtime": number}
         about = os.stat_result((0o100644, inode, 1, 2, 0, 0, 5, 0, number, 0), {"st_blocks": 1})
-        assert tree_walk._fields([about])[1].view(np.uint64).tolist() == [inode]
+        assert batch_stat._fields([about])[1].view(np.uint64).tolist() == [inode]
         if number == 0:
             findings = Findings(InodeCounts(0))
         code = findings.counts.code("ada", None, "file")

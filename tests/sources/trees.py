@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from iolens.records import Rows
 from iolens.sources.inode_counts import ENDS
+from iolens.sources.inode_owners import owner_name
 from iolens.sources.mounts import mounts
 from iolens.sources.scan_findings import Findings
 from iolens.sources.tree_scan import ScanOrder, new_progress, run_scan
-from iolens.sources.tree_walk import owner_name
 
 NOW_S = 1_700_000_000
 TYPES = {"f": "file", "d": "dir", "l": "symlink", "p": "fifo", "s": "sock", "b": "blk", "c": "chr"}

@@ -263,10 +263,10 @@ def _scan(
 ) -> int:
     import time
 
+    from iolens.sources.inode_owners import storable
     from iolens.sources.mounts import Naming, filesystem_name, mounts
     from iolens.sources.scan import Header
     from iolens.sources.tree_scan import Interrupted, run_scan
-    from iolens.sources.tree_walk import storable
     from iolens.units import from_epoch_us
 
     known = mounts()

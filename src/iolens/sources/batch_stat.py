@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from itertools import repeat
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,10 @@ ROWS: Final = 2048  # half a megabyte of records: they stay in a processor's cac
 # The columns, in order; those of `DirEntry.stat` are brought into the same.
 MODE, INODE, DEVICE, LINKS, UID, SIZE, ATIME, MTIME, PROJECT, BLOCKS = range(10)
 COLUMNS: Final = 10
+BLOCK_BYTES: Final = 512  # of st_blocks, whatever the file system's own block is
+_TAKEN: Final = (0, 1, 2, 3, 4, 6, 7, 8)  # of the ten fields of a stat result, those that are counted by
+_FIELDS: Final = 10
+_blocks = attrgetter("st_blocks")
 _RECORD_BYTES: Final = 256  # struct statx, on every architecture
 _RECORD: Final = np.dtype(
     {
@@ -91,3 +96,39 @@ class BatchStat:
 def _device(major: Numbers, minor: Numbers) -> Numbers:
     """`os.makedev`, of many."""
     return (major & 0xFFFFF000) << 32 | (major & 0xFFF) << 8 | (minor & 0xFFFFFF00) << 12 | minor & 0xFF
+
+
+class EntryStats:
+    """What `DirEntry.stat` said of neighbours in the tree, with the project of each, in the same columns."""
+
+    def __init__(self) -> None:
+        self.stats: list[os.stat_result] = []
+        self._projects: list[int] = []
+        self._runs: list[int] = []
+
+    def add(self, stats: list[os.stat_result], project: int) -> None:
+        """Some of one project."""
+        if stats:
+            self.stats += stats
+            self._projects.append(project)
+            self._runs.append(len(stats))
+
+    def columns(self) -> Numbers:
+        """All of them column by column; and forget them."""
+        columns = np.empty((COLUMNS, len(self.stats)), np.int64)
+        columns[:PROJECT] = _fields(self.stats)[list(_TAKEN)]
+        columns[PROJECT] = np.repeat(self._projects, self._runs)
+        columns[BLOCKS] = np.fromiter(map(_blocks, self.stats), np.int64, len(self.stats))
+        self.stats, self._projects, self._runs = [], [], []
+        return columns
+
+
+def _fields(stats: list[os.stat_result]) -> Numbers:
+    """The ten fields of stat results, a column of each."""
+    count = len(stats)
+    try:
+        flat = np.fromiter(chain.from_iterable(stats), np.int64, _FIELDS * count)
+    except OverflowError:  # an inode number of 64 bits: it keeps its bits, and is read without a sign
+        signed = ((one + 2**63) % 2**64 - 2**63 for about in stats for one in about)
+        flat = np.fromiter(signed, np.int64, _FIELDS * count)
+    return flat.reshape(count, _FIELDS).T

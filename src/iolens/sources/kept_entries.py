@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iolens.errors import IolensError
+from iolens.sources.batch_stat import BLOCK_BYTES
+from iolens.sources.inode_owners import owner_name
 from iolens.sources.scan_findings import TYPES
-from iolens.sources.tree_walk import BLOCK_BYTES, owner_name
 
 ROWS_PER_GROUP: Final = 65536
 SCHEMA: Final = pa.schema(

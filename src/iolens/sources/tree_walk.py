@@ -7,21 +7,16 @@ are looked at by name below its descriptor, so that paths of any length work and
 from __future__ import annotations
 
 import errno
-import fcntl
 import fnmatch
 import os
-import pwd
 import re
 import stat
-import struct
 import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import chain, islice
-from operator import attrgetter
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,8 +25,8 @@ import numpy as np
 from iolens.config import ProjectRule
 from iolens.sources.batch_stat import (
     ATIME,
+    BLOCK_BYTES,
     BLOCKS,
-    COLUMNS,
     DEVICE,
     INODE,
     LINKS,
@@ -42,31 +37,27 @@ from iolens.sources.batch_stat import (
     SIZE,
     UID,
     BatchStat,
+    EntryStats,
     Numbers,
     usable,
 )
 from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.inode_owners import owner_name, project_id, storable
 from iolens.sources.projects import Projects
 from iolens.sources.scan_findings import TYPES, Findings, Place
 from iolens.sources.scan_pace import LARGEST_CHUNK, Pace
 
 ROOT: Final = ""  # the relative path of the directory a scan begins with
 SNAPSHOTS: Final = frozenset((".snapshot", ".snapshots", ".zfs"))
-BLOCK_BYTES: Final = 512  # of st_blocks, whatever the file system's own block is
 GONE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE))
 STATS_HELD: Final = ROWS
 ROWS_HELD: Final = 16384
 _PATH_BYTES: Final = 4000  # safely below PATH_MAX
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FSGETXATTR: Final = 0x801C581F  # FS_IOC_FSGETXATTR
-_FSXATTR: Final = struct.Struct("=5I8x")
-_TAKEN: Final = (0, 1, 2, 3, 4, 6, 7, 8)  # of the ten fields of a stat result, those that are counted by
-_FIELDS: Final = 10
 _DIR: Final = stat.S_IFDIR >> 12
 _UID_BITS: Final = 32
 
 _ENCODING: Final = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())  # as os.fsencode has it
-_blocks = attrgetter("st_blocks")
 
 
 class Part(NamedTuple):
@@ -192,8 +183,8 @@ class TreeWalk:
 
     def _begin_step(self) -> None:
         self._found = Findings(InodeCounts(self.rule.time_us))
-        self._others = _Stats()
-        self._directories = _Stats()
+        self._others = EntryStats()
+        self._directories = EntryStats()
         self._columns: list[Numbers] = []
         self._held = 0
         self._codes: dict[int, int] = {}
@@ -515,42 +506,6 @@ class TreeWalk:
         self._kept.add([self._path(one) for one in paths], stats, self._project_names[project])
 
 
-class _Stats:
-    """Stat results of neighbours in the tree, with the project of each."""
-
-    def __init__(self) -> None:
-        self.stats: list[os.stat_result] = []
-        self._projects: list[int] = []
-        self._runs: list[int] = []
-
-    def add(self, stats: list[os.stat_result], project: int) -> None:
-        """Some of one project."""
-        if stats:
-            self.stats += stats
-            self._projects.append(project)
-            self._runs.append(len(stats))
-
-    def columns(self) -> Numbers:
-        """All of them column by column; and forget them."""
-        columns = np.empty((COLUMNS, len(self.stats)), np.int64)
-        columns[:PROJECT] = _fields(self.stats)[list(_TAKEN)]
-        columns[PROJECT] = np.repeat(self._projects, self._runs)
-        columns[BLOCKS] = np.fromiter(map(_blocks, self.stats), np.int64, len(self.stats))
-        self.stats, self._projects, self._runs = [], [], []
-        return columns
-
-
-def _fields(stats: list[os.stat_result]) -> Numbers:
-    """The ten fields of stat results, a column of each."""
-    count = len(stats)
-    try:
-        flat = np.fromiter(chain.from_iterable(stats), np.int64, _FIELDS * count)
-    except OverflowError:  # an inode number of 64 bits: it keeps its bits, and is read without a sign
-        signed = ((one + 2**63) % 2**64 - 2**63 for about in stats for one in about)
-        flat = np.fromiter(signed, np.int64, _FIELDS * count)
-    return flat.reshape(count, _FIELDS).T
-
-
 def _key(project: Any, uid: Any, kind: Any) -> Any:
     """One number for a group: numbers or arrays alike."""
     return (project << _UID_BITS | uid) << 4 | kind
@@ -559,29 +514,6 @@ def _key(project: Any, uid: Any, kind: Any) -> Any:
 def _names(entries: list[os.DirEntry[str]]) -> list[bytes]:
     encoding, errors = _ENCODING
     return [one.name.encode(encoding, errors) for one in entries]
-
-
-@cache
-def owner_name(uid: int) -> str:
-    """The user's name, asked once; the number where nobody has it."""
-    try:
-        return storable(pwd.getpwuid(uid).pw_name)
-    except (KeyError, OverflowError, OSError):
-        return str(uid)
-
-
-def project_id(descriptor: int) -> int | None:
-    """The project id of an open directory, which files in it are made with; None where the file system has none."""
-    try:
-        answer = fcntl.ioctl(descriptor, _FSGETXATTR, bytes(_FSXATTR.size))
-    except OSError:
-        return None
-    return int(_FSXATTR.unpack(answer)[3])
-
-
-def storable(name: str) -> str:
-    """A name as it can be stored and printed: bytes that are no UTF-8 are escaped."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _depth(directory: str) -> int:
