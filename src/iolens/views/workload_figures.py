@@ -10,7 +10,6 @@ import numpy as np
 from iolens.units import KIB, epoch_us, format_bytes
 from iolens.views.figures import (
     NO_DATA,
-    READ,
     SATURATED,
     WRITE,
     Axis,
@@ -24,37 +23,31 @@ from iolens.views.figures import (
     Span,
     side_by_side,
 )
+from iolens.views.log_scales import bytes_unit, curve_points, decades, log_axis, middle, powers, staircase
 from iolens.views.tables import show_percent
 from iolens.views.window_axes import EMPTY, LINE_AT_MOST, largest, over_time, time_axis, window_title
-from iolens.views.workload import ORDINALS, named
+from iolens.views.workload import ORDINALS
+from iolens.views.workload_models import COLOURS, NOT_COUNTED, PALE, model_figure, tail_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from iolens.analyses.bandwidth import PeakAgainstSum
     from iolens.analyses.rhythm import RhythmHours
     from iolens.analyses.workload import BandwidthSeries, Workload
-    from iolens.models.heavy_tail import HeavyTail
-    from iolens.models.tail_sample import TailSample
 
     Floats = NDArray[np.float64]
 
-COLOURS: Final = {"read": READ, "write": WRITE}
-PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 95, 99, 100 %
-PAPER, LIKELY = "#009988", "#111111"  # Pareto curves: by the paper's method, by maximum likelihood
 FOUND: Final = "#DDD6F0"  # maintenance nobody told of
 BY_BYTES: Final = "#9A9A9A"
+TOGETHER: Final = "#111111"  # all targets, or both directions
 MOST_MINUTES: Final = LINE_AT_MOST  # beyond, the largest minute of each bucket stands for it
-MOST_POINTS: Final = 600  # of a curve
 BARS_AT_MOST: Final = 48  # targets; more are dots
 LETTERS, LETTERS_BETWEEN = 70, 2  # of names below an axis
-MOST_TICKS: Final = 9
 NO_SIZES: Final = "no request sizes in this window"
 NO_PAIRS: Final = "sizes are not known by minute"
-NOT_COUNTED: Final = "requests are not counted here"
-_SI: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
 def bandwidth(result: Workload) -> Figure:
@@ -62,7 +55,7 @@ def bandwidth(result: Workload) -> Figure:
     series, title, time = result.series, window_title(result), time_axis(result)
     if series is None or not series.end_us.size:
         return Figure("bandwidth", "Bandwidth", (Panel(title, time, Axis("bandwidth"), message=EMPTY),))
-    factor, unit = _unit(largest(*series.bytes_per_s.values()))
+    factor, unit = bytes_unit(largest(*series.bytes_per_s.values()))
     x, bucket_s, curves = _thinned(series)
     what = "bandwidth" if bucket_s == series.width_s else f"largest {_width(series.width_s)} of each {_width(bucket_s)}"
     y = Axis(f"{what} ({unit}/s)", low=0, high=1.08 * largest(*curves.values()) / factor or 1.0)
@@ -77,8 +70,8 @@ def percentiles(result: Workload) -> Figure:
     values = {way: [_column(result, f"{way}_{name}_bytes_per_s") for name in ("p95", "p99", "max")] for way in COLOURS}
     shown = np.concatenate([one for several in values.values() for one in several] or [np.zeros(0)])
     shown = shown[np.isfinite(shown) & (shown > 0)]
-    factor, unit = _unit(_middle(float(shown.min()), float(shown.max())) if shown.size else 1.0)
-    y = _log_axis(f"bandwidth ({unit}/s), log scale", shown / factor)
+    factor, unit = bytes_unit(middle(float(shown.min()), float(shown.max())) if shown.size else 1.0)
+    y = log_axis(f"bandwidth ({unit}/s), log scale", shown / factor)
     panels = []
     for way, several in values.items():
         title = f"{window_title(result)}: {way}s"
@@ -94,17 +87,17 @@ def percentiles(result: Workload) -> Figure:
 
 def bandwidth_model(result: Workload) -> Figure:
     """Observed bandwidth of targets, and Pareto curves (S Fig. 5)."""
-    return _model_figure(result, "bandwidth", "bandwidth-model", "Bandwidth of targets and its Pareto models")
+    return model_figure(result, "bandwidth", "bandwidth-model", "Bandwidth of targets and its Pareto models")
 
 
 def interarrival_model(result: Workload) -> Figure:
     """Observed time between requests, and Pareto curves (S Fig. 11)."""
-    return _model_figure(result, "interarrival", "interarrival-model", "Time between requests and its Pareto models")
+    return model_figure(result, "interarrival", "interarrival-model", "Time between requests and its Pareto models")
 
 
 def idle_model(result: Workload) -> Figure:
     """Observed idle times, and Pareto curves (S Fig. 13)."""
-    return _model_figure(result, "idle", "idle-model", "Idle times and their Pareto models")
+    return model_figure(result, "idle", "idle-model", "Idle times and their Pareto models")
 
 
 def peak_vs_sum(result: Workload) -> Figure:
@@ -126,8 +119,8 @@ def _peaks_panel(title: str, found: list[PeakAgainstSum]) -> Panel:
         np.array([getattr(one, name) for one in found])
         for name in ("aggregate_bytes_per_s", "sum_of_targets_bytes_per_s")
     )
-    factor, unit = _unit(largest(together, alone))
-    groups = [("all together", LIKELY, together / factor), ("sum of each at its own", BY_BYTES, alone / factor)]
+    factor, unit = bytes_unit(largest(together, alone))
+    groups = [("all together", TOGETHER, together / factor), ("sum of each at its own", BY_BYTES, alone / factor)]
     y = Axis(f"bandwidth ({unit}/s)", low=0, high=1.1 * largest(together, alone) / factor or 1.0)
     ticks = tuple((float(place), name) for place, name in enumerate(names))
     x = Axis(ORDINALS[found[0].percentile], low=-0.6, high=len(names) - 0.4, ticks=ticks)
@@ -175,7 +168,7 @@ def sizes_cdf(result: Workload) -> Figure:
         sizes, values = _sizes_of(result, way, "cdf")
         if sizes.size:
             places = sizes / KIB if step else np.log2(sizes)
-            marks.append(_staircase(places, values, x.high, f"{way}s", COLOURS[way]))
+            marks.append(staircase(places, values, x.high, f"{way}s", COLOURS[way]))
     return Figure("sizes-cdf", "Request sizes, cumulative", (Panel(title, x, y, tuple(marks)),))
 
 
@@ -185,7 +178,7 @@ def size_bandwidth(result: Workload) -> Figure:
     if not found:
         panel = Panel(window_title(result), Axis("request size"), Axis("bandwidth"), message=NO_PAIRS)
         return Figure("size-bandwidth", "Request size and bandwidth", (panel,))
-    factor, unit = _unit(largest(*(one.bytes_per_s for one in found.values())))
+    factor, unit = bytes_unit(largest(*(one.bytes_per_s for one in found.values())))
     top = largest(*(one.bytes_per_s for one in found.values())) / factor
     widest = 1.05 * largest(*(one.size_bytes for one in found.values())) / KIB or 1.0
     x = Axis("request size (KiB)", low=0, high=widest)
@@ -204,13 +197,13 @@ def size_bandwidth(result: Workload) -> Figure:
 
 def interarrival(result: Workload) -> Figure:
     """How often requests came how far apart (S Fig. 10)."""
-    found = _samples(result, "interarrival")
+    found = tail_samples(result, "interarrival")
     if not found:
         panel = Panel(window_title(result), Axis("ms"), Axis("samples (%)"), message=NOT_COUNTED)
         return Figure("interarrival", "Time between requests", (panel,))
-    low, high = _decades(found.values(), 1e3)
+    low, high = decades(found.values(), 1e3)
     edges = np.logspace(low, high, 20 * (high - low) + 1)
-    x = Axis("time between requests (ms), log scale", "log", 10.0**low, 10.0**high, _powers(low, high))
+    x = Axis("time between requests (ms), log scale", "log", 10.0**low, 10.0**high, powers(low, high))
     marks, top = [], 0.0
     for way, sample in found.items():
         counts = np.histogram(1e3 * np.exp(sample.mean_log), edges, weights=sample.counts)[0]
@@ -223,17 +216,17 @@ def interarrival(result: Workload) -> Figure:
 
 def idle(result: Workload) -> Figure:
     """Idle times of targets, cumulative (S Fig. 12)."""
-    found = _samples(result, "idle")
+    found = tail_samples(result, "idle")
     y = Axis("idle times up to this (%)", low=0, high=103)
     if not found:
         return Figure("idle", "Idle times", (Panel(window_title(result), Axis("s"), y, message=EMPTY),))
-    low, high = _decades(found.values(), 1.0)
-    x = Axis("idle time (s), log scale", "log", 10.0**low, 10.0**high, _powers(low, high))
+    low, high = decades(found.values(), 1.0)
+    x = Axis("idle time (s), log scale", "log", 10.0**low, 10.0**high, powers(low, high))
     marks = []
     for way, sample in found.items():
         times, shares = np.exp(sample.mean_log), np.cumsum(sample.counts) / sample.counts.sum()
-        shown = _chosen(times.size)
-        marks.append(_staircase(times[shown], shares[shown], x.high, f"{way}s", COLOURS[way]))
+        shown = curve_points(times.size)
+        marks.append(staircase(times[shown], shares[shown], x.high, f"{way}s", COLOURS[way]))
     return Figure("idle", "Idle times of targets", (Panel(window_title(result), x, y, tuple(marks)),))
 
 
@@ -257,11 +250,11 @@ def throughput_cdf(result: Workload) -> Figure:
         panel = Panel(title, Axis("throughput"), y, message=EMPTY)
         return Figure("throughput-cdf", "Throughput, cumulative", (panel,))
     total = np.sort(np.sum(list(series.bytes_per_s.values()), axis=0))
-    factor, unit = _unit(max(float(total[-1]), found.peak_bytes_per_s))
+    factor, unit = bytes_unit(max(float(total[-1]), found.peak_bytes_per_s))
     shares = 100.0 * np.arange(1, total.size + 1) / total.size
-    shown = _chosen(total.size)
+    shown = curve_points(total.size)
     x = Axis(f"throughput ({unit}/s)", low=0, high=1.02 * max(total[-1], found.peak_bytes_per_s) / factor or 1.0)
-    marks: list[Mark] = [Line(total[shown] / factor, shares[shown], "reads and writes", LIKELY)]
+    marks: list[Mark] = [Line(total[shown] / factor, shares[shown], "reads and writes", TOGETHER)]
     if found.peak_bytes_per_s:
         marks.append(Rule(0.33 * found.peak_bytes_per_s / factor, "vertical", "a third of the peak"))
     return Figure("throughput-cdf", "Throughput, cumulative", (Panel(title, x, y, tuple(marks)),))
@@ -344,93 +337,6 @@ def _by_target(groups: list[tuple[str, str, Floats]], names: list[str]) -> tuple
     return tuple(Points(places, values, label, colour, weight=2.0) for label, colour, values in groups)
 
 
-# Models.
-
-
-def _samples(result: Workload, what: str) -> dict[str, TailSample]:
-    """By direction, where there is any value."""
-    found = result.distributions or {}
-    return {way: found[name] for way in COLOURS if (name := f"{way}_{what}") in found and found[name].size}
-
-
-def _model_figure(result: Workload, what: str, name: str, title: str) -> Figure:
-    """Reads and writes as cumulative shares, and both tails on logarithmic scales."""
-    samples = _samples(result, what)
-    scale, unit = _model_unit(what, samples)
-    if not samples:
-        message = NOT_COUNTED if what == "interarrival" else EMPTY
-        panel = Panel(window_title(result), Axis(unit), Axis("share (%)"), message=message)
-        return Figure(name, title, (panel,))
-    low, high = _decades(samples.values(), scale)
-    x = Axis(f"{unit}, log scale", "log", 10.0**low, 10.0**high, _powers(low, high))
-    panels = [_cumulative(result, f"{way}_{what}", sample, scale, x, (low, high)) for way, sample in samples.items()]
-    return Figure(name, title, (*panels, _tails(result, what, samples, scale, x)))
-
-
-def _model_unit(what: str, samples: dict[str, TailSample]) -> tuple[float, str]:
-    if what != "bandwidth":
-        return (1e3, "time between requests (ms)") if what == "interarrival" else (1.0, "idle time (s)")
-    middles = [_middle(sample.smallest, sample.largest) for sample in samples.values()]
-    factor, unit = _unit(max(middles, default=1.0))
-    return 1.0 / factor, f"bandwidth ({unit}/s)"
-
-
-def _cumulative(
-    result: Workload, model: str, sample: TailSample, scale: float, x: Axis, decades: tuple[int, int]
-) -> Panel:
-    values, shares = _observed(sample)
-    shown = _chosen(values.size)
-    way = model.partition("_")[0]
-    marks: list[Mark] = [Points(scale * values[shown], 100.0 * shares[shown], "observed", COLOURS[way])]
-    grid = np.logspace(*decades, MOST_POINTS)
-    for label, colour, start, left, alpha in _curves(result.models[model], sample.size):
-        inside = grid / scale >= start
-        above = left * (start / (grid[inside] / scale)) ** alpha
-        marks.append(Line(grid[inside], 100.0 * (1.0 - above), label, colour))
-    y = Axis("samples up to this (%)", low=0, high=103)
-    return Panel(f"{window_title(result)}: {named(model)}", x, y, tuple(marks))
-
-
-def _tails(result: Workload, what: str, samples: dict[str, TailSample], scale: float, x: Axis) -> Panel:
-    """Share above a value, where a Pareto distribution is a straight line."""
-    marks: list[Mark] = []
-    smallest = 1.0
-    for way, sample in samples.items():
-        values, shares = _observed(sample)
-        above = 1.0 - shares
-        some = np.flatnonzero(above > 0.5 / sample.size)
-        smallest = min(smallest, float(above[some].min(initial=1.0)))
-        kept = some[_chosen(some.size)]
-        marks.append(Points(scale * values[kept], 100.0 * above[kept], f"{way}s", COLOURS[way]))
-        for label, _, start, left, alpha in _curves(result.models[f"{way}_{what}"], sample.size):
-            if label.startswith("likelihood"):
-                ends = np.array([start, sample.largest])
-                label = f"{way}s: Pareto, alpha {alpha:.3g}"
-                marks.append(Line(scale * ends, 100.0 * left * (start / ends) ** alpha, label, PALE[way][1]))
-    low = int(np.floor(np.log10(100.0 * smallest)))
-    y = Axis("samples above this (%), log scale", "log", 10.0**low, 150.0, _powers(low, 2))
-    return Panel("The tails", x, y, tuple(marks))
-
-
-def _observed(sample: TailSample) -> tuple[Floats, Floats]:
-    """Ends of bins (or values) and the share of positive values up to them."""
-    known = np.isfinite(sample.upper)
-    shares = np.cumsum(sample.counts) / sample.counts.sum()
-    return sample.upper[known], shares[known]
-
-
-def _curves(found: HeavyTail, size: int) -> list[tuple[str, str, float, float, float]]:
-    """Label, colour, x_m, share of the values above it, and alpha of each Pareto fit."""
-    curves = []
-    if found.paper is not None:
-        label = f"paper: alpha {found.paper.alpha:.3g}, R² {found.paper.r2:.3f}"
-        curves.append((label, PAPER, found.paper.xm, 1.0, found.paper.alpha))
-    if found.mle is not None:
-        label = f"likelihood: alpha {found.mle.alpha:.3g} above x_m"
-        curves.append((label, LIKELY, found.mle.xm, found.mle.n_tail / size, found.mle.alpha))
-    return curves
-
-
 # Sizes.
 
 
@@ -474,7 +380,7 @@ def _rhythm(
     if not known or result.rhythm is None:
         panel = Panel(window_title(result), Axis(label), Axis("bytes per hour"), message=EMPTY)
         return Figure(name, title, (panel,))
-    factor, unit = _unit(largest(*known.values()))
+    factor, unit = bytes_unit(largest(*known.values()))
     groups = [(f"{way}s", COLOURS[way], np.nan_to_num(one) / factor) for way, one in known.items()]
     ticks = tuple((float(place), one) for place, one in enumerate(names))
     x = Axis(f"{label} ({result.rhythm.timezone})", low=-0.6, high=len(names) - 0.4, ticks=ticks)
@@ -485,63 +391,3 @@ def _rhythm(
         if not line.observed_hours
     ]
     return Figure(name, title, (Panel(window_title(result), x, y, (*never, *side_by_side(groups, tuple(names)))),))
-
-
-# Scales.
-
-
-def _staircase(places: Floats, shares: Floats, high: float | None, label: str, colour: str) -> Line:
-    """A cumulative share that jumps where the values are."""
-    last = float(places[-1]) if high is None else max(high, float(places[-1]))
-    steps = np.repeat(np.append(places, last), 2)[:-1]
-    return Line(steps, 100.0 * np.append(0.0, np.repeat(shares, 2)), label, colour)
-
-
-def _unit(top: float) -> tuple[float, str]:
-    return next((unit for unit in _SI if top >= unit[0]), _SI[-1])
-
-
-def _middle(low: float, high: float) -> float:
-    """In the middle on a logarithmic scale."""
-    return float(np.sqrt(low * high))
-
-
-def _decades(samples: Iterable[TailSample], scale: float) -> tuple[int, int]:
-    """Powers of ten around all values."""
-    ends = [end for sample in samples for end in (sample.smallest, sample.largest)]
-    return _decades_of(scale * np.array(ends))
-
-
-def _decades_of(values: Floats) -> tuple[int, int]:
-    if not values.size:
-        return 0, 1
-    first = int(np.floor(np.log10(values.min()) + 1e-9))
-    return first, max(int(np.ceil(np.log10(values.max()) - 1e-9)), first + 1)
-
-
-def _log_axis(label: str, values: Floats) -> Axis:
-    """From a number to a number of the kind 1, 2, 5, 10 around the values."""
-    low, high = _decades_of(values)
-    numbers = [step * 10.0**power for power in range(low - 1, high + 1) for step in (1.0, 2.0, 5.0)] + [
-        10.0 ** (high + 1)
-    ]
-    if values.size:
-        first = max(number for number in numbers if number < values.min())
-        last = min(number for number in numbers if number > values.max())
-        numbers = [number for number in numbers if first <= number <= last]
-    shown = numbers if len(numbers) <= MOST_TICKS else [one for one in numbers if f"{one:e}".startswith("1")]
-    return Axis(label, "log", numbers[0], numbers[-1], tuple((one, f"{one:,g}") for one in shown))
-
-
-def _powers(low: int, high: int) -> tuple[tuple[float, str], ...]:
-    every = max(1, -(-(high - low) // 8))
-    return tuple((10.0**power, f"{10.0**power:,g}") for power in range(low, high + 1, every))
-
-
-def _chosen(size: int) -> NDArray[np.int64]:
-    """Places of as many points as a curve needs: evenly spread, and all of the last ones."""
-    if size <= MOST_POINTS:
-        return np.arange(size)
-    spread = np.linspace(0, size - 1, MOST_POINTS // 2).astype(np.int64)
-    last = size - 1 - np.unique(np.logspace(0, np.log10(size), MOST_POINTS // 2).astype(np.int64) - 1)
-    return np.unique(np.concatenate([spread, last[last >= 0]]))
