@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.analyses.silences import Runs, run_sample
@@ -17,44 +18,70 @@ columns = st.lists(
 )
 
 
-def one_by_one(states: list[list[int]], gaps: set[int]) -> tuple[list[Counter[int]], Counter[int]]:
-    """The definition: maximal runs; a gap or a missing sample ends one; those at the ends are apart."""
+def one_by_one(
+    states: list[list[int]], gaps: set[int], ticks: list[list[int]]
+) -> tuple[list[Counter[int]], Counter[int], Counter[int]]:
+    """The definition: maximal runs; a gap or a missing sample ends one; what touches a gap or an end is apart."""
     found: list[Counter[int]] = []
-    censored: Counter[int] = Counter()
-    for column in states:
+    at_ends: Counter[int] = Counter()
+    at_gaps: Counter[int] = Counter()
+    for column, long in zip(states, ticks, strict=True):
         mine: Counter[int] = Counter()
         start = None
         for place, state in enumerate([*column, BUSY]):
             ends = state != IDLE or place in gaps
             if start is not None and ends:
-                (censored if start == 0 or place == len(column) else mine)[place - start] += 1
+                beside = {column[edge] for edge in (start - 1, place) if 0 <= edge < len(column)}
+                gap = MISSING in beside or start in gaps or place in gaps or set(long[start:place]) != {1}
+                kind = at_ends if start == 0 or place == len(column) else at_gaps if gap else mine
+                kind[sum(long[start:place])] += 1
                 start = None
             if state == IDLE and start is None and place < len(column):
                 start = place
         found.append(mine)
-    return found, censored
+    return found, at_ends, at_gaps
 
 
-def runs(states: list[list[int]], gaps: set[int], cuts: list[int]) -> Runs:
+def runs(states: list[list[int]], gaps: set[int], cuts: list[int], ticks: list[list[int]]) -> Runs:
     matrix = np.array(states).T
     follows = np.array([place not in gaps for place in range(len(matrix))])
     follows[0] = False
     found = Runs(len(states))
     for part in np.split(np.arange(len(matrix)), cuts):
-        found.add(matrix[part] == IDLE, matrix[part] == MISSING, follows[part])
+        found.add(matrix[part] == IDLE, matrix[part] == MISSING, follows[part], np.array(ticks).T[part])
     found.finish()
     return found
 
 
-@given(columns, st.sets(st.integers(1, 29)), st.lists(st.integers(0, 30), max_size=3))
-def test_runs_are_those_of_a_count_one_by_one(states: list[list[int]], gaps: set[int], cuts: list[int]) -> None:
+@given(
+    columns, st.sets(st.integers(1, 29)), st.lists(st.integers(0, 30), max_size=3), st.randoms(use_true_random=False)
+)
+@settings(derandomize=True, max_examples=400)
+def test_runs_are_those_of_a_count_one_by_one(
+    states: list[list[int]], gaps: set[int], cuts: list[int], random: Random
+) -> None:
     rows = min(len(column) for column in states)
     states = [column[:rows] for column in states]
     gaps = {gap for gap in gaps if gap < rows}
-    expected, censored = one_by_one(states, gaps)
-    found = runs(states, gaps, sorted(cut for cut in cuts if cut <= rows))
+    ticks = [random.choices([1, 2, 0], [12, 1, 1], k=rows) for _ in states]
+    expected, at_ends, at_gaps = one_by_one(states, gaps, ticks)
+    found = runs(states, gaps, sorted(cut for cut in cuts if cut <= rows), ticks)
     assert found.lengths == expected
-    assert found.censored == censored
+    assert found.at_ends == at_ends
+    assert found.at_gaps == at_gaps
+
+
+def test_a_zero_sample_after_a_gap_is_not_one_tick_of_idle() -> None:
+    """Busy, missing, nothing in a sample that spans both ticks, busy: at least two ticks, and nobody knows how many."""
+    found = runs([[BUSY, MISSING, IDLE, BUSY]], set(), [], [[1, 1, 2, 1]])
+    assert found.pooled() == Counter()
+    assert found.at_gaps == Counter({2: 1})
+
+
+def test_a_run_between_two_requests_beside_a_gap_elsewhere_is_whole() -> None:
+    found = runs([[BUSY, IDLE, IDLE, BUSY, MISSING, IDLE, BUSY]], set(), [], [[1] * 7])
+    assert found.pooled() == Counter({2: 1})
+    assert found.at_gaps == Counter({1: 1})
 
 
 def test_lengths_become_seconds() -> None:

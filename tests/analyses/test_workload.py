@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -104,6 +106,23 @@ def test_peaks_together_and_alone_equal_plain_numpy(centre: Centre, result: Work
     assert result.coverage.ticks_left_out == left_out
 
 
+def idle_one_by_one(requests: np.ndarray) -> tuple[Counter[int], int, int]:
+    """Whole idle runs by length, and how many touch an end of the window or a missing sample."""
+    whole: Counter[int] = Counter()
+    at_ends = at_gaps = 0
+    for column in requests.T:
+        states = ["?" if np.isnan(one) else "0" if one == 0 else "1" for one in column]
+        for match in re.finditer("0+", "".join(states)):
+            first, last = match.span()
+            if first == 0 or last == len(states):
+                at_ends += 1
+            elif "?" in (states[first - 1], states[last]):
+                at_gaps += 1
+            else:
+                whole[last - first] += 1
+    return whole, at_ends, at_gaps
+
+
 def test_spacings_and_silences_are_what_the_samples_say(centre: Centre, result: Workload) -> None:
     for way in WAYS:
         requests = centre.measures[f"{way}_ops"]
@@ -111,11 +130,16 @@ def test_spacings_and_silences_are_what_the_samples_say(centre: Centre, result: 
         assert model.samples == (requests > 0).sum()
         assert model.zero_share_pct == pytest.approx(100 * (requests == 0).sum() / (~np.isnan(requests)).sum())
         assert result.silences is not None
-        idle = sum(length * count for length, count in result.silences[way].items())
+        whole, at_ends, at_gaps = idle_one_by_one(requests)
         censored = next(one for one in result.censored_idle if one.direction == way)
-        assert 0 < idle <= (requests == 0).sum()
-        assert censored.runs <= 2 * 4
-        assert result.models[f"{way}_idle"].samples == sum(result.silences[way].values())
+        assert result.silences[way] == whole
+        assert (censored.runs, censored.runs_at_gaps) == (at_ends, at_gaps)
+        assert at_gaps > 100  # two in a hundred samples are missing
+        assert result.models[f"{way}_idle"].samples == sum(whole.values())
+        after_missed = np.isnan(requests[:-1]) & ~np.isnan(requests[1:])
+        assert result.models[f"{way}_interarrival"].off_tick_samples == after_missed.sum()
+        on_tick = np.concatenate([requests[:1], np.where(after_missed, np.nan, requests[1:])])
+        assert result.models[f"{way}_interarrival"].samples == (on_tick > 0).sum()
 
 
 def test_parameters_come_back() -> None:

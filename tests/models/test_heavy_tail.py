@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from iolens.models.heavy_tail import Contest, HeavyTail, heavy_tail, multiples
-from iolens.models.pareto import fit_as_paper, fit_tail
+from iolens.models.pareto import fit_as_paper, fit_quantised, fit_tail
 from iolens.models.tail_families import FAMILIES, fit
 from iolens.models.tail_sample import PERMILLES, Floats, TailSample
 
@@ -112,6 +114,74 @@ def test_the_paper_fit_has_the_least_squares(seed: int, alpha: float) -> None:
     assert best.r2 == pytest.approx(1.0 - squares(best.alpha) / np.sum((PERMILLES - 0.5) ** 2))
 
 
+def by_brute_force(values: Floats) -> tuple[float, float, float]:
+    """DEFINITIONS "Pareto" from every value: α, x_m and R², the lowest of many local searches."""
+    xm, quantiles = values.min(), np.quantile(values, PERMILLES)
+
+    def squares(log_alpha: float) -> float:
+        return float(np.sum((1.0 - (xm / quantiles) ** np.exp(log_alpha) - PERMILLES) ** 2))
+
+    starts = np.linspace(-7.0, 12.0, 40)
+    options = {"xatol": 1e-12}
+    tried = [
+        optimize.minimize_scalar(squares, bounds=ends, method="bounded", options=options)
+        for ends in pairwise(starts.tolist())
+    ]
+    best = min(tried, key=lambda one: one.fun)
+    return float(np.exp(best.x)), xm, 1.0 - best.fun / np.sum((PERMILLES - PERMILLES.mean()) ** 2)
+
+
+@given(
+    st.integers(0, 10_000),
+    st.floats(0.5, 4.0),
+    st.sampled_from([np.rint, np.floor, np.ceil]),
+    st.sampled_from([0.1, 1.0, 3.0]),
+)
+@settings(derandomize=True, max_examples=40)
+def test_the_paper_fit_of_quantised_values_is_that_of_the_definition(
+    seed: int, alpha: float, rounding: np.ufunc, mode: float
+) -> None:
+    """However idle times became multiples of the tick: x_m is the smallest of them, and R² that of the quantiles."""
+    values = np.maximum(rounding(np.minimum(pareto(alpha, mode, 800, seed), 5e4)), 1.0) * 2.0
+    if np.ptp(np.quantile(values, PERMILLES)) == 0:
+        return
+    fit = fit_as_paper(multiples(values, 2.0))
+    assert fit is not None
+    assert (fit.alpha, fit.xm, fit.r2) == pytest.approx(by_brute_force(values), rel=1e-5, abs=1e-9)
+
+
+def test_of_two_minima_the_lower_one_counts() -> None:
+    """Half of the values a permille above the smallest, a tail far beyond: a search from the middle misses it."""
+    values = np.concatenate([[1.0], np.linspace(1.001, 1.002, 500), np.linspace(1e3, 1e6, 500)])
+    fit = fit_as_paper(TailSample.of_values(values))
+    assert fit is not None
+    assert (fit.alpha, fit.xm, fit.r2) == pytest.approx(by_brute_force(values), rel=1e-5)
+
+
+def test_one_tick_of_idle_most_of_the_time_has_a_negative_r2_and_says_so() -> None:
+    """F(x_m) is 0 whatever alpha is, and nine in ten values are x_m: a constant would fit better, and R² says so."""
+    values = np.concatenate([np.full(900, 2.0), 2.0 * np.arange(2, 102)])
+    fit = fit_as_paper(multiples(values, 2.0))
+    assert fit is not None
+    assert fit.r2 == pytest.approx(by_brute_force(values)[2])
+    assert fit.r2 < 0
+
+
+def test_quantiles_of_counted_values_are_those_of_the_values() -> None:
+    steps, often = np.array([1.0, 2.0, 7.0, 40.0]), np.array([13, 5, 2, 1])
+    sample = TailSample.of_multiples(2.0 * steps, 2.0, "nearest", often)
+    expected = np.quantile(np.repeat(2.0 * steps, often), PERMILLES)
+    assert sample.quantiles(PERMILLES) == pytest.approx(expected, rel=1e-12)
+
+
+def test_only_values_that_measuring_rounds_have_a_quantised_fit() -> None:
+    values = pareto(1.5, size=1000)
+    assert fit_quantised(TailSample.of_values(values)) is None
+    assert found(values).quantised is None
+    edges = np.geomspace(1.0, values.max() * 1.01, 300)
+    assert fit_quantised(TailSample.of_bins(edges[:-1], edges[1:], np.histogram(values, edges)[0])) is None
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=6)
 def test_x_m_has_the_smallest_distance_of_all_values(seed: int) -> None:
@@ -167,15 +237,21 @@ def test_p_values_are_the_same_again() -> None:
 @pytest.mark.parametrize("rounding", [np.rint, np.floor, np.ceil])
 @pytest.mark.parametrize("alpha", [1.36, 1.43])
 def test_idle_times_seen_every_two_seconds(alpha: float, rounding: np.ufunc) -> None:
-    """However the lengths became whole samples, and though most are just one or two of them."""
+    """However the lengths became whole samples, and though most are just one or two of them.
+
+    `paper` takes the multiples for the values themselves, as DEFINITIONS say, and is off; `quantised` is not.
+    """
     seen = rounding(pareto(alpha, 2.0) / 2.0) * 2.0
     result = heavy_tail(multiples(seen, 2.0), "s")
     assert result.paper is not None
+    assert result.quantised is not None
     assert result.mle is not None
-    assert result.paper.alpha == pytest.approx(alpha, rel=0.03)
+    assert result.quantised.alpha == pytest.approx(alpha, rel=0.03)
     assert result.mle.alpha == pytest.approx(alpha, rel=0.03)
-    assert result.paper.r2 > 0.999
+    assert result.quantised.r2 > 0.999
     assert result.best_model == "pareto"
+    assert (result.paper.alpha, result.paper.xm, result.paper.r2) == pytest.approx(by_brute_force(seen), rel=1e-5)
+    assert result.paper.r2 < 0.98
 
 
 @pytest.mark.parametrize(("alpha", "mode_s"), [(1.17, 0.002), (1.72, 0.004)])

@@ -13,7 +13,7 @@ import pytest
 import iolens
 from iolens.analyses.request_sizes import RequestSize, SizePeak
 from iolens.analyses.throughput import Maintenance
-from iolens.analyses.workload import SECTIONS, Workload
+from iolens.analyses.workload import SECTIONS, Censored, Workload
 from iolens.models.heavy_tail import FittedFamily
 from iolens.views import figures as f
 from iolens.views.report import report_html
@@ -142,8 +142,23 @@ def test_every_model_has_a_verdict_and_both_fits(result: Workload) -> None:
     for row, model in zip(table.rows, result.models.values(), strict=True):
         assert row[columns.index("mle_alpha")] == model.mle.alpha
         assert row[columns.index("paper_r2")] == model.paper.r2
+        quantised = None if model.quantised is None else model.quantised.alpha
+        assert row[columns.index("quantised_alpha")] == quantised
         assert row[columns.index("mle_p_value")] is not None
         assert model.verdict in table.note
+
+
+def test_what_no_model_has_is_said_with_its_number(result: Workload) -> None:
+    """Samples whose interval is off the tick; idle runs that touch a gap or an end of the window."""
+    models = {name: replace(one, off_tick_samples=0) for name, one in result.models.items()}
+    models["read_interarrival"] = replace(models["read_interarrival"], off_tick_samples=1234)
+    censored = [Censored("read", 3, 40.0, 17, 120.0), Censored("write", 0, 0.0, 0, 0.0)]
+    note = table_called(replace(result, models=models, censored_idle=censored), "heavy tails").note
+    assert f"1,234 samples are left out of the read inter-arrival time: they are not {result.tick_s:g} s long." in note
+    assert "Read idle runs that touch an end of the window: 3, the longest of at least 40 s" in note
+    assert "Read idle runs that touch a gap in the samples: 17, the longest of at least 120 s" in note
+    assert "Write idle runs" not in note
+    assert "left out of the write" not in note
 
 
 def test_sizes_of_many_bins_show_the_largest(result: Workload) -> None:

@@ -1,7 +1,7 @@
 """Time between requests: Δt/N for every sample with N requests, per direction over all targets (SPEC S8).
 
-Samples are counted by N, so that a year of them takes no room. A sample of another length than the tick (one was
-missed) is counted by its own rate; where those are many, bins stand for all.
+Samples are counted by N, so that a year of them takes little memory. One of another length than the tick (a sample was
+missed) is left out and counted; where those are many, each is counted by its own rate, and bins stand for all.
 """
 
 from __future__ import annotations
@@ -30,50 +30,61 @@ class Spacings:
     """One direction: samples by number of requests, 0 among them."""
 
     tick_s: float
-    regular: Integers = field(default_factory=lambda: np.zeros(0, np.int64))  # by code of N
+    regular: Integers = field(default_factory=lambda: np.zeros((2, 0), np.int64))  # samples, requests; by code of N
+    most: float = 0.0  # requests in a sample
     irregular: Integers = field(default_factory=lambda: np.zeros((2, BINS), np.int64))  # samples, requests; by spacing
     irregular_samples: int = 0
+    least_s: float = np.inf  # between the requests of an irregular sample
 
     def add(self, requests: NDArray[np.float64], duration_s: NDArray[np.float64]) -> None:
         """Take samples; NaN is none."""
         known = ~np.isnan(requests)
         requests, duration_s = requests[known], duration_s[known]
         on_beat = np.abs(duration_s - self.tick_s) <= REGULAR * self.tick_s
-        counted = np.bincount(_codes(requests[on_beat]))
-        size = max(self.regular.size, counted.size)
-        self.regular = np.pad(self.regular, (0, size - self.regular.size)) + np.pad(counted, (0, size - counted.size))
+        self._add_regular(requests[on_beat])
         odd, length = requests[~on_beat], duration_s[~on_beat]
         self.irregular_samples += odd.size
         length, odd = length[odd > 0], odd[odd > 0]
+        self.least_s = float((length / odd).min(initial=self.least_s))
         for weights, mine in zip((np.ones(odd.size), odd), self.irregular, strict=True):
-            mine += np.rint(np.bincount(bin_of(length / odd), weights, BINS)).astype(np.int64)
+            mine += _whole_sums(bin_of(length / odd), weights, BINS)
+
+    def _add_regular(self, requests: NDArray[np.float64]) -> None:
+        codes = _codes(requests)
+        size = max(self.regular.shape[1], int(codes.max(initial=-1)) + 1)
+        self.regular = np.pad(self.regular, ((0, 0), (0, size - self.regular.shape[1])))
+        for weights, mine in zip((np.ones(codes.size), requests), self.regular, strict=True):
+            mine += _whole_sums(codes, weights, size)
+        self.most = float(requests.max(initial=self.most))
 
     @property
     def samples(self) -> int:
         """All of them, with and without requests."""
-        return int(self.regular.sum()) + self.irregular_samples
+        return int(self.regular[0].sum()) + self.irregular_samples
+
+    @property
+    def left_out(self) -> int:
+        """Samples that `sample` does without: their length is not the tick, and they are few."""
+        few = self.irregular_samples <= MOST_IRREGULAR * max(self.samples, 1)
+        return self.irregular_samples if few else 0
 
     def sample(self, by_requests: bool = False) -> TailSample:
         """What the tail models take; every sample once, or `by_requests` as often as it had requests."""
-        requests, counts = self._regular()
-        weights = counts * requests if by_requests else counts
-        if self.irregular_samples <= MOST_IRREGULAR * max(self.samples, 1):
-            return TailSample.of_spacings(self.tick_s, requests, np.where(requests > 0, weights, counts))
-        return self._binned(requests, counts, weights, int(by_requests))
+        counts, requests = self.regular[:, np.flatnonzero(self.regular[0])]
+        weights = np.where(requests > 0, requests, counts) if by_requests else counts
+        if self.left_out == self.irregular_samples:
+            return TailSample.of_spacings(self.tick_s, requests / counts, weights, self.most)
+        return self._binned(requests / counts, weights, int(by_requests))
 
-    def _regular(self) -> tuple[Integers, Integers]:
-        codes = np.flatnonzero(self.regular)
-        above = EXACT_UP_TO * np.exp((codes - EXACT_UP_TO) * STEP)
-        return np.where(codes <= EXACT_UP_TO, codes, np.rint(above)).astype(np.int64), self.regular[codes]
-
-    def _binned(self, requests: Integers, counts: Integers, weights: Integers, weighted: int) -> TailSample:
+    def _binned(self, requests: NDArray[np.float64], weights: Integers, weighted: int) -> TailSample:
         some = requests > 0
-        everything = self.irregular[weighted] + np.rint(
-            np.bincount(bin_of(self.tick_s / requests[some]), weights[some], BINS)
-        ).astype(np.int64)
+        regular = _whole_sums(bin_of(self.tick_s / requests[some]), weights[some], BINS)
+        everything = self.irregular[weighted] + regular
         places = np.flatnonzero(everything)
-        zeros = self.samples - int(counts[some].sum()) - int(self.irregular[0].sum())
-        return TailSample.of_bins(*bin_ends(places), everything[places], zeros)
+        zeros = int(weights[~some].sum()) + self.irregular_samples - int(self.irregular[0].sum())
+        lower, upper = bin_ends(places)
+        lower[:1] = min(self.least_s, self.tick_s / self.most if self.most else np.inf)
+        return TailSample.of_bins(lower, upper, everything[places], zeros)
 
 
 @dataclass(slots=True)
@@ -99,3 +110,8 @@ def _codes(requests: NDArray[np.float64]) -> Integers:
     with np.errstate(divide="ignore"):
         above = EXACT_UP_TO + np.rint(np.log(requests / EXACT_UP_TO) / STEP)
     return np.where(small, requests, above).astype(np.int64)
+
+
+def _whole_sums(places: Integers, weights: NDArray[np.floating] | Integers, size: int) -> Integers:
+    """Sums of whole numbers by place: exact below 2⁵³."""
+    return np.rint(np.bincount(places, weights, size)).astype(np.int64)

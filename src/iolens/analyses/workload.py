@@ -65,11 +65,16 @@ class TargetWorkload:
 
 @dataclass(frozen=True, slots=True)
 class Censored:
-    """Idle runs that touch an end of the window: they may have been longer, and are in no model."""
+    """Idle runs that may have been longer, and are in no model.
+
+    `runs` touch an end of the window; `runs_at_gaps` touch a missing sample, or one that is not one tick long.
+    """
 
     direction: str
     runs: int
     longest_s: float
+    runs_at_gaps: int
+    longest_at_gaps_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +231,9 @@ class _Gathered:
         follows = matrix.follows
         if self.last_us is not None:
             follows[0] = matrix.end_us[0] - self.last_us <= GAP * matrix.tick_us
+        ticks = np.rint(np.nan_to_num(matrix.duration_s) * (1e6 / matrix.tick_us)).astype(np.int64)
         for way, runs in self.idle.items():
-            runs.add(*quiet[way], follows)
+            runs.add(*quiet[way], follows, ticks)
 
 
 def _quiet(matrix: TickMatrix, way: str) -> tuple[Booleans, Booleans]:
@@ -304,9 +310,7 @@ def _result(selection: Selection, ticks: Ticks, found: _Gathered, how: _How) -> 
         targets=[_target(found, number) for number in range(len(ticks.targets))],
         aggregate=_target(found, None),
         peak_vs_sum=found.bandwidths.peaks() if with_bandwidth else [],
-        models={
-            name: heavy_tail(one, MODELS[name.partition("_")[2]], how.resamples) for name, one in distributions.items()
-        },
+        models=_models(found, distributions, how.resamples),
         sizes=sizes,
         size_peaks=size_peaks(sizes, linear=found.windows is not None),
         rhythm=found.quarters.result(how.timezone, dict.fromkeys(directions, True)) if found.wants("rhythm") else None,
@@ -381,10 +385,23 @@ def _distributions(found: _Gathered, by_requests: bool) -> dict[str, TailSample]
     return samples
 
 
+def _models(found: _Gathered, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
+    models = {}
+    for name, sample in distributions.items():
+        way, _, what = name.partition("_")
+        left_out = found.arrivals.of[way].left_out if what == "interarrival" else 0
+        models[name] = heavy_tail(sample, MODELS[what], resamples, off_tick_samples=left_out)
+    return models
+
+
 def _censored(found: _Gathered) -> list[Censored]:
     tick_s = found.ticks.tick_us / 1e6
+
+    def number_and_longest(lengths: Counter[int]) -> tuple[int, float]:
+        return sum(lengths.values()), max(lengths, default=0) * tick_s
+
     return [
-        Censored(way, sum(runs.censored.values()), max(runs.censored, default=0) * tick_s)
+        Censored(way, *number_and_longest(runs.at_ends), *number_and_longest(runs.at_gaps))
         for way, runs in found.idle.items()
         if found.wants("idle") and found.ticks.known & {f"{way}_ops", f"{way}_bytes"}
     ]

@@ -129,7 +129,8 @@ def _idle(found: Workload, way: str, quiet: float, notes: list[str]) -> Marginal
         notes.append(f"{way} idle: {number} silences, too few to model")
         return None
     if not lengths:
-        longest_s = max((one.longest_s for one in found.censored_idle if one.direction == way), default=tick_s)
+        censored = [one for one in found.censored_idle if one.direction == way]
+        longest_s = max((max(one.longest_s, one.longest_at_gaps_s) for one in censored), default=tick_s)
         notes.append(
             f"{way} idle: no silence both begins and ends in the window; all are taken to last {longest_s:g} s"
         )

@@ -187,8 +187,10 @@ def _characterised(original: Workload, synthetic: Workload) -> Iterator[MatchedQ
         way, _, what = name.partition("_")
         if mine.best_model not in (PARETO, TRUNCATED_PARETO):
             continue
-        for label, fit in (("as paper S", "paper"), ("likeliest tail", "mle")):
+        for label, fit in (("as paper S", "paper"), ("quantised", "quantised"), ("likeliest tail", "mle")):
             alphas = _alpha(mine, fit), _alpha(synthetic.models.get(name), fit)
+            if alphas == (None, None):
+                continue
             yield _line(f"{what} alpha, {label}", way, "", *alphas, PARAMETER_PCT)
     for label, name in (("writes among bytes", "write_bytes_pct"), ("samples without traffic", "idle_pct")):
         shares = _of_all(original, name), _of_all(synthetic, name)

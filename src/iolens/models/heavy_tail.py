@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.models.bootstrap import SEED
-from iolens.models.pareto import PaperFit, TailFit, fit_as_paper, fit_tail
+from iolens.models.pareto import PaperFit, TailFit, fit_as_paper, fit_quantised, fit_tail
 from iolens.models.tail_families import (
     EXPONENTIAL,
     FAMILIES,
@@ -59,12 +59,18 @@ class FittedFamily:
 
 @dataclass(frozen=True, slots=True)
 class HeavyTail:
-    """What the values follow; `best_model` is of all positive values, `tail_best_model` of those above `mle.xm`."""
+    """What the values follow; `best_model` is of all positive values, `tail_best_model` of those above `mle.xm`.
+
+    `quantised` is a second least-squares fit for values that measuring rounds, null for exact ones. `off_tick_samples`
+    are left out: their interval is not the tick.
+    """
 
     samples: int
+    off_tick_samples: int
     zero_share_pct: float | None
     unit: str
     paper: PaperFit | None
+    quantised: PaperFit | None
     mle: TailFit | None
     best_model: str | None
     tail_best_model: str | None
@@ -72,21 +78,26 @@ class HeavyTail:
     families: list[FittedFamily]
 
 
-def heavy_tail(sample: TailSample, unit: str, resamples: int = 0, seed: int = SEED) -> HeavyTail:
+def heavy_tail(
+    sample: TailSample, unit: str, resamples: int = 0, seed: int = SEED, off_tick_samples: int = 0
+) -> HeavyTail:
     """All of it for one sample; `resamples` of the bootstrap behind the p-value of the tail, 0: none."""
     if sample.size < FEWEST or sample.counts.size < 2:
         few = f"{sample.size} positive values" + ("" if sample.counts.size > 1 else ", all alike")
         verdict = f"{few}: too few to tell what they follow"
-        return HeavyTail(sample.size, sample.zero_share_pct, unit, None, None, None, None, verdict, [])
-    paper, mle = fit_as_paper(sample), fit_tail(sample, resamples, seed)
+        counted = sample.size, off_tick_samples, sample.zero_share_pct, unit
+        return HeavyTail(*counted, None, None, None, None, None, verdict, [])
+    mle = fit_tail(sample, resamples, seed)
     whole = Contest.over(sample)
     tail = whole if mle is None or mle.xm <= sample.smallest else Contest.over(sample.tail(mle.xm))
     verdict = _verdict(sample, unit, mle, whole, tail)
     return HeavyTail(
         samples=sample.size,
+        off_tick_samples=off_tick_samples,
         zero_share_pct=sample.zero_share_pct,
         unit=unit,
-        paper=paper,
+        paper=fit_as_paper(sample),
+        quantised=fit_quantised(sample),
         mle=mle,
         best_model=whole.best,
         tail_best_model=tail.best,

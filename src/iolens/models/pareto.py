@@ -1,7 +1,8 @@
 """The Pareto distribution fitted to positive values, as paper S does it and by maximum likelihood (SPEC S3).
 
 F(x) = 1 − (x_m/x)^α for x ≥ x_m. The paper's x_m is the smallest value and its α the least-squares fit of F; the other
-x_m is where the rest follows a Pareto distribution best, by the Kolmogorov–Smirnov distance.
+x_m is where the rest follows a Pareto distribution best, by the Kolmogorov–Smirnov distance. Where measuring rounds to
+multiples of an interval, F is also fitted at the ends of what rounds to each of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ MOST_STARTS: Final = 500  # candidates for x_m
 BOOTSTRAP_BINS: Final = 400
 BOOTSTRAP_STARTS: Final = 60
 STEPS: Final = 6  # of Newton's method, from a good guess
+GUESSES: Final = 500  # of α, between the smallest and the largest that any one quantile asks for
 CELLS: Final = 30_000  # tails × bins that are worked on at once: as many as a processor's cache holds
 
 Places = NDArray[np.int64]
@@ -28,7 +30,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PaperFit:
-    """Paper S: `xm` is the smallest positive value; `r2` is that of F on the 999 permille quantiles."""
+    """Least squares of F: `r2` is that of F at the same places. It is below 0 where a constant would fit better."""
 
     alpha: float
     xm: float
@@ -47,22 +49,43 @@ class TailFit:
 
 
 def fit_as_paper(sample: TailSample) -> PaperFit | None:
-    """α that brings F nearest to the permilles; None where all values are one."""
+    """Paper S, DEFINITIONS "Pareto": x_m the smallest value, least squares of F on the 999 permille quantiles.
+
+    None where the permille quantiles are all one value.
+    """
+    quantiles = sample.quantiles(PERMILLES)
+    return _least_squares(sample.smallest_seen, quantiles, PERMILLES, np.ones(PERMILLES.size))
+
+
+def fit_quantised(sample: TailSample) -> PaperFit | None:
+    """The same where measuring rounds: F at the ends of what rounds to each value, weighted by permilles in between.
+
+    x_m is where the first of these intervals begins. None where values are exact, or fewer than two intervals end.
+    """
+    if sample.observed is None:
+        return None
+    return _least_squares(sample.smallest, *sample.bin_ends())
+
+
+def _least_squares(xm: float, values: Floats, shares: Floats, weights: Floats) -> PaperFit | None:
+    """α that brings F(`values`) nearest to the `shares`. The sum may have several minima: the lowest is looked for."""
     from scipy.optimize import minimize_scalar
 
-    xm = sample.smallest
-    quantiles, reached, weights = sample.permilles()
-    logs = np.log(quantiles) - np.log(xm)
-    if not np.any(logs > 0):
+    logs = np.log(values) - np.log(xm)
+    apart = (logs > 0) & (weights > 0)
+    spread = float(weights @ (shares - np.average(shares, weights=weights)) ** 2) if apart.any() else 0.0
+    if not spread > 0:
         return None
 
     def squares(log_alpha: float) -> float:
-        return float(weights @ (-np.expm1(-np.exp(log_alpha) * logs) - reached) ** 2)
+        return float(weights @ (-np.expm1(-np.exp(log_alpha) * logs) - shares) ** 2)
 
-    start = np.log(1.0 / logs[logs > 0].mean())
-    found = minimize_scalar(squares, bracket=(start - 0.5, start + 0.5), options={"xtol": 1e-10})
-    whole = float(np.sum((PERMILLES - PERMILLES.mean()) ** 2))
-    return PaperFit(float(np.exp(found.x)), xm, 1.0 - squares(float(found.x)) / whole)
+    wanted = np.log(-np.log1p(-np.minimum(shares[apart], 1.0 - 1e-12)) / logs[apart])  # each place's own best α
+    guesses = np.linspace(wanted.min() - 0.1, wanted.max() + 0.1, GUESSES)
+    best = int(np.argmin([squares(guess) for guess in guesses.tolist()]))
+    ends = guesses[max(best - 1, 0)], guesses[min(best + 1, GUESSES - 1)]
+    nearest = minimize_scalar(squares, bounds=ends, method="bounded", options={"xatol": 1e-10})
+    return PaperFit(float(np.exp(nearest.x)), xm, 1.0 - squares(float(nearest.x)) / spread)
 
 
 def fit_tail(sample: TailSample, resamples: int = 0, seed: int = SEED) -> TailFit | None:

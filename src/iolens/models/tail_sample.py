@@ -25,7 +25,8 @@ class TailSample:
     """Bins in rising order: ends, counts, and the mean logarithm of what is in them.
 
     `values` are the values themselves, rising, where they are known exactly: then a bin's ends are the smallest and the
-    largest value in it. Otherwise a value lies anywhere between its bin's ends (the last may be infinite).
+    largest value in it. Otherwise a value lies anywhere between its bin's ends (the last may be infinite); `observed`
+    is what was seen in each bin where measuring rounds to it, and `least` the smallest value seen.
     """
 
     lower: Floats
@@ -34,6 +35,8 @@ class TailSample:
     mean_log: Floats
     zeros: int = 0
     values: Floats | None = None
+    observed: Floats | None = None
+    least: float | None = None
 
     @classmethod
     def of_values(cls, values: NDArray[np.floating]) -> TailSample:
@@ -67,17 +70,28 @@ class TailSample:
         zeros = int(counts[steps == 0].sum())
         steps, counts = steps[steps > 0], counts[steps > 0]
         lower = steps - below if rounded == "up" else np.maximum(steps - below, steps[:1])
-        return cls.of_bins(lower * quantum, (steps + 1.0 - below) * quantum, counts, zeros, steps * quantum)
+        observed = steps * quantum
+        return cls.of_bins(lower * quantum, (steps + 1.0 - below) * quantum, counts, zeros, observed, observed[:1])
 
     @classmethod
-    def of_spacings(cls, interval_s: float, requests: NDArray[np.integer], samples: NDArray[np.integer]) -> TailSample:
-        """Inter-arrival times Δt/N, given how many samples had N requests: each N is known to half a request."""
+    def of_spacings(
+        cls,
+        interval_s: float,
+        requests: NDArray[np.integer] | NDArray[np.floating],
+        samples: NDArray[np.integer],
+        most: float | None = None,
+    ) -> TailSample:
+        """Inter-arrival times Δt/N, given how many samples had N requests: each N is known to half a request.
+
+        Where N stands for several numbers near it, `most` is the largest of all.
+        """
         order = np.argsort(-requests)
         number = requests[order].astype(np.float64)
         number, counts = number[number > 0], samples[order][number > 0]
         upper = np.where(number > 1, interval_s / np.maximum(number - 0.5, 0.5), np.inf)
-        lower = np.maximum(interval_s / (number + 0.5), interval_s / number[:1])
-        return cls.of_bins(lower, upper, counts, int(samples.sum() - counts.sum()), interval_s / number)
+        least = interval_s / np.maximum(number[:1], most or 0.0)
+        lower = np.maximum(interval_s / (number + 0.5), least)
+        return cls.of_bins(lower, upper, counts, int(samples.sum() - counts.sum()), interval_s / number, least)
 
     @classmethod
     def of_bins(
@@ -86,16 +100,19 @@ class TailSample:
         upper: NDArray[np.floating],
         counts: NDArray[np.integer] | NDArray[np.floating],
         zeros: int = 0,
-        values: NDArray[np.floating] | None = None,
+        observed: NDArray[np.floating] | None = None,
+        least: NDArray[np.floating] | None = None,
     ) -> TailSample:
-        """A histogram or a sketch; `values` stand for the bins where their middle would not."""
+        """A histogram or a sketch; where measuring rounds, `observed` is what was seen in each bin."""
         some = np.asarray(counts) > 0
         low, high = (np.asarray(end, np.float64)[some] for end in (lower, upper))
         number = np.asarray(counts, np.float64)[some]
         if np.any(low <= 0) or np.any(high < low):
             raise ValueError("bins of positive values have ends above zero, in order")
-        middle = np.sqrt(low * np.where(np.isfinite(high), high, low)) if values is None else values[some]
-        return cls(low, high, number, np.log(middle), zeros)
+        seen = None if observed is None else np.asarray(observed, np.float64)[some]
+        middle = np.sqrt(low * np.where(np.isfinite(high), high, low)) if seen is None else seen
+        smallest = None if least is None or not least.size else float(least[0])
+        return cls(low, high, number, np.log(middle), zeros, observed=seen, least=smallest)
 
     @property
     def size(self) -> int:
@@ -108,6 +125,11 @@ class TailSample:
         return float(self.lower[0])
 
     @property
+    def smallest_seen(self) -> float:
+        """The smallest positive value as it was measured: x_m by DEFINITIONS "Pareto"."""
+        return self.smallest if self.least is None else self.least
+
+    @property
     def largest(self) -> float:
         """The largest value, or where the last bin ends (begins, if it has no end)."""
         return float(self.upper[-1] if np.isfinite(self.upper[-1]) else self.lower[-1])
@@ -118,13 +140,23 @@ class TailSample:
         everything = self.size + self.zeros
         return 100.0 * self.zeros / everything if everything else None
 
-    def permilles(self) -> tuple[Floats, Floats, Floats]:
-        """The 999 permille quantiles, the share each stands for, and how many permilles it stands for.
-
-        Exact values are interpolated at (n − 1)·p. Of bins, only the ends are known: a permille in a bin counts there.
-        """
+    def quantiles(self, shares: Floats) -> Floats:
+        """Of the positive values as measured, by interpolation at (n − 1)·p; of bins, what was seen or the middle."""
         if self.values is not None:
-            return np.quantile(self.values, PERMILLES), PERMILLES, np.ones(PERMILLES.size)
+            exact: Floats = np.quantile(self.values, shares)
+            return exact
+        each = np.exp(self.mean_log) if self.observed is None else self.observed
+        rank = shares * (self.counts.sum() - 1.0)
+        reached, below = np.cumsum(self.counts), np.floor(rank)
+        low, high = (
+            each[np.minimum(np.searchsorted(reached, place, side="right"), each.size - 1)]
+            for place in (below, below + 1.0)
+        )
+        between: Floats = low + (rank - below) * (high - low)
+        return between
+
+    def bin_ends(self) -> tuple[Floats, Floats, Floats]:
+        """Ends of the bins that have one, the share of values up to each, and how many permilles lie in the bin."""
         reached = np.cumsum(self.counts) / self.counts.sum()
         places = np.minimum(np.searchsorted(reached, PERMILLES, side="left"), self.counts.size - 1)
         number = np.bincount(places, minlength=self.counts.size)[np.isfinite(self.upper)].astype(np.float64)

@@ -212,8 +212,11 @@ def models(result: Workload) -> Table:
     """The tail models side by side (Figs. 5, 11, 13), and what to make of them in words."""
     columns = (
         t.text("model", "Model"), t.text("unit", "Unit"), t.count("samples", "Positive values"),
-        t.percent("zero_share_pct", "Zeros"), t.number("paper_alpha", "Paper: alpha"),
+        t.count("off_tick_samples", "Samples off the tick"), t.percent("zero_share_pct", "Zeros"),
+        t.number("paper_alpha", "Paper: alpha"),
         _amount("paper_xm", "Paper: x_m"), t.number("paper_r2", "Paper: R²", form=".4f"),
+        t.number("quantised_alpha", "Quantised: alpha"), _amount("quantised_xm", "Quantised: x_m"),
+        t.number("quantised_r2", "Quantised: R²", form=".4f"),
         t.number("mle_alpha", "Likelihood: alpha"), _amount("mle_xm", "Likelihood: x_m"),
         t.number("mle_ks", "Likelihood: KS distance", form=".3g"),
         t.count("mle_n_tail", "Likelihood: values above x_m"),
@@ -222,20 +225,43 @@ def models(result: Workload) -> Table:
     )  # fmt: skip
     rows: list[Row] = []
     for name, one in result.models.items():
-        paper = (None,) * 3 if one.paper is None else (one.paper.alpha, one.paper.xm, one.paper.r2)
+        fits = [
+            value
+            for fit in (one.paper, one.quantised)
+            for value in ((None,) * 3 if fit is None else (fit.alpha, fit.xm, fit.r2))
+        ]
         likely: tuple[Any, ...] = (None,) * 5
         if one.mle is not None:
             likely = one.mle.alpha, one.mle.xm, one.mle.ks, one.mle.n_tail, one.mle.p_value
         best = [None if model is None else model.replace("_", " ") for model in (one.best_model, one.tail_best_model)]
-        rows.append((named(name), one.unit, one.samples, one.zero_share_pct, *paper, *likely, *best))
+        counted = one.samples, one.off_tick_samples, one.zero_share_pct
+        rows.append((named(name), one.unit, *counted, *fits, *likely, *best))
     words = [f"{named(name).capitalize()}: {one.verdict}." for name, one in result.models.items()]
-    censored = [
-        f"{one.runs:,} {one.direction} idle runs touch an end of the window and are in no model; the longest is"
-        f" {one.longest_s:,.4g} s."
-        for one in result.censored_idle
-        if one.runs
+    notes = "\n".join([*words, *_off_tick(result), *_censored(result)])
+    return t.Table(f"{result.filesystem}: heavy tails", columns, rows, notes, sideways=True)
+
+
+def _off_tick(result: Workload) -> list[str]:
+    """Samples that no model of the time between requests has."""
+    return [
+        f"{one.off_tick_samples:,} samples are left out of the {named(name)}: they are not {result.tick_s:g} s long."
+        for name, one in result.models.items()
+        if one.off_tick_samples
     ]
-    return t.Table(f"{result.filesystem}: heavy tails", columns, rows, "\n".join([*words, *censored]), sideways=True)
+
+
+def _censored(result: Workload) -> list[str]:
+    """Idle runs that may have been longer than is known."""
+    return [
+        f"{one.direction.capitalize()} idle runs that touch {what}: {runs:,}, the longest of at least {longest:,.4g} s;"
+        " in no model, because they may have been longer."
+        for one in result.censored_idle
+        for what, runs, longest in (
+            ("an end of the window", one.runs, one.longest_s),
+            ("a gap in the samples", one.runs_at_gaps, one.longest_at_gaps_s),
+        )
+        if runs
+    ]
 
 
 def _amount(name: str, heading: str) -> Column:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COLOURS: Final = {"read": READ, "write": WRITE}
 PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 95, 99, 100 %
-PAPER, LIKELY = "#009988", "#111111"  # Pareto curves: by the paper's method, by maximum likelihood
+PAPER, QUANTISED, LIKELY = "#009988", "#EE7733", "#111111"  # Pareto curves by method
 NOT_COUNTED: Final = "requests are not counted here"
 
 
@@ -104,6 +104,9 @@ def _curves(found: HeavyTail, size: int) -> list[tuple[str, str, float, float, f
     if found.paper is not None:
         label = f"paper: alpha {found.paper.alpha:.3g}, R² {found.paper.r2:.3f}"
         curves.append((label, PAPER, found.paper.xm, 1.0, found.paper.alpha))
+    if found.quantised is not None:
+        label = f"quantised: alpha {found.quantised.alpha:.3g}, R² {found.quantised.r2:.3f}"
+        curves.append((label, QUANTISED, found.quantised.xm, 1.0, found.quantised.alpha))
     if found.mle is not None:
         label = f"likelihood: alpha {found.mle.alpha:.3g} above x_m"
         curves.append((label, LIKELY, found.mle.xm, found.mle.n_tail / size, found.mle.alpha))

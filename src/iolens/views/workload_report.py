@@ -55,8 +55,9 @@ def report_methods(results: Sequence[Workload]) -> list[Section]:
         " nine in ten of them reported. A share of writes by requests and one by bytes may differ much.",
         "Three distributions are modelled: the bandwidth of targets, the time between requests (the length of a sample"
         " divided by its requests) and idle times (samples without a request, one after the other). A Pareto"
-        " distribution is fitted twice: to all positive values, as the study did that made it known for storage, and by"
-        " maximum likelihood above the value from which on it fits best. Four rivals (exponential, Weibull, lognormal"
+        " distribution is fitted to all positive values by least squares, as the study did that made it known for"
+        " storage; for times, which sampling rounds, also by least squares at the ends of what rounds to each value"
+        " (quantised); and by maximum likelihood above the value from which on it fits best. Four rivals (exponential, Weibull, lognormal"
         " and a Pareto distribution with an end) are fitted beside it, and the verdict says which is best: a high R²"
         " alone does not make a tail a Pareto tail.",
         "A minute is idle when less than a twentieth of the peak is moved in it. A minute that was not observed is not"
