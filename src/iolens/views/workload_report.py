@@ -58,7 +58,8 @@ def report_methods(results: Sequence[Workload]) -> list[Section]:
         " distribution is fitted to all positive values by least squares, as the study did that made it known for"
         " storage; for times, which sampling rounds, also by least squares at the ends of what rounds to each value"
         " (quantised); and by maximum likelihood above the value from which on it fits best. Four rivals (exponential,"
-        " Weibull, lognormal and a Pareto distribution with an end) are fitted beside it, and the verdict says which is best: a high R²"
+        " Weibull, lognormal and a Pareto distribution with an end) are fitted beside it, and the verdict says which is"
+        " best: a high R²"
         " alone does not make a tail a Pareto tail.",
         "A minute is idle when less than a twentieth of the peak is moved in it. A minute that was not observed is not"
         " idle, and ends a period. Bytes by weekday and hour are per observed hour in the centre's own zone.",
