@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -15,6 +17,7 @@ from iolens.units import (
     from_epoch_us,
     iso,
     parse_bytes,
+    parse_capacity,
     parse_duration,
     parse_local_time,
     parse_rate,
@@ -75,10 +78,30 @@ def test_more_than_a_column_can_hold_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "rate"),
-    [("35GB/s", 35e9), ("550 MiB/s", 550.0 * 2**20), ("35GB / s", 35e9), ("35GB", 35e9), ("100", 100.0)],
+    [("35GB/s", 35e9), ("550 MiB/s", 550.0 * 2**20), ("35GB / s", 35e9), ("35GB", 35e9), ("100B/s", 100.0)],
 )
 def test_a_rate_is_bytes_per_second(text: str, rate: float) -> None:
     assert parse_rate(text) == rate
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "message"),
+    [
+        (parse_rate, "35", "35 of what? write 35GB/s"),
+        (parse_rate, " 1e3 / s", "1e3 of what? write 1e3GB/s"),
+        (parse_rate, "0", "0 of what? write 0GB/s"),
+        (parse_capacity, "133", "133 of what? write 133TB"),
+        (parse_capacity, " 30.5 ", "30.5 of what? write 30.5TB"),
+    ],
+)
+def test_a_rate_or_a_capacity_without_a_unit_is_asked_for_one(parse: Callable, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse(text)
+
+
+@pytest.mark.parametrize(("text", "count"), [("133TB", 133 * 10**12), ("30 PiB", 30 * 2**50), ("512B", 512)])
+def test_a_capacity_is_bytes(text: str, count: int) -> None:
+    assert parse_capacity(text) == count
 
 
 @pytest.mark.parametrize("text", ["35GB/h", "35GB/", "35GB/min"])

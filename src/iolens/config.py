@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from iolens.errors import InputError
-from iolens.units import parse_bytes, parse_duration, parse_local_time, parse_rate
+from iolens.units import parse_capacity, parse_duration, parse_local_time, parse_rate
 
 PLACES: Final = ("iolens.toml", "/etc/iolens.toml")
 DEFAULT_STORE: Final = "./iolens-store"
@@ -24,6 +24,7 @@ DEFAULT_STORE: Final = "./iolens-store"
 TEXT: Final = "a text in quotes"
 NUMBER: Final = "a number, zero or more"
 POSITIVE: Final = "a number above zero"
+RATE: Final = 'a rate with its unit, such as "35GB/s"'
 TEXTS: Final = "a list of texts"
 SECTION: Final = "a section"
 SECTIONS: Final = "sections in double brackets"
@@ -174,13 +175,13 @@ def _toml(path: Path) -> dict[str, Any]:
 def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
     values = _checked(path, where, part, {
-        "peak": TEXT, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "classes": SECTION,
+        "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "classes": SECTION,
         "maintenance": SECTIONS,
     })  # fmt: skip
     peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
     _checked(path, f"{where}.classes", classes, dict.fromkeys(classes, TEXTS))
     return FileSystemConfig(
-        peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", peak, parse_rate),
+        peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", str(peak), parse_rate),
         timezone=None if zone is None else _parsed(path, f"{where}.timezone", zone, _zone),
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
@@ -249,7 +250,7 @@ def _agent(path: Path, part: Any) -> AgentConfig:
     return AgentConfig(
         **{f"{name}_s": _positive(path, f"agent.{name}", values[name]) for name in durations if name in values},
         spool=values.get("spool"),
-        spool_limit_bytes=None if limit is None else _parsed(path, "agent.spool_limit", limit, parse_bytes),
+        spool_limit_bytes=None if limit is None else _parsed(path, "agent.spool_limit", limit, parse_capacity),
         root=values.get("root"),
         filesystem=values.get("filesystem"),
         devices=values.get("devices"),
@@ -320,6 +321,8 @@ def _is(what: str, value: Any) -> bool:
     if what == MOMENT:
         return isinstance(value, str | date)  # a datetime is a date too
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if what == RATE:  # a number is asked for its unit when it is parsed
+        return isinstance(value, str) or is_number
     return is_number and 0 <= value < _LARGEST and (value > 0 or what == NUMBER)  # false for nan
 
 

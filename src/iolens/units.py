@@ -1,6 +1,7 @@
 """Quantities as people write them (`4KiB`, `133TB`, `35GB/s`, `5s`) to and from plain numbers.
 
-KiB, MiB, … are powers of two; kB, MB, … are powers of ten; the two are never mixed.
+KiB, MiB, … are powers of two; kB, MB, … are powers of ten; the two are never mixed. A number alone is bytes only where
+it is the size of a file, a block or an I/O (`4096`): capacities, growth and rates need a unit.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NUMBER: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*([A
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes from `4096`, `4KiB`, `1.5 TB`."""
+    """Bytes from `4096`, `4KiB`, `1.5 TB`: the size of a file, a block or an I/O."""
     number, unit = _split(text)
     try:
         factor = _BYTE_UNITS[unit.lower()]
@@ -40,11 +41,18 @@ def parse_bytes(text: str) -> int:
     return round(amount * factor)
 
 
+def parse_capacity(text: str) -> int:
+    """Bytes from `30PB` or `3.2 TB`: of a file system or a drive, or gained in a day. A number alone is refused."""
+    _refuse_bare(text, "TB")
+    return parse_bytes(text)
+
+
 def parse_rate(text: str) -> float:
-    """Bytes per second from `35GB/s` or `550 MiB/s`."""
+    """Bytes per second from `35GB/s` or `550 MiB/s`. A number alone is refused."""
     amount, slash, per = text.partition("/")
     if slash and per.strip().lower() != "s":
         raise ValueError(f"{text!r}: a rate is per second; write 35GB/s")
+    _refuse_bare(amount, "GB/s")
     return float(parse_bytes(amount))
 
 
@@ -111,6 +119,12 @@ def _scaled(count: float, base: int, names: tuple[str, ...], digits: int) -> str
     if power == 0 or abs(count) >= 999.5:
         return f"{count:.0f} {names[power]}"
     return f"{count:.{digits}g} {names[power]}"
+
+
+def _refuse_bare(text: str, example: str) -> None:
+    number, unit = _split(text)
+    if not unit:
+        raise ValueError(f"{number} of what? write {number}{example}")
 
 
 def _split(text: str) -> tuple[str, str]:

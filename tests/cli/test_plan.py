@@ -137,3 +137,35 @@ def test_figures(store: Path, tmp_path: Path) -> None:
     assert iolens("plan", "capacity", "--store", store, "--figure", "list").out.split() == [
         "growth", "cases", "purges", "ages"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plan", "capacity", "--daily-growth", "133"], "133 of what? write 133TB"),
+        (["plan", "capacity", "--daily-growth", "100..150TB"], "100 of what? write 100TB"),
+        (["plan", "capacity", "--daily-growth", "1TB", "--what-if", "daily-growth=1,2"], "1 of what? write 1TB"),
+        (["plan", "capacity", "--daily-growth", "1TB", "--capacity", "30"], "30 of what? write 30TB"),
+        (["plan", "endurance", "--waf", "2", "--fswpd", "0.1", "--new-capacity", "30"], "30 of what? write 30TB"),
+        (["plan", "endurance", "--waf", "2", "--fswpd", "0.1", "--usable", "10=3.2"], "3.2 of what? write 3.2TB"),
+        (["plan", "endurance", "--waf", "2", "--fswpd", "0.1", "--drive-sizes", "4"], "4 of what? write 4TB"),
+        (["plan", "metadata", "--capacity", "30"], "30 of what? write 30TB"),
+        (["plan", "performance", "--demand", "bytes_per_s=35"], "35 of what? write 35GB/s"),
+        (["plan", "rationale", "--capacity", "30"], "30 of what? write 30TB"),
+        (["plan", "rationale", "--daily-growth", "133"], "133 of what? write 133TB"),
+        (["workload", "--peak", "35"], "35 of what? write 35GB/s"),
+        (["utilization", "--peak", "35"], "35 of what? write 35GB/s"),
+        (["imbalance", "--threshold", "112"], "112 of what? write 112GB/s"),
+    ],
+)
+def test_a_number_without_a_unit_is_asked_for_one(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = iolens(*arguments, cwd=tmp_path)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""
+
+
+def test_operations_and_transfer_sizes_need_no_unit(tmp_path: Path) -> None:
+    assert iolens("plan", "performance", "--demand", "ops_per_s=2e6", cwd=tmp_path).code == 0
+    known = ("--waf", "2", "--fswpd", "0.1", "--rmw", "1.5")
+    assert iolens("plan", "endurance", *known, "--raid-block", "131072", cwd=tmp_path).code == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, store_options
+from iolens.cli.options import CAPACITY, DURATION, store_options
 
 if TYPE_CHECKING:
     from iolens.agent.collector import Settings
@@ -47,7 +47,7 @@ Examples:
     "--spool", type=click.Path(path_type=Path, file_okay=False), show_default="/var/spool/iolens",
     help="Where samples wait until the store has them",
 )  # fmt: skip
-@click.option("--spool-limit", type=BYTES, show_default="1GiB", metavar="SIZE", help="Thin the spool beyond this")
+@click.option("--spool-limit", type=CAPACITY, show_default="1GiB", metavar="SIZE", help="Thin the spool beyond this")
 @click.option("--ship-every", type=DURATION, show_default="5min", metavar="TIME", help="Ship about this often")
 @click.option("--no-ship", is_flag=True, help="Only spool; the segments travel some other way")
 @click.option("--once", is_flag=True, help="One sample, shipped")

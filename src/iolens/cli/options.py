@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from iolens.units import parse_bytes, parse_duration, parse_local_time, parse_rate
+from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -42,6 +42,7 @@ def _words(text: str) -> tuple[str, ...]:
 TIME = Quantity("time", parse_local_time)
 RATE = Quantity("rate", parse_rate)
 BYTES = Quantity("bytes", parse_bytes)
+CAPACITY = Quantity("capacity", parse_capacity)
 DURATION = Quantity("duration", parse_duration)
 WORDS = Quantity("list", _words)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import BYTES, TIME, Asked, analysis_options
+from iolens.cli.options import CAPACITY, TIME, Asked, analysis_options
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
-from iolens.units import parse_bytes
+from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
     from iolens.analyses.ages import Ages
@@ -31,7 +31,7 @@ PARSERS: Final[dict[str, Callable[[str], float]]] = {
     "ssi": _number,
     "purge_days": _number,
     "purge_fraction": _number,
-    "daily_growth_bytes": parse_bytes,
+    "daily_growth_bytes": parse_capacity,
 }
 OPTIONS: Final = {name.removesuffix("_bytes").replace("_", "-"): name for name in PARSERS}
 
@@ -59,7 +59,7 @@ Examples:
     help="How growth is found in the store",
 )
 @click.option("--cutoff", type=TIME, metavar="DATE", help="Leave out growth before this day")
-@click.option("--capacity", type=BYTES, metavar="SIZE", help="Capacity of the reference system, for --method paper")
+@click.option("--capacity", type=CAPACITY, metavar="SIZE", help="Capacity of the reference system, for --method paper")
 @click.option("--purge-every", type=click.IntRange(1), metavar="DAYS", help="Days between purges [as --purge-days]")
 @click.option(
     "--clock",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import BYTES, WORDS, Asked, analysis_options
+from iolens.cli.options import BYTES, CAPACITY, WORDS, Asked, analysis_options
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import NotKnownError, UsageError
-from iolens.units import parse_bytes
+from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
     from iolens.plans.endurance import CaseInputs, EndurancePlan, Provision
@@ -47,14 +47,14 @@ Examples:
 @click.option(
     "--raid-block", type=BYTES, metavar="SIZE", help="Estimate it from the store's write sizes and this block"
 )
-@click.option("--capacity", type=BYTES, metavar="SIZE", help="Capacity of the reference system [from the store]")
-@click.option("--new-capacity", type=BYTES, metavar="SIZE", help="Capacity of the new system [as the old]")
+@click.option("--capacity", type=CAPACITY, metavar="SIZE", help="Capacity of the reference system [from the store]")
+@click.option("--new-capacity", type=CAPACITY, metavar="SIZE", help="Capacity of the new system [as the old]")
 @click.option("--min-coverage", type=click.FloatRange(0, 100), default=90, show_default=True, metavar="PCT",
               help="Leave out days with less of them reported")  # fmt: skip
 @click.option("--drives-of", metavar="NAME", help="File system whose drives tell the WAF [the same, or the only one]")
 @click.option("--classes", default="0.3,1,3,10", show_default=True, type=WORDS, metavar="LIST", help="DWPD on offer")
 @click.option("--warranty", type=click.FloatRange(0, min_open=True), default=5, show_default=True, metavar="YEARS")
-@click.option("--reference-drive", type=BYTES, metavar="SIZE", help="Drive that the cases speak of [from the store]")
+@click.option("--reference-drive", type=CAPACITY, metavar="SIZE", help="Drive that the cases speak of [from the store]")
 @click.option("--drive-sizes", type=WORDS, default="", metavar="SIZES", help="Other drives, at equal number of drives")
 @click.option("--usable", type=WORDS, default="10=3.2TB,3=4TB", show_default=True, metavar="DWPD=SIZE,...",
               help="What one drive offers at each rating")  # fmt: skip
@@ -307,7 +307,7 @@ def _whole(text: str, where: str) -> int:
 
 def _bytes(text: str, where: str) -> int:
     try:
-        found = parse_bytes(text)
+        found = parse_capacity(text)
     except ValueError as error:
         raise UsageError(f"{where}: {error}") from error
     if not found:

@@ -12,7 +12,7 @@ import click
 from iolens.cli.options import BYTES, WORDS, Asked, analysis_options
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import UsageError
-from iolens.units import parse_bytes
+from iolens.units import parse_bytes, parse_capacity
 
 if TYPE_CHECKING:
     from iolens.analyses.inode_sizes import InodeSizes
@@ -77,7 +77,7 @@ def COMMAND(
     from iolens.plans.inputs import parse_input
     from iolens.plans.metadata import plan_metadata
 
-    size = parse_input("capacity_bytes", capacity, parse_bytes, "option --capacity")
+    size = parse_input("capacity_bytes", capacity, parse_capacity, "option --capacity")
     prices = prices_of(cost_mdt, cost_ost, layout_mdt, layout_ost)
     wanted = thresholds_of(dom)
     with ReferenceSystem.of(asked) as reference:

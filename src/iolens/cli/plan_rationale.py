@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from iolens.cli.options import BYTES, TIME, WORDS, Selected, selection_options
+from iolens.cli.options import BYTES, CAPACITY, TIME, WORDS, Selected, selection_options
 from iolens.cli.plan_capacity import capacity_plan, inputs_of, what_ifs
 from iolens.cli.plan_endurance import Said, cases_of, endurance_plan, said_of, stripe_of
 from iolens.cli.plan_metadata import prices_of, reference_sizes, thresholds_of
 from iolens.cli.plan_performance import demand_of, input_of, percentiles_of, performance_plan
 from iolens.cli.reference_system import ReferenceSystem
 from iolens.errors import NotKnownError, StoreError, UsageError
-from iolens.units import parse_bytes
+from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityCase, CapacityPlan
@@ -57,7 +57,7 @@ Examples:
 @click.option("--method", type=click.Choice(["strict", "paper"]), default="strict", show_default=True,
               help="Growth and bands of sizes our way, or as published")  # fmt: skip
 @click.option("--capacity", metavar="SIZE", help="Capacity of the new system [the largest that growth asks for]")
-@click.option("--reference-capacity", type=BYTES, metavar="SIZE", help="Of the reference system [from the store]")
+@click.option("--reference-capacity", type=CAPACITY, metavar="SIZE", help="Of the reference system [from the store]")
 @click.option("--purge-days", default="28", show_default=True, metavar="LIST", help="Days after which files may go")
 @click.option(
     "--purge-fraction", default="0.5", show_default=True, metavar="LIST", help="Share of capacity a purge reclaims"
@@ -82,7 +82,7 @@ Examples:
 @click.option("--drives-of", metavar="NAME", help="File system whose drives tell the WAF [the same, or the only one]")
 @click.option("--classes", default="0.3,1,3,10", show_default=True, type=WORDS, metavar="LIST", help="DWPD on offer")
 @click.option("--warranty", type=click.FloatRange(0, min_open=True), default=5, show_default=True, metavar="YEARS")
-@click.option("--reference-drive", type=BYTES, metavar="SIZE", help="Drive that the cases speak of [from the store]")
+@click.option("--reference-drive", type=CAPACITY, metavar="SIZE", help="Drive that the cases speak of [from the store]")
 @click.option("--drive-sizes", type=WORDS, default="", metavar="SIZES", help="Other drives, at equal number of drives")
 @click.option("--usable", type=WORDS, default="", metavar="DWPD=SIZE,...", help="What one drive offers at each rating")
 @click.option("--file-sizes", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -175,7 +175,7 @@ class _Question:
         self.what_if = what_ifs(options["what_if"])
         self.new_capacity: Input | None = None
         if options["capacity"] is not None:
-            self.new_capacity = parse_input("capacity_bytes", options["capacity"], parse_bytes, "option --capacity")
+            self.new_capacity = parse_input("capacity_bytes", options["capacity"], parse_capacity, "option --capacity")
         self.thresholds = thresholds_of(options["dom"])
         self.demands = [demand_of(text) for text in options["demands"]]
         self.percentiles = percentiles_of(options["percentile"])
