@@ -80,6 +80,40 @@ def test_metadata_operations_that_are_not_listed_have_not_happened() -> None:
     assert [(one.measure, one.max, one.p50) for one in found.measures] == [("metadata_ops_per_s", 10, 5)]
 
 
+def test_a_rename_counts_once() -> None:
+    """Servers count samedir, crossdir and parallel renames inside `rename` as well."""
+    common = {"filesystem": "scratch", "source": "made-up", "target": "MDT0", "duration_s": 5.0}
+    kinds = {"samedir_rename": 30, "crossdir_rename": 20, "parallel_rename_file": 10, "parallel_rename_dir": 5}
+    rows = [
+        {
+            **common, "time": T0_US + (tick + 1) * TICK_US, "start": T0_US + tick * TICK_US, "rename": 50, "open": 25,
+            **kinds,
+        }
+        for tick in range(10)
+    ]  # fmt: skip
+    found = demand(FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch"))
+    assert measure(found, "metadata_ops_per_s").max == (50 + 25) / 5
+
+
+def test_a_day_with_less_than_95_percent_of_its_ticks_is_partial_and_listed() -> None:
+    """Hourly ticks: a day with 24 of them, one with 23 (95.8 %), one with 22 (91.7 %)."""
+    hour = 3_600_000_000
+    common = {
+        "filesystem": "scratch",
+        "source": "made-up",
+        "target": "OST0",
+        "target_kind": "ost",
+        "duration_s": 3600.0,
+    }
+    starts = [T0_US + (24 * day + one) * hour for day, ticks in enumerate((24, 23, 22)) for one in range(ticks)]
+    rows = [{**common, "time": start + hour, "start": start, "write_bytes": 3600} for start in starts]
+    found = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
+    written = measure(found, "write_bytes_per_s")
+    assert (written.days, written.complete_days) == (3, 2)
+    assert [str(day) for day in found.partial_days] == ["2020-09-16"]
+    assert "2 complete and 1 partial days" in found.origin
+
+
 def test_metadata_targets_are_not_part_of_the_bandwidth() -> None:
     telemetry = made_up(8, 20, 1, missing=0.0)
     mdt = [{**row, "target": "MDT0", "target_kind": "mdt", "write_bytes": 10**12} for row in telemetry.io]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.drive_readings import Drive, drive_readings, fleet_over_time
+from iolens.analyses.drive_readings import Drive, drive_readings, fleet_over_time, with_later
 from iolens.store.selection import FrameSelection
 from tests.analyses.drive_rows import DAY_US, drive, made_up_drives, selection
-from tests.analyses.telemetry import table_of
+from tests.analyses.telemetry import T0_US, table_of
 
 ROWS = [
     drive("a", 0, 100, 900, capacity_bytes=1600),
@@ -217,3 +217,15 @@ def test_a_frame_may_lack_columns() -> None:
     assert found.sources == ["frame"]
     assert {one.wear_pct for one in found.drives} == {one.model for one in found.drives} == {None}
     assert found.fleet_waf is not None
+
+
+def test_drives_read_only_after_the_window_count_at_their_first_reading() -> None:
+    """a: read on days 0 and 5; b and the others first on days 4 and 5. The window ends on day 2."""
+    rows = [*ROWS, drive("b", 9, 9000, 90_000)]
+    before = drive_readings(selection([row for row in rows if row["time"] < T0_US + 2 * DAY_US]))
+    after = drive_readings(selection([row for row in rows if row["time"] >= T0_US + 2 * DAY_US]), first=True)
+    found = with_later(before, after)
+    assert [one.serial for one in before.drives] == ["a"]
+    assert [one.serial for one in found.drives] == ["a", "b", "hidden", "idle"]
+    assert found.read_later == {"b", "hidden", "idle"}
+    assert found.wafs == [9.0, 1.5]  # a on day 0, b on day 5, not on day 9

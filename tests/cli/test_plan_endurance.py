@@ -88,6 +88,38 @@ def test_amplification_comes_from_the_only_drives_there_are(store: Path) -> None
     assert found["fswpd"]["days"] == 0  # not asked for
 
 
+def test_a_window_that_ends_before_the_drives_were_read_does_not_cut_them_away(store: Path, tmp_path: Path) -> None:
+    """Counters of a life: the last reading before --to counts, else the first after it, and that is said."""
+    earlier = plan("--store", store, "-f", "scratch", "--to", "2020-09-10", "--fswpd", "0.1")
+    assert earlier["waf"]["drives"] == earlier["waf"]["drives_read_later"] == 11
+    assert earlier["waf"]["median"] == pytest.approx(2.0)
+    assert "drives_read_later" in [one["code"] for one in earlier["warnings"]]
+    later = plan("--store", store, "-f", "scratch", "--to", "2020-09-20", "--fswpd", "0.1")
+    assert (later["waf"]["drives"], later["waf"]["drives_read_later"]) == (11, 0)
+    assert "drives_read_later" not in [one["code"] for one in later["warnings"]]
+
+
+def test_warnings_come_first_in_a_table_and_beside_csv(store: Path) -> None:
+    where = (
+        "plan",
+        "endurance",
+        "--store",
+        store,
+        "-f",
+        "scratch",
+        "--case",
+        "ssi=1,fswpd=0.1",
+        "--new-capacity",
+        "100B",
+    )
+    table, csv = iolens(*where), iolens(*where, "--format", "csv")
+    assert table.out.splitlines()[1].startswith("Warning: ")
+    assert table.out.index("Warning: ") < table.out.index("FSWPD   Data")
+    assert "not on the safe side" in table.out
+    assert csv.out.startswith("ssi,fswpd,")
+    assert "iolens: warning: The published equation is not on the safe side" in csv.err
+
+
 def test_larger_drives_and_capacities_from_the_store(store: Path) -> None:
     found = plan(
         "--store", store, "-f", "scratch", "--fswpd", "0.1..0.2", "--drive-sizes", "3.2TB", "--new-capacity", "2000B",

@@ -150,11 +150,22 @@ def test_days_with_too_few_reports_are_left_out() -> None:
     mixed = DailyWrites("scratch", [*days(10, 20).days, *days(1, covered=40).days], ["ost"], ["made-up"])
     found = file_system_writes(mixed, SystemCapacity(1000, "test"))
     assert (found.days, found.days_left_out, found.mean) == (2, 1, 0.015)
-    assert file_system_writes(mixed, SystemCapacity(1000, "test"), 0).days == 3
-    with pytest.raises(UsageError, match="1 days, none with reports for 90 %"):
+    assert (found.left_out, found.days_scaled) == ([date(2019, 1, 1)], 0)
+    assert "2019-01-01" in plan_endurance([LOW], writes=found).notes[0]
+    with pytest.raises(UsageError, match="1 days, none with reports for 95 %"):
         file_system_writes(days(1, covered=40), SystemCapacity(1000, "test"))
     with pytest.raises(UsageError, match="no day"):
         file_system_writes(days(), SystemCapacity(1000, "test"))
+
+
+def test_a_complete_day_has_95_percent_and_a_part_of_one_is_scaled_and_marked() -> None:
+    """DEFINITIONS "Days": 10 bytes in 40 % of a day are 25 a day; 19 in 95 % are a complete day's 19."""
+    part, whole = days(10, covered=40).days, days(19, covered=95).days
+    mixed = DailyWrites("scratch", [*part, *whole], ["ost"], ["made-up"])
+    assert file_system_writes(mixed, SystemCapacity(1000, "test")).mean == 0.019
+    every = file_system_writes(mixed, SystemCapacity(1000, "test"), 0)
+    assert (every.days, every.days_left_out, every.days_scaled, every.max) == (2, 0, 1, 0.025)
+    assert "1 day with less than 95 % reported, scaled to a whole day" in plan_endurance([LOW], writes=every).notes
 
 
 def drive(host: int, flash: int | None) -> Drive:

@@ -74,7 +74,7 @@ def test_inputs_say_where_they_come_from() -> None:
     plan = plan_performance([SSI3], asked())
     origins = {one.name: one.origin for one in plan.inputs}
     assert "95, 99 and 100 % over 250 ticks" in origins["bytes_per_s"]
-    assert "ticks of 5 days" in origins["bytes_per_s"]
+    assert "ticks of 0 complete and 5 partial days" in origins["bytes_per_s"]  # fifty ticks each
     plain = to_plain(plan)
     assert set(plain["cases"][0]) >= {"ssi", "measure", "percentile", "demand", "required", "ci95"}
     assert "days_apart" not in plain["demand"][0]

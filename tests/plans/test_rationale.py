@@ -10,8 +10,8 @@ import pytest
 from iolens.errors import NotKnownError
 from iolens.plans.inputs import value
 from iolens.plans.performance import plan_performance
+from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, Rationale, design_capacity, make_rationale
-from iolens.plans.specification import PARTS
 from iolens.views.json_text import to_plain
 from tests.plans.designs import ABOUT, MISSING, SPEEDS, from_telemetry, published, published_capacity
 from tests.plans.test_performance import asked
@@ -29,7 +29,7 @@ def test_evidence_says_which_telemetry_from_when_to_when() -> None:
     assert growth.samples <= (growth.last_day - growth.first_day).days + 1
     assert "method strict" in growth.origin
     assert found["demand"].samples_of == "ticks of 5 s"
-    assert "ticks of 5 days" in found["demand"].origin
+    assert "ticks of 0 complete and 5 partial days" in found["demand"].origin
 
 
 def test_what_was_left_out_is_told() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 import narwhals as nw
@@ -62,6 +62,16 @@ class SystemCapacity:
     origin: str
 
 
+@dataclass(frozen=True, slots=True)
+class SystemUsage:
+    """Bytes used and in all at the last complete reading of a file system."""
+
+    filesystem: str
+    time: datetime
+    used_bytes: int
+    total_bytes: int | None
+
+
 def daily_writes(selection: Selection) -> DailyWrites:
     """Bytes written by day."""
     parts = [collect(_by_day_and_target(chunk.frame(TABLE))) for chunk in selection.chunks(TABLE)]
@@ -91,6 +101,19 @@ def system_capacity(selection: Selection) -> SystemCapacity | None:
     return SystemCapacity(
         int(readings.total[last]),
         f"{selection.filesystem}: reading of {when:%Y-%m-%d} ({', '.join(selection.sources('target_capacity'))})",
+    )
+
+
+def system_usage(selection: Selection) -> SystemUsage | None:
+    """What its data targets held at the last complete reading of the window."""
+    readings = gather(selection, "bytes").usage("bytes").readings
+    known = np.flatnonzero(readings.complete)
+    if not len(known):
+        return None
+    last = int(known[-1])
+    total = int(readings.total[last]) if readings.has_total[last] else None
+    return SystemUsage(
+        selection.filesystem, from_epoch_us(int(readings.time_us[last])), int(readings.used[last]), total
     )
 
 

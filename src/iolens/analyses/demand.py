@@ -23,7 +23,7 @@ from iolens.analyses.results import not_in_json
 from iolens.analyses.tick_totals import HeldBack
 from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
-from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
+from iolens.schema import DIRECTIONS, SUMMED_OPERATIONS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
@@ -31,6 +31,7 @@ LEAST_TARGETS: Final = 0.9  # share of a day's targets that must be in a tick
 SUMS: Final = (("filesystem",), ("server",))
 PERCENTILES: Final = (50.0, 95.0, 99.0, 100.0)
 LEAST_DAYS: Final = 2  # to say anything of how days differ
+COMPLETE: Final = 0.95  # share of a day's ticks from which on it is a complete day (DEFINITIONS "Days")
 
 WHOLE: Final = ("bytes_per_s",)  # measures of which every part must be known
 NO_RATE: Final = -(10**6)  # the bin of ticks without any
@@ -42,12 +43,16 @@ Terms = Mapping[str, tuple[str, ...]]  # measure → columns it adds up
 
 @dataclass(frozen=True, slots=True)
 class DemandMeasure:
-    """One measure over the ticks of a file system. `p95_ci95` and `p99_ci95` are over 2,000 resamples of whole days."""
+    """One measure over the ticks of a file system on some UTC days; `complete_days` have 95 % of their ticks.
+
+    `p95_ci95` and `p99_ci95` are over 2,000 resamples of days, each with the ticks it has.
+    """
 
     measure: str
     unit: str
     ticks: int
     days: int
+    complete_days: int
     mean: float
     p50: float
     p95: float
@@ -77,12 +82,19 @@ class Demand:
     target_kinds: list[str]
     sources: list[str]
     measures: list[DemandMeasure]
+    partial_days: list[date]
     notes: list[str]
+
+    @property
+    def complete_days(self) -> int:
+        """Of the measure that has most of them."""
+        return max((one.complete_days for one in self.measures), default=0)
 
     @property
     def origin(self) -> str:
         """In words."""
-        days = max((one.days for one in self.measures), default=0)
+        partial = f" and {len(self.partial_days)} partial" if self.partial_days else ""
+        days = f"{self.complete_days} complete{partial}"
         ends = " to ".join(f"{moment:%Y-%m-%d}" for moment in (self.window_start, self.window_end) if moment)
         return f"{self.filesystem}: ticks of {days} days, {ends} ({', '.join(self.sources)})"
 
@@ -120,12 +132,22 @@ def demand(selection: Selection, *, progress: Callable[[date], None] | None = No
         ticks_left_out=sum(one.left_out for one in ticks),
         target_kinds=list(dict.fromkeys(kind for one in ticks for kind in one.kinds)),
         sources=sorted({name for one in ticks for name in selection.sources(one.table)}),
-        measures=[measure.result(name) for one in ticks for name, measure in one.measures.items() if measure.ticks],
+        measures=[
+            measure.result(name, one.tick_s) for one in ticks for name, measure in one.measures.items() if measure.ticks
+        ],
+        partial_days=_partial_days(ticks),
         notes=_notes(ticks),
     )
     if not found.measures:
         raise NotKnownError(f"{selection.filesystem}: no bytes or operations are known in this window")
     return found
+
+
+def _partial_days(ticks: Sequence[_Ticks]) -> list[date]:
+    """Those that no measure has whole."""
+    kinds = [measure.days(one.tick_s) for one in ticks for measure in one.measures.values()]
+    complete = {day for days in kinds for day, is_complete in days.items() if is_complete}
+    return [from_epoch_us(day * DAY_US).date() for day in sorted({day for days in kinds for day in days} - complete)]
 
 
 def _notes(ticks: Sequence[_Ticks]) -> list[str]:
@@ -167,7 +189,12 @@ class _Measure:
             mine = self.by_day.setdefault(day, {})
             mine[number_] = mine.get(number_, 0) + count
 
-    def result(self, name: str) -> DemandMeasure:
+    def days(self, tick_s: float | None) -> dict[int, bool]:
+        """UTC days with ticks, by number, and whether each is complete."""
+        needed = COMPLETE * DAY_US / (tick_s * 1e6) if tick_s else 1.0
+        return {day: sum(bins.values()) >= needed for day, bins in self.by_day.items()}
+
+    def result(self, name: str, tick_s: float | None) -> DemandMeasure:
         bins = self._day_bins()
         p50, p95, p99, largest = (self.whole.at(share / 100.0) or 0.0 for share in PERCENTILES)
         return DemandMeasure(
@@ -175,6 +202,7 @@ class _Measure:
             unit="bytes/s" if "bytes" in name else "1/s",
             ticks=self.ticks,
             days=len(self.by_day),
+            complete_days=sum(self.days(tick_s).values()),
             mean=self.sum / self.ticks,
             p50=p50,
             p95=p95,
@@ -296,7 +324,7 @@ def _terms(selection: Selection, table: str) -> Terms:
             wanted[f"disk_{way}_ios_per_s"] = tuple(name for name, (one, _) in SIZE_COLUMNS.items() if one == way)
         wanted["disk_ios_per_s"] = tuple(SIZE_COLUMNS)
     else:
-        wanted["metadata_ops_per_s"] = METADATA_OPERATIONS
+        wanted["metadata_ops_per_s"] = SUMMED_OPERATIONS
     columns = list(dict.fromkeys(column for some in wanted.values() for column in some))
     live = set(selection.live_columns(table, columns)) if selection.holds(table) else set()
     kept = {name: tuple(column for column in some if column in live) for name, some in wanted.items()}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import narwhals as nw
 import numpy as np
@@ -123,12 +123,13 @@ class FleetMoment:
 
 @dataclass(frozen=True, slots=True)
 class DriveReadings:
-    """All drives that were read in the window, by serial number."""
+    """All drives that were read in the window, by serial number; `read_later` only after its end."""
 
     filesystem: str
     drives: list[Drive]
     overlapping_rows: int
     nameless_rows: int
+    read_later: frozenset[str] = frozenset()
 
     @property
     def amplified(self) -> list[Drive]:
@@ -183,10 +184,13 @@ class DriveReadings:
         return f"{self.filesystem}: {known}, last read on {self.extent[1]:%Y-%m-%d} ({', '.join(self.sources)})"
 
 
-def drive_readings(selection: Selection, source_order: Sequence[str] = ()) -> DriveReadings:
-    """Every drive of the window. Where several sources read one, the first in order counts, else the fullest."""
+def drive_readings(selection: Selection, source_order: Sequence[str] = (), *, first: bool = False) -> DriveReadings:
+    """Every drive of the window at its last reading, or its `first`.
+
+    Where several sources read one, the first in order counts, else the fullest.
+    """
     frame = _rows(selection)
-    last = _by_key(_last(frame))
+    last = _by_key(_end(frame, 1 if first else -1))
     sums = _by_key(_sums(frame))
     known = [_drive(row, sums[key]) for key, row in last.items() if row["serial"] is not None]
     by_serial: dict[str, list[Drive]] = {}
@@ -197,6 +201,14 @@ def drive_readings(selection: Selection, source_order: Sequence[str] = ()) -> Dr
     nameless = sum(int(row["readings"]) for (serial, _), row in sums.items() if serial is None)
     overlap = sum(drive.readings for drive in known) - kept
     return DriveReadings(selection.filesystem, chosen, overlap, nameless)
+
+
+def with_later(readings: DriveReadings, later: DriveReadings) -> DriveReadings:
+    """With the drives that only the later readings have. Counters are of a whole life: a later one tells of it too."""
+    known = {drive.serial for drive in readings.drives}
+    more = [drive for drive in later.drives if drive.serial not in known]
+    drives = sorted([*readings.drives, *more], key=lambda drive: drive.serial)
+    return replace(readings, drives=drives, read_later=frozenset(drive.serial for drive in more))
 
 
 def fleet_over_time(selection: Selection, readings: DriveReadings) -> list[FleetMoment]:
@@ -274,10 +286,10 @@ def _rows(selection: Selection) -> nw.LazyFrame[Any]:
     )
 
 
-def _last(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """The last row of each drive and source."""
-    following = nw.col("epoch_us").shift(-1).over(*_KEY, order_by="epoch_us")
-    return frame.with_columns(following.alias("following")).filter(nw.col("following").is_null()).drop("following")
+def _end(frame: nw.LazyFrame[Any], way: Literal[1, -1]) -> nw.LazyFrame[Any]:
+    """The first (1) or last (-1) row of each drive and source."""
+    beyond = nw.col("epoch_us").shift(way).over(*_KEY, order_by="epoch_us")
+    return frame.with_columns(beyond.alias("beyond")).filter(nw.col("beyond").is_null()).drop("beyond")
 
 
 def _steps(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

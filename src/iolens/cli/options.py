@@ -207,6 +207,9 @@ def present(result: object, format_: str, output: Path | None, figures: tuple[st
     if "list" in figures:
         click.echo("\n".join(figures_of(result)))
         return
+    if format_ in ("csv", "parquet"):  # one table of numbers has no place for what does not fit
+        for warning in getattr(result, "warnings", ()):
+            click.echo(f"iolens: warning: {warning}", err=True)
     render(result, cast("Any", format_), output)
     for path in draw_figures(result, figures):
         click.echo(f"drawn: {path}", err=True)

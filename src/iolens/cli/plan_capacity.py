@@ -124,7 +124,7 @@ def capacity_plan(
     if "daily_growth_bytes" not in inputs or reference.is_named:
         growth = reference.growth(method, cutoff)
         ages = reference.ages(clock)
-    return plan_capacity(inputs, growth=growth, ages=ages, purge_every_days=purge_every_days)
+    return plan_capacity(inputs, growth=growth, ages=ages, purge_every_days=purge_every_days, usage=reference.usage())
 
 
 def inputs_of(name: str, text: str, origin: str) -> list[Input]:

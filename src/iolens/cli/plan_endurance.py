@@ -49,7 +49,7 @@ Examples:
 )
 @click.option("--capacity", type=CAPACITY, metavar="SIZE", help="Capacity of the reference system [from the store]")
 @click.option("--new-capacity", type=CAPACITY, metavar="SIZE", help="Capacity of the new system [as the old]")
-@click.option("--min-coverage", type=click.FloatRange(0, 100), default=90, show_default=True, metavar="PCT",
+@click.option("--min-coverage", type=click.FloatRange(0, 100), default=95, show_default=True, metavar="PCT",
               help="Leave out days with less of them reported")  # fmt: skip
 @click.option("--drives-of", metavar="NAME", help="File system whose drives tell the WAF [the same, or the only one]")
 @click.option("--classes", default="0.3,1,3,10", show_default=True, type=WORDS, metavar="LIST", help="DWPD on offer")
@@ -141,6 +141,8 @@ def endurance_plan(
         drive_sizes=sizes,
         provisions=provisions,
         capacity_ratio=ratio or EQUAL_CAPACITY,
+        usage=reference.usage(),
+        new_capacity=new_capacity,
     )
 
 

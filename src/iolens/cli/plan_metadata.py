@@ -82,8 +82,9 @@ def COMMAND(
     wanted = thresholds_of(dom)
     with ReferenceSystem.of(asked) as reference:
         sizes = reference_sizes(file_sizes, reference, largest_file)
+        usage = reference.usage()
     methods: tuple[Method, ...] = METHODS if method == "both" else tuple(one for one in METHODS if one == method)
-    result = plan_metadata(sizes, size, wanted, methods=methods, inode_bytes=inode_size, prices=prices)
+    result = plan_metadata(sizes, size, wanted, methods=methods, inode_bytes=inode_size, prices=prices, usage=usage)
     asked.show(result)
 
 

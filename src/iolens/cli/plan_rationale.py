@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from iolens.plans.inputs import Input
     from iolens.plans.metadata import MetadataPlan
     from iolens.plans.performance import PerformancePlan
+    from iolens.plans.plausibility import Part
     from iolens.plans.rationale import Missing, Rationale
-    from iolens.plans.specification import Part, Stripe
+    from iolens.plans.specification import Stripe
 
 Plan = TypeVar("Plan")
 
@@ -77,7 +78,7 @@ Examples:
 @click.option("--fswpd", metavar="VALUE", help="Number, range, or mean, median, p95, max of the days [mean]")
 @click.option("--rmw", metavar="VALUE", help="Read-modify-write factor, where it is known")
 @click.option("--raid-block", type=BYTES, metavar="SIZE", help="Estimate it from the store's write sizes")
-@click.option("--min-coverage", type=click.FloatRange(0, 100), default=90, show_default=True, metavar="PCT",
+@click.option("--min-coverage", type=click.FloatRange(0, 100), default=95, show_default=True, metavar="PCT",
               help="Leave out days with less of them reported")  # fmt: skip
 @click.option("--drives-of", metavar="NAME", help="File system whose drives tell the WAF [the same, or the only one]")
 @click.option("--classes", default="0.3,1,3,10", show_default=True, type=WORDS, metavar="LIST", help="DWPD on offer")
@@ -298,6 +299,7 @@ class _Answers:
             methods=[METHODS[self.options["method"] == "paper"]],
             inode_bytes=self.options["inode_size"],
             prices=self.question.prices,
+            usage=self.reference.usage(),
         )
 
     def _performance(self) -> PerformancePlan:
@@ -306,7 +308,7 @@ class _Answers:
 
 
 def _parts(words: Sequence[str]) -> tuple[str, ...]:
-    from iolens.plans.specification import PARTS
+    from iolens.plans.plausibility import PARTS
 
     wrong = [word for word in words if word not in PARTS]
     if wrong or not words:

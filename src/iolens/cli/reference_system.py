@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from iolens.errors import NotKnownError
+from iolens.errors import IolensError, NotKnownError
 
 if TYPE_CHECKING:
     from datetime import date, datetime
 
     from iolens.analyses.ages import Ages
-    from iolens.analyses.daily_writes import SystemCapacity
+    from iolens.analyses.daily_writes import SystemCapacity, SystemUsage
     from iolens.analyses.demand import Demand
     from iolens.analyses.drive_readings import DriveReadings
     from iolens.analyses.growth import Growth
@@ -35,7 +35,7 @@ class ReferenceSystem:
     where: Mapping[str, Any]
     timezone: str | None = None
     capacity: int | None = None
-    min_coverage: float = 90.0
+    min_coverage: float = 95.0
     drives_of: str | None = None
     capacity_option: str = "--capacity"
     found: dict[str, Any] = field(default_factory=dict)
@@ -122,6 +122,21 @@ class ReferenceSystem:
         assert isinstance(found, SystemCapacity)
         return found
 
+    def usage(self) -> SystemUsage | None:
+        """What it held at its last complete reading; None where no store is open or named, or nothing was read."""
+        from iolens.analyses.daily_writes import SystemUsage, system_usage
+
+        if self._opened is None and not self.is_named:
+            return None
+        if "usage" not in self.found:
+            try:
+                self.found["usage"] = self.opened.ask(system_usage, self.name(), until=self.where["until"])
+            except IolensError:  # a plan whose inputs are given can do without the store
+                self.found["usage"] = None
+        found = self.found["usage"]
+        assert found is None or isinstance(found, SystemUsage)
+        return found
+
     def knows_capacity(self) -> bool:
         """Whether its capacity is given, or in a store that is open anyway."""
         if self.capacity is None and self._opened is None:
@@ -153,16 +168,24 @@ class ReferenceSystem:
         found: DriveReadings = self.found["drives"]
         return found
 
+    def _drives_of(self, name: str) -> DriveReadings:
+        """Each drive at its last reading before the window's end; else at its first after it."""
+        from iolens.analyses.drive_readings import drive_readings, with_later
+
+        until = self.where["until"]
+        found = self.opened.ask(drive_readings, name, until=until)
+        if until is None:
+            return found
+        return with_later(found, self.opened.ask(lambda later: drive_readings(later, first=True), name, since=until))
+
     def _drives(self) -> DriveReadings:
         """Those of the file system named; else its own; else those of the only one that has any."""
-        from iolens.analyses.drive_readings import drive_readings
-
         known = sorted(self.opened.store.targets_by_filesystem())
         own = self.drives_of or (self.filesystem if self.filesystem in known else None)
         names = [own] if own is not None else known
         if own is not None and self.drives_of is None:
             names += [name for name in known if name != own]
-        found = {name: self.opened.ask(drive_readings, name, until=self.where["until"]) for name in names}
+        found = {name: self._drives_of(name) for name in names}
         there = {name: one for name, one in found.items() if one.drives}
         if own is not None and own in there:
             return there[own]

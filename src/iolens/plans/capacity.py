@@ -15,12 +15,15 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.ages import Ages, Clock
+from iolens.analyses.daily_writes import SystemUsage
 from iolens.analyses.growth import Growth
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
 from iolens.models.purge import Bounds, Policy, PurgeCourse, simulate, steady_peak, steady_trough
 from iolens.plans.inputs import Input, distribution
+from iolens.plans.plausibility import PlanWarning, capacity_warnings
+from iolens.units import format_bytes_si
 
 EQUATION: Final = "C = SSI · (purge_days / purge_fraction) · daily_growth"
 NAMES: Final = ("ssi", "purge_days", "purge_fraction", "daily_growth_bytes")  # in the order of the grid
@@ -42,6 +45,7 @@ class CapacityCase:
     low_bytes: int
     high_bytes: int
     ci95: tuple[int, int] | None
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,10 @@ class AgeCurve:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Usage of the reference system day by day under one policy, from the bytes of the scan on: for figures."""
+    """Usage of the reference system (SSI 1) day by day under one policy, from the bytes of the scan on: for figures."""
 
     policy: Policy
+    daily_growth_bytes: float
     course: PurgeCourse
 
 
@@ -101,6 +106,7 @@ class CapacityPlan:
 
     equation: str
     filesystem: str | None
+    warnings: list[PlanWarning]
     cases: list[CapacityCase]
     growth: Growth | None
     inputs: list[Input]
@@ -116,11 +122,12 @@ def plan_capacity(
     growth: Growth | None = None,
     ages: Sequence[Ages] = (),
     purge_every_days: int | None = None,
+    usage: SystemUsage | None = None,
 ) -> CapacityPlan:
     """A case for every combination of `inputs` (`ssi`, `purge_days`, `purge_fraction`, `daily_growth_bytes`).
 
     Without `daily_growth_bytes` the days of `growth` are its distribution. Policies purge every `purge_every_days`,
-    or as often as `purge_days` says.
+    or as often as `purge_days` says. `usage` is what the reference system holds: answers are held against it.
     """
     given = dict(inputs)
     if not given.get("daily_growth_bytes"):
@@ -131,10 +138,13 @@ def plan_capacity(
     grid = list(itertools.product(*(given[name] for name in NAMES)))
     policies = _policies(grid, purge_every_days)
     clock = ages[0] if ages else None
+    several = len(given["daily_growth_bytes"]) > 1
+    cases = [_case(_name(*combination, with_growth=several), *combination) for combination in grid]
     return CapacityPlan(
         equation=EQUATION,
         filesystem=growth.filesystem if growth is not None else None,
-        cases=[_case(*combination) for combination in grid],
+        warnings=capacity_warnings(cases, given["daily_growth_bytes"], growth, usage, clock),
+        cases=cases,
         growth=growth,
         inputs=[one for name in NAMES for one in given[name]],
         purges=[_outcome(ssi, policy, daily, clock) for ssi, policy, daily in policies],
@@ -164,13 +174,20 @@ def _check(one: Input) -> None:
         raise UsageError(f"{one.name} must be {limits}, not {one.low:g}{f' … {one.high:g}' * (one.low != one.high)}")
 
 
-def _case(ssi: Input, days: Input, fraction: Input, growth: Input) -> CapacityCase:
+def _name(ssi: Input, days: Input, fraction: Input, growth: Input, *, with_growth: bool) -> str:
+    """`SSI 3, 28 days, fraction 0.5`; with the growth where that is what tells cases apart."""
+    name = f"SSI {ssi.expected:g}, {days.expected:g} days, fraction {fraction.expected:g}"
+    return f"{name}, {format_bytes_si(growth.expected)}/day" if with_growth else name
+
+
+def _case(name: str, ssi: Input, days: Input, fraction: Input, growth: Input) -> CapacityCase:
     inputs = (ssi, days, fraction, growth)
     uncertain = any(one.kind != "value" for one in inputs)
     random = np.random.default_rng(SEED)
     drawn = [one.draws(random) for one in inputs] if uncertain else None
     ends = interval95(drawn[0] * drawn[1] / drawn[2] * drawn[3]) if drawn is not None else None
     return CapacityCase(
+        name=name,
         ssi=ssi.expected,
         purge_days=days.expected,
         purge_fraction=fraction.expected,
@@ -229,7 +246,7 @@ def _courses(policies: Sequence[tuple[float, Policy, float]], ages: Ages | None)
     alone = dict.fromkeys((policy, daily) for _, policy, daily in policies)
     longest = max(policy.keep_days + policy.every_days for policy, _ in alone)
     days = max(LEAST_COURSE_DAYS, 3 * longest)
-    return [Course(policy, simulate(start, daily, policy, days)) for policy, daily in alone]
+    return [Course(policy, daily, simulate(start, daily, policy, days)) for policy, daily in alone]
 
 
 def _curve(ages: Ages) -> AgeCurve:

@@ -7,20 +7,22 @@ writes: `strict_host` = SSI · FSWPD · (C_ref/C_new) · RMW, and `strict_nand` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.daily_writes import DailyWrites, SystemCapacity
+from iolens.analyses.daily_writes import DailyWrites, SystemCapacity, SystemUsage
 from iolens.analyses.drive_readings import DriveReadings
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95, mean_interval
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import Layout
+from iolens.plans.plausibility import PlanWarning, endurance_warnings
+from iolens.units import format_bytes_si
 
 EQUATIONS: Final = (
     "DWPD = SSI · FSWPD · (D + P)/D · WAF",
@@ -29,7 +31,7 @@ EQUATIONS: Final = (
 )
 CLASSES_DWPD: Final = (0.3, 1.0, 3.0, 10.0)
 WARRANTY_YEARS: Final = 5.0
-COVERED_PCT: Final = 90.0  # a day with less of it reported says too little of what was written
+COVERED_PCT: Final = 95.0  # of a complete day (DEFINITIONS "Days")
 EQUAL_CAPACITY: Final = value("capacity_ratio", 1.0, "assumed: the new file system is as large as the old")
 NO_READ_MODIFY_WRITE: Final = value("rmw", 1.0, "not measured: taken as 1")
 
@@ -88,13 +90,15 @@ class LargerDrive:
     dwpd: float
     strict_host_dwpd: float
     class_dwpd: float | None
+    strict_class_dwpd: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class EnduranceCase:
     """Drive writes per day that one case needs. `low_…` and `high_…` take every input at its better or worse end.
 
-    Intervals are the middle 95 % of 2,000 draws of the inputs; null where every input is a single value.
+    Intervals are the middle 95 % of 2,000 draws of the inputs; null where every input is a single value. `needed_…` is
+    the class that suffices by the published equation and by host writes strictly counted; null: none on offer does.
     """
 
     ssi: float
@@ -118,13 +122,45 @@ class EnduranceCase:
     strict_nand_ci95: Interval | None
     class_dwpd: float | None
     strict_class_dwpd: float | None
+    needed_class_dwpd: float | None
     classes: list[ClassVerdict]
     larger_drives: list[LargerDrive]
+    name: str
+
+    @property
+    def published_need_dwpd(self) -> float:
+        """What a drive must stand by the published equation."""
+        return _worst(self.high_dwpd, self.ci95)
+
+    @property
+    def strict_need_dwpd(self) -> float:
+        """What a drive must stand in host writes."""
+        return _worst(self.strict_host_high_dwpd, self.strict_host_ci95)
+
+
+@dataclass(frozen=True, slots=True)
+class EnduranceVerdict:
+    """The class of drives that suffices for every case by either count, and what each count needs at most.
+
+    `class_dwpd` is null where some case has no class on offer: `cases_without_class`. `exceptions` are drives of other
+    sizes, in the table below the cases, for which that class does not suffice.
+    """
+
+    class_dwpd: float | None
+    published_class_dwpd: float | None
+    published_need_dwpd: float
+    strict_class_dwpd: float | None
+    strict_need_dwpd: float
+    cases_without_class: list[str]
+    exceptions: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class FileSystemWrites:
-    """File-system writes per day: bytes written on a day ÷ capacity. Null without a store that knows them."""
+    """File-system writes per day: bytes written on a UTC day ÷ capacity. Null without a store that knows them.
+
+    Days that are not complete are `left_out`; where less coverage was asked for, they are scaled to a whole day.
+    """
 
     mean: float | None = None
     median: float | None = None
@@ -133,6 +169,8 @@ class FileSystemWrites:
     days: int = 0
     mean_ci95: Interval | None = None
     days_left_out: int = 0
+    left_out: list[date] = field(default_factory=list)
+    days_scaled: int = 0
     days_without_writes: int = 0
     first_day: date | None = None
     last_day: date | None = None
@@ -144,9 +182,13 @@ class FileSystemWrites:
 
 @dataclass(frozen=True, slots=True)
 class WriteAmplification:
-    """WAF over the drives of the store; `fleet` is all their flash bytes ÷ all their host bytes."""
+    """WAF over the drives of the store; `fleet` is all their flash bytes ÷ all their host bytes.
+
+    `drives_read_later` had no reading before the window's end: the first after it counts.
+    """
 
     drives: int = 0
+    drives_read_later: int = 0
     min: float | None = None
     median: float | None = None
     p95: float | None = None
@@ -172,6 +214,8 @@ class EndurancePlan:
 
     equations: list[str]
     filesystem: str | None
+    warnings: list[PlanWarning]
+    verdict: EnduranceVerdict
     cases: list[EnduranceCase]
     fswpd: FileSystemWrites
     waf: WriteAmplification
@@ -184,14 +228,16 @@ class EndurancePlan:
 def file_system_writes(
     writes: DailyWrites, capacity: SystemCapacity, covered_pct: float = COVERED_PCT
 ) -> FileSystemWrites:
-    """FSWPD over the days of which enough was reported."""
+    """FSWPD over the days of which enough was reported; those below 95 % are scaled by what was covered of them."""
     kept = [day for day in writes.days if day.covered_pct >= covered_pct]
     if not kept:
         seen = f"{len(writes.days)} days, none with reports for {covered_pct:g} % of it" if writes.days else "no day"
         raise NotKnownError(
             f"{writes.filesystem}: file-system writes per day are not known ({seen}); give fswpd, or --min-coverage"
         )
-    daily = np.array([day.write_bytes for day in kept]) / capacity.bytes
+    written, covered = (np.array([getattr(day, name) for day in kept]) for name in ("write_bytes", "covered_pct"))
+    is_partial = (covered > 0) & (covered < COVERED_PCT)
+    daily = written * np.where(is_partial, 100.0 / np.maximum(covered, 1e-9), 1.0) / capacity.bytes
     return FileSystemWrites(
         mean=float(daily.mean()),
         median=float(np.median(daily)),
@@ -200,6 +246,8 @@ def file_system_writes(
         days=int(daily.size),
         mean_ci95=mean_interval(daily),
         days_left_out=len(writes.days) - len(kept),
+        left_out=[day.date for day in writes.days if day.covered_pct < covered_pct],
+        days_scaled=int(is_partial.sum()),
         days_without_writes=int((daily == 0).sum()),
         first_day=kept[0].date,
         last_day=kept[-1].date,
@@ -217,6 +265,7 @@ def write_amplification(drives: DriveReadings) -> WriteAmplification:
         raise NotKnownError(f"{drives.origin}: no drive tells both host and flash bytes; give waf")
     return WriteAmplification(
         drives=int(wafs.size),
+        drives_read_later=sum(drive.serial in drives.read_later for drive in drives.amplified),
         min=float(wafs.min()),
         median=float(np.median(wafs)),
         p95=float(np.percentile(wafs, 95.0)),
@@ -240,8 +289,13 @@ def plan_endurance(
     drive_sizes: Sequence[int] = (),
     provisions: Sequence[Provision] = TRINITY,
     notes: Sequence[str] = (),
+    usage: SystemUsage | None = None,
+    new_capacity: Input | None = None,
 ) -> EndurancePlan:
-    """What every case needs; `drive_sizes` are compared with the `reference_drive` at the same number of drives."""
+    """What every case needs; `drive_sizes` are compared with the `reference_drive` at the same number of drives.
+
+    `usage` is what the reference system holds, `new_capacity` the size of the new one: inputs are held against them.
+    """
     ratings = sorted(set(classes))
     if not ratings or ratings[0] <= 0 or warranty_years <= 0:
         raise UsageError("classes and the warranty must be above 0, such as --classes 0.3,1,3,10 --warranty 5")
@@ -252,10 +306,13 @@ def plan_endurance(
     inputs = [one for case in cases for one in case.factors] + [capacity_ratio]
     inputs += [reference_drive] if reference_drive is not None else []
     question = _Question(capacity_ratio, ratings, warranty_years, reference_drive, tuple(drive_sizes))
+    answers = [question.answer(name, case) for name, case in zip(_names(cases), cases, strict=True)]
     return EndurancePlan(
         equations=list(EQUATIONS),
         filesystem=filesystem,
-        cases=[question.answer(case) for case in cases],
+        warnings=endurance_warnings(answers, inputs, writes, waf, usage, new_capacity),
+        verdict=_verdict_of(answers),
+        cases=answers,
         fswpd=writes or FileSystemWrites(),
         waf=waf or WriteAmplification(),
         warranty_years=warranty_years,
@@ -304,7 +361,7 @@ class _Need:
     @property
     def worst(self) -> float:
         """What a drive must stand."""
-        return max(self.high, self.ci95[1] if self.ci95 is not None else 0.0)
+        return _worst(self.high, self.ci95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,9 +374,10 @@ class _Question:
     reference_drive: Input | None
     drive_sizes: tuple[int, ...]
 
-    def answer(self, case: CaseInputs) -> EnduranceCase:
+    def answer(self, name: str, case: CaseInputs) -> EnduranceCase:
         paper, host, nand = self._needs(case)
         return EnduranceCase(
+            name=name,
             ssi=case.ssi.expected,
             fswpd=case.fswpd.expected,
             data=case.layout.data,
@@ -341,6 +399,7 @@ class _Question:
             strict_nand_ci95=nand.ci95,
             class_dwpd=self._least_class(paper.worst),
             strict_class_dwpd=self._least_class(host.worst),
+            needed_class_dwpd=self._least_class(max(paper.worst, host.worst)),
             classes=[self._verdict(rating, paper, host) for rating in self.ratings],
             larger_drives=[self._larger(size, paper, host) for size in self.drive_sizes],
         )
@@ -385,7 +444,53 @@ class _Question:
             dwpd=on_larger_drive(paper.expected, reference, drive_bytes),
             strict_host_dwpd=on_larger_drive(host.expected, reference, drive_bytes),
             class_dwpd=self._least_class(on_larger_drive(paper.worst, reference, drive_bytes)),
+            strict_class_dwpd=self._least_class(on_larger_drive(host.worst, reference, drive_bytes)),
         )
+
+
+def _names(cases: Sequence[CaseInputs]) -> list[str]:
+    """`SSI 3, 10+2, WAF 2.68`; with FSWPD and RMW, and then a number, where two cases would be called alike."""
+    short = [f"SSI {case.ssi.expected:g}, {case.layout}, WAF {case.waf.expected:.3g}" for case in cases]
+    if len(set(short)) == len(short):
+        return short
+    long = [
+        f"{name}, FSWPD {case.fswpd.expected:.3g}, RMW {case.rmw.expected:.3g}"
+        for name, case in zip(short, cases, strict=True)
+    ]
+    if len(set(long)) == len(long):
+        return long
+    return [f"{name}, case {number}" for number, name in enumerate(long, 1)]
+
+
+def _worst(high: float, ends: Interval | None) -> float:
+    """The high end, or that of the interval where it reaches further."""
+    return max(high, ends[1] if ends is not None else 0.0)
+
+
+def _verdict_of(cases: Sequence[EnduranceCase]) -> EnduranceVerdict:
+    found = _most([case.needed_class_dwpd for case in cases])
+    exceptions = [
+        f"drives of {format_bytes_si(drive.drive_bytes)} ({case.name})"
+        for case in cases
+        for drive in case.larger_drives
+        if (needed := _most([drive.class_dwpd, drive.strict_class_dwpd])) is None
+        or (found is not None and needed > found)
+    ]
+    return EnduranceVerdict(
+        class_dwpd=found,
+        published_class_dwpd=_most([case.class_dwpd for case in cases]),
+        published_need_dwpd=max(case.published_need_dwpd for case in cases),
+        strict_class_dwpd=_most([case.strict_class_dwpd for case in cases]),
+        strict_need_dwpd=max(case.strict_need_dwpd for case in cases),
+        cases_without_class=[case.name for case in cases if case.needed_class_dwpd is None],
+        exceptions=exceptions,
+    )
+
+
+def _most(classes: Sequence[float | None]) -> float | None:
+    """The largest class; None where one of them is missing."""
+    known = [one for one in classes if one is not None]
+    return max(known) if len(known) == len(classes) else None
 
 
 def _products(
@@ -411,12 +516,19 @@ def _distinct(inputs: list[Input]) -> list[Input]:
     return list(found.values())
 
 
+def _days(count: int) -> str:
+    return f"{count:,} day{'s' * (count != 1)}"
+
+
 def _notes(cases: Sequence[CaseInputs], writes: FileSystemWrites | None, ratio: Input) -> list[str]:
     notes = []
     if writes is not None and writes.days_left_out:
-        notes.append(f"{writes.days_left_out} days are left out: too little of them was reported")
+        shown = ", ".join(map(str, writes.left_out[:5])) + (", …" if writes.days_left_out > 5 else "")
+        notes.append(f"{_days(writes.days_left_out)} left out because too little of them was reported: {shown}")
+    if writes is not None and writes.days_scaled:
+        notes.append(f"{_days(writes.days_scaled)} with less than {COVERED_PCT:g} % reported, scaled to a whole day")
     if writes is not None and writes.days_without_writes:
-        notes.append(f"{writes.days_without_writes} days have reports but not one byte written; they count as 0")
+        notes.append(f"{_days(writes.days_without_writes)} with reports but not one byte written, which count as 0")
     if any(case.rmw is NO_READ_MODIFY_WRITE for case in cases):
         notes.append("read-modify-write is not measured: every write is taken as a full stripe (--rmw, --raid-block)")
     if ratio is EQUAL_CAPACITY:

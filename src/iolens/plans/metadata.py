@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from iolens.analyses.daily_writes import SystemUsage
 from iolens.analyses.inode_sizes import InodeSizes
 from iolens.analyses.results import not_in_json, only_if_present
 from iolens.errors import UsageError
@@ -32,6 +33,7 @@ from iolens.models.dom import (
 )
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import Layout
+from iolens.plans.plausibility import PlanWarning, metadata_warnings
 from iolens.units import format_bytes
 
 EQUATION: Final = "C_MDT = C_DOM(S0) + C_inode"
@@ -77,6 +79,11 @@ class Threshold:
     cost_avg: float | None = only_if_present()
     cost_max: float | None = only_if_present()
     cost_over_inodes_only: float | None = only_if_present()
+
+    @property
+    def name(self) -> str:
+        """`DOM up to 1 MiB`."""
+        return f"DOM up to {format_bytes(self.dom_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,7 @@ class MetadataPlan:
     filesystem: str | None
     scanned: datetime | None
     capacity_bytes: int
+    warnings: list[PlanWarning]
     thresholds: list[Threshold]
     knee: Threshold | None
     inodes: list[InodeType]
@@ -146,8 +154,12 @@ def plan_metadata(
     methods: Sequence[Method] = METHODS[:1],
     inode_bytes: int = INODE_BYTES,
     prices: Prices | None = None,
+    usage: SystemUsage | None = None,
 ) -> MetadataPlan:
-    """Capacity of the MDTs of a file system of that capacity, for each threshold and method."""
+    """Capacity of the MDTs of a file system of that capacity, for each threshold and method.
+
+    `usage` is what the reference system holds: inputs are held against it.
+    """
     if not capacity.low > 0:
         raise UsageError(f"the new file system must have a capacity above 0, not {capacity.low:g}")
     wrong = [one for one in thresholds if one < 0]
@@ -158,12 +170,14 @@ def plan_metadata(
         raise UsageError(f"{sizes.origin}: no file holds a byte for certain; sizes are not known well enough")
     curve = [ask.answer(one, method) for method in methods for one in thresholds_of(sizes.files)]
     huge = _huge_files(sizes.files)
+    answers = [ask.answer(one, method, resample=True) for method in methods for one in thresholds]
     return MetadataPlan(
         equation=EQUATION,
         filesystem=sizes.filesystem,
         scanned=sizes.time,
         capacity_bytes=round(capacity.expected),
-        thresholds=[ask.answer(one, method, resample=True) for method in methods for one in thresholds],
+        warnings=metadata_warnings(sizes, capacity, answers, usage),
+        thresholds=answers,
         knee=_knee(ask, [one for one in curve if one.method == methods[0]]),
         inodes=_types(sizes),
         small_files=_small_files(sizes.files),

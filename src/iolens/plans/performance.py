@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from iolens.analyses.demand import PERCENTILES, Demand, DemandMeasure
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
 from iolens.plans.inputs import Input
+from iolens.plans.plausibility import PlanWarning, performance_warnings
 
 EQUATION: Final = "required = SSI · demand at a percentile over ticks"
 DEFAULT_PERCENTILES: Final = (95.0, 99.0, 100.0)
@@ -41,6 +42,13 @@ class PerformanceCase:
     high_required: float
     ci95: tuple[float, float] | None
 
+    @property
+    def name(self) -> str:
+        """`SSI 3, 99 % of ticks`."""
+        share = self.percentile
+        words = "as given" if share is None else "largest tick" if share == 100 else f"{share:g} % of ticks"
+        return f"SSI {self.ssi:g}, {words}"
+
 
 @dataclass(frozen=True, slots=True)
 class PerformancePlan:
@@ -52,8 +60,10 @@ class PerformancePlan:
     window_end: datetime | None
     tick_s: float | None
     origin: str | None
+    warnings: list[PlanWarning]
     cases: list[PerformanceCase]
     demand: list[DemandMeasure]
+    partial_days: list[date]
     inputs: list[Input]
     notes: list[str]
 
@@ -77,6 +87,10 @@ def plan_performance(
             raise UsageError(f"ssi must be above 0, not {speed.low:g}")
     named = {one.name for one in given}
     measured = [one for one in demand.measures if one.measure not in named] if demand is not None else []
+    cases = [
+        *(_given_case(speed, one) for speed in speeds for one in given),
+        *(_case(speed, one, share) for speed in speeds for one in measured for share in percentiles),
+    ]
     return PerformancePlan(
         equation=EQUATION,
         filesystem=demand.filesystem if demand is not None else None,
@@ -84,11 +98,10 @@ def plan_performance(
         window_end=demand.window_end if demand is not None else None,
         tick_s=demand.tick_s if demand is not None else None,
         origin=demand.origin if demand is not None else None,
-        cases=[
-            *(_given_case(speed, one) for speed in speeds for one in given),
-            *(_case(speed, one, share) for speed in speeds for one in measured for share in percentiles),
-        ],
+        warnings=performance_warnings(cases, given, demand),
+        cases=cases,
         demand=measured,
+        partial_days=demand.partial_days if demand is not None else [],
         inputs=[*speeds, *given, *(_input(one, percentiles, demand) for one in measured if demand is not None)],
         notes=list(demand.notes) if demand is not None else [],
     )

@@ -18,10 +18,9 @@ from iolens.plans.endurance import EndurancePlan
 from iolens.plans.inputs import Input
 from iolens.plans.metadata import MetadataPlan
 from iolens.plans.performance import PerformancePlan
+from iolens.plans.plausibility import PARTS, Part, PlanWarning
 from iolens.plans.specification import (
     INPUT_NAMES,
-    PARTS,
-    Part,
     Requirement,
     Stripe,
     capacity_requirements,
@@ -98,6 +97,7 @@ class Rationale:
 
     about: About
     filesystem: str | None
+    warnings: list[PlanWarning]
     requirements: list[Requirement]
     missing: list[Missing]
     capacity: CapacityPlan | None
@@ -136,6 +136,7 @@ def make_rationale(
     return Rationale(
         about=about,
         filesystem=next((plan.filesystem for plan in plans if plan.filesystem), None),
+        warnings=[warning for plan in plans for warning in plan.warnings],
         requirements=requirements,
         missing=list(missing),
         capacity=capacity,
@@ -178,7 +179,7 @@ def _evidence(
         yield _growth_evidence(capacity.growth)
     if endurance is not None and endurance.fswpd.days:
         writes = endurance.fswpd
-        left = [f"too few reports: {_days(writes.days_left_out)}"] if writes.days_left_out else []
+        left = [f"less than complete: {_days(writes.days_left_out)}"] if writes.days_left_out else []
         ends = writes.first_day, writes.last_day
         yield Evidence("file-system writes per day", writes.origin or "", *ends, writes.days, "days", left)
     if endurance is not None and endurance.waf.drives:

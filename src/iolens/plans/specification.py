@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final
 
 from iolens.plans.capacity import CapacityCase, CapacityPlan
 from iolens.plans.endurance import EnduranceCase, EndurancePlan
@@ -12,12 +12,11 @@ from iolens.plans.inputs import Input
 from iolens.plans.layouts import Layout
 from iolens.plans.metadata import MetadataPlan, Threshold
 from iolens.plans.performance import PerformanceCase, PerformancePlan
+from iolens.plans.plausibility import Part
 from iolens.units import format_bytes, format_bytes_si
 
-Part = Literal["capacity", "endurance", "metadata", "performance"]
 Interval = tuple[float, float]
 
-PARTS: Final[tuple[Part, ...]] = get_args(Part)
 DIGITS: Final = 4  # of numbers put into equations: whoever checks them gets the printed answer
 USUAL_PERCENTILE: Final = 99.0  # of ticks, for the specification; the other ones stand in the plan
 INPUT_NAMES: Final = {
@@ -81,7 +80,7 @@ def _usable(plan: CapacityPlan) -> Iterator[Requirement]:
         yield Requirement(
             "capacity",
             "usable capacity",
-            capacity_case_name(case),
+            case.name,
             "bytes",
             case.low_bytes,
             case.capacity_bytes,
@@ -113,7 +112,7 @@ def _raw(plan: CapacityPlan, stripes: Sequence[Stripe]) -> Iterator[Requirement]
             yield Requirement(
                 "capacity",
                 "raw capacity with parity",
-                f"{capacity_case_name(case)}, {layout}",
+                f"{case.name}, {layout}",
                 "bytes",
                 case.low_bytes * factor,
                 case.capacity_bytes * factor,
@@ -140,7 +139,7 @@ def _published_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
     return Requirement(
         "endurance",
         "drive writes per day, published",
-        endurance_case_name(case),
+        case.name,
         "DWPD",
         case.low_dwpd,
         case.dwpd,
@@ -159,7 +158,7 @@ def _host_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
     return Requirement(
         "endurance",
         "drive writes per day, strict",
-        endurance_case_name(case),
+        case.name,
         "DWPD",
         case.strict_host_low_dwpd,
         case.strict_host_dwpd,
@@ -173,20 +172,29 @@ def _host_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
 
 def _drive_class(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
     offered = ", ".join(f"{one.class_dwpd:g}" for one in case.classes)
-    worst = max(case.high_dwpd, case.ci95[1] if case.ci95 is not None else 0.0)
-    verdict = "none suffices" if case.class_dwpd is None else f"{case.class_dwpd:g}"
+    needs = f"{shown(case.published_need_dwpd)} (published) and {shown(case.strict_need_dwpd)} (strict)"
+    verdict = "none suffices" if case.needed_class_dwpd is None else f"{case.needed_class_dwpd:g}"
     return Requirement(
         "endurance",
         "class of drives",
-        endurance_case_name(case),
+        case.name,
         "DWPD",
         None,
-        case.class_dwpd,
+        case.needed_class_dwpd,
         None,
         None,
-        "the smallest class on offer that stands the high end of the published equation",
-        f"of {offered} DWPD against {shown(worst)}: {verdict}",
-        _origins(plan.inputs, {"ssi": case.ssi, "fswpd": case.fswpd, "waf": case.waf}),
+        "the smallest class on offer that stands the high end of either count",
+        f"of {offered} DWPD against {needs}: {verdict}",
+        _origins(
+            plan.inputs,
+            {
+                "ssi": case.ssi,
+                "fswpd": case.fswpd,
+                "waf": case.waf,
+                "capacity_ratio": case.capacity_ratio,
+                "rmw": case.rmw,
+            },
+        ),
     )
 
 
@@ -216,7 +224,7 @@ def _usable_metadata(plan: MetadataPlan, one: Threshold) -> Requirement:
     return Requirement(
         "metadata",
         "capacity of metadata targets",
-        threshold_name(one, is_knee=one is plan.knee),
+        _threshold_name(plan, one),
         "bytes",
         one.total_min_bytes,
         one.total_avg_bytes,
@@ -239,7 +247,7 @@ def _raw_metadata(plan: MetadataPlan, one: Threshold, stripe: Stripe) -> Require
     return Requirement(
         "metadata",
         "raw capacity of metadata targets",
-        f"{threshold_name(one, is_knee=one is plan.knee)}, {layout}",
+        f"{_threshold_name(plan, one)}, {layout}",
         "bytes",
         None if one.total_min_bytes is None else one.total_min_bytes * factor,
         raw,
@@ -267,7 +275,7 @@ def _rate(plan: PerformancePlan, case: PerformanceCase) -> Requirement:
     return Requirement(
         "performance",
         case.measure,
-        performance_case_name(case),
+        case.name,
         case.unit,
         case.low_required,
         case.required,
@@ -279,26 +287,8 @@ def _rate(plan: PerformancePlan, case: PerformanceCase) -> Requirement:
     )
 
 
-def capacity_case_name(case: CapacityCase) -> str:
-    """`SSI 3, 28 days, fraction 0.5`."""
-    return f"SSI {case.ssi:g}, {case.purge_days:g} days, fraction {case.purge_fraction:g}"
-
-
-def endurance_case_name(case: EnduranceCase) -> str:
-    """`SSI 3, 10+2, WAF 2.68`."""
-    return f"SSI {case.ssi:g}, {case.data}+{case.parity}, WAF {case.waf:.3g}"
-
-
-def threshold_name(one: Threshold, is_knee: bool = False) -> str:
-    """`DOM up to 1 MiB`."""
-    return f"DOM up to {format_bytes(one.dom_bytes)}" + (" (knee)" if is_knee else "")
-
-
-def performance_case_name(case: PerformanceCase) -> str:
-    """`SSI 3, 99 % of ticks`."""
-    share = case.percentile
-    words = "as given" if share is None else "largest tick" if share == 100 else f"{share:g} % of ticks"
-    return f"SSI {case.ssi:g}, {words}"
+def _threshold_name(plan: MetadataPlan, one: Threshold) -> str:
+    return one.name + (" (knee)" if one is plan.knee else "")
 
 
 def _origins(inputs: Sequence[Input], wanted: Mapping[str, float | None]) -> list[str]:

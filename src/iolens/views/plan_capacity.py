@@ -8,6 +8,7 @@ from iolens.units import format_bytes_si
 from iolens.views import growth as growth_view
 from iolens.views import tables as t
 from iolens.views.capacity import sentence
+from iolens.views.plan_inputs import warned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ def tables(result: CapacityPlan) -> list[Table]:
     found = [cases(result), inputs(result), purges(result)]
     if result.growth is not None:
         found.append(growth_view.headline(result.growth))
-    return [*found, ages(result)] if result.ages else found
+    return warned([*found, ages(result)] if result.ages else found, result.warnings)
 
 
 def figures(result: CapacityPlan) -> dict[str, Callable[[], Figure]]:

@@ -47,17 +47,20 @@ def cases(result: CapacityPlan) -> Figure:
 
 
 def purges(result: CapacityPlan) -> Figure:
-    """Usage of the reference system under each policy, from its present bytes on."""
-    heading, x = "Usage under purge policies", Axis("days from the scan", low=0)
+    """Usage of the reference system itself under each policy, from its present bytes on."""
+    heading = "Usage of the reference system (SSI 1) under purge policies"
+    x = Axis("days from the scan", low=0)
     if not result.courses:
         return Figure("purges", heading, (Panel("", x, Axis("used"), message=NO_SCAN),))
     top = max(float(one.course.before.max()) for one in result.courses)
     factor, unit = byte_unit(top)
     lines = []
+    several = len({one.daily_growth_bytes for one in result.courses}) > 1
     for place, one in enumerate(result.courses):
         days = np.repeat(np.arange(len(one.course.before), dtype=float), 2)
         used = np.column_stack([one.course.before, one.course.after]).ravel() / factor
-        label = f"kept {one.policy.keep_days} d, every {one.policy.every_days} d"
+        label = f"SSI 1, kept {one.policy.keep_days} d, purged every {one.policy.every_days} d"
+        label += f", {format_bytes_si(one.daily_growth_bytes)}/day" if several else ""
         lines.append(Line(days, used, label, COLOURS[place % len(COLOURS)]))
     y = Axis(f"used ({unit})", low=0, high=1.08 * top / factor)
     return Figure("purges", heading, (Panel(result.filesystem or "", x, y, tuple(lines)),))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views import tables as t
-from iolens.views.plan_inputs import inputs, interval
+from iolens.views.plan_inputs import inputs, interval, warned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from iolens.plans.endurance import EnduranceCase, EndurancePlan
+    from iolens.plans.endurance import EndurancePlan
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 
@@ -28,7 +28,7 @@ def tables(result: EndurancePlan) -> list[Table]:
         found.append(writes(result))
     if result.waf.drives:
         found.append(amplification(result))
-    return [*found, inputs(result.inputs)]
+    return warned([*found, inputs(result.inputs)], result.warnings)
 
 
 def figures(result: EndurancePlan) -> dict[str, Callable[[], Figure]]:
@@ -42,11 +42,6 @@ def figures(result: EndurancePlan) -> dict[str, Callable[[], Figure]]:
     return found
 
 
-def case_name(case: EnduranceCase) -> str:
-    """`SSI 3, 10+2`."""
-    return f"SSI {case.ssi:g}, {case.data}+{case.parity}, WAF {case.waf:.3g}"
-
-
 def cases(result: EndurancePlan) -> Table:
     """What every case needs, by the published equation and strictly."""
     columns = (
@@ -54,8 +49,9 @@ def cases(result: EndurancePlan) -> Table:
         t.count("parity", "Parity"), t.number("waf", "WAF", form=".3g"), t.number("dwpd", "DWPD", form=DWPD_FORM),
         t.number("low_dwpd", "… low", form=DWPD_FORM), t.number("high_dwpd", "… high", form=DWPD_FORM),
         t.text("ci95", "… 95 % interval"), t.number("strict_host_dwpd", "Strict, host", form=DWPD_FORM),
+        t.number("strict_host_high_dwpd", "… high", form=DWPD_FORM),
         t.number("strict_nand_dwpd", "Strict, flash", form=DWPD_FORM), t.number("class_dwpd", "Class", form="g"),
-        t.number("strict_class_dwpd", "Class, strict", form="g"),
+        t.number("strict_class_dwpd", "Class, strict", form="g"), t.number("needed_class_dwpd", "Needed", form="g"),
     )  # fmt: skip
     rows: list[Row] = [
         tuple(interval(case.ci95) if column.name == "ci95" else getattr(case, column.name) for column in columns)
@@ -66,13 +62,37 @@ def cases(result: EndurancePlan) -> Table:
 
 
 def verdict(result: EndurancePlan) -> str:
-    """Which class does for all cases."""
-    needed = [case.class_dwpd for case in result.cases]
-    worst = max(max(case.high_dwpd, case.ci95[1] if case.ci95 else 0.0) for case in result.cases)
-    known = [one for one in needed if one is not None]
-    if len(known) < len(needed):
-        return f"No class on offer suffices for every case: {worst:.3g} drive writes per day are needed."
-    return f"Drives of {max(known):g} DWPD suffice for every case: at most {worst:.2g} are needed."
+    """Which class does for every row that is shown, and which rows it does not do for."""
+    found = result.verdict
+    ratings = sorted({one.class_dwpd for case in result.cases for one in case.classes})
+    published = f"the published equation needs at most {_need(found.published_need_dwpd, ratings)} DWPD"
+    strict = f"host writes strictly counted at most {_need(found.strict_need_dwpd, ratings)}"
+    if found.class_dwpd is None:
+        words = f"No class on offer suffices for {'; '.join(found.cases_without_class)}: {published}, {strict}."
+        rest = [case for case in result.cases if case.needed_class_dwpd is not None]
+        if rest:
+            most = max(case.needed_class_dwpd or 0.0 for case in rest)
+            words += f" Drives of {most:g} DWPD suffice for {'; '.join(case.name for case in rest)}."
+    else:
+        words = f"Drives of {found.class_dwpd:g} DWPD suffice for every case by either count: {published}"
+        words += _class_alone(found.published_class_dwpd, found.class_dwpd) + f", {strict}"
+        words += _class_alone(found.strict_class_dwpd, found.class_dwpd) + "."
+    if found.exceptions:
+        words += f" Not for {'; '.join(found.exceptions)}."
+    return words
+
+
+def _class_alone(one: float | None, both: float) -> str:
+    return "" if one is None or one == both else f" (class {one:g})"
+
+
+def _need(amount: float, ratings: Sequence[float]) -> str:
+    """Three digits, or as many as it takes to stay on the same side of every class."""
+    for digits in range(3, 17):
+        shown = f"{amount:.{digits}g}"
+        if all((float(shown) <= rating) == (amount <= rating) for rating in ratings):
+            return shown
+    return repr(amount)
 
 
 def classes(result: EndurancePlan) -> Table:
@@ -86,7 +106,7 @@ def classes(result: EndurancePlan) -> Table:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            case_name(case), one.class_dwpd, _yes(one.suffices), one.lifetime_years, one.headroom_years,
+            case.name, one.class_dwpd, _yes(one.suffices), one.lifetime_years, one.headroom_years,
             _yes(one.strict_suffices), one.strict_lifetime_years, one.strict_headroom_years,
         )
         for case in result.cases
@@ -102,9 +122,10 @@ def larger_drives(result: EndurancePlan) -> Table:
     columns = (
         t.text("case", "Case"), t.volume("drive_bytes", "Drive"), t.number("dwpd", "DWPD", form=DWPD_FORM),
         t.number("strict_host_dwpd", "Strict, host", form=DWPD_FORM), t.number("class_dwpd", "Class", form="g"),
+        t.number("strict_class_dwpd", "Class, strict", form="g"),
     )  # fmt: skip
     rows: list[Row] = [
-        (case_name(case), one.drive_bytes, one.dwpd, one.strict_host_dwpd, one.class_dwpd)
+        (case.name, one.drive_bytes, one.dwpd, one.strict_host_dwpd, one.class_dwpd, one.strict_class_dwpd)
         for case in result.cases
         for one in case.larger_drives
     ]
@@ -128,7 +149,8 @@ def writes(result: EndurancePlan) -> Table:
         t.text("origin", "Days of"), t.count("days", "Days"), t.number("mean", "Mean FSWPD", form=".3g"),
         t.text("mean_ci95", "… 95 % interval"), t.number("median", "Median", form=".3g"),
         t.number("p95", "95 % of days are at or below", form=".3g"), t.number("max", "Largest", form=".3g"),
-        t.count("days_left_out", "Days left out"), t.count("days_without_writes", "Days with nothing written"),
+        t.count("days_left_out", "Days left out"), t.count("days_scaled", "Days scaled"),
+        t.count("days_without_writes", "Days with nothing written"),
         t.volume("capacity_bytes", "Capacity"), t.text("capacity_origin", "Capacity is of"),
     )  # fmt: skip
     own = {"mean_ci95": interval(result.fswpd.mean_ci95)}
@@ -139,7 +161,8 @@ def writes(result: EndurancePlan) -> Table:
 def amplification(result: EndurancePlan) -> Table:
     """The drives behind WAF."""
     columns = (
-        t.text("origin", "Drives of"), t.count("drives", "Drives"), t.number("min", "Smallest WAF", form=".3g"),
+        t.text("origin", "Drives of"), t.count("drives", "Drives"),
+        t.count("drives_read_later", "… read after the window"), t.number("min", "Smallest WAF", form=".3g"),
         t.number("median", "Median", form=".3g"), t.number("mean", "Mean", form=".3g"),
         t.number("p95", "95 % of drives are at or below", form=".3g"), t.number("max", "Largest", form=".4g"),
         t.number("fleet", "All flash ÷ all host bytes", form=".3g"),

@@ -39,7 +39,7 @@ def file_system_writes(result: EndurancePlan) -> Figure:
 
 def drive_writes(result: EndurancePlan) -> Figure:
     """Drive writes per day of every case by the three ways to count, with the classes on offer."""
-    names = tuple(f"SSI {case.ssi:g} {case.data}+{case.parity} WAF {case.waf:.3g}" for case in result.cases)
+    names = tuple(case.name for case in result.cases)
     groups = [
         ("Eq. 2", WRITE, np.array([case.dwpd for case in result.cases])),
         ("strict, host", STRICT, np.array([case.strict_host_dwpd for case in result.cases])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iolens.units import format_bytes_si
@@ -11,7 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.plans.inputs import Input
+    from iolens.plans.plausibility import PlanWarning
     from iolens.views.tables import Table
+
+
+def warned(tables: list[Table], warnings: Sequence[PlanWarning]) -> list[Table]:
+    """The tables, the first of which begins with what does not fit."""
+    return [replace(tables[0], warnings=tuple(map(str, warnings))), *tables[1:]]
 
 
 def inputs(given: Sequence[Input]) -> Table:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views import tables as t
-from iolens.views.plan_inputs import inputs
+from iolens.views.plan_inputs import inputs, warned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,8 @@ NO_KNEE: Final = "There is no knee: the curve does not bend."
 def tables(result: MetadataPlan) -> list[Table]:
     """Thresholds first."""
     found = [thresholds(result), knee(result), inodes(result)]
-    return [*found, *([huge_files(result)] if result.huge_files else []), inputs(result.inputs)]
+    found += [*([huge_files(result)] if result.huge_files else []), inputs(result.inputs)]
+    return warned(found, result.warnings)
 
 
 def figures(result: MetadataPlan) -> dict[str, Callable[[], Figure]]:

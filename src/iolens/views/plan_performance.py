@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views import tables as t
-from iolens.views.plan_inputs import inputs
+from iolens.views.plan_inputs import inputs, warned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,8 @@ NAMES: Final = {
 
 def tables(result: PerformancePlan) -> list[Table]:
     """Cases first."""
-    return [cases(result), *([demand(result)] if result.demand else []), inputs(result.inputs)]
+    found = [cases(result), *([demand(result)] if result.demand else []), inputs(result.inputs)]
+    return warned(found, result.warnings)
 
 
 def figures(result: PerformancePlan) -> dict[str, Callable[[], Figure]]:
@@ -102,16 +103,20 @@ def cases(result: PerformancePlan) -> Table:
 def demand(result: PerformancePlan) -> Table:
     """The reference system's ticks."""
     columns = (
-        MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), rate("mean", "Mean"),
+        MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), t.count("complete_days", "… complete"),
+        rate("mean", "Mean"),
         rate("p50", "50 %"), rate("p95", "95 %"), rate("p99", "99 %"), rate("max", "Largest"),
         t.moment("max_time", "Largest at (UTC)"),
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.measure, one.ticks, one.days,
+            one.measure, one.ticks, one.days, one.complete_days,
             *(Rate.of(one.measure, value) for value in (one.mean, one.p50, one.p95, one.p99, one.max)), one.max_time,
         )
         for one in result.demand
     ]  # fmt: skip
-    tick = "" if result.tick_s is None else f"A tick lasts {result.tick_s:g} s."
-    return t.Table(f"Demand on {result.filesystem}", columns, rows, tick)
+    notes = [] if result.tick_s is None else [f"A tick lasts {result.tick_s:g} s; days are UTC days."]
+    if result.partial_days:
+        days = ", ".join(map(str, result.partial_days[:5])) + (", …" if len(result.partial_days) > 5 else "")
+        notes.append(f"Days with less than 95 % of their ticks: {days}.")
+    return t.Table(f"Demand on {result.filesystem}", columns, rows, "\n".join(notes))

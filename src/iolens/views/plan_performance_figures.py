@@ -66,7 +66,12 @@ def _distribution(result: PerformancePlan, word: str, measures: list[tuple[Deman
     ticks = tuple((float(power), _amount(10.0**power, is_bytes)) for power in powers)
     axis = Axis(f"{word} of a tick, log scale", low=math.log10(low), high=math.log10(top), ticks=ticks)
     tick = "" if result.tick_s is None else f", ticks of {result.tick_s:g} s"
-    return Panel(f"{result.filesystem}{tick}", axis, Axis("ticks at or below (%)", low=0, high=102), tuple(marks))
+    return Panel(
+        f"{result.filesystem}, the reference system (SSI 1){tick}",
+        axis,
+        Axis("ticks at or below (%)", low=0, high=102),
+        tuple(marks),
+    )
 
 
 def _rare(measure: DemandMeasure) -> float:

@@ -6,13 +6,14 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.models.bootstrap import RESAMPLES, SEED
+from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED
-from iolens.plans.specification import INPUT_NAMES, PARTS
+from iolens.plans.specification import INPUT_NAMES
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views import plan_capacity, plan_endurance, plan_metadata, plan_performance
 from iolens.views import tables as t
 from iolens.views.capacity import sentence
-from iolens.views.plan_inputs import shown
+from iolens.views.plan_inputs import shown, warned
 from iolens.views.rationale_document import (
     Caution,
     Chapter,
@@ -45,10 +46,10 @@ INTRODUCTIONS: Final = {
         "than the purge days and reclaims a known share, capacity follows from the growth of an ordinary day."
     ),
     "endurance": (
-        "A drive is rated in drive writes per day (DWPD) over its warranty. The published equation counts parity and "
-        "write amplification on top of what the host writes, and is on the safe side. A rating is in host writes and "
-        "has assumed an amplification already: the strict number is the one to hold against it when every terabyte "
-        "counts."
+        "A drive is rated in drive writes per day (DWPD) over its warranty, in host writes and with an amplification "
+        "assumed already. The published equation counts parity and write amplification on top of what the host writes, "
+        "and takes the new file system to be as large as the old. The strict number counts host writes and spreads "
+        "them over the new capacity."
     ),
     "metadata": (
         "Metadata targets hold the first S0 bytes of every file (Data-on-MDT, DOM) and all inodes. A histogram tells "
@@ -75,7 +76,8 @@ MEANING: Final = (
 
 def tables(result: Rationale) -> list[Table]:
     """The specification first."""
-    return [specification(result), *([evidence(result)] if result.evidence else [])]
+    found = [specification(result), *([evidence(result)] if result.evidence else [])]
+    return warned(found, result.warnings)
 
 
 def figures(result: Rationale) -> dict[str, Callable[[], Figure]]:
@@ -128,6 +130,8 @@ def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
 
 
 def _specification(result: Rationale) -> Iterator[Part]:
+    for warning in result.warnings:
+        yield Caution(f"{warning.part.capitalize()}: {warning.message}")
     verdicts = []
     if result.endurance is not None:
         verdicts.append(plan_endurance.verdict(result.endurance))
@@ -258,7 +262,7 @@ def _what_if(result: Rationale) -> Table:
 
 
 def _endurance(result: Rationale, plan: EndurancePlan) -> Iterator[Part]:
-    yield INTRODUCTIONS["endurance"]
+    yield f"{INTRODUCTIONS['endurance']} {_larger_count(plan)}"
     yield _equations(result, "endurance")
     yield _inputs(plan.inputs)
     if plan.fswpd.days:
@@ -272,6 +276,16 @@ def _endurance(result: Rationale, plan: EndurancePlan) -> Iterator[Part]:
         yield plan_endurance.larger_drives(plan)
     if plan.over_provisioning:
         yield plan_endurance.over_provisioning(plan)
+
+
+def _larger_count(plan: EndurancePlan) -> str:
+    """Which of the two counts asks for more here."""
+    above = [case.name for case in plan.cases if case.strict_need_dwpd > case.published_need_dwpd]
+    if not above:
+        return "Here the published number is the larger one in every case."
+    if len(above) == len(plan.cases):
+        return "Here the strict number is the larger one in every case."
+    return f"Here the strict number is the larger one for {'; '.join(above)}, the published one for the others."
 
 
 def _writes_in_words(plan: EndurancePlan) -> str:

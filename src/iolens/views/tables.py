@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 MISSING: Final = "–"
+WARNING: Final = "Warning:"
 _UNBOUNDED: Final = 1_000_000  # columns: wider than any table
 _SHORT: Final = 20  # characters: a cell of words no longer than this is not broken
 _GUTTER: Final = 3  # columns between two columns
@@ -62,13 +63,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns; `sideways` tables print one line per column, for few rows with many facts."""
+    """Rows under columns; `sideways` tables print one line per column, for few rows with many facts.
+
+    `warnings` stand before the rows: what to know before the numbers are believed.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: list[Row]
     note: str = ""
     sideways: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def text(name: str, heading: str) -> Column:
@@ -219,6 +224,8 @@ def _terminal_block(table: Table, width: int | None, colour: bool) -> str:
         force_jupyter=False, legacy_windows=False, highlight=False, markup=False, emoji=False,
     )  # fmt: skip
     console.print(Text(table.title, style="bold"), width=width)
+    for warning in table.warnings:
+        console.print(Text(_wrapped(f"{WARNING} {warning}", width), style="bold yellow"))
     if table.rows:
         console.print(_rich_table(table, width))
     for line in table.note.splitlines():
@@ -281,6 +288,7 @@ def _wrapped(line: str, width: int | None) -> str:
 
 def _markdown_block(table: Table, level: int) -> str:
     parts = [f"{'#' * level} {table.title}\n"]
+    parts += [f"> **{WARNING}** {warning}\n" for warning in table.warnings]
     if table.rows:
         rules = ["---:" if align == "right" else "---" for align in aligns(table)]
         lines = [headings(table), rules, *body(table)]

@@ -1,0 +1,430 @@
+"""Inputs and answers of a plan against what the store knows of the reference system: what does not fit is a warning.
+
+Every plan carries its warnings, and every view shows them before the numbers. A check without its facts says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from iolens.units import format_bytes_si
+
+if TYPE_CHECKING:
+    from iolens.analyses.ages import Ages
+    from iolens.analyses.daily_writes import SystemUsage
+    from iolens.analyses.demand import Demand
+    from iolens.analyses.growth import Growth
+    from iolens.analyses.inode_sizes import InodeSizes
+    from iolens.plans.capacity import CapacityCase
+    from iolens.plans.endurance import EnduranceCase, FileSystemWrites, WriteAmplification
+    from iolens.plans.inputs import Input
+    from iolens.plans.metadata import Threshold
+    from iolens.plans.performance import PerformanceCase
+
+Part = Literal["capacity", "endurance", "metadata", "performance"]
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
+
+LEAST_WINDOW_DAYS: Final = 28  # of growth: four weeks, and the usual purge
+LEAST_GROWTH_DAYS: Final = 14
+LEAST_WRITE_DAYS: Final = 14  # complete ones, behind file-system writes per day
+LEAST_DEMAND_DAYS: Final = 7  # complete ones: every day of the week
+LEAST_DRIVES: Final = 10  # behind a write amplification
+FAR_OFF: Final = 2.0  # a given number this many times larger or smaller than the measured one
+SAME: Final = 0.2  # share by which two counts of the same bytes may differ
+SHOWN: Final = 3  # rows named in a message; `facts` has them all
+
+Fact = float | str | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWarning:
+    """Something that does not fit, in a sentence, with the numbers behind it (units in their names)."""
+
+    part: Part
+    code: str
+    message: str
+    facts: dict[str, Fact]
+
+    def __str__(self) -> str:
+        return self.message
+
+
+# Capacity.
+
+
+def capacity_warnings(
+    cases: Sequence[CapacityCase],
+    given: Sequence[Input],
+    growth: Growth | None,
+    usage: SystemUsage | None,
+    ages: Ages | None,
+) -> list[PlanWarning]:
+    """Against the bytes used and the capacity there is, the days of growth, and the scan."""
+    found = [*_against_usage(cases, usage)]
+    if growth is not None and growth.daily:
+        measured = any(one.kind == "distribution" for one in given)
+        found += _of_growth(cases, growth) if measured else _given_growth(given, growth)
+        found += _given_capacity("capacity", growth.capacity_bytes, growth.capacity_origin == "given", usage)
+    if ages is not None:
+        words = f"the scan of {ages.time:%Y-%m-%d}, which the purges start from,"
+        found += _scanned("capacity", ages.distribution.total, words, usage)
+    return found
+
+
+def _against_usage(cases: Sequence[CapacityCase], usage: SystemUsage | None) -> Iterator[PlanWarning]:
+    if usage is None:
+        return
+    held = f"{format_bytes_si(usage.used_bytes)} that {usage.filesystem} held on {usage.time:%Y-%m-%d}"
+    small = [case for case in cases if case.capacity_bytes < usage.used_bytes]
+    if small:
+        least = min(small, key=lambda case: case.capacity_bytes)
+        yield PlanWarning(
+            "capacity",
+            "capacity_below_used",
+            f"{_of_all(len(small), len(cases), 'capacity', 'capacities')} less than the {held}:"
+            f"{' the smallest is' * (len(cases) > 1)} {format_bytes_si(least.capacity_bytes)} ({least.name}). The "
+            f"equation counts only what {least.purge_days / least.purge_fraction:g} days of growth add; what is older "
+            "must fit or go first.",
+            {
+                "used_bytes": usage.used_bytes,
+                "smallest_capacity_bytes": least.capacity_bytes,
+                "cases": [case.name for case in small],
+            },
+        )
+    fair = [case for case in cases if case not in small]
+    alone = [case for case in fair if case.capacity_bytes / case.ssi < usage.used_bytes]
+    if alone:
+        least = min(alone, key=lambda case: case.capacity_bytes / case.ssi)
+        bare = least.capacity_bytes / least.ssi
+        yield PlanWarning(
+            "capacity",
+            "reference_above_policy",
+            f"At SSI 1 the equation gives {format_bytes_si(bare)} ({least.purge_days:g} days, fraction "
+            f"{least.purge_fraction:g}), less than the {held}: the reference system itself is not purged like that.",
+            {"used_bytes": usage.used_bytes, "capacity_at_ssi_1_bytes": bare, "cases": [case.name for case in alone]},
+        )
+    total = usage.total_bytes
+    below = [case for case in fair if total is not None and case.capacity_bytes < total]
+    if below and total is not None:
+        yield PlanWarning(
+            "capacity",
+            "capacity_below_reference",
+            f"{_of_all(len(below), len(cases), 'capacity', 'capacities')} less than the reference system has, "
+            f"{format_bytes_si(total)}: {_named([case.name for case in below])}.",
+            {"reference_capacity_bytes": total, "cases": [case.name for case in below]},
+        )
+
+
+def _of_growth(cases: Sequence[CapacityCase], growth: Growth) -> Iterator[PlanWarning]:
+    days = (growth.daily[-1].date - growth.daily[0].date).days + 1
+    ends = f"{growth.daily[0].date} to {growth.daily[-1].date}"
+    longest = max(case.purge_days for case in cases)
+    facts: dict[str, Fact] = {
+        "window_days": days,
+        "days_with_growth": growth.days_with_growth,
+        "purge_days": longest,
+    }
+    if days < LEAST_WINDOW_DAYS:
+        yield PlanWarning(
+            "capacity",
+            "growth_window_short",
+            f"Daily growth comes from {_counted(days, 'day')} ({ends}), less than {LEAST_WINDOW_DAYS}: another month "
+            "may be quite different.",
+            {**facts, "least_days": LEAST_WINDOW_DAYS},
+        )
+        return
+    if growth.days_with_growth < LEAST_GROWTH_DAYS:
+        yield PlanWarning(
+            "capacity",
+            "growth_few_days",
+            f"Only {_counted(growth.days_with_growth, 'day')} of {days} ({ends}) had net growth: their mean is that of "
+            "few days.",
+            {**facts, "least_days": LEAST_GROWTH_DAYS},
+        )
+    if longest > days:
+        yield PlanWarning(
+            "capacity",
+            "purge_longer_than_window",
+            f"Files may stay {longest:g} days, and growth was watched for {days} ({ends}): no whole cycle is in it.",
+            facts,
+        )
+
+
+def _given_growth(given: Sequence[Input], growth: Growth) -> Iterator[PlanWarning]:
+    mean = growth.mean_bytes_per_day
+    if not mean:
+        return
+    off = [one for one in given if one.high * FAR_OFF < mean or one.low > FAR_OFF * mean]
+    if off:
+        first = off[0]
+        yield PlanWarning(
+            "capacity",
+            "growth_given_differs",
+            f"The growth given, {format_bytes_si(first.expected)} a day, is {_times(first.expected, mean)} the "
+            f"{format_bytes_si(mean)} a day that {growth.filesystem} shows.",
+            {"given_bytes_per_day": first.expected, "measured_bytes_per_day": mean},
+        )
+
+
+def _given_capacity(part: Part, capacity: float | None, is_given: bool, usage: SystemUsage | None) -> list[PlanWarning]:
+    """The reference system's capacity as an option says it, against what its targets report."""
+    if not is_given or not capacity or usage is None or not usage.total_bytes:
+        return []
+    if abs(capacity / usage.total_bytes - 1.0) <= SAME:
+        return []
+    return [
+        PlanWarning(
+            part,
+            "reference_capacity_differs",
+            f"The capacity given for the reference system, {format_bytes_si(capacity)}, is "
+            f"{_times(capacity, usage.total_bytes)} the {format_bytes_si(usage.total_bytes)} that its targets reported "
+            f"on {usage.time:%Y-%m-%d}.",
+            {"given_bytes": capacity, "reported_bytes": usage.total_bytes},
+        )
+    ]
+
+
+def _scanned(part: Part, scanned: float, words: str, usage: SystemUsage | None) -> list[PlanWarning]:
+    if usage is None or not usage.used_bytes or abs(scanned / usage.used_bytes - 1.0) <= SAME:
+        return []
+    return [
+        PlanWarning(
+            part,
+            "scan_differs_from_used",
+            f"{words[:1].upper()}{words[1:]} holds {format_bytes_si(scanned)}, {_times(scanned, usage.used_bytes)} the "
+            f"{format_bytes_si(usage.used_bytes)} that the targets of {usage.filesystem} reported on "
+            f"{usage.time:%Y-%m-%d}.",
+            {"scanned_bytes": scanned, "used_bytes": usage.used_bytes},
+        )
+    ]
+
+
+# Endurance.
+
+
+def endurance_warnings(
+    cases: Sequence[EnduranceCase],
+    inputs: Sequence[Input],
+    writes: FileSystemWrites | None,
+    waf: WriteAmplification | None,
+    usage: SystemUsage | None,
+    new_capacity: Input | None,
+) -> list[PlanWarning]:
+    """Against the days and drives behind it, and the size of the new system."""
+    return [
+        *_new_capacity(new_capacity, usage),
+        *_strict_above(cases),
+        *_few_days(inputs, writes),
+        *_of_drives(inputs, waf),
+        *_given_capacity(
+            "endurance",
+            None if writes is None else writes.capacity_bytes,
+            writes is not None and (writes.capacity_origin or "").startswith("option"),
+            usage,
+        ),
+    ]
+
+
+def _new_capacity(new: Input | None, usage: SystemUsage | None) -> Iterator[PlanWarning]:
+    if new is not None and usage is not None and new.expected < usage.used_bytes:
+        yield PlanWarning(
+            "endurance",
+            "capacity_below_used",
+            f"The new system of {format_bytes_si(new.expected)} is smaller than the "
+            f"{format_bytes_si(usage.used_bytes)} that {usage.filesystem} held on {usage.time:%Y-%m-%d}.",
+            {"used_bytes": usage.used_bytes, "capacity_bytes": new.expected},
+        )
+
+
+def _strict_above(cases: Sequence[EnduranceCase]) -> Iterator[PlanWarning]:
+    above = [case for case in cases if case.strict_need_dwpd > case.published_need_dwpd]
+    if not above:
+        return
+    worst = max(above, key=lambda case: case.strict_need_dwpd)
+    on_top = (worst.data + worst.parity) / worst.data * worst.waf
+    reasons = [
+        *([f"parity and amplification together are {on_top:.3g}"] * (on_top < 1.0)),
+        *([f"the new file system is smaller (C_ref/C_new {worst.capacity_ratio:.3g})"] * (worst.capacity_ratio > 1.0)),
+        *([f"writes are read-modify-write (RMW {worst.rmw:.3g})"] * (worst.rmw > 1.0)),
+    ]
+    because = f" because {' and '.join(reasons)}" if reasons else " because its inputs reach further"
+    yield PlanWarning(
+        "endurance",
+        "strict_above_published",
+        f"The published equation is not on the safe side for {_named([case.name for case in above])}: host writes "
+        f"strictly counted need up to {worst.strict_need_dwpd:.3g} DWPD, the equation asks for "
+        f"{worst.published_need_dwpd:.3g},{because}.",
+        {
+            "strict_need_dwpd": worst.strict_need_dwpd,
+            "published_need_dwpd": worst.published_need_dwpd,
+            "capacity_ratio": worst.capacity_ratio,
+            "rmw": worst.rmw,
+            "cases": [case.name for case in above],
+        },
+    )
+
+
+def _few_days(inputs: Sequence[Input], writes: FileSystemWrites | None) -> Iterator[PlanWarning]:
+    used = any(one.name == "fswpd" and one.kind == "distribution" for one in inputs)
+    if used and writes is not None and writes.days < LEAST_WRITE_DAYS:
+        yield PlanWarning(
+            "endurance",
+            "fswpd_few_days",
+            f"File-system writes per day come from {_counted(writes.days, 'day')} ({writes.first_day} to "
+            f"{writes.last_day}), less than {LEAST_WRITE_DAYS}.",
+            {"days": writes.days, "least_days": LEAST_WRITE_DAYS, "days_left_out": writes.days_left_out},
+        )
+
+
+def _of_drives(inputs: Sequence[Input], waf: WriteAmplification | None) -> Iterator[PlanWarning]:
+    used = [one for one in inputs if one.name == "waf"]
+    if waf is not None and any(one.kind == "distribution" for one in used):
+        if waf.drives < LEAST_DRIVES:
+            yield PlanWarning(
+                "endurance",
+                "waf_few_drives",
+                f"Write amplification comes from {_counted(waf.drives, 'drive')}, less than {LEAST_DRIVES}.",
+                {"drives": waf.drives, "least_drives": LEAST_DRIVES},
+            )
+        if waf.drives_read_later:
+            yield PlanWarning(
+                "endurance",
+                "drives_read_later",
+                f"{_counted(waf.drives_read_later, 'drive')} had no reading before the end of the window: the first "
+                "after it counts, whose counters hold later writes as well.",
+                {"drives_read_later": waf.drives_read_later, "drives": waf.drives},
+            )
+    low = [one for one in used if one.expected < 1.0]
+    if low:
+        yield PlanWarning(
+            "endurance",
+            "waf_below_one",
+            f"A write amplification of {low[0].expected:.3g} is below 1: drives that compress, or counters that do not "
+            "count the same bytes.",
+            {"waf": low[0].expected},
+        )
+
+
+# Metadata.
+
+
+def metadata_warnings(
+    sizes: InodeSizes, capacity: Input, thresholds: Sequence[Threshold], usage: SystemUsage | None
+) -> list[PlanWarning]:
+    """Against the bytes scanned and used, and the capacity itself."""
+    scanned = sizes.files.mass.avg
+    held, words = scanned, "files of the scan hold"
+    if usage is not None and usage.used_bytes > scanned:
+        held, words = float(usage.used_bytes), f"targets of {usage.filesystem} held on {usage.time:%Y-%m-%d}"
+    found = []
+    if capacity.expected < held:
+        found.append(
+            PlanWarning(
+                "metadata",
+                "capacity_below_used",
+                f"The new system of {format_bytes_si(capacity.expected)} is smaller than the {format_bytes_si(held)} "
+                f"that the {words}.",
+                {"used_bytes": held, "capacity_bytes": capacity.expected},
+            )
+        )
+    found += _scanned("metadata", scanned, f"the sizes ({sizes.origin})", usage)
+    too_large = [one for one in thresholds if one.capacity_pct is not None and one.capacity_pct > 100.0]
+    if too_large:
+        most = max(too_large, key=lambda one: one.total_avg_bytes or 0)
+        found.append(
+            PlanWarning(
+                "metadata",
+                "metadata_above_capacity",
+                f"Metadata targets of {format_bytes_si(most.total_avg_bytes or 0)} would be larger than the file "
+                f"system, {format_bytes_si(capacity.expected)} ({_named([one.name for one in too_large])}): the files "
+                "are smaller than their inodes.",
+                {"total_avg_bytes": float(most.total_avg_bytes or 0), "capacity_bytes": capacity.expected},
+            )
+        )
+    return found
+
+
+# Performance.
+
+
+def performance_warnings(
+    cases: Sequence[PerformanceCase], given: Sequence[Input], demand: Demand | None
+) -> list[PlanWarning]:
+    """Against the days behind the demand, and the largest tick the reference system served itself."""
+    if demand is None:
+        return []
+    return [*_given_demand(given, demand), *_below_own_peak(cases, demand), *_short_demand(cases, demand)]
+
+
+def _given_demand(given: Sequence[Input], demand: Demand) -> Iterator[PlanWarning]:
+    measured = {one.measure: one for one in demand.measures}
+    for one in given:
+        known = measured.get(one.name)
+        if known is None or not (one.high < known.p95 or one.low > FAR_OFF * known.max):
+            continue
+        amount = format_bytes_si if known.unit == "bytes/s" else "{:,.4g}".format
+        beside = (
+            f"less than {demand.filesystem} serves in one tick in twenty, {amount(known.p95)}/s"
+            if one.high < known.p95
+            else f"{_times(one.expected, known.max)} the largest tick of {demand.filesystem}, {amount(known.max)}/s"
+        )
+        yield PlanWarning(
+            "performance",
+            "demand_given_differs",
+            f"The demand given for {one.name}, {amount(one.expected)}/s, is {beside}.",
+            {"measure": one.name, "given": one.expected, "measured_p95": known.p95, "measured_max": known.max},
+        )
+
+
+def _below_own_peak(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[PlanWarning]:
+    largest = {one.measure: one.max for one in demand.measures}
+    below = [case for case in cases if case.required < largest.get(case.measure, 0.0)]
+    if below:
+        names = [f"{case.measure.removesuffix('_per_s').replace('_', ' ')}, {case.name}" for case in below]
+        yield PlanWarning(
+            "performance",
+            "required_below_peak",
+            f"{_of_all(len(below), len(cases), 'requirement', 'requirements')} less than {demand.filesystem} itself "
+            f"served in its largest tick: {_named(names)}.",
+            {"cases": names},
+        )
+
+
+def _short_demand(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[PlanWarning]:
+    if demand.complete_days < LEAST_DEMAND_DAYS and any(case.percentile is not None for case in cases):
+        partial = f" and {len(demand.partial_days)} partial" if demand.partial_days else ""
+        yield PlanWarning(
+            "performance",
+            "demand_short_window",
+            f"Demand comes from {demand.complete_days} complete{partial} days, less than a week: weekends or busier "
+            "days may be missing.",
+            {
+                "complete_days": demand.complete_days,
+                "partial_days": [str(day) for day in demand.partial_days],
+                "least_days": LEAST_DEMAND_DAYS,
+            },
+        )
+
+
+# Words.
+
+
+def _of_all(some: int, everything: int, one: str, many: str) -> str:
+    if some == everything:
+        return f"The {one} is" if everything == 1 else f"All {everything} {many} are"
+    return f"{some} of {everything} {many} {'is' if some == 1 else 'are'}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def _named(names: Sequence[str]) -> str:
+    rest = len(names) - SHOWN
+    return "; ".join(names[:SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _times(one: float, other: float) -> str:
+    return f"{one / other:.3g} times"
