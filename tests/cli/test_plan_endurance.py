@@ -100,19 +100,8 @@ def test_a_window_that_ends_before_the_drives_were_read_does_not_cut_them_away(s
 
 
 def test_warnings_come_first_in_a_table_and_beside_csv(store: Path) -> None:
-    where = (
-        "plan",
-        "endurance",
-        "--store",
-        store,
-        "-f",
-        "scratch",
-        "--case",
-        "ssi=1,fswpd=0.1",
-        "--new-capacity",
-        "100B",
-    )
-    table, csv = iolens(*where), iolens(*where, "--format", "csv")
+    where = ("--store", store, "-f", "scratch", "--case", "ssi=1,fswpd=0.1", "--new-capacity", "100B")
+    table, csv = (iolens("plan", "endurance", *where, "--format", one) for one in ("table", "csv"))
     assert table.out.splitlines()[1].startswith("Warning: ")
     assert table.out.index("Warning: ") < table.out.index("FSWPD   Data")
     assert "not on the safe side" in table.out

@@ -50,8 +50,9 @@ def cases(result: EndurancePlan) -> Table:
         t.number("low_dwpd", "… low", form=DWPD_FORM), t.number("high_dwpd", "… high", form=DWPD_FORM),
         t.text("ci95", "… 95 % interval"), t.number("strict_host_dwpd", "Strict, host", form=DWPD_FORM),
         t.number("strict_host_high_dwpd", "… high", form=DWPD_FORM),
-        t.number("strict_nand_dwpd", "Strict, flash", form=DWPD_FORM), t.number("class_dwpd", "Class", form="g"),
-        t.number("strict_class_dwpd", "Class, strict", form="g"), t.number("needed_class_dwpd", "Needed", form="g"),
+        t.number("strict_nand_dwpd", "Strict, flash", form=DWPD_FORM),
+        t.number("class_dwpd", "Class, published", form="g"), t.number("strict_class_dwpd", "Class, strict", form="g"),
+        t.number("needed_class_dwpd", "Class needed", form="g"),
     )  # fmt: skip
     rows: list[Row] = [
         tuple(interval(case.ci95) if column.name == "ci95" else getattr(case, column.name) for column in columns)
@@ -121,8 +122,8 @@ def larger_drives(result: EndurancePlan) -> Table:
     """Eq. 4."""
     columns = (
         t.text("case", "Case"), t.volume("drive_bytes", "Drive"), t.number("dwpd", "DWPD", form=DWPD_FORM),
-        t.number("strict_host_dwpd", "Strict, host", form=DWPD_FORM), t.number("class_dwpd", "Class", form="g"),
-        t.number("strict_class_dwpd", "Class, strict", form="g"),
+        t.number("strict_host_dwpd", "Strict, host", form=DWPD_FORM),
+        t.number("class_dwpd", "Class, published", form="g"), t.number("strict_class_dwpd", "Class, strict", form="g"),
     )  # fmt: skip
     rows: list[Row] = [
         (case.name, one.drive_bytes, one.dwpd, one.strict_host_dwpd, one.class_dwpd, one.strict_class_dwpd)
