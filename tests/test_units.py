@@ -89,7 +89,7 @@ def test_a_rate_is_bytes_per_second(text: str, rate: float) -> None:
     [
         (parse_rate, "35", "35 of what? write 35GB/s"),
         (parse_rate, " 1e3 / s", "1e3 of what? write 1e3GB/s"),
-        (parse_rate, "0", "0 of what? write 0GB/s"),
+        (parse_rate, "0.5", "0.5 of what? write 0.5GB/s"),
         (parse_capacity, "133", "133 of what? write 133TB"),
         (parse_capacity, " 30.5 ", "30.5 of what? write 30.5TB"),
     ],
@@ -99,7 +99,7 @@ def test_a_rate_or_a_capacity_without_a_unit_is_asked_for_one(parse: Callable, t
         parse(text)
 
 
-@pytest.mark.parametrize(("text", "count"), [("133TB", 133 * 10**12), ("30 PiB", 30 * 2**50), ("512B", 512)])
+@pytest.mark.parametrize(("text", "count"), [("133TB", 133 * 10**12), ("30 PiB", 30 * 2**50), ("512B", 512), ("0", 0)])
 def test_a_capacity_is_bytes(text: str, count: int) -> None:
     assert parse_capacity(text) == count
 

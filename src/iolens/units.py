@@ -123,7 +123,7 @@ def _scaled(count: float, base: int, names: tuple[str, ...], digits: int) -> str
 
 def _refuse_bare(text: str, example: str) -> None:
     number, unit = _split(text)
-    if not unit:
+    if not unit and Decimal(number):  # nothing is nothing in any unit
         raise ValueError(f"{number} of what? write {number}{example}")
 
 

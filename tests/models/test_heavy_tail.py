@@ -316,3 +316,24 @@ def test_gains_are_against_pareto() -> None:
     assert rows["pareto"].p_value is None
     assert rows["lognormal"].log_likelihood_gain == max(row.log_likelihood_gain for row in rows.values()) > 1000
     assert rows["lognormal"].p_value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_verdict_does_not_call_a_tail_pareto_that_the_test_refuses() -> None:
+    """Best of five is not good: with a p-value below 0.1 the sentence says so."""
+    refused = found(np.random.default_rng(8).uniform(1.0, 2.0, 5000), resamples=20)
+    assert refused.mle is not None
+    assert refused.mle.p_value == 0.0
+    assert refused.verdict.endswith("0 % of true Pareto samples fit worse: by this test not even its tail is Pareto")
+    kept = found(pareto(1.5, size=2000, seed=3), resamples=20)
+    assert kept.mle is not None
+    assert kept.mle.p_value is not None
+    assert kept.mle.p_value >= 0.1
+    assert "not even" not in kept.verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [([], "0 positive values:"), ([2.0], "1 positive value:"), ([3.0] * 1000, "1,000 positive values, all alike:")],
+)
+def test_how_few_is_said_in_numbers(values: list[float], words: str) -> None:
+    assert found(np.array(values)).verdict.startswith(words)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from iolens.analyses.daily_writes import SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.inputs import value
 from iolens.views import tables as t
 from iolens.views.formats import draw_figures, figures_of, tables_of
 from iolens.views.plan_capacity import labels
+from tests.plans.designs import MADE
 from tests.plans.test_capacity import grown, inputs, scanned
 
 
@@ -57,3 +60,30 @@ def test_every_figure_is_drawn(plan: CapacityPlan, tmp_path: Path) -> None:
     for path in draw_figures(plan, [f"{name}={tmp_path / name}.svg" for name in figures_of(plan)]):
         assert path.stat().st_size > 1000
     assert draw_figures(plan, [str(tmp_path / "default.html")])
+
+
+def test_every_curve_of_the_purges_says_whose_it_is() -> None:
+    """They are of the reference system itself, whatever SSI the plan is for."""
+    several = inputs(purge_days=28.0)
+    several["daily_growth_bytes"] = [value("daily_growth_bytes", one, "test") for one in (100.0, 200.0)]
+    plan = plan_capacity(several, ages=[scanned()])
+    figure = figures_of(plan)["purges"]()
+    assert figure.title == "Usage of the reference system (SSI 1) under purge policies"
+    names = [mark.label for mark in figure.panels[0].marks]
+    assert names == [
+        "SSI 1, kept 28 d, purged every 28 d, 100 B/day", "SSI 1, kept 28 d, purged every 28 d, 200 B/day",
+    ]  # fmt: skip
+    assert [case.name for case in plan.cases] == [
+        "SSI 3, 28 days, fraction 0.5, 100 B/day", "SSI 3, 28 days, fraction 0.5, 200 B/day",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [t.to_terminal, t.to_markdown])
+def test_what_does_not_fit_stands_before_the_numbers(form: Callable[[list[t.Table]], str]) -> None:
+    plan = plan_capacity(inputs(daily_growth_bytes=133e12), usage=SystemUsage("scratch", MADE, 10**18, None))
+    text = form(tables_of(plan))
+    assert "Warning:" in text
+    assert "less than the 1 EB that scratch held on 2026-01-02: 22.3 PB" in text
+    assert text.index("scratch held") < text.index("Purge fraction")
+    assert "Warning:" not in form(tables_of(given()))
+    assert "scratch held" not in t.to_csv(tables_of(plan)[0])

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from iolens.plans.endurance import plan_endurance
+from iolens.plans.inputs import value
 from iolens.plans.rationale import make_rationale
 from iolens.views import tables as t
 from iolens.views.formats import figures_of, tables_of
-from iolens.views.plan_rationale import document
+from iolens.views.plan_rationale import document, specification
 from iolens.views.rationale_document import Caution, Chapter, Document, Drawing, Equations, runs
 from tests.plans.designs import ABOUT, from_telemetry, published
 from tests.plans.test_endurance import case
@@ -123,3 +124,27 @@ def test_an_empty_design_is_still_a_document() -> None:
 )
 def test_what_is_to_be_typed_is_told_apart(text: str, pieces: list[tuple[str, bool]]) -> None:
     assert runs(text) == pieces
+
+
+def test_what_does_not_fit_comes_before_the_verdict_and_the_specification() -> None:
+    """A new system an eighth as large: the strict count needs 3.12, the published equation 1.25."""
+    small = plan_endurance([case(fswpd=0.13)], capacity_ratio=value("capacity_ratio", 8.0, "test"))
+    first = document(make_rationale(ABOUT, endurance=small)).chapters[0].parts
+    assert isinstance(first[0], Caution)
+    assert first[0].text.startswith("Endurance: The published equation is not on the safe side")
+    assert isinstance(first[1], str)
+    assert first[1].startswith("Drives of 10 DWPD suffice for every case by either count")
+    rows = {row[0]: row[2] for row in specification(make_rationale(ABOUT, endurance=small)).rows}
+    assert rows["Class of drives"] == "10 DWPD"
+
+
+@pytest.mark.parametrize(("ratio", "words"), [
+    (1.0, "Here the published number is the larger one in every case."),
+    (8.0, "Here the strict number is the larger one in every case."),
+])  # fmt: skip
+def test_which_count_is_larger_is_said_as_it_is_here(ratio: float, words: str) -> None:
+    plan = plan_endurance([case(fswpd=0.13)], capacity_ratio=value("capacity_ratio", ratio, "test"))
+    introduction = chapter(document(make_rationale(ABOUT, endurance=plan)), "Endurance").parts[0]
+    assert isinstance(introduction, str)
+    assert introduction.endswith(words)
+    assert "safe side" not in introduction

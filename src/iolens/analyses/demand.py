@@ -84,6 +84,7 @@ class Demand:
     measures: list[DemandMeasure]
     partial_days: list[date]
     notes: list[str]
+    resolution: str = "raw"  # or the rollup that was read
 
     @property
     def complete_days(self) -> int:

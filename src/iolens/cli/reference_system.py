@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from iolens.errors import IolensError, NotKnownError
@@ -221,4 +221,5 @@ class ReferenceSystem:
         """What it was asked for, tick by tick."""
         from iolens.analyses.demand import demand
 
-        return self.opened.ask(lambda selection: demand(selection, progress=progress), self.name(), **self.where)
+        found = self.opened.ask(lambda selection: demand(selection, progress=progress), self.name(), **self.where)
+        return replace(found, resolution=self.where["resolution"] or "raw")

@@ -30,6 +30,7 @@ from iolens.models.tail_sample import Floats, TailSample
 from iolens.units import format_bytes_si
 
 SIGNIFICANT: Final = 0.01  # below this, a difference between two families is believed
+LEAST_P: Final = 0.1  # share of true Pareto samples that fit worse, below which the tail is hardly one (Clauset et al.)
 FEWEST: Final = 50  # values below which families are not told apart
 LEAST_GAIN: Final = 3.32  # log-likelihood that one more parameter wins by chance in 1 of 100 cases
 WORDS: Final = {
@@ -83,7 +84,8 @@ def heavy_tail(
 ) -> HeavyTail:
     """All of it for one sample; `resamples` of the bootstrap behind the p-value of the tail, 0: none."""
     if sample.size < FEWEST or sample.counts.size < 2:
-        few = f"{sample.size} positive values" + ("" if sample.counts.size > 1 else ", all alike")
+        few = f"{sample.size:,} positive value{'s' * (sample.size != 1)}"
+        few += ", all alike" if sample.size > 1 and sample.counts.size == 1 else ""
         verdict = f"{few}: too few to tell what they follow"
         counted = sample.size, off_tick_samples, sample.zero_share_pct, unit
         return HeavyTail(*counted, None, None, None, None, None, verdict, [])
@@ -206,11 +208,12 @@ def _verdict(sample: TailSample, unit: str, mle: TailFit | None, whole: Contest,
         largest = f"the largest {share:.3g} %, above {_amount(mle.xm, unit)},"
         alpha = tail.families[tail.best].parameters.get("alpha")
         if alpha is not None:
-            words.append(f"{largest} cannot be told from {WORDS[tail.best]} with alpha {alpha:.3g}")
+            words.append(f"{largest} are best described as {WORDS[tail.best]} with alpha {alpha:.3g}")
         else:
             words.append(f"even {largest} where Pareto fits best, are better described as {WORDS[tail.best]}")
     if mle is not None and mle.p_value is not None:
-        words.append(f"{100 * mle.p_value:.0f} % of true Pareto samples fit worse")
+        refused = ": by this test not even its tail is Pareto" if mle.p_value < LEAST_P else ""
+        words.append(f"{100 * mle.p_value:.0f} % of true Pareto samples fit worse{refused}")
     return "; ".join(words)
 
 

@@ -53,7 +53,7 @@ class PurgeOutcome:
     """One purge policy: what it leaves of the reference system now, and where the new system settles.
 
     The new system grows by SSI times the daily growth and its bytes leave by purges alone: `steady_…`.
-    `peak_from_ages_bytes` is SSI times what would survive now, plus the growth until the next purge.
+    `peak_from_ages_bytes` is SSI times the sum of what would survive now and what grows until the next purge.
     """
 
     ssi: float

@@ -59,6 +59,7 @@ class PerformancePlan:
     window_start: datetime | None
     window_end: datetime | None
     tick_s: float | None
+    resolution: str | None
     origin: str | None
     warnings: list[PlanWarning]
     cases: list[PerformanceCase]
@@ -97,6 +98,7 @@ def plan_performance(
         window_start=demand.window_start if demand is not None else None,
         window_end=demand.window_end if demand is not None else None,
         tick_s=demand.tick_s if demand is not None else None,
+        resolution=demand.resolution if demand is not None else None,
         origin=demand.origin if demand is not None else None,
         warnings=performance_warnings(cases, given, demand),
         cases=cases,

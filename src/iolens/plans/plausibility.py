@@ -355,7 +355,23 @@ def performance_warnings(
     """Against the days behind the demand, and the largest tick the reference system served itself."""
     if demand is None:
         return []
-    return [*_given_demand(given, demand), *_below_own_peak(cases, demand), *_short_demand(cases, demand)]
+    return [
+        *_rolled_up(cases, demand),
+        *_given_demand(given, demand),
+        *_below_own_peak(cases, demand),
+        *_short_demand(cases, demand),
+    ]
+
+
+def _rolled_up(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[PlanWarning]:
+    if demand.resolution != "raw" and any(case.percentile is not None for case in cases):
+        yield PlanWarning(
+            "performance",
+            "demand_from_rollup",
+            f"Demand comes from the {demand.resolution} rollup: percentiles and the largest tick are those of means "
+            "over that time, and smaller than those of raw samples.",
+            {"resolution": demand.resolution},
+        )
 
 
 def _given_demand(given: Sequence[Input], demand: Demand) -> Iterator[PlanWarning]:
@@ -427,4 +443,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _times(one: float, other: float) -> str:
-    return f"{one / other:.3g} times"
+    ratio = one / other
+    if ratio >= 1.0:
+        return f"{ratio:.3g} times"
+    return f"{100.0 * ratio:.2g} % of" if ratio >= 0.001 else "less than 0.1 % of"

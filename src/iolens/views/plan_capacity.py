@@ -102,7 +102,7 @@ def purges(result: CapacityPlan) -> Table:
         first = result.ages[0]
         note += (
             f" Ages by {first.clock} of the scan of {t.show_moment(first.time)}; what survives now is of the reference"
-            " system. Peak by ages: SSI times what survives, plus growth until the next purge."
+            " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.purges]
     return t.Table("Purge policies", tuple(columns), rows, note)

@@ -44,10 +44,10 @@ def _capacity_panel(result: MetadataPlan, curve: list[Threshold], method: str) -
         for end in ("min", "avg", "max")
     }
     marks: list[Mark] = [
-        Band(x, ends["total", "min"], ends["total", "max"], "lowest to highest", DOM_BAND),
-        Band(x, ends["inode", "min"], ends["inode", "max"], "inodes alone", INODE_BAND),
-        Line(x, ends["total", "avg"], "average", FSU),
-        Line(x, ends["inode", "avg"], "inodes, average", READ),
+        Band(x, ends["total", "min"], ends["total", "max"], "MDTs, lowest to highest", DOM_BAND),
+        Band(x, ends["inode", "min"], ends["inode", "max"], "inodes alone, lowest to highest", INODE_BAND),
+        Line(x, ends["total", "avg"], "MDTs, average", FSU),
+        Line(x, ends["inode", "avg"], "inodes alone, average", READ),
     ]
     best = result.knee
     if best is not None and best.method == method:
