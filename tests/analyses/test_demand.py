@@ -11,6 +11,8 @@ import pytest
 import iolens
 from iolens.analyses.demand import Demand, DemandMeasure, demand
 from iolens.errors import UsageError
+from iolens.plans.inputs import value
+from iolens.plans.performance import plan_performance
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
 from iolens.store.selection import FrameSelection
 from iolens.store.store import Store
@@ -114,6 +116,26 @@ def test_a_day_with_less_than_95_percent_of_its_ticks_is_partial_and_listed() ->
     assert "2 complete and 1 partial days" in found.origin
 
 
+def test_a_tick_belongs_to_the_day_in_which_it_starts() -> None:
+    """Daily sums of a zone eight hours behind: each ends on the next UTC day, and the window begins with the first."""
+    day, noon = 86_400_000_000, T0_US + 8 * 3_600_000_000
+    common = {
+        "filesystem": "scratch",
+        "source": "made-up",
+        "target": "OST0",
+        "target_kind": "ost",
+        "duration_s": 86400.0,
+    }
+    rows = [
+        {**common, "start": noon + number * day, "time": noon + (number + 1) * day, "write_bytes": 86400 * number}
+        for number in range(3)
+    ]
+    found = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
+    assert found.window_start is not None
+    assert f"{found.window_start:%Y-%m-%d %H}" == "2020-09-14 08"
+    assert (measure(found, "write_bytes_per_s").complete_days, found.partial_days) == (3, [])
+
+
 def test_metadata_targets_are_not_part_of_the_bandwidth() -> None:
     telemetry = made_up(8, 20, 1, missing=0.0)
     mdt = [{**row, "target": "MDT0", "target_kind": "mdt", "write_bytes": 10**12} for row in telemetry.io]
@@ -179,7 +201,9 @@ def test_long_ticks_are_said_to_hide_bursts() -> None:
     found = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
     assert found.target_kinds == ["filesystem"]
     assert measure(found, "write_bytes_per_s").max == 4
-    assert "86,400 s" in found.notes[0]
+    assert found.tick_s == 86_400
+    plan = plan_performance([value("ssi", 3, "test")], found)
+    assert "A tick lasts 86,400 s: shorter bursts are averaged out" in str(plan.warnings[0])  # a note became a warning
 
 
 def test_nothing_known_is_said() -> None:

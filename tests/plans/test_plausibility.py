@@ -235,6 +235,14 @@ def test_less_than_a_week_of_demand_is_said(count: int, expected: list[str]) -> 
         assert "6 complete and 1 partial days" in str(plan.warnings[0])
 
 
+@pytest.mark.parametrize(("tick_s", "expected"), [(60.0, []), (86_400.0, ["tick_long"])])
+def test_ticks_that_hide_bursts_are_said(tick_s: float, expected: list[str]) -> None:
+    plan = plan_performance([value("ssi", 100, "test")], replace(whole_days(30), tick_s=tick_s))
+    assert codes(plan.warnings) == expected
+    if expected:
+        assert "A tick lasts 86,400 s: shorter bursts are averaged out" in str(plan.warnings[0])
+
+
 def test_demand_of_a_rollup_is_said() -> None:
     plan = plan_performance([value("ssi", 100, "test")], replace(whole_days(30), resolution="1h"))
     assert codes(plan.warnings) == ["demand_from_rollup"]
@@ -278,3 +286,14 @@ def test_a_rationale_has_the_warnings_of_all_its_plans_before_its_numbers() -> N
         ("capacity", "capacity_below_used"), ("endurance", "strict_above_published"),
     ]  # fmt: skip
     assert list(plain).index("warnings") < list(plain).index("requirements")
+
+
+def test_a_design_smaller_than_growth_asks_for_is_said() -> None:
+    """25.8 TB by growth; metadata targets for 20 TB, then for 30."""
+    plan = capacity(None)
+    small, large = (
+        make_rationale(ABOUT, capacity=plan, metadata=plan_metadata(made_up(), value("capacity_bytes", one, "test")))
+        for one in (20 * TB, 30 * TB)
+    )
+    assert the(small.warnings, "design_below_plan").facts["capacity_bytes"] == plan.cases[0].capacity_bytes
+    assert large.warnings == []

@@ -156,9 +156,6 @@ def _notes(ticks: Sequence[_Ticks]) -> list[str]:
     left = sum(one.left_out for one in ticks)
     if left:
         notes.append(f"{left:,} ticks are left out: fewer than {LEAST_TARGETS:.0%} of the day's targets are in them")
-    slow = next((one.tick_s for one in ticks if one.tick_s is not None and one.tick_s > 60.0), None)
-    if slow is not None:
-        notes.append(f"a tick lasts {slow:,.0f} s: shorter bursts are averaged out, and the demand is understated")
     return notes
 
 
@@ -175,7 +172,7 @@ class _Measure:
     def ticks(self) -> int:
         return self.whole.count
 
-    def add(self, time_us: NDArray[np.int64], rates: Floats) -> None:
+    def add(self, time_us: NDArray[np.int64], days: NDArray[np.int64], rates: Floats) -> None:
         if not len(rates):
             return
         self.whole.add(rates)
@@ -184,7 +181,7 @@ class _Measure:
         if rates[place] > self.peak[0]:
             self.peak = float(rates[place]), int(time_us[place])
         bins = np.where(rates > 0, np.rint(np.log(np.maximum(rates, 1e-300)) / np.log(BIN_WIDTH)), NO_RATE)
-        keys, counts = np.unique((time_us - 1) // DAY_US * BINS + bins.astype(np.int64) - NO_RATE, return_counts=True)
+        keys, counts = np.unique(days * BINS + bins.astype(np.int64) - NO_RATE, return_counts=True)
         for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
             day, number_ = key // BINS, key % BINS + NO_RATE
             mine = self.by_day.setdefault(day, {})
@@ -275,22 +272,24 @@ class _Ticks:
         time_us, targets = ticks["epoch_us"], ticks["targets"]
         if not len(time_us):
             return
-        self._find_tick(time_us, ticks["duration_s"] / targets)
-        low, high = int(time_us[0]), int(time_us[-1])
+        start_us = time_us - round(self._tick(time_us, ticks["duration_s"] / targets) * 1e6)
+        low, high = int(start_us[0]), int(time_us[-1])
         self.extent_us = (min(low, self.extent_us[0]), max(high, self.extent_us[1])) if self.extent_us else (low, high)
-        days = (time_us - 1) // DAY_US
+        days = start_us // DAY_US  # a row belongs to the UTC day in which its interval starts
         for day in np.unique(days).tolist():
             self._most[day] = max(self._most.get(day, 0.0), float(targets[days == day].max()))
         whole = targets >= LEAST_TARGETS * np.array([self._most[day] for day in days.tolist()])
         self.left_out += int((~whole).sum())
         for name in self.terms:
             take = whole & (ticks[f"{name}_known"] > 0)
-            self.measures.setdefault(name, _Measure()).add(time_us[take], ticks[name][take])
+            self.measures.setdefault(name, _Measure()).add(time_us[take], days[take], ticks[name][take])
 
-    def _find_tick(self, time_us: NDArray[np.int64], seconds: Floats) -> None:
+    def _tick(self, time_us: NDArray[np.int64], seconds: Floats) -> float:
+        """Its length in seconds, found in the first chunk."""
         if self.tick_s is None:
             apart = np.diff(time_us)
             self.tick_s = float(np.median(apart)) / 1e6 if len(apart) else float(seconds[0])
+        return self.tick_s
 
 
 def _gathered(selection: Selection, table: str, progress: Callable[[date], None] | None) -> _Ticks | None:

@@ -30,6 +30,7 @@ LEAST_WINDOW_DAYS: Final = 28  # of growth: four weeks, and the usual purge
 LEAST_GROWTH_DAYS: Final = 14
 LEAST_WRITE_DAYS: Final = 14  # complete ones, behind file-system writes per day
 LEAST_DEMAND_DAYS: Final = 7  # complete ones: every day of the week
+LONGEST_TICK_S: Final = 60.0  # longer ones hide bursts
 LEAST_DRIVES: Final = 10  # behind a write amplification
 FAR_OFF: Final = 2.0  # a given number this many times larger or smaller than the measured one
 SAME: Final = 0.2  # share by which two counts of the same bytes may differ
@@ -356,11 +357,23 @@ def performance_warnings(
     if demand is None:
         return []
     return [
+        *_long_ticks(cases, demand),
         *_rolled_up(cases, demand),
         *_given_demand(given, demand),
         *_below_own_peak(cases, demand),
         *_short_demand(cases, demand),
     ]
+
+
+def _long_ticks(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[PlanWarning]:
+    tick_s = demand.tick_s
+    if tick_s is not None and tick_s > LONGEST_TICK_S and any(case.percentile is not None for case in cases):
+        yield PlanWarning(
+            "performance",
+            "tick_long",
+            f"A tick lasts {tick_s:,.0f} s: shorter bursts are averaged out, and the demand is understated.",
+            {"tick_s": tick_s, "longest_s": LONGEST_TICK_S},
+        )
 
 
 def _rolled_up(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[PlanWarning]:
@@ -422,6 +435,30 @@ def _short_demand(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[
                 "least_days": LEAST_DEMAND_DAYS,
             },
         )
+
+
+# The whole design.
+
+
+def design_warnings(cases: Sequence[CapacityCase], designed_bytes: int) -> list[PlanWarning]:
+    """The capacity that drives and metadata targets are sized for, against what growth asks for."""
+    above = [case for case in cases if case.capacity_bytes > designed_bytes]
+    if not above:
+        return []
+    most = max(above, key=lambda case: case.capacity_bytes)
+    return [
+        PlanWarning(
+            "capacity",
+            "design_below_plan",
+            f"Metadata targets are sized for {format_bytes_si(designed_bytes)}, less than growth asks for: "
+            f"{format_bytes_si(most.capacity_bytes)} ({most.name}).",
+            {
+                "designed_bytes": designed_bytes,
+                "capacity_bytes": most.capacity_bytes,
+                "cases": [case.name for case in above],
+            },
+        )
+    ]
 
 
 # Words.

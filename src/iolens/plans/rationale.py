@@ -18,7 +18,7 @@ from iolens.plans.endurance import EndurancePlan
 from iolens.plans.inputs import Input
 from iolens.plans.metadata import MetadataPlan
 from iolens.plans.performance import PerformancePlan
-from iolens.plans.plausibility import PARTS, Part, PlanWarning
+from iolens.plans.plausibility import PARTS, Part, PlanWarning, design_warnings
 from iolens.plans.specification import (
     INPUT_NAMES,
     Requirement,
@@ -136,7 +136,10 @@ def make_rationale(
     return Rationale(
         about=about,
         filesystem=next((plan.filesystem for plan in plans if plan.filesystem), None),
-        warnings=[warning for plan in plans for warning in plan.warnings],
+        warnings=[
+            *(warning for plan in plans for warning in plan.warnings),
+            *(design_warnings(capacity.cases, metadata.capacity_bytes) if capacity and metadata else []),
+        ],
         requirements=requirements,
         missing=list(missing),
         capacity=capacity,
