@@ -240,3 +240,34 @@ def test_bars_can_be_stacked():
     figure = f.Figure("stacked", "Stacked", (panel,))
     assert "limit" in svg_text(figure)
     assert "limit" in to_html(figure)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "columns"),
+    [([], 1), ([10], 1), ([20, 20, 20], 3), ([8, 27, 31, 32], 2), ([40, 40, 40, 40], 2), ([100, 100], 1)],
+)
+def test_a_legend_breaks_into_rows_where_it_would_be_wider_than_the_panel(lengths: list[int], columns: int) -> None:
+    from iolens.views.matplotlib_figure import legend_columns
+
+    assert legend_columns(lengths) == columns
+
+
+def test_a_panel_is_as_wide_with_many_long_labels_as_with_one() -> None:
+    """Labels in one row once squeezed the panel to a fifth of its width."""
+    import matplotlib as mpl
+
+    from iolens.views import matplotlib_figure
+
+    def width(labels: int) -> float:
+        marks = tuple(
+            f.Line(np.arange(3.0), np.arange(3.0) + n, f"quantised: alpha 1.37, R² 1.000, {n}", "#000000")
+            for n in range(labels)
+        )
+        panel = f.Panel("", f.Axis("x"), f.Axis("y"), marks)
+        with mpl.rc_context(matplotlib_figure._STYLE):
+            canvas = matplotlib_figure._canvas(f.Figure("one", "One", (panel,)))
+            canvas.draw_without_rendering()
+        return float(canvas.axes[0].get_position().width)
+
+    assert width(1) > 0.85
+    assert width(6) > 0.85

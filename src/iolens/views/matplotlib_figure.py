@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
@@ -26,6 +27,8 @@ WIDTH_IN: Final = 6.6
 PANEL_HEIGHT_IN: Final = 3.0
 POINTS_PER_IN: Final = 72
 PNG_DPI: Final = 200
+LEGEND_WIDTH, LEGEND_HANDLE = 92, 6  # characters: above a panel, and of a handle with the room around it
+LEGEND_ROW: Final = 16  # points
 COLOUR_MAP: Final = "magma_r"
 _MANY_POINTS: Final = 4000  # beyond this, dots in SVG and PDF become one picture; axes and text stay vectors
 
@@ -101,14 +104,16 @@ def _furniture(sides: list[Axes], panel: figures.Panel) -> None:
     if not any(isinstance(mark, figures.HeatMap) for mark in panel.marks):
         front.grid(axis="y" if panel.x.ticks else "both")
     handles = _legend_entries(sides, panel)
+    columns = legend_columns([len(label) for label in handles])
     if handles:
         box = front.legend(
-            handles.values(), handles.keys(), loc="lower left", bbox_to_anchor=(-0.01, 0.99), ncols=len(handles),
+            handles.values(), handles.keys(), loc="lower left", bbox_to_anchor=(-0.01, 0.99), ncols=columns,
             frameon=False, borderaxespad=0.2, columnspacing=1.4, handlelength=1.2, handletextpad=0.5,
         )  # fmt: skip
         for handle in box.legend_handles:
             _enlarge(handle)
-    front.set_title(panel.title, loc="left", pad=22 if handles else 6, color="#444444")
+    rows = math.ceil(len(handles) / columns)
+    front.set_title(panel.title, loc="left", pad=6 + LEGEND_ROW * rows, color="#444444")
     if panel.message:
         _message(sides, panel)
 
@@ -118,6 +123,15 @@ def _legend_entries(sides: list[Axes], panel: figures.Panel) -> dict[str, Any]:
     found = {label: handle for axes in sides for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     ordered = dict.fromkeys(getattr(mark, "label", "") for mark in panel.marks)
     return {label: found[label] for label in [*ordered, *found] if label in found}
+
+
+def legend_columns(lengths: Sequence[int]) -> int:
+    """As many columns as fit above a panel, given the characters of each label; labels go down a column first."""
+    for columns in range(len(lengths), 1, -1):
+        widest = [int(column.max()) for column in np.array_split(np.array(lengths), columns)]
+        if sum(width + LEGEND_HANDLE for width in widest) <= LEGEND_WIDTH:
+            return columns
+    return 1
 
 
 def _message(sides: list[Axes], panel: figures.Panel) -> None:
