@@ -89,7 +89,7 @@ class Demand:
     @property
     def complete_days(self) -> int:
         """Of the measure that has most of them."""
-        return max((one.complete_days for one in self.measures), default=0)
+        return max((measure.complete_days for measure in self.measures), default=0)
 
     @property
     def origin(self) -> str:

@@ -286,9 +286,9 @@ def _rows(selection: Selection) -> nw.LazyFrame[Any]:
     )
 
 
-def _end(frame: nw.LazyFrame[Any], way: Literal[1, -1]) -> nw.LazyFrame[Any]:
+def _end(frame: nw.LazyFrame[Any], step: Literal[1, -1]) -> nw.LazyFrame[Any]:
     """The first (1) or last (-1) row of each drive and source."""
-    beyond = nw.col("epoch_us").shift(way).over(*_KEY, order_by="epoch_us")
+    beyond = nw.col("epoch_us").shift(step).over(*_KEY, order_by="epoch_us")
     return frame.with_columns(beyond.alias("beyond")).filter(nw.col("beyond").is_null()).drop("beyond")
 
 

@@ -125,8 +125,8 @@ def _sums(values: Integers, column: Integers, first: Integers, last: Integers) -
     """Of each run."""
     reached = np.zeros((values.shape[0], values.shape[1] + 1), np.int64)
     np.cumsum(values, axis=1, out=reached[:, 1:])
-    found: Integers = reached[column, last] - reached[column, first]
-    return found
+    sums: Integers = reached[column, last] - reached[column, first]
+    return sums
 
 
 def run_sample(lengths: Counter[int], tick_s: float) -> TailSample:

@@ -133,9 +133,9 @@ class ReferenceSystem:
                 self.found["usage"] = self.opened.ask(system_usage, self.name(), until=self.where["until"])
             except IolensError:  # a plan whose inputs are given can do without the store
                 self.found["usage"] = None
-        found = self.found["usage"]
-        assert found is None or isinstance(found, SystemUsage)
-        return found
+        usage = self.found["usage"]
+        assert usage is None or isinstance(usage, SystemUsage)
+        return usage
 
     def knows_capacity(self) -> bool:
         """Whether its capacity is given, or in a store that is open anyway."""
@@ -173,10 +173,10 @@ class ReferenceSystem:
         from iolens.analyses.drive_readings import drive_readings, with_later
 
         until = self.where["until"]
-        found = self.opened.ask(drive_readings, name, until=until)
+        before = self.opened.ask(drive_readings, name, until=until)
         if until is None:
-            return found
-        return with_later(found, self.opened.ask(lambda later: drive_readings(later, first=True), name, since=until))
+            return before
+        return with_later(before, self.opened.ask(lambda later: drive_readings(later, first=True), name, since=until))
 
     def _drives(self) -> DriveReadings:
         """Those of the file system named; else its own; else those of the only one that has any."""
@@ -221,5 +221,5 @@ class ReferenceSystem:
         """What it was asked for, tick by tick."""
         from iolens.analyses.demand import demand
 
-        found = self.opened.ask(lambda selection: demand(selection, progress=progress), self.name(), **self.where)
-        return replace(found, resolution=self.where["resolution"] or "raw")
+        asked = self.opened.ask(lambda selection: demand(selection, progress=progress), self.name(), **self.where)
+        return replace(asked, resolution=self.where["resolution"] or "raw")

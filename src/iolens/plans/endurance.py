@@ -468,16 +468,16 @@ def _worst(high: float, ends: Interval | None) -> float:
 
 
 def _verdict_of(cases: Sequence[EnduranceCase]) -> EnduranceVerdict:
-    found = _most([case.needed_class_dwpd for case in cases])
+    sufficient = _most([case.needed_class_dwpd for case in cases])
     exceptions = [
         f"drives of {format_bytes_si(drive.drive_bytes)} ({case.name})"
         for case in cases
         for drive in case.larger_drives
         if (needed := _most([drive.class_dwpd, drive.strict_class_dwpd])) is None
-        or (found is not None and needed > found)
+        or (sufficient is not None and needed > sufficient)
     ]
     return EnduranceVerdict(
-        class_dwpd=found,
+        class_dwpd=sufficient,
         published_class_dwpd=_most([case.class_dwpd for case in cases]),
         published_need_dwpd=max(case.published_need_dwpd for case in cases),
         strict_class_dwpd=_most([case.strict_class_dwpd for case in cases]),
@@ -489,7 +489,7 @@ def _verdict_of(cases: Sequence[EnduranceCase]) -> EnduranceVerdict:
 
 def _most(classes: Sequence[float | None]) -> float | None:
     """The largest class; None where one of them is missing."""
-    known = [one for one in classes if one is not None]
+    known = [rating for rating in classes if rating is not None]
     return max(known) if len(known) == len(classes) else None
 
 

@@ -63,15 +63,15 @@ def capacity_warnings(
     ages: Ages | None,
 ) -> list[PlanWarning]:
     """Against the bytes used and the capacity there is, the days of growth, and the scan."""
-    found = [*_against_usage(cases, usage)]
+    warnings = [*_against_usage(cases, usage)]
     if growth is not None and growth.daily:
-        measured = any(one.kind == "distribution" for one in given)
-        found += _of_growth(cases, growth) if measured else _given_growth(given, growth)
-        found += _given_capacity("capacity", growth.capacity_bytes, growth.capacity_origin == "given", usage)
+        measured = any(value.kind == "distribution" for value in given)
+        warnings += _of_growth(cases, growth) if measured else _given_growth(given, growth)
+        warnings += _given_capacity("capacity", growth.capacity_bytes, growth.capacity_origin == "given", usage)
     if ages is not None:
         words = f"the scan of {ages.time:%Y-%m-%d}, which the purges start from,"
-        found += _scanned("capacity", ages.distribution.total, words, usage)
-    return found
+        warnings += _scanned("capacity", ages.distribution.total, words, usage)
+    return warnings
 
 
 def _against_usage(cases: Sequence[CapacityCase], usage: SystemUsage | None) -> Iterator[PlanWarning]:
@@ -157,7 +157,7 @@ def _given_growth(given: Sequence[Input], growth: Growth) -> Iterator[PlanWarnin
     mean = growth.mean_bytes_per_day
     if not mean:
         return
-    off = [one for one in given if one.high * FAR_OFF < mean or one.low > FAR_OFF * mean]
+    off = [value for value in given if value.high * FAR_OFF < mean or value.low > FAR_OFF * mean]
     if off:
         first = off[0]
         yield PlanWarning(
@@ -268,7 +268,7 @@ def _strict_above(cases: Sequence[EnduranceCase]) -> Iterator[PlanWarning]:
 
 
 def _few_days(inputs: Sequence[Input], writes: FileSystemWrites | None) -> Iterator[PlanWarning]:
-    used = any(one.name == "fswpd" and one.kind == "distribution" for one in inputs)
+    used = any(value.name == "fswpd" and value.kind == "distribution" for value in inputs)
     if used and writes is not None and writes.days < LEAST_WRITE_DAYS:
         yield PlanWarning(
             "endurance",
@@ -280,8 +280,8 @@ def _few_days(inputs: Sequence[Input], writes: FileSystemWrites | None) -> Itera
 
 
 def _of_drives(inputs: Sequence[Input], waf: WriteAmplification | None) -> Iterator[PlanWarning]:
-    used = [one for one in inputs if one.name == "waf"]
-    if waf is not None and any(one.kind == "distribution" for one in used):
+    used = [value for value in inputs if value.name == "waf"]
+    if waf is not None and any(value.kind == "distribution" for value in used):
         if waf.drives < LEAST_DRIVES:
             yield PlanWarning(
                 "endurance",
@@ -297,7 +297,7 @@ def _of_drives(inputs: Sequence[Input], waf: WriteAmplification | None) -> Itera
                 "after it counts, whose counters hold later writes as well.",
                 {"drives_read_later": waf.drives_read_later, "drives": waf.drives},
             )
-    low = [one for one in used if one.expected < 1.0]
+    low = [value for value in used if value.expected < 1.0]
     if low:
         yield PlanWarning(
             "endurance",
@@ -319,9 +319,9 @@ def metadata_warnings(
     held, words = scanned, "files of the scan hold"
     if usage is not None and usage.used_bytes > scanned:
         held, words = float(usage.used_bytes), f"targets of {usage.filesystem} held on {usage.time:%Y-%m-%d}"
-    found = []
+    warnings = []
     if capacity.expected < held:
-        found.append(
+        warnings.append(
             PlanWarning(
                 "metadata",
                 "capacity_below_used",
@@ -330,21 +330,21 @@ def metadata_warnings(
                 {"used_bytes": held, "capacity_bytes": capacity.expected},
             )
         )
-    found += _scanned("metadata", scanned, f"the sizes ({sizes.origin})", usage)
-    too_large = [one for one in thresholds if one.capacity_pct is not None and one.capacity_pct > 100.0]
+    warnings += _scanned("metadata", scanned, f"the sizes ({sizes.origin})", usage)
+    too_large = [answer for answer in thresholds if (answer.capacity_pct or 0.0) > 100.0]
     if too_large:
-        most = max(too_large, key=lambda one: one.total_avg_bytes or 0)
-        found.append(
+        most = max(too_large, key=lambda answer: answer.total_avg_bytes or 0)
+        warnings.append(
             PlanWarning(
                 "metadata",
                 "metadata_above_capacity",
                 f"Metadata targets of {format_bytes_si(most.total_avg_bytes or 0)} would be larger than the file "
-                f"system, {format_bytes_si(capacity.expected)} ({_named([one.name for one in too_large])}): the files "
-                "are smaller than their inodes.",
+                f"system, {format_bytes_si(capacity.expected)} ({_named([answer.name for answer in too_large])}): the "
+                "files are smaller than their inodes.",
                 {"total_avg_bytes": float(most.total_avg_bytes or 0), "capacity_bytes": capacity.expected},
             )
         )
-    return found
+    return warnings
 
 
 # Performance.
@@ -388,27 +388,27 @@ def _rolled_up(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[Pla
 
 
 def _given_demand(given: Sequence[Input], demand: Demand) -> Iterator[PlanWarning]:
-    measured = {one.measure: one for one in demand.measures}
-    for one in given:
-        known = measured.get(one.name)
-        if known is None or not (one.high < known.p95 or one.low > FAR_OFF * known.max):
+    measured = {measure.measure: measure for measure in demand.measures}
+    for value in given:
+        known = measured.get(value.name)
+        if known is None or not (value.high < known.p95 or value.low > FAR_OFF * known.max):
             continue
         amount = format_bytes_si if known.unit == "bytes/s" else "{:,.4g}".format
         beside = (
             f"less than {demand.filesystem} serves in one tick in twenty, {amount(known.p95)}/s"
-            if one.high < known.p95
-            else f"{_times(one.expected, known.max)} the largest tick of {demand.filesystem}, {amount(known.max)}/s"
+            if value.high < known.p95
+            else f"{_times(value.expected, known.max)} the largest tick of {demand.filesystem}, {amount(known.max)}/s"
         )
         yield PlanWarning(
             "performance",
             "demand_given_differs",
-            f"The demand given for {one.name}, {amount(one.expected)}/s, is {beside}.",
-            {"measure": one.name, "given": one.expected, "measured_p95": known.p95, "measured_max": known.max},
+            f"The demand given for {value.name}, {amount(value.expected)}/s, is {beside}.",
+            {"measure": value.name, "given": value.expected, "measured_p95": known.p95, "measured_max": known.max},
         )
 
 
 def _below_own_peak(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[PlanWarning]:
-    largest = {one.measure: one.max for one in demand.measures}
+    largest = {measure.measure: measure.max for measure in demand.measures}
     below = [case for case in cases if case.required < largest.get(case.measure, 0.0)]
     if below:
         names = [f"{case.measure.removesuffix('_per_s').replace('_', ' ')}, {case.name}" for case in below]
@@ -464,9 +464,9 @@ def design_warnings(cases: Sequence[CapacityCase], designed_bytes: int) -> list[
 # Words.
 
 
-def _of_all(some: int, everything: int, one: str, many: str) -> str:
+def _of_all(some: int, everything: int, singular: str, many: str) -> str:
     if some == everything:
-        return f"The {one} is" if everything == 1 else f"All {everything} {many} are"
+        return f"The {singular} is" if everything == 1 else f"All {everything} {many} are"
     return f"{some} of {everything} {many} {'is' if some == 1 else 'are'}"
 
 
@@ -479,8 +479,8 @@ def _named(names: Sequence[str]) -> str:
     return "; ".join(names[:SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
 
 
-def _times(one: float, other: float) -> str:
-    ratio = one / other
+def _times(amount: float, reference: float) -> str:
+    ratio = amount / reference
     if ratio >= 1.0:
         return f"{ratio:.3g} times"
     return f"{100.0 * ratio:.2g} % of" if ratio >= 0.001 else "less than 0.1 % of"

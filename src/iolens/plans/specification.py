@@ -287,8 +287,8 @@ def _rate(plan: PerformancePlan, case: PerformanceCase) -> Requirement:
     )
 
 
-def _threshold_name(plan: MetadataPlan, one: Threshold) -> str:
-    return one.name + (" (knee)" if one is plan.knee else "")
+def _threshold_name(plan: MetadataPlan, threshold: Threshold) -> str:
+    return threshold.name + (" (knee)" if threshold is plan.knee else "")
 
 
 def _origins(inputs: Sequence[Input], wanted: Mapping[str, float | None]) -> list[str]:

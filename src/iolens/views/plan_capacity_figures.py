@@ -55,7 +55,7 @@ def purges(result: CapacityPlan) -> Figure:
     top = max(float(one.course.before.max()) for one in result.courses)
     factor, unit = byte_unit(top)
     lines = []
-    several = len({one.daily_growth_bytes for one in result.courses}) > 1
+    several = len({course.daily_growth_bytes for course in result.courses}) > 1
     for place, one in enumerate(result.courses):
         days = np.repeat(np.arange(len(one.course.before), dtype=float), 2)
         used = np.column_stack([one.course.before, one.course.after]).ravel() / factor

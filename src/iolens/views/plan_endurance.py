@@ -64,27 +64,27 @@ def cases(result: EndurancePlan) -> Table:
 
 def verdict(result: EndurancePlan) -> str:
     """Which class does for every row that is shown, and which rows it does not do for."""
-    found = result.verdict
-    ratings = sorted({one.class_dwpd for case in result.cases for one in case.classes})
-    published = f"the published equation needs at most {_need(found.published_need_dwpd, ratings)} DWPD"
-    strict = f"host writes strictly counted at most {_need(found.strict_need_dwpd, ratings)}"
-    if found.class_dwpd is None:
-        words = f"No class on offer suffices for {'; '.join(found.cases_without_class)}: {published}, {strict}."
+    answer = result.verdict
+    ratings = sorted({rating.class_dwpd for case in result.cases for rating in case.classes})
+    published = f"the published equation needs at most {_need(answer.published_need_dwpd, ratings)} DWPD"
+    strict = f"host writes strictly counted at most {_need(answer.strict_need_dwpd, ratings)}"
+    if answer.class_dwpd is None:
+        words = f"No class on offer suffices for {'; '.join(answer.cases_without_class)}: {published}, {strict}."
         rest = [case for case in result.cases if case.needed_class_dwpd is not None]
         if rest:
             most = max(case.needed_class_dwpd or 0.0 for case in rest)
             words += f" Drives of {most:g} DWPD suffice for {'; '.join(case.name for case in rest)}."
     else:
-        words = f"Drives of {found.class_dwpd:g} DWPD suffice for every case by either count: {published}"
-        words += _class_alone(found.published_class_dwpd, found.class_dwpd) + f", {strict}"
-        words += _class_alone(found.strict_class_dwpd, found.class_dwpd) + "."
-    if found.exceptions:
-        words += f" Not for {'; '.join(found.exceptions)}."
+        words = f"Drives of {answer.class_dwpd:g} DWPD suffice for every case by either count: {published}"
+        words += _class_alone(answer.published_class_dwpd, answer.class_dwpd) + f", {strict}"
+        words += _class_alone(answer.strict_class_dwpd, answer.class_dwpd) + "."
+    if answer.exceptions:
+        words += f" Not for {'; '.join(answer.exceptions)}."
     return words
 
 
-def _class_alone(one: float | None, both: float) -> str:
-    return "" if one is None or one == both else f" (class {one:g})"
+def _class_alone(alone: float | None, both: float) -> str:
+    return "" if alone is None or alone == both else f" (class {alone:g})"
 
 
 def _need(amount: float, ratings: Sequence[float]) -> str:
