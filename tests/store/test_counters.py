@@ -92,6 +92,15 @@ def test_a_counter_that_was_unreadable_stays_unknown() -> None:
     assert moved(step, "write_bytes") is None
 
 
+def test_a_set_that_forgets_starts_anew_with_a_counter_that_was_away() -> None:
+    known = [{"read_ops": 1, "write_ops": 10}, {"read_ops": 2}, {"read_ops": 4, "write_ops": 90}, {"write_ops": 95}]
+    sets = [CounterSet(one, complete=False, forgets=True) for one in known]
+    *_, away, back, after = run(*(sample("target_io", 5 * n, {"": one}) for n, one in enumerate(sets)))
+    assert (moved(away, "read_ops"), moved(away, "write_ops")) == (1, None)
+    assert (moved(back, "read_ops"), moved(back, "write_ops")) == (2, None)
+    assert moved(after, "write_ops") == 5
+
+
 def test_differences_beyond_signed_64_bits_are_unknown_not_traffic() -> None:
     *_, step = run(io_sample(0, 0, 1), io_sample(5, 18446744073709551615, 1))
     assert moved(step) is None

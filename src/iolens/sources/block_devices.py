@@ -157,6 +157,7 @@ class DeviceSeries:
 
     filesystem: str
     host: str
+    forgets: bool = False  # see `Samples`
     columns: dict[str, dict[str, list[int | None]]] = field(default_factory=dict)
     rows: int = 0
 
@@ -178,10 +179,10 @@ class DeviceSeries:
             return
         taken, self.columns, self.rows = self.columns, {}, 0
         for device, columns in taken.items():
-            yield _samples(self.filesystem, target_name(self.host, device), columns)
+            yield _samples(self.filesystem, target_name(self.host, device), columns, self.forgets)
 
 
-def _samples(filesystem: str, target: str, columns: dict[str, list[int | None]]) -> Samples:
+def _samples(filesystem: str, target: str, columns: dict[str, list[int | None]], forgets: bool) -> Samples:
     import numpy as np
 
     arrays = {}
@@ -192,7 +193,7 @@ def _samples(filesystem: str, target: str, columns: dict[str, list[int | None]])
         numbers = np.array([value or 0 for value in columns[name]], np.int64)
         arrays[name] = np.ma.masked_array(numbers, unknown) if unknown.any() else numbers
     times = np.array(columns["time_us"], np.int64), np.array(columns["snapshot_us"], np.int64)
-    return Samples(TABLE, filesystem, target, *times, arrays, KIND)
+    return Samples(TABLE, filesystem, target, *times, arrays, KIND, forgets)
 
 
 def _why_not(device: Device, known: Mapping[str, Device], rule: DeviceRule) -> str | None:

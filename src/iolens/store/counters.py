@@ -128,16 +128,17 @@ def _began_since(now: CounterSet, baseline: Baseline, sample: Sample) -> bool:
 def _difference(before: CounterSet, now: CounterSet) -> tuple[Movement, CounterSet]:
     """What moved between two readings of one set, and the set to difference the next reading from."""
     old, new = before.counters, now.counters
+    kept = {} if now.forgets else old
     seen = new if now.complete else {name: value for name, value in new.items() if name in old}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
     if not fallen and not _restarted(before, now):
         moved = {name: value - old.get(name, 0) for name, value in seen.items()}
-        return _bounded(moved, after_reset=False), CounterSet({**old, **new}, now.start_us)
+        return _bounded(moved, after_reset=False), CounterSet({**kept, **new}, now.start_us)
     if _restarted(before, now) or _fell_together(fallen, old, new):
         return Movement(_all_of(now), after_reset=True), now
     moved = {name: max(0, value - old.get(name, 0)) for name, value in seen.items()}
     held = {name: old[name] for name in fallen if new[name] * 2 >= old[name]}
-    return _bounded(moved, after_reset=False, glitches=len(fallen)), CounterSet({**old, **new, **held}, now.start_us)
+    return _bounded(moved, after_reset=False, glitches=len(fallen)), CounterSet({**kept, **new, **held}, now.start_us)
 
 
 def _restarted(before: CounterSet, now: CounterSet) -> bool:
