@@ -68,6 +68,10 @@ METADATA_OPERATIONS: Final = (
     "parallel_rename_dir", "create", "destroy", "punch", "migrate", "quotactl", "get_info", "set_info", "prealloc",
     "fallocate", "seek", "connect", "reconnect", "disconnect", "notify", "llog_init", "process_config", "ping",
 )  # fmt: skip
+# Servers count each of these inside `rename` as well (DEFINITIONS, "Metadata operations").
+RENAME_KINDS: Final = ("samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir")
+SUMMED_OPERATIONS: Final = tuple(name for name in METADATA_OPERATIONS if name not in RENAME_KINDS)
+"""What makes up a sum of metadata operations: each of them once."""
 
 
 def _count(name: str, doc: str) -> Column:

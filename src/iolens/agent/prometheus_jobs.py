@@ -21,7 +21,7 @@ from iolens.agent.prometheus_reading import Reading
 from iolens.agent.prometheus_text import Lines, add, labels
 from iolens.errors import InputError
 from iolens.records import Problem, Sample
-from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
+from iolens.schema import DIRECTIONS, METADATA_OPERATIONS, SUMMED_OPERATIONS
 from iolens.sources.lustre_proc import read_tree
 from iolens.sources.lustre_server import LEAVES
 
@@ -36,7 +36,7 @@ _COUNTERS: Final = {
     "write_ops": metrics.JOB_WRITE_SAMPLES,
 }
 _OPERATIONS: Final = frozenset(METADATA_OPERATIONS)
-_COUNTED_ONCE: Final = frozenset(name for name in METADATA_OPERATIONS if "_rename" not in name)  # `rename` has them all
+_COUNTED_ONCE: Final = frozenset(SUMMED_OPERATIONS)
 
 
 class _Group(NamedTuple):
