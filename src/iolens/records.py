@@ -32,8 +32,10 @@ class CounterSet(NamedTuple):
 class Sample:
     """The raw, cumulative counters of one target for one table, read at one moment.
 
-    `sets` has one entry named "" for wide tables. For `target_histograms` it has one per histogram with
-    counters named `read:<bin>` and `write:<bin>`; for `job_io` one per job.
+    `sets` has one entry named "" for wide tables; in `metadata_ops` there may be one more per client, and what they
+    move adds up. For `target_histograms` it has one per histogram with counters named `read:<bin>` and `write:<bin>`;
+    for `job_io` and `job_sizes` one per job; for `server_ops` one per text, with counters `<operation>`,
+    `<operation>:us` and `<operation>:total`.
     """
 
     table: str

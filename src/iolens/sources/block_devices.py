@@ -111,14 +111,12 @@ def system_disks(root: Path, devices: Collection[Device], numbers: Mapping[str, 
 
 def host_of(root: Path) -> str:
     """The name of the machine below `root`: the one this runs on, or the one the files were copied from."""
-    for place in _HOST_NAMES:
-        try:
-            name = (root / place).read_text("utf-8", "replace").strip()
-        except OSError:
-            continue
-        if name:
-            return name
-    return os.uname().nodename
+    return stated_host(root) or os.uname().nodename
+
+
+def stated_host(root: Path) -> str | None:
+    """The name of the machine as the files below `root` give it."""
+    return next((name for place in _HOST_NAMES if (name := _text(root / place))), None)
 
 
 def told_by_user(options: ReadOptions) -> dict[str, object]:
