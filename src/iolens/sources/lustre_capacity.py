@@ -20,6 +20,7 @@ LOCK_LEAVES: Final[Mapping[str, str]] = {
     "grant_rate": "lock_grants_per_s",
     "cancel_rate": "lock_cancels_per_s",
 }
+LOCK_PATHS: Final = ("lock_count", "resource_count", "lock_timeouts", "pool/grant_rate", "pool/cancel_rate")
 RECOVERY_LINES: Final = frozenset({
     "status", "recovery_start", "recovery_duration", "time_remaining", "completed_clients", "connected_clients",
 })  # fmt: skip

@@ -18,7 +18,7 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.block_devices import stated_host
-from iolens.sources.lustre_capacity import LOCK_LEAVES
+from iolens.sources.lustre_capacity import LOCK_LEAVES, LOCK_PATHS
 from iolens.sources.lustre_parameters import (
     JOB_STATS,
     MDT,
@@ -227,8 +227,7 @@ def _files(root: Path, problems: list[Problem], skip: frozenset[str]) -> Iterato
     if SERVICE_STATS not in skip:
         yield from _server_files(root, problems, SERVICE_FOLDERS, ("stats",))
     if not skip.issuperset(LOCK_LEAVES):
-        leaves = [name for leaf in LOCK_LEAVES for name in (leaf, f"pool/{leaf}")]
-        yield from _server_files(root, problems, (NAMESPACES,), leaves)
+        yield from _server_files(root, problems, (NAMESPACES,), LOCK_PATHS)
 
 
 def _server_files(
