@@ -165,4 +165,6 @@ def _new_sets_are_new(kept: Sample, candidate: Sample) -> bool:
             for name, one in candidate.sets.items()
         )
     fresh = [one for name, one in candidate.sets.items() if name not in kept.sets]
-    return all(one.start_us is None or one.start_us >= kept.snapshot_us for one in fresh)
+    known = [(one, kept.sets[name]) for name, one in candidate.sets.items() if name in kept.sets]
+    shows_all = candidate.table != "job_io" or all(new.counters.keys() <= old.counters.keys() for new, old in known)
+    return shows_all and all(one.start_us is None or one.start_us >= kept.snapshot_us for one in fresh)
