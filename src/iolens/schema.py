@@ -209,7 +209,7 @@ TARGET_CAPACITY = _moment(
 )
 TARGET_STATE = _moment(
     "target_state",
-    "State of a target at a moment: software version, recovery, clients.",
+    "State of a target at a moment: software version, recovery, clients, locks.",
     ("source", "filesystem", "target", "time"),
     (
         _TARGET,

@@ -88,6 +88,19 @@ class TestClientsOfLustre20:
             "10.0.0.1@tcp": 38,
         }
 
+    @pytest.mark.parametrize("own", ["", "requests", "nothing"])
+    def test_whatever_the_mdt_itself_shows(self, tmp_path: Path, own: str) -> None:
+        """No md_stats, one with requests of the service, one without any counter."""
+        for n in range(2):
+            root = self.tree(
+                tmp_path / str(n), 5 * n, {"10.0.0.1@tcp": {"open": 10 + 7 * n}}, {} if own == "nothing" else None
+            )
+            if not own:
+                (root / f"{MDT}/md_stats").unlink()
+        store = Store(tmp_path / "store")
+        load(store, tmp_path / "0", tmp_path / "1")
+        assert [row["open"] for row in rows(store, "metadata_ops")] == [7]
+
     def test_clients_that_come_and_go(self, tmp_path: Path) -> None:
         """No reset, no negative traffic: b goes with its 50 opens, c comes with 4, b is back from zero with 3."""
         a, b, c = "10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp"

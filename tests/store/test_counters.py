@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.records import CounterSet
@@ -129,6 +129,34 @@ def test_what_clients_of_an_mdt_move_adds_up_to_one_movement() -> None:
     assert went.movements == {"": Movement({"open": 7, "statfs": 1}, after_reset=False)}
     assert back.movements == {"": Movement({"open": 1, "statfs": 0}, after_reset=False)}
     assert (went.resets, back.resets) == (0, 0)
+
+
+@settings(derandomize=True)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100), st.booleans()), max_size=5), max_size=30))
+def test_clients_that_come_and_go_never_count_more_than_they_did(ticks: list[list[tuple[int, int, bool]]]) -> None:
+    """Each tick some clients work; some are gone after it, and begin at zero when they are back."""
+    counts: dict[str, int] = {"a0": 7}
+    returned = False
+    gone: set[str] = set()
+    baseline = advance(None, sample("metadata_ops", 0, {"": CounterSet({}), "a0": CounterSet({"open": 7})})).baseline
+    truth = counted = 0
+    for number, tick in enumerate(ticks, 1):
+        leaving = []
+        for client, opens, leaves in tick:
+            name = f"a{client}"
+            returned |= name in gone
+            counts[name] = counts.get(name, 0) + opens
+            truth += opens
+            leaving += [name] if leaves else []
+        sets = {name: CounterSet({"open": count}) for name, count in counts.items()}
+        step = advance(baseline, sample("metadata_ops", 5 * number, {"": CounterSet({}), **sets}))
+        counted += step.movements[""].moved.get("open", 0) if step.movements else 0
+        baseline = step.baseline
+        for name in leaving:
+            counts.pop(name, None)
+            gone.add(name)
+    assert 0 <= counted <= truth
+    assert counted == truth or returned
 
 
 def test_a_client_is_only_a_baseline_where_none_was_read_before() -> None:

@@ -251,7 +251,7 @@ def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) 
             own = sample.readings.get(Parameter(MDT, target, "md_stats"))
             if own is None and (directory / target / "md_stats").exists():
                 continue
-            if own is None or f"\n{SERVICE_MARK} ".encode() in own.data:
+            if own is None or b" samples [" not in own.data or f"\n{SERVICE_MARK} ".encode() in own.data:
                 for client in _names(exports, problems):
                     parameter = parameter_named(f"mdt.{target}.exports.{client}.stats")
                     if parameter is not None and (path := exports / client / "stats").is_file():

@@ -233,9 +233,10 @@ def _metadata(reader: _TargetReader) -> Iterator[Item]:
             yield from _io_sample(reader, own)
         reader.keep_others("", own, "mdt")
         counters = metadata_counters(own)
-        if counters and not own.of_a_service:
+        by_client = any(family == EXPORTS for family, _ in reader.texts)
+        if counters and not own.of_a_service and (own.counts or not by_client):
             yield reader.sample("metadata_ops", {"": CounterSet(counters, own.start_us)}, own.snapshot_us)
-            if reader.left_out is not None and any(family == EXPORTS for family, _ in reader.texts):
+            if reader.left_out is not None and by_client:
                 reader.left_out.add("mdt.*.exports.*.stats")
             return
     yield from _metadata_by_client(reader, own)
