@@ -198,7 +198,9 @@ class TestMoments:
                 made.sample(T0 + number * 10 * S, {0: number})
         found = items(beside(made.write(tmp_path / "a"), ".0"))
         assert series(found)["oss1:sda"]["time"] == [T0, T0 + 60 * S, T0 + 120 * S]
-        assert notes(found) == ["10 readings lack some of the metrics: skipped, the intervals across them are longer"]
+        assert notes(found) == [
+            "10 readings lack some of the metrics: skipped, the interval to the next whole one is longer"
+        ]
 
     def test_a_metric_that_was_logged_once_does_not_hold_up_the_others(self, tmp_path: Path) -> None:
         made = Writer().disks()
@@ -294,7 +296,7 @@ class TestHoles:
         assert [row["duration_s"] for row in rows(store)] == [10.0] * 99 + [310.0] + [10.0] * 269
         assert sum(row["write_ops"] for row in rows(store)) == 2 * 399
         assert [one.reason for one in tally.notes] == [
-            "30 readings lack some of the metrics: skipped, the intervals across them are longer"
+            "30 readings lack some of the metrics: skipped, the interval to the next whole one is longer"
         ]
 
     def test_again_and_again(self, tmp_path: Path) -> None:
@@ -338,6 +340,28 @@ class TestHoles:
             load(store, self.written(tmp_path / name, readings, {1: [n for n in range(128) if n % 6]}))  # type: ignore[dict-item]
         assert {(row["duration_s"], row["read_ops"], row["write_ops"]) for row in rows(store)} == {(60.0, 6, 12)}
         assert len(rows(store)) == 21
+
+    def test_metrics_that_never_come_together(self, tmp_path: Path) -> None:
+        """Five metrics are logged at :00, three at :05: the larger group goes on, the other is said to be left out."""
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda"})
+        for n in range(100):
+            made.values(T0 + n * 10 * S, {100 + metric: {0: n * WORTHS[metric]} for metric in range(5)})
+            made.values(T0 + n * 10 * S + 5 * S, {100 + metric: {0: n * WORTHS[metric]} for metric in range(5, 8)})
+        found = items(made.write(tmp_path / "a"))
+        assert series(found)["oss1:sda"]["write_ops"] == [2 * n for n in range(100)]
+        assert set(series(found)["oss1:sda"]) == {
+            "time",
+            "read_ops",
+            "write_ops",
+            "read_bytes",
+            "write_bytes",
+            "read_wait_us",
+        }
+        assert notes(found) == [
+            f"disk.dev.{name} was logged apart from the others: 100 values left out"
+            for name in ("write_rawactive", "avactive", "aveq")
+        ]
 
     def test_metrics_without_a_description_are_named(self, tmp_path: Path) -> None:
         made = two_disks(3, 3)

@@ -220,9 +220,11 @@ class _Tally:
             yield Note(
                 place,
                 None,
-                f"{skipped} readings lack some of the metrics: skipped, the intervals across them are longer",
+                f"{skipped} readings lack some of the metrics: skipped, the interval to the next whole one is longer",
             )
         for counter, metric in self.metric_of.items():
+            if apart := sum(one.apart[counter] for one in self.readings.values()):
+                yield Note(place, None, f"{metric} was logged apart from the others: {apart} values left out")
             holes = {
                 shown: [hole for hole in one.holes if hole.counter == counter] for shown, one in self.readings.items()
             }

@@ -101,6 +101,7 @@ class DeviceReadings:
     expected: set[str] = field(default_factory=set)
     held: list[Reading] = field(default_factory=list)
     skipped: int = 0
+    apart: Counter[str] = field(default_factory=Counter)  # values that came without the counters that go on
     longest_wait: int = 0
     holes: list[Hole] = field(default_factory=list)
     _last: dict[str, tuple[int, int]] = field(default_factory=dict)  # time and value of each counter passed on
@@ -134,11 +135,11 @@ class DeviceReadings:
         self.expected = set(largest)
         held, self.held = self.held, []
         for reading in held:
-            if reading.counters.keys() >= self.expected:
+            is_whole = reading.counters.keys() >= self.expected
+            self.apart.update(name for name in reading.counters if not is_whole or name not in self.expected)
+            if is_whole:
                 counters = {name: value for name, value in reading.counters.items() if name in self.expected}
                 yield self._passed(reading._replace(counters=counters))
-            else:
-                self.skipped += 1
 
     def _passed(self, reading: Reading) -> Reading:
         """Keep account of the counters that are unknown in it, and of those that come back."""
