@@ -148,7 +148,7 @@ class ServerReader:
         self, readings: Sequence[Reading], targets: Sequence[Target], time_us: int, snapshot_us: int
     ) -> Iterator[Item]:
         """The request queues of the server, under each file system it serves."""
-        filesystems = {self.naming.filesystem} if self.naming.filesystem else {one.filesystem for one in targets}
+        filesystems = {self.naming.filesystem} if self.naming.filesystem else {target.filesystem for target in targets}
         server = self.host or _named_by_targets(targets)
         for text in readings if filesystems else ():
             stats = parse_stats(text.data, text.place, text.line)
@@ -166,7 +166,7 @@ class ServerReader:
 
 def _named_by_targets(targets: Sequence[Target]) -> str:
     """A server without a name, by its first target and how many more: after a fail-over it is another one."""
-    names = sorted(one.name for one in targets)
+    names = sorted(target.name for target in targets)
     return f"{names[0]}+{len(names) - 1}" if len(names) > 1 else "".join(names) or "server"
 
 
@@ -204,7 +204,7 @@ class _TargetReader:
 
     def keep_others(self, text: str, stats: Stats, kind: str) -> None:
         """Put aside for `server_ops` what no other table has; a name two texts have counts once."""
-        known = {name for one in self.others.values() for name in one.counters}
+        known = {name for counted in self.others.values() for name in counted.counters}
         counters = {name: value for name, value in server_counters(stats, kind).items() if name not in known}
         if stats.snapshot_us is not None:
             self.others[text] = CounterSet(counters, stats.start_us)
@@ -269,7 +269,9 @@ def _metadata_by_client(reader: _TargetReader, own: Stats | None) -> Iterator[It
         sets = {"": CounterSet(counters, own.start_us if own else None)}
         sets |= {client: CounterSet(by_client[client], stats.start_us) for client, stats in clients.items()}
         stamp = (
-            own.snapshot_us if own else max(filter(None, (one.snapshot_us for one in clients.values())), default=None)
+            own.snapshot_us
+            if own
+            else max(filter(None, (stats.snapshot_us for stats in clients.values())), default=None)
         )
         yield reader.sample("metadata_ops", sets, stamp)
 
@@ -286,7 +288,7 @@ def _server_ops(reader: _TargetReader) -> Iterator[Item]:
         yield from stats.problems
         yield from unknown_counters(stats)
         reader.keep_others(OSD, stats, "osd")
-    if any(one.counters for one in reader.others.values()):
+    if any(counted.counters for counted in reader.others.values()):
         yield reader.sample("server_ops", reader.others, min(reader.stamps))
 
 
@@ -355,13 +357,13 @@ def _state(reader: _TargetReader) -> Iterator[Item]:
         yield reader.row("target_state", {"version": reader.version, **_UNKNOWN_STATE, **values})
 
 
-def _leave_out_recovery(reader: _TargetReader, text: Reading, found: capacity.Facts) -> None:
+def _leave_out_recovery(reader: _TargetReader, text: Reading, facts: capacity.Facts) -> None:
     """Name the lines that no column has, and a start that is no date."""
     lines = capacity.recovery_lines(text.data)
     if reader.left_out is None or isinstance(lines, str):
         return
     unkept = lines.keys() - capacity.RECOVERY_LINES
-    if lines.get("recovery_start", "0") != "0" and found["recovery_start"] is None:
+    if lines.get("recovery_start", "0") != "0" and facts["recovery_start"] is None:
         unkept = {*unkept, "recovery_start"}
     for name in unkept:
         reader.left_out.add(f"{text.parameter.family}.*.recovery_status.{name}")

@@ -18,6 +18,7 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.block_devices import (
+    NAMED_LEFT_OUT,
     Choice,
     DeviceSeries,
     choose,
@@ -44,7 +45,7 @@ from iolens.sources.pcp_archive import (
     read_label,
     read_values,
 )
-from iolens.sources.pcp_moments import DeviceReadings, Hole, Moments, Reading, again_within_us
+from iolens.sources.pcp_readings import DeviceReadings, Hole, Reading, RecordMerger, again_within_us
 from iolens.sources.saved_text import combined_identity
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import from_epoch_us, iso
@@ -132,18 +133,18 @@ class _Reading:
     def _samples(self, wanted: Mapping[int, _Measure]) -> Iterator[Item]:
         host = self.metadata.label.host or "unknown"
         series = DeviceSeries(self.options.filesystem or host, host, forgets=True)
-        tally = _Tally(self, {one.name: one.metric.name for one in wanted.values()})
+        tally = _Tally(self, {measure.name: measure.metric.name for measure in wanted.values()})
         stream = tally.samples(wanted)
         ahead = list(islice(stream, SAMPLES_LOOKED_AT))
-        ticker = Ticker(grid_of({host: [one.time_us for one in ahead]}, self.options.interval_s))
-        for one in chain(ahead, stream):
-            if not is_asked_for(one.time_us, self.options):
+        ticker = Ticker(grid_of({host: [sample.time_us for sample in ahead]}, self.options.interval_s))
+        for sample in chain(ahead, stream):
+            if not is_asked_for(sample.time_us, self.options):
                 continue
-            tick = ticker.tick(one.time_us, host)
-            kept = tally.kept(one.devices)
-            for device, counters in one.devices.items():
+            tick = ticker.tick(sample.time_us, host)
+            kept = tally.kept(sample.devices)
+            for device, counters in sample.devices.items():
                 if (shown := kept.get(device)) is not None:
-                    for reading in tally.readings[shown].take(Reading(tick, one.time_us, counters)):
+                    for reading in tally.readings[shown].take(Reading(tick, sample.time_us, counters)):
                         series.add(shown, *reading)
             yield from series.take()
         for shown, readings in tally.readings.items():
@@ -162,7 +163,7 @@ class _Measure(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """The counters of every device at one moment."""
+    """The counters of every device at one time."""
 
     time_us: int
     devices: dict[str, dict[str, int]]
@@ -177,7 +178,7 @@ class _Tally:
     damages: list[DamagedArchive] = field(default_factory=list)
     marks: int = 0
     nameless: int = 0  # values of instances that no instance domain names
-    repeated: int = 0  # values that came twice at one moment
+    repeated: int = 0  # values that came twice at one time
     undescribed: Counter[int] = field(default_factory=Counter)
     devices: dict[str, None] = field(default_factory=dict)
     choice: Choice = field(default_factory=lambda: Choice({}, {}))
@@ -191,15 +192,15 @@ class _Tally:
         return self.choice.kept
 
     def samples(self, wanted: Mapping[int, _Measure]) -> Iterator[_Sample]:
-        """What each device shows, moment by moment."""
+        """What each device shows, time by time."""
         stream = self._values(wanted)
         ahead = list(islice(stream, SAMPLES_LOOKED_AT))
-        moments = Moments(again_within_us(ahead))
+        merger = RecordMerger(again_within_us(ahead))
         for values in chain(ahead, stream):
             self.marks += values.is_mark
-            yield from (self._sample(one, wanted) for one in moments.take(values))
-        yield from (self._sample(one, wanted) for one in moments.finish())
-        self.repeated = moments.repeated
+            yield from (self._sample(merged, wanted) for merged in merger.take(values))
+        yield from (self._sample(merged, wanted) for merged in merger.finish())
+        self.repeated = merger.repeated
 
     def items(self) -> Iterator[Item]:
         """What was damaged, and what was left out by rule."""
@@ -216,25 +217,26 @@ class _Tally:
     def _notes(self, place: str) -> Iterator[Note]:
         if self.repeated:
             yield Note(place, None, f"{self.repeated} values logged twice at one time: the first of each counts")
-        if skipped := sum(one.skipped for one in self.readings.values()):
+        if skipped := sum(readings.skipped for readings in self.readings.values()):
             yield Note(
                 place,
                 None,
                 f"{skipped} readings lack some of the metrics: skipped, the interval to the next whole one is longer",
             )
         for counter, metric in self.metric_of.items():
-            if apart := sum(one.apart[counter] for one in self.readings.values()):
+            if apart := sum(readings.apart[counter] for readings in self.readings.values()):
                 yield Note(place, None, f"{metric} was logged apart from the others: {apart} values left out")
-            holes = {
-                shown: [hole for hole in one.holes if hole.counter == counter] for shown, one in self.readings.items()
+            every = {
+                shown: [hole for hole in readings.holes if hole.counter == counter]
+                for shown, readings in self.readings.items()
             }
-            if any(holes.values()):
-                yield Note(place, None, f"{metric} {_missing({shown: some for shown, some in holes.items() if some})}")
+            if holes := {shown: some for shown, some in every.items() if some}:
+                yield Note(place, None, f"{metric} {_missing(holes)}")
         if self.marks:
             yield Note(place, None, f"{self.marks} marks: logging was interrupted, the interval across each is wide")
 
     def _values(self, wanted: Mapping[int, _Measure]) -> Iterator[Values]:
-        metrics = [one.metric for one in wanted.values()]
+        metrics = [measure.metric for measure in wanted.values()]
         for path in self.reading.archive.volumes:
             try:
                 yield from read_values(path, metrics, self.reading.metadata.described, self.undescribed)
@@ -260,7 +262,9 @@ def _missing(holes: Mapping[str, Sequence[Hole]]) -> str:
     """Where a metric was not logged, and how much it counted meanwhile."""
     every = [hole for some in holes.values() for hole in some]
     began = iso(from_epoch_us(min(hole.begin_us for hole in every)))
-    text = f"not logged in {sum(hole.readings for hole in every)} readings of {', '.join(sorted(holes))} after {began}"
+    names = ", ".join(sorted(holes)[:NAMED_LEFT_OUT])
+    more = f" and {len(holes) - NAMED_LEFT_OUT} more" if len(holes) > NAMED_LEFT_OUT else ""
+    text = f"not logged in {sum(hole.readings for hole in every)} readings of {names}{more} after {began}"
     text += ": unknown there"
     if counted := sum(hole.moved or 0 for hole in every):
         text += (

@@ -17,7 +17,7 @@ from iolens.sources.ticks import SAMPLES_LOOKED_AT
 
 TOGETHER_US: Final = 500_000  # records of different metrics that are this close are of one time
 AGAIN_US: Final = 25_000  # and of the same metrics: nobody logs forty times a second
-_PACE_QUANTILE: Final = 0.75  # where records come in pairs, half of the spacings are those inside a pair
+_PACE_QUANTILE: Final = 0.75  # where records come in pairs, half of the spacings are inside a pair
 
 
 def again_within_us(records: Sequence[Values]) -> int:
@@ -35,7 +35,7 @@ def again_within_us(records: Sequence[Values]) -> int:
 
 
 @dataclass(slots=True)
-class Moments:
+class RecordMerger:
     """Puts the records of one time together. Of a value that comes twice the first counts."""
 
     again_us: int
@@ -43,7 +43,7 @@ class Moments:
     repeated: int = 0
 
     def take(self, record: Values) -> Iterator[Values]:
-        """One record in; the moment it ends out."""
+        """One record in; the merged record it ends out."""
         if not record.is_mark and self.pending is not None and self._belongs(record):
             for pmid, values in record.metrics.items():
                 known = self.pending.metrics.get(pmid, {})
@@ -54,7 +54,7 @@ class Moments:
         self.pending = None if record.is_mark else record
 
     def finish(self) -> Iterator[Values]:
-        """The last moment."""
+        """The last merged record."""
         if self.pending is not None:
             yield self.pending
         self.pending = None
@@ -91,7 +91,7 @@ class Hole:
 
 @dataclass(slots=True)
 class DeviceReadings:
-    """Readings of one device in, those that can be differenced out.
+    """Readings of one device in, readings that can be differenced out.
 
     One that lacks a counter waits for the next that has all, and is skipped then: the interval is longer, nothing is
     lost. If none comes within as many readings as are looked at, the counters that keep coming go on without the
@@ -129,7 +129,7 @@ class DeviceReadings:
 
     def _go_on_without(self) -> Iterator[Reading]:
         """Be content with the largest set of counters that keeps coming together."""
-        sets: Counter[frozenset[str]] = Counter(frozenset(one.counters) for one in self.held)
+        sets: Counter[frozenset[str]] = Counter(frozenset(reading.counters) for reading in self.held)
         sizes = {names: len(names) * times for names, times in sets.items()}
         largest = max(sizes, key=lambda names: (sizes[names], sorted(names)))
         self.expected = set(largest)
@@ -142,7 +142,7 @@ class DeviceReadings:
                 yield self._passed(reading._replace(counters=counters))
 
     def _passed(self, reading: Reading) -> Reading:
-        """Keep account of the counters that are unknown in it, and of those that come back."""
+        """Keep account of the counters that are unknown in it, and of counters that come back."""
         for name, (time_us, value) in self._last.items():
             if name not in reading.counters:
                 if name not in self._open:
