@@ -19,6 +19,7 @@ import pytest
 from iolens.records import Item, Note, Problem, Samples
 from iolens.sources import ReadOptions
 from iolens.sources.pcp import SOURCE
+from iolens.sources.pcp_readings import AGAIN_US
 from iolens.store.store import Store
 
 pytestmark = pytest.mark.live
@@ -175,13 +176,21 @@ def theirs(base: Path) -> tuple[Read, int]:
 
 
 def same(base: Path) -> Iterator[str]:
-    """Where the two readings differ."""
+    """Where the two readings differ. pmlogger that was late catches up: values that close are of one time."""
     mine, _ = ours(base)
-    other, _ = theirs(base)
+    other = {key: _apart(series) for key, series in theirs(base)[0].items()}
     assert other, "pmdumplog found nothing: this test would prove nothing"
     for key in mine.keys() | other.keys():
         if mine.get(key) != other.get(key):
             yield f"{key}: {mine.get(key)} instead of {other.get(key)}"
+
+
+def _apart(series: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    kept: list[tuple[int, int]] = []
+    for at, value in series:
+        if not kept or at - kept[-1][0] >= AGAIN_US:
+            kept.append((at, value))
+    return kept
 
 
 def test_the_captured_archives(tools: None, shared_data: Path) -> None:
@@ -207,13 +216,14 @@ def test_packed_as_pmlogger_daily_does(recorded: dict[int, Path], tmp_path: Path
             shutil.copy(path, tmp_path)
         else:
             (tmp_path / f"{path.name}.xz").write_bytes(lzma.compress(path.read_bytes()))
-    assert ours(tmp_path / base.name)[0] == ours(base)[0] == theirs(tmp_path / base.name)[0]
+    assert ours(tmp_path / base.name)[0] == ours(base)[0]
+    assert list(same(tmp_path / base.name)) == []
 
 
 def test_two_archives_merged(recorded: dict[int, Path], tmp_path: Path) -> None:
     run("pmlogextract", "-V", "3", recorded[2], recorded[3], tmp_path / "merged")
     assert list(same(tmp_path / "merged")) == []
-    parts = [len(theirs(base)[0]["read_ops", _disk(base)]) for base in recorded.values()]
+    parts = [len(_apart(theirs(base)[0]["read_ops", _disk(base)])) for base in recorded.values()]
     assert len(ours(tmp_path / "merged")[0]["read_ops", _disk(recorded[2])]) == sum(parts)
 
 

@@ -21,7 +21,7 @@ _PACE_QUANTILE: Final = 0.75  # where records come in pairs, half of the spacing
 
 
 def again_within_us(records: Sequence[Values]) -> int:
-    """How close two records with the same values must be to be of one time: a quarter of the logging interval."""
+    """How close two records with the same values must be to be of one time: a twentieth of the logging interval."""
     last: dict[tuple[int, int], int] = {}
     spacings: list[int] = []
     for record in records:
@@ -31,7 +31,7 @@ def again_within_us(records: Sequence[Values]) -> int:
             last[key] = record.time_us
     spacings.sort()
     pace_us = spacings[int(len(spacings) * _PACE_QUANTILE)] if spacings else 0
-    return min(TOGETHER_US, max(AGAIN_US, pace_us // 4))
+    return min(TOGETHER_US, max(AGAIN_US, pace_us // 20))
 
 
 @dataclass(slots=True)
