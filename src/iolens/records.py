@@ -18,20 +18,24 @@ class CounterSet(NamedTuple):
     """Counters that are reset together. A counter that is absent here was not readable: unknown, not zero.
 
     Except one that has never been seen: in a `complete` listing, such as Lustre's, it had not counted before, so all it
-    shows has moved since. Otherwise its first value is only a baseline.
+    shows has moved since. Otherwise its first value is only a baseline. What an absent counter moves falls into the
+    interval in which it is seen again, unless the set `forgets`: then it starts anew, and that is in no interval.
     """
 
     counters: Mapping[str, int]
     start_us: int | None = None  # when counting began, where the format says so (Lustre 2.15 on)
     complete: bool = True
+    forgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The raw, cumulative counters of one target for one table, read at one moment.
 
-    `sets` has one entry named "" for wide tables. For `target_histograms` it has one per histogram with
-    counters named `read:<bin>` and `write:<bin>`; for `job_io` one per job.
+    `sets` has one entry named "" for wide tables; in `metadata_ops` there may be one more per client, and what they
+    move adds up. For `target_histograms` it has one per histogram with counters named `read:<bin>` and `write:<bin>`;
+    for `job_io` and `job_sizes` one per job; for `server_ops` one per text, with counters `<operation>`,
+    `<operation>:us` and `<operation>:total`.
     """
 
     table: str
@@ -56,7 +60,7 @@ class Samples:
     """The raw, cumulative counters of one target for one wide table over many moments, in time order.
 
     Means the same as one `Sample` per moment. `counters` are arrays of one length; a masked (NumPy masked array) or
-    absent value was not readable.
+    absent value was not readable. `forgets`: as in `CounterSet`.
     """
 
     table: str
@@ -66,6 +70,7 @@ class Samples:
     snapshot_us: NDArray[np.int64]
     counters: Mapping[str, NDArray[np.int64]]
     labels: Mapping[str, str] = field(default_factory=dict)
+    forgets: bool = False
 
     def __len__(self) -> int:
         return len(self.time_us)

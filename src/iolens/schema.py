@@ -74,6 +74,10 @@ SUMMED_OPERATIONS: Final = tuple(name for name in METADATA_OPERATIONS if name no
 """What makes up a sum of metadata operations: each of them once."""
 
 
+JOB_TABLES: Final = frozenset({"job_io", "job_sizes"})
+"""Tables whose counters come in a set per job: it begins at zero, and is gone some time after the job has ended."""
+
+
 def _count(name: str, doc: str) -> Column:
     return Column(name, "int64", doc, counter=True)
 
@@ -88,7 +92,9 @@ _DATE = Column("date", "date", "UTC day in which the interval starts (partition)
 _FILESYSTEM = _text("filesystem", "name of the file system")
 _SOURCE = _text("source", "which importer or agent wrote the row")
 _TARGET = _text("target", "OST, MDT, LUN, controller or block device, as the system names it")
-_TARGET_KIND = _text("target_kind", "ost, mdt, device, lun, controller; server or filesystem: a sum over several")
+_TARGET_KIND = _text(
+    "target_kind", "ost, mdt, device, lun, controller; server or filesystem: a sum over several; service: of a server"
+)
 _NODE = _text("node", "client host name")
 _JOB = _text("job_id", "job identifier as the scheduler or JobID variable gave it")
 _INTERVAL = (
@@ -169,6 +175,22 @@ METADATA_OPS = _interval(
         *(_count(f"{operation}_us", f"summed time of {operation}, microseconds") for operation in METADATA_OPERATIONS),
     ),
 )
+SERVER_OPS = _interval(
+    "server_ops",
+    "Long form, only what moved: what a target did beside bytes and metadata, and the request queues of a server.",
+    (
+        _text("target", "OST or MDT, or HOST:SERVICE such as oss1:ost_io; without a host the server's first target"),
+        _text("operation", "as Lustre calls it: statfs, punch, destroy, …; req_waittime, req_qdepth, ost_write, …"),
+    ),
+    (
+        _TARGET_KIND,
+        _count("count", "how often"),
+        _count("sum_us", "summed time, microseconds; NULL where it is not timed"),
+        _count(
+            "total", "summed value of what is no time: requests (req_qdepth, req_active), buffers, pages; else NULL"
+        ),
+    ),
+)
 TARGET_CAPACITY = _moment(
     "target_capacity",
     "Fullness of a target at a moment.",
@@ -187,7 +209,7 @@ TARGET_CAPACITY = _moment(
 )
 TARGET_STATE = _moment(
     "target_state",
-    "State of a target at a moment: software version, recovery, clients.",
+    "State of a target at a moment: software version, recovery, clients, locks.",
     ("source", "filesystem", "target", "time"),
     (
         _TARGET,
@@ -200,6 +222,11 @@ TARGET_STATE = _moment(
         Column("completed_clients", "int64", "clients that completed recovery"),
         Column("expected_clients", "int64", "clients expected in recovery"),
         Column("exports", "int64", "connected clients"),
+        Column("locks", "int64", "locks granted and not cancelled"),
+        Column("lock_resources", "int64", "objects that have locks"),
+        Column("lock_timeouts", "int64", "clients that did not give back a lock in time, since the mount"),
+        Column("lock_grants_per_s", "int64", "locks granted in the last second"),
+        Column("lock_cancels_per_s", "int64", "locks cancelled in the last second"),
     ),
 )
 HOST_LOAD = _moment(
@@ -271,7 +298,24 @@ JOB_IO = _interval(
         _TARGET_KIND,
         *_BYTES_AND_OPS,
         *(_count(operation, f"{operation} operations") for operation in METADATA_OPERATIONS),
+        *(
+            _count(
+                f"{operation}_us", f"summed time of {operation}, microseconds; NULL where the version does not time it"
+            )
+            for operation in (*DIRECTIONS, *METADATA_OPERATIONS)
+        ),
     ),
+)
+JOB_SIZES = _interval(
+    "job_sizes",
+    "Long form, only what moved: one job's reads and writes on one target by size, from Lustre 2.16 on.",
+    (
+        _TARGET,
+        _JOB,
+        _text("direction", "read or write"),
+        Column("bin", "int64", "upper bound of the size, bytes"),
+    ),
+    (_TARGET_KIND, _count("count", "how many fell into the bin")),
 )
 JOBS = Table(
     "jobs",
@@ -528,8 +572,8 @@ BATCHES = Table(
 TABLES: Final[dict[str, Table]] = {
     table.name: table
     for table in (
-        TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, TARGET_CAPACITY, TARGET_STATE, HOST_LOAD,
-        AGENT_HEALTH, CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, JOB_IO, JOBS, RUNS, RUN_FILES, RUN_RANKS,
-        CONTENTS, DRIVES, BENCHMARK_RUNS, CALIBRATIONS, BASELINES, BATCHES,
+        TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, SERVER_OPS, TARGET_CAPACITY, TARGET_STATE,
+        HOST_LOAD, AGENT_HEALTH, CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, JOB_IO, JOB_SIZES, JOBS, RUNS, RUN_FILES,
+        RUN_RANKS, CONTENTS, DRIVES, BENCHMARK_RUNS, CALIBRATIONS, BASELINES, BATCHES,
     )
 }  # fmt: skip

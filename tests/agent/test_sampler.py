@@ -57,6 +57,31 @@ def test_long_tables_have_an_interval_of_their_own(tmp_path: Path, spool: Spool)
     assert one.health.targets == 2
 
 
+def test_services_and_locks_are_slow_and_no_targets(tmp_path: Path, spool: Spool) -> None:
+    server = Server(tmp_path / "root", osts=1)
+    server.work()
+    stamp = f"snapshot_time {T0 // S}.000000000 secs.nsecs\nreq_waittime 7 samples [usecs] 1 2 30 9\n"
+    files = {
+        "proc/sys/kernel/hostname": "oss1\n",
+        "proc/fs/lustre/ost/OSS/ost_io/stats": stamp,
+        "sys/fs/lustre/ldlm/namespaces/filter-scratch-OST0000_UUID/lock_count": "12\n",
+    }
+    for name, text in files.items():
+        (server.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (server.root / name).write_text(text)
+    one = sampler(spool, server.root)
+    for number in range(13):
+        one.sample(T0 + number * 5 * S)
+    spool.close_segment()
+    found = spooled(spool.directory)
+    queues = [item for item in found if isinstance(item, Sample) and item.target == "oss1:ost_io"]
+    assert [(item.time_us - T0) // S for item in queues] == [0, 60]
+    locks = [item.values["locks"] for item in found if isinstance(item, Row) and item.values.get("target_kind") == "ost"
+             and item.table == "target_state"]  # fmt: skip
+    assert locks == [12, *[None] * 11, 12]
+    assert one.health.targets == 2
+
+
 def test_a_slow_tick_that_was_missed_is_taken_by_the_next(tmp_path: Path, spool: Spool) -> None:
     server = Server(tmp_path / "root", osts=1)
     server.work()

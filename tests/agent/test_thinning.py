@@ -136,3 +136,15 @@ def test_a_segment_is_rewritten_in_one_step_and_damage_stays_visible(tmp_path: P
     assert list(tmp_path.iterdir()) == [path]
     levels = [thin_segment(path).samples for _ in range(6)]
     assert levels[-1] == 0
+
+
+def test_a_counter_of_a_job_that_shows_later_is_not_thinned_away() -> None:
+    """Its first value is only a baseline: without it, what it moved up to the next would be lost."""
+    readings = [{"read_ops": n} | ({"read_us": 10 * n} if n >= 2 else {}) for n in range(6)]
+    ticks = [
+        Tick(at, [Sample("job_io", "fs", "a", at, at, {"job": CounterSet(one)})])
+        for at, one in ((T0 + n * 5 * S, one) for n, one in enumerate(readings))
+    ]
+    dropped = set(droppable(ticks))
+    kept = [item for n, tick in enumerate(ticks) for p, item in enumerate(tick.items) if Place(n, p) not in dropped]
+    assert sums(kept) == sums([item for tick in ticks for item in tick.items])

@@ -55,6 +55,17 @@ def test_the_same_file_twice_adds_nothing(tmp_path: Path) -> None:
     assert fsu(tmp_path / "store")["target_samples"] == 1
 
 
+def test_what_many_captures_leave_out_is_said_once(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text(
+            snapshot(5 * number, FIRST) + "obdfilter.scratch-OST0000.tot_granted=7\n"
+        )
+    done = iolens("ingest", *(tmp_path / f"{number}.txt" for number in range(3)), "--store", tmp_path / "store")
+    assert done.code == 0
+    assert done.err.count("left out, not kept by iolens: obdfilter.*.tot_granted") == 1
+    assert "1 left out by rule:" in done.err
+
+
 def test_a_tree_is_a_snapshot(tmp_path: Path) -> None:
     for number, ios in enumerate((FIRST, SECOND)):
         text = snapshot(number, ios)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from iolens.models.metadata_time import (
-    OPERATIONS,
     BenchmarkRate,
     metadata_calibration,
     phase_name,
     unsaturated,
 )
+from iolens.schema import METADATA_OPERATIONS, SUMMED_OPERATIONS
 
 
 def rates(**per_second: float) -> list[BenchmarkRate]:
@@ -83,6 +83,7 @@ def test_names_of_phases_are_read_as_they_are_printed() -> None:
     assert {phase_name(text) for text in ("File creation", "file-creation", " file_creation ")} == {"file_creation"}
 
 
-def test_details_of_rename_are_no_operations_of_their_own() -> None:
-    assert "rename" in OPERATIONS
-    assert "samedir_rename" not in OPERATIONS
+def test_kinds_of_rename_are_counted_in_rename_and_never_added_to_it() -> None:
+    assert set(METADATA_OPERATIONS) - set(SUMMED_OPERATIONS) == {
+        "samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir",
+    }  # fmt: skip

@@ -45,6 +45,10 @@ def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str) -
         assert (table, "scratch-OST0002") in samples
     assert ("metadata_ops", "scratch-MDT0001") in samples
     assert (("job_io", "scratch-OST0000") in samples) == (version != "1.8")
+    services = {name.partition(":")[2] for table, name in samples if table == "server_ops" and ":" in name}
+    assert services == {"ost_io", "mds" if version == "1.8" else "mdt"}
+    states = [item.values for item in items if isinstance(item, Row) and item.table == "target_state"]
+    assert {(state["locks"] or 0) > 300 for state in states} == {True}
     assert moments == {"target_capacity", "target_state"}
     histograms = next(item for item in items if isinstance(item, Sample) and item.table == "target_histograms")
     assert len(histograms.sets) == 6  # and disk I/O size is the seventh

@@ -36,7 +36,7 @@ def test_a_live_server_for_a_while(tmp_path: Path) -> None:
     for name, found in targets.items():
         items = list(read_tree(tmp_path / name, None))
         assert not any(isinstance(item, Problem) for item in items)
-        found |= {item.target for item in items if hasattr(item, "target")}
+        found |= {item.target for item in items if hasattr(item, "target") and item.table != "server_ops"}
     assert targets == {"one": {"scratch-OST0002", "scratch-MDT0000"}, "two": {"scratch-OST0001"}}
 
 

@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import InputError
-from iolens.records import Note
+from iolens.records import Item, Note, Problem
 from iolens.sources import ReadOptions, recognise
 from iolens.sources.ltop import MDS_OPERATIONS, MDT_OPERATIONS, Malformed, parse_metric, parse_recovery
-from tests.sources.stored import ingest, items_of, problems_of, rows_of, samples_of, stored
+from tests.sources.stored import ingest, items_of, rows_of, samples_of, stored
 
-OST = "{name};900;1000;600;1024;{read};{write};{ops};7;0;0;0;5;6;COMPLETE 3/4 0s remaining"
+OST = "{name};900;1000;600;1024;{read};{write};{ops};7;180;2;1;5;6;COMPLETE 3/4 0s remaining"
+
+
+def problems_of(items: list[Item]) -> list[str]:
+    """What was not understood; what is left out by rule is no problem."""
+    return [item.reason for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
 
 
 def ost(read: int, write: int, ops: int = 0, name: str = "lake-OST0001") -> str:
@@ -67,6 +72,10 @@ def test_capacity_state_and_load_stand_beside_the_counters(tmp_path: Path) -> No
     state = rows_of(items, "target_state")[0]
     assert (state["recovery_status"], state["completed_clients"], state["expected_clients"]) == ("COMPLETE", 3, 4)
     assert (state["exports"], state["recovery_remaining_s"]) == (7, None)
+    assert (state["locks"], state["lock_grants_per_s"], state["lock_cancels_per_s"]) == (180, 2, 1)
+    assert [str(item.reason) for item in items if isinstance(item, Note)] == [
+        "connect and reconnect of OSTs have no column in target_io: left out"
+    ]
     load = rows_of(items, "host_load")
     assert [(one["host"], one["cpu_pct"], one["memory_pct"]) for one in load] == [("oss1", 1.5, 40.25)] * 2
     assert {one["filesystem"] for one in load} == {"lake"}
@@ -107,6 +116,19 @@ def test_every_version_of_lmt_mdt(version: str, fields: str, names: tuple[str, .
     (reading,) = report.readings
     assert (reading.target, reading.counters["open"], reading.counters["getattr"]) == ("lake-MDT0000", 12, 34)
     assert not any(name.endswith("_us") for name in reading.counters)  # the string does not tell the unit of the sums
+
+
+def test_operations_of_lmt_2_without_a_column_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "record.log"
+    counts = operations(MDS_OPERATIONS, open=3, set_info_async=4, iocontrol=5, preprw=0)
+    value = f"2;mds1;lake-MDT0000;1.0;2.0;90;100;60;64;{counts}"
+    path.write_text(line(1_300_000_001, 1_300_000_000, value, "lmt_mds"))
+    items = items_of("ltop", path)
+    ((_, _, counters),) = samples_of(items, "metadata_ops")
+    assert (counters["open"], counters["set_info"]) == (3, 4)
+    assert [item.reason for item in items if isinstance(item, Note)] == [
+        "operations without a column, left out: iocontrol"
+    ]
 
 
 def test_operations_without_a_name_are_said_to_be_left_out(tmp_path: Path) -> None:

@@ -46,12 +46,13 @@ def test_a_job_id_can_be_taken_back(raw: bytes) -> None:
     assert job_id_bytes(text) == raw
 
 
-def test_operations_are_counted_whatever_their_unit() -> None:
+def test_operations_are_counted_whatever_their_unit_and_timed_where_the_version_does() -> None:
     old = parse(entry(b"1", b"  punch:           { samples:           3, unit:  reqs }\n"))
     new = parse(
         entry(b"1", b"  punch: { samples:  3, unit: usecs, min:   16, max:   36, sum:     111, sumsq:   3353 }\n")
     )
-    assert old.jobs == new.jobs == {"1": CounterSet({"punch": 3})}
+    assert old.jobs == {"1": CounterSet({"punch": 3})}
+    assert new.jobs == {"1": CounterSet({"punch": 3, "punch_us": 111})}
 
 
 def test_2_16_prints_a_histogram_and_times_the_reads() -> None:
@@ -60,8 +61,27 @@ def test_2_16_prints_a_histogram_and_times_the_reads() -> None:
         b"  read_bytes:  { samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0, hist: {  } }\n"
         b"  write:       { samples: 6, unit: usecs, min: 31, max: 2314, sum: 4761, sumsq: 10672811 }\n"
     )
-    counters = {"write_bytes": 69957, "write_ops": 6, "read_bytes": 0, "read_ops": 0}
-    assert parse(entry(b"vim.0", lines)).jobs["vim.0"].counters == counters
+    counters = {"write_bytes": 69957, "write_ops": 6, "read_bytes": 0, "read_ops": 0, "write_us": 4761}
+    stats = parse(entry(b"vim.0", lines))
+    assert stats.jobs["vim.0"].counters == counters
+    assert stats.sizes["vim.0"].counters == {"write:32": 2, "write:4096": 1}
+
+
+@pytest.mark.parametrize("histogram", [b"{ 32: }", b"{ 32: x }", b"{ much: 2 }"])
+def test_a_histogram_that_is_not_understood_refuses_its_job(histogram: bytes) -> None:
+    line = (
+        b"  write_bytes: { samples: 6, unit: bytes, min: 2, max: 9, sum: 69957, sumsq: 1, hist: " + histogram + b" }\n"
+    )
+    stats = parse_job_stats(b"job_stats:\n" + entry(b"1", line) + entry(b"2"), "job_stats")
+    assert (list(stats.jobs), stats.sizes) == (["2"], {})
+    assert "histogram not understood" in stats.problems[0].reason
+
+
+def test_a_sum_of_times_that_overflowed_is_reported_and_unknown() -> None:
+    line = b"  write: { samples: 6, unit: usecs, min: 31, max: 2314, sum: -5, sumsq: 1 }\n"
+    stats = parse_job_stats(b"job_stats:\n" + entry(b"1", WROTE_8K, line), "job_stats")
+    assert stats.jobs["1"].counters == {"write_bytes": 8192, "write_ops": 2}
+    assert "no sum of times" in stats.problems[0].reason
 
 
 def test_before_2_10_bytes_are_called_read_and_write() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import InputError
-from iolens.records import Item, Problem, Row, Sample
+from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.schema import DIRECTIONS, size_column
 from iolens.sources import ReadOptions, recognise
 from iolens.sources.lustre_lctl import SOURCE
@@ -70,7 +70,12 @@ def items(paths: Sequence[Path], options: ReadOptions) -> list[Item]:
 
 
 def problems(found: Sequence[Item]) -> list[Problem]:
-    return [item for item in found if isinstance(item, Problem)]
+    """What was not understood; what is left out by rule is no problem."""
+    return [item for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+
+
+def notes(found: Sequence[Item]) -> list[str]:
+    return [item.reason for item in found if isinstance(item, Note)]
 
 
 def samples(found: Sequence[Item], table: str) -> list[Sample]:
@@ -93,8 +98,8 @@ def test_the_first_line_of_a_value_may_follow_the_equals_sign(read: Reader) -> N
     assert (sample.snapshot_us, sample.sets[""].counters["write_ops"]) == (T0 * S, 7)
 
 
-def test_what_is_not_of_a_target_is_skipped_quietly(read: Reader) -> None:
-    quiet = (
+def test_what_is_not_kept_is_named_once(read: Reader) -> None:
+    others = (
         "memused=5969573401\nhealth_check=device lustre-OST0012 reported unhealthy\nNOT HEALTHY\n"
         "mgs.MGS.live.params\nmdt.fs-MDT0000.exports.0@lo.uuid=\n52cb8dca-ba5c\n"
         f"obdfilter.fs-OST0000.exports.10.0.0.1@tcp.stats=\nsnapshot_time {T0 - 99}.5 secs.usecs\n"
@@ -102,9 +107,18 @@ def test_what_is_not_of_a_target_is_skipped_quietly(read: Reader) -> None:
         f"osd-ldiskfs.fs-OST0000.stats=\nsnapshot_time {T0 - 9}.5 secs.usecs\n"
         f"osd-ldiskfs.MGS.kbytesfree=5\nldlm.services.ldlm_cbd.stats=\nsnapshot_time {T0 - 9}.5 secs.usecs\n"
     )
-    found = read(quiet + stats("fs-OST0000", T0, 7) + quiet)
-    assert [item.snapshot_us for item in samples(found, "target_io")] == [T0 * S]
-    assert len(found) == 1
+    found = read(others + stats("fs-OST0000", T0, 7) + others)
+    assert [(item.time_us, item.snapshot_us) for item in samples(found, "target_io")] == [(T0 * S, T0 * S)]
+    (service,) = samples(found, "server_ops")
+    assert (service.target, service.sets[""].counters) == (
+        "fs-OST0000:ost_io",
+        {"req_waittime": 1, "req_waittime:us": 1},
+    )
+    assert notes(found) == [
+        "left out, not kept by iolens: {health_check, memused}, mdt.*.exports.*.uuid, obdfilter.*.exports.*.stats,"
+        " osd-ldiskfs.MGS.kbytesfree"
+    ]
+    assert len(found) == 3
 
 
 def test_junk_is_reported_once_with_its_line_and_does_no_harm(read: Reader) -> None:
@@ -345,7 +359,7 @@ def test_real_histograms_agree_with_a_crude_sum(shared_data: Path, name: str) ->
 @pytest.mark.parametrize("name", ["llite_client", "mdd", "mgs-fs", "osp"])
 def test_real_captures_of_something_else_say_so(shared_data: Path, name: str) -> None:
     found = items([shared_data / "lustre-lctl/get_param" / f"{name}.txt"], ReadOptions())
-    assert ["no parameter" in str(item) for item in found] == [True]
+    assert ["no parameter" in str(item) for item in problems(found)] == [True]
 
 
 def test_a_capture_stitched_from_two_days_is_one_sample(shared_data: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import InputError
-from iolens.records import Item, Problem, Row, Sample
+from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.schema import size_column
 from iolens.sources import ReadOptions, recognise
 from iolens.sources.lustre_proc import SOURCE, read_tree
@@ -80,7 +80,12 @@ def rows(found: Sequence[Item], table: str) -> list[Row]:
 
 
 def problems(found: Sequence[Item]) -> list[Problem]:
-    return [item for item in found if isinstance(item, Problem)]
+    """What was not understood; what is left out by rule is no problem."""
+    return [item for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+
+
+def notes(found: Sequence[Item]) -> list[str]:
+    return [item.reason for item in found if isinstance(item, Note)]
 
 
 def test_the_layout_of_2_15(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from iolens.sources.lustre_stats import (
     MDT_OPERATIONS,
     metadata_counters,
     parse_stats,
+    server_counters,
     target_io_counters,
     unknown_counters,
 )
@@ -106,11 +107,30 @@ def test_an_overflowed_sum_is_reported_and_unknown() -> None:
     assert "overflowed" in stats.problems[0].reason
 
 
-def test_a_name_that_occurs_twice_is_added_up() -> None:
-    # statfs in the obdfilter stats of 2.10.1
+def test_statfs_twice_is_what_clients_asked_for_and_all_calls() -> None:
+    # The obdfilter stats of 2.10.1: the first is the sum over exports/*/stats, so the two must not be added.
     stats = parse_stats(TIME + b"statfs 5 samples [reqs]\nstatfs 7 samples [reqs]\n", "stats")
-    assert stats.counts["statfs"].samples == 12
+    assert server_counters(stats, "ost") == {"statfs": 5, "obd_statfs": 7}
     assert stats.problems == []
+
+
+def test_another_name_that_occurs_twice_is_reported_and_the_first_counts() -> None:
+    stats = parse_stats(TIME + READ + READ.replace(b"276", b"277"), "stats")
+    assert target_io_counters(stats)["read_ops"] == 276
+    assert [(one.line, "occurs again" in one.reason) for one in stats.problems] == [(3, True)]
+
+
+def test_other_counters_keep_their_number_time_and_sum() -> None:
+    text = TIME + READ + (
+        b"statfs 5 samples [usecs] 2 10 40 185\nreq_qdepth 7 samples [reqs] 0 4 21 2055\n"
+        b"req_timeout 3 samples [sec] 1 31 9 17\nping 2 samples [reqs]\nwarp 2 samples [reqs]\n"
+    )  # fmt: skip
+    stats = parse_stats(text, "stats")
+    assert server_counters(stats, "ost") == {
+        "statfs": 5, "statfs:us": 40, "req_qdepth": 7, "req_qdepth:total": 21, "req_timeout": 3,
+        "req_timeout:us": 9_000_000, "ping": 2,
+    }  # fmt: skip
+    assert set(server_counters(stats, "mdt")) == {"req_qdepth", "req_qdepth:total", "req_timeout", "req_timeout:us"}
 
 
 def test_counters_without_a_column_are_known_and_quiet() -> None:

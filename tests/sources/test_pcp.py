@@ -198,7 +198,9 @@ class TestMoments:
                 made.sample(T0 + number * 10 * S, {0: number})
         found = items(beside(made.write(tmp_path / "a"), ".0"))
         assert series(found)["oss1:sda"]["time"] == [T0, T0 + 60 * S, T0 + 120 * S]
-        assert notes(found) == ["10 moments at which only some of the metrics were logged: left out"]
+        assert notes(found) == [
+            "10 readings lack some of the metrics: skipped, the interval to the next whole one is longer"
+        ]
 
     def test_a_metric_that_was_logged_once_does_not_hold_up_the_others(self, tmp_path: Path) -> None:
         made = Writer().disks()
@@ -209,13 +211,166 @@ class TestMoments:
         sda = series(items(beside(made.write(tmp_path / "a"), ".0")))["oss1:sda"]
         assert sda["read_ops"] == list(range(200))
 
-    def test_a_metric_that_could_not_be_fetched_is_unknown_not_zero(self, tmp_path: Path) -> None:
+    def test_a_metric_that_could_not_be_fetched_once_makes_the_interval_longer(self, tmp_path: Path) -> None:
+        """With the other counters alone, the reads of 20 s would fall into an interval of 10 s."""
         made = two_disks(2, 1)
         rest: dict[int, Any] = {100 + one: {0: 101} for one in range(1, 8)}
         made.values(T0 + 10 * S, {100: -12345, **rest})
         made.sample(T0 + 20 * S, {0: 102, 1: 3})
-        found = items(beside(made.write(tmp_path / "a"), ".0"))
-        assert series(found)["oss1:sda"]["read_ops"] == [100, None, 102]
+        base = made.write(tmp_path / "a")
+        assert series(items(base))["oss1:sda"]["read_ops"] == [100, 102]
+        load(store := Store(tmp_path / "store"), base)
+        sda = [row for row in rows(store) if row["target"] == "oss1:sda"]
+        assert [(row["duration_s"], row["read_ops"], row["write_ops"]) for row in sda] == [(20.0, 2, 4)]
+
+    @pytest.mark.parametrize("delay_us", [400, 12_000, 240_000])
+    def test_groups_that_log_the_same_metrics_are_one_sample(self, tmp_path: Path, delay_us: int) -> None:
+        """pmlogger has a record per group: some metrics of both disks come a second time."""
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda", 1: "sdb"})
+        for number in range(6):
+            at = T0 + number * 10 * S
+            made.sample(at, {0: number, 1: number})
+            made.values(at + delay_us, {100: {0: number + 1}, 101: {0: 2 * number}})
+        base = made.write(tmp_path / "a")
+        found = items(base)
+        assert series(found)["oss1:sda"]["read_ops"] == [0, 1, 2, 3, 4, 5]
+        assert notes(found) == ["12 values logged twice at one time: the first of each counts"]
+        load(store := Store(tmp_path / "store"), base)
+        assert {(row["duration_s"], row["read_ops"]) for row in rows(store)} == {(10.0, 1)}
+        assert {(row["time"] - row["start"]).total_seconds() for row in rows(store)} == {10.0}
+
+    def test_groups_of_different_disks_are_one_sample(self, tmp_path: Path) -> None:
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda", 1: "sdb"})
+        for number in range(6):
+            made.sample(T0 + number * 10 * S, {0: number})
+            made.sample(T0 + number * 10 * S + 12_000, {1: number})
+        found = items(made.write(tmp_path / "a"))
+        assert notes(found) == []
+        ticks = {item.target: item.time_us.tolist() for item in found if isinstance(item, Samples)}
+        assert ticks["oss1:sda"] == ticks["oss1:sdb"] == [T0 + number * 10 * S for number in range(6)]
+
+    def test_logging_ten_times_a_second_is_not_one_moment(self, tmp_path: Path) -> None:
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda"})
+        for number in range(30):
+            made.sample(T0 + number * S // 10, {0: number})
+        assert series(items(made.write(tmp_path / "a")))["oss1:sda"]["read_ops"] == list(range(30))
+
+
+WORTHS = (1, 2, 4, 16, 1, 2, 3, 5)  # of the eight metrics, per read
+
+
+class TestHoles:
+    """A metric that is not logged for a while is unknown meanwhile, and goes on afterwards."""
+
+    def written(self, base: Path, readings: int, lacking: dict[int, range]) -> Path:
+        """One read every ten seconds; `lacking`: where each metric is not logged."""
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda"})
+        for n in range(readings):
+            logged = {m: {0: n * worth} for m, worth in enumerate(WORTHS) if n not in lacking.get(m, ())}
+            made.values(T0 + n * 10 * S, {100 + metric: values for metric, values in logged.items()})
+        return made.write(base)
+
+    def test_a_long_one(self, tmp_path: Path) -> None:
+        """Writes (2 per reading) are away from reading 100 to 249: all others have each interval."""
+        base = self.written(tmp_path / "a", 400, {1: range(100, 250)})
+        store = Store(tmp_path / "store")
+        tally = load(store, base)
+        found = rows(store)
+        assert (len(found), {row["duration_s"] for row in found}) == (399, {10.0})
+        assert [row["read_ops"] for row in found] == [1] * 399
+        assert [row["write_ops"] for row in found] == [2] * 99 + [None] * 151 + [2] * 149
+        (note,) = tally.notes
+        assert note.reason == (
+            "disk.dev.write not logged in 150 readings of sda after 2023-11-14T22:29:50Z: unknown there;"
+            " 302 operations that it counted meanwhile are in no interval"
+        )
+        assert sum(row["write_ops"] or 0 for row in found) + 302 == 2 * 399  # every write is accounted for
+
+    def test_a_short_one_costs_resolution_and_no_bytes(self, tmp_path: Path) -> None:
+        store = Store(tmp_path / "store")
+        tally = load(store, self.written(tmp_path / "a", 400, {1: range(100, 130), 3: range(110, 120)}))
+        assert [row["duration_s"] for row in rows(store)] == [10.0] * 99 + [310.0] + [10.0] * 269
+        assert sum(row["write_ops"] for row in rows(store)) == 2 * 399
+        assert [one.reason for one in tally.notes] == [
+            "30 readings lack some of the metrics: skipped, the interval to the next whole one is longer"
+        ]
+
+    def test_again_and_again(self, tmp_path: Path) -> None:
+        lacking = {1: [*range(50, 150), *range(200, 300), *range(350, 400)]}
+        store = Store(tmp_path / "store")
+        tally = load(store, self.written(tmp_path / "a", 400, lacking))  # type: ignore[arg-type]
+        found = rows(store)
+        assert [row["read_ops"] for row in found] == [1] * 399
+        assert sum(row["write_ops"] is not None for row in found) == 49 + 49 + 49
+        assert "in 250 readings of sda after 2023-11-14T22:21:30Z" in str(tally.notes[0])
+        assert "404 operations that it counted meanwhile" in str(tally.notes[0])
+
+    def test_a_metric_that_begins_late_or_ends_early(self, tmp_path: Path) -> None:
+        store = Store(tmp_path / "store")
+        load(store, self.written(tmp_path / "a", 300, {0: range(150), 1: range(150, 300)}))
+        found = rows(store)
+        assert [row["read_ops"] for row in found] == [None] * 150 + [1] * 149
+        assert [row["write_ops"] for row in found] == [2] * 149 + [None] * 150
+        assert sum(row["read_bytes"] for row in found) == 4 * 1024 * 299
+
+    def test_a_disk_that_goes_and_comes_back(self, tmp_path: Path) -> None:
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda", 1: "sdb"})
+        for n in range(300):
+            if n == 100:
+                made.names(T0 + 1000 * S - 1, {0: "sda"})
+            elif n == 250:
+                made.names(T0 + 2500 * S - 1, {0: "sda", 1: "sdb"})
+            made.sample(T0 + n * 10 * S, {0: n} if 100 <= n < 250 else {0: n, 1: 3 * n})
+        store = Store(tmp_path / "store")
+        load(store, made.write(tmp_path / "a"))
+        sdb = [row for row in rows(store) if row["target"] == "oss1:sdb"]
+        assert [row["duration_s"] for row in sdb] == [10.0] * 99 + [1510.0] + [10.0] * 49
+        assert sum(row["read_ops"] for row in sdb) == 3 * 299
+        assert sum(row["read_ops"] for row in rows(store) if row["target"] == "oss1:sda") == 299
+
+    def test_the_end_of_an_archive_waits_for_the_next(self, tmp_path: Path) -> None:
+        """Writes are logged every minute: what comes after the last of them is left to the next archive."""
+        store = Store(tmp_path / "store")
+        for name, readings in (("a", 64), ("b", 128)):
+            load(store, self.written(tmp_path / name, readings, {1: [n for n in range(128) if n % 6]}))  # type: ignore[dict-item]
+        assert {(row["duration_s"], row["read_ops"], row["write_ops"]) for row in rows(store)} == {(60.0, 6, 12)}
+        assert len(rows(store)) == 21
+
+    def test_metrics_that_never_come_together(self, tmp_path: Path) -> None:
+        """Five metrics are logged at :00, three at :05: the larger group goes on, the other is said to be left out."""
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda"})
+        for n in range(100):
+            made.values(T0 + n * 10 * S, {100 + metric: {0: n * WORTHS[metric]} for metric in range(5)})
+            made.values(T0 + n * 10 * S + 5 * S, {100 + metric: {0: n * WORTHS[metric]} for metric in range(5, 8)})
+        found = items(made.write(tmp_path / "a"))
+        assert series(found)["oss1:sda"]["write_ops"] == [2 * n for n in range(100)]
+        assert set(series(found)["oss1:sda"]) == {
+            "time",
+            "read_ops",
+            "write_ops",
+            "read_bytes",
+            "write_bytes",
+            "read_wait_us",
+        }
+        assert notes(found) == [
+            f"disk.dev.{name} was logged apart from the others: 100 values left out"
+            for name in ("write_rawactive", "avactive", "aveq")
+        ]
+
+    def test_metrics_without_a_description_are_named(self, tmp_path: Path) -> None:
+        made = two_disks(3, 3)
+        made.values(T0 + 30 * S, {60 << 22 | 4: {0: 5}, 60 << 22 | 10 << 10 | 5: {0: 6}})
+        made.values(T0 + 40 * S, {60 << 22 | 4: {0: 7}})
+        found = items(made.write(tmp_path / "a"))
+        assert [one.partition(": ")[2] for one in problems(found)] == [
+            "metrics that the archive does not describe, left out: 60.0.4 (2 records), 60.10.5 (1 records)"
+        ]
 
 
 class TestFiles:

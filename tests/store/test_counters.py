@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.records import CounterSet
-from iolens.store.counters import Baseline, Outcome, Step, advance
+from iolens.store.counters import Baseline, Movement, Outcome, Step, advance
 from tests.store.samples import io_sample, sample
 
 
@@ -92,6 +92,15 @@ def test_a_counter_that_was_unreadable_stays_unknown() -> None:
     assert moved(step, "write_bytes") is None
 
 
+def test_a_set_that_forgets_starts_anew_with_a_counter_that_was_away() -> None:
+    known = [{"read_ops": 1, "write_ops": 10}, {"read_ops": 2}, {"read_ops": 4, "write_ops": 90}, {"write_ops": 95}]
+    sets = [CounterSet(one, complete=False, forgets=True) for one in known]
+    *_, away, back, after = run(*(sample("target_io", 5 * n, {"": one}) for n, one in enumerate(sets)))
+    assert (moved(away, "read_ops"), moved(away, "write_ops")) == (1, None)
+    assert (moved(back, "read_ops"), moved(back, "write_ops")) == (2, None)
+    assert moved(after, "write_ops") == 5
+
+
 def test_differences_beyond_signed_64_bits_are_unknown_not_traffic() -> None:
     *_, step = run(io_sample(0, 0, 1), io_sample(5, 18446744073709551615, 1))
     assert moved(step) is None
@@ -110,6 +119,68 @@ def test_a_job_that_began_before_the_baseline_but_was_not_in_it_is_only_a_baseli
     late = CounterSet({"read_bytes": 10**9}, 5)
     *_, step = run(first, sample("job_io", 105, {"a": CounterSet({"read_bytes": 1}, 5), "b": late}))
     assert "b" not in step.movements
+
+
+def test_what_clients_of_an_mdt_move_adds_up_to_one_movement() -> None:
+    first = {"": CounterSet({"open": 0, "statfs": 5}), "a": CounterSet({"open": 100}), "b": CounterSet({"open": 50})}
+    second = {"": CounterSet({"open": 0, "statfs": 6}), "a": CounterSet({"open": 103}), "c": CounterSet({"open": 4})}
+    third = {**second, "b": CounterSet({"open": 51})}
+    _, went, back = run(*(sample("metadata_ops", 5 * n, one) for n, one in enumerate((first, second, third))))
+    assert went.movements == {"": Movement({"open": 7, "statfs": 1}, after_reset=False)}
+    assert back.movements == {"": Movement({"open": 1, "statfs": 0}, after_reset=False)}
+    assert (went.resets, back.resets) == (0, 0)
+
+
+@settings(derandomize=True)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100), st.booleans()), max_size=5), max_size=30))
+def test_clients_that_come_and_go_never_count_more_than_they_did(ticks: list[list[tuple[int, int, bool]]]) -> None:
+    """Each tick some clients work; some are gone after it, and begin at zero when they are back."""
+    counts: dict[str, int] = {"a0": 7}
+    returned = False
+    gone: set[str] = set()
+    baseline = advance(None, sample("metadata_ops", 0, {"": CounterSet({}), "a0": CounterSet({"open": 7})})).baseline
+    truth = counted = 0
+    for number, tick in enumerate(ticks, 1):
+        leaving = []
+        for client, opens, leaves in tick:
+            name = f"a{client}"
+            returned |= name in gone
+            counts[name] = counts.get(name, 0) + opens
+            truth += opens
+            leaving += [name] if leaves else []
+        sets = {name: CounterSet({"open": count}) for name, count in counts.items()}
+        step = advance(baseline, sample("metadata_ops", 5 * number, {"": CounterSet({}), **sets}))
+        counted += step.movements[""].moved.get("open", 0) if step.movements else 0
+        baseline = step.baseline
+        for name in leaving:
+            counts.pop(name, None)
+            gone.add(name)
+    assert 0 <= counted <= truth
+    assert counted == truth or returned
+
+
+def test_a_client_is_only_a_baseline_where_none_was_read_before() -> None:
+    first, second = {"": CounterSet({"open": 3})}, {"": CounterSet({"open": 4}), "a": CounterSet({"open": 10**6})}
+    *_, step = run(sample("metadata_ops", 0, first), sample("metadata_ops", 5, second))
+    assert step.movements[""].moved == {"open": 1}
+
+
+def test_a_counter_of_a_job_that_was_not_read_before_is_only_a_baseline() -> None:
+    """A store of before times were kept: a job that runs across the change must not get all its time at once."""
+    readings = [{"read_ops": 5}, {"read_ops": 6, "read_us": 9_000_000}, {"read_ops": 7, "read_us": 9_000_500}]
+    _, first, second = run(*(sample("job_io", 5 * n, {"a": CounterSet(one)}) for n, one in enumerate(readings)))
+    assert moved(first, "read_us", "a") is None
+    assert moved(second, "read_us", "a") == 500
+
+
+def test_sizes_of_a_job_are_as_its_bytes_new_bins_count_in_full() -> None:
+    first = sample("job_sizes", 0, {"a": CounterSet({"read:4096": 5})})
+    second = sample("job_sizes", 5, {"a": CounterSet({"read:4096": 5, "write:32": 3}), "b": CounterSet({"read:64": 2})})
+    *_, step = run(first, second)
+    assert {name: one.moved for name, one in step.movements.items()} == {
+        "a": {"read:4096": 0, "write:32": 3}, "b": {"read:64": 2},
+    }  # fmt: skip
+    assert run(first, second, sample("job_sizes", 10, {}))[-1].baseline.sets == {}
 
 
 def test_a_histogram_that_appears_is_only_a_baseline_and_new_bins_of_a_known_one_count() -> None:

@@ -25,8 +25,8 @@ from iolens.sources.block_devices import target_name
 from iolens.sources.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre_capacity import CAPACITY_LEAVES, parse_version
 from iolens.sources.lustre_clock import snapshot_of
+from iolens.sources.lustre_parameters import NOT_TARGETS, TIMED_LEAVES, parameter_of
 from iolens.sources.lustre_proc import PLACES, VERSION_FILES
-from iolens.sources.lustre_server import NOT_TARGETS, TIMED_LEAVES, parameter_of
 from iolens.units import format_bytes
 
 Status = Literal["ok", "missing", "note"]
@@ -182,8 +182,8 @@ class _Tree:
         kind = "mdt" if "MDT" in name or family in ("mdt", "mds") else "ost"
         self.found.setdefault(name, TargetFinding(name, kind))
         for leaf in _names(directory):
-            if parameter_of(family, target, leaf) is not None:
-                aspect = "capacity" if leaf in CAPACITY_LEAVES else leaf
+            if (parameter := parameter_of(family, target, leaf)) is not None:
+                aspect = "capacity" if leaf in CAPACITY_LEAVES else parameter.leaf
                 aspect = "md_stats" if (family, leaf) == ("mds", "stats") else aspect
                 self.states.setdefault((name, aspect), []).append(_try(directory / leaf))
 

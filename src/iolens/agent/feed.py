@@ -17,13 +17,14 @@ from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample
 from iolens.sources.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.lustre_parameters import SLOW_LEAVES
 from iolens.sources.lustre_proc import read_tree
 from iolens.sources.spool import CLOSED, OPEN, TAKEN, Line, decode_tick, lines
 from iolens.store.counters import Baseline, Outcome, Step, advance
 
 TABLES: Final = frozenset({"target_io", "target_sizes", "target_histograms", "metadata_ops", "target_capacity"})
 HISTOGRAM: Final = "io_time_ms"
-NOT_READ: Final = frozenset({"job_stats"})
+NOT_READ: Final = SLOW_LEAVES
 SEGMENTS_BACK: Final = 3  # per agent, at the start: the slow tables need two samples a minute apart
 
 Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]

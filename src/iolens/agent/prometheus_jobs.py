@@ -16,19 +16,19 @@ from typing import Final, NamedTuple
 
 from iolens.agent import prometheus_metrics as metrics
 from iolens.agent.prometheus_counters import Baselines, Steady
-from iolens.agent.prometheus_lustre import JOB_LEAF, Reader
+from iolens.agent.prometheus_lustre import Reader
 from iolens.agent.prometheus_reading import Reading
 from iolens.agent.prometheus_text import Lines, add, labels
 from iolens.errors import InputError
 from iolens.records import Problem, Sample
-from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
+from iolens.schema import DIRECTIONS, METADATA_OPERATIONS, SUMMED_OPERATIONS
+from iolens.sources.lustre_parameters import JOB_STATS, LEAVES
 from iolens.sources.lustre_proc import read_tree
-from iolens.sources.lustre_server import LEAVES
 
 OTHER: Final = "other"
 HALF_LIFE_S: Final = 300.0
 LONGEST_ID: Final = 128  # Lustre allows 32; a longer one is never singled out
-_ALL_BUT_JOBS: Final = frozenset().union(*LEAVES.values()) - JOB_LEAF
+_ALL_BUT_JOBS: Final = frozenset().union(*LEAVES.values()) - {JOB_STATS}
 _COUNTERS: Final = {
     "read_bytes": metrics.JOB_READ_BYTES,
     "write_bytes": metrics.JOB_WRITE_BYTES,
@@ -36,7 +36,7 @@ _COUNTERS: Final = {
     "write_ops": metrics.JOB_WRITE_SAMPLES,
 }
 _OPERATIONS: Final = frozenset(METADATA_OPERATIONS)
-_COUNTED_ONCE: Final = frozenset(name for name in METADATA_OPERATIONS if "_rename" not in name)  # `rename` has them all
+_COUNTED_ONCE: Final = frozenset(SUMMED_OPERATIONS)
 
 
 class _Group(NamedTuple):
@@ -103,7 +103,7 @@ class BusiestJobs:
         self.baselines.begin()
         try:
             for item in self.read_items(self.root, time.time_ns() // 1000, self.filesystem, _ALL_BUT_JOBS):
-                if isinstance(item, Sample):
+                if isinstance(item, Sample) and item.table == "job_io":
                     group = _Group(item.labels["target_kind"], item.filesystem)
                     groups.setdefault(group, _Jobs()).take(group, item.target, self.baselines.take(item))
                 problems += isinstance(item, Problem)

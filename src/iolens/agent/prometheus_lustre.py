@@ -17,10 +17,11 @@ from iolens.agent.prometheus_text import Lines, add, add_histogram, labels
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.sources.lustre_parameters import SLOW_LEAVES
 from iolens.sources.lustre_proc import read_tree
+from iolens.sources.lustre_stats import EARLY_MDT_OPERATIONS
 from iolens.units import KIB
 
-JOB_LEAF: Final = frozenset({"job_stats"})
 _POWERS: Final = tuple(1 << power for power in range(32))  # an obd histogram has 32 rows
 _LINEAR: Final = tuple(range(32))
 _TIMES_MS: Final = _POWERS[:17]  # 1 ms to 65.5 s; slower I/Os fall under +Inf
@@ -78,7 +79,7 @@ class LustreTargets:
         round_ = _Round(self)
         self.baselines.begin()
         try:
-            for item in self.read_items(self.root, time.time_ns() // 1000, self.filesystem, JOB_LEAF):
+            for item in self.read_items(self.root, time.time_ns() // 1000, self.filesystem, SLOW_LEAVES):
                 round_.take(item)
         except InputError as error:
             return Reading({}, 1, str(error))
@@ -100,7 +101,8 @@ class _Round:
             kind = item.labels.get("target_kind", "mdt" if item.table == "metadata_ops" else "ost")
             target = Target(item.filesystem, item.target, kind)
             self.versions.setdefault(target, "")
-            _SAMPLES[item.table](self, target, item, self.server.baselines.take(item))
+            if item.table in _SAMPLES:
+                _SAMPLES[item.table](self, target, item, self.server.baselines.take(item))
         elif isinstance(item, Row):
             values = item.values
             target = Target(str(values["filesystem"]), str(values["target"]), str(values["target_kind"]))
@@ -134,8 +136,12 @@ class _Round:
     def metadata(self, target: Target, sample: Sample, steady: Steady) -> None:
         """Metadata operations and their time."""
         self.stamps[target] = (sample.snapshot_us, sample.sets[""].start_us)
+        # Lustre 2.0 counts by client, and a sum over clients falls when one goes: that is not served.
+        unserved = EARLY_MDT_OPERATIONS if len(sample.sets) > 1 else ()
         for name, value in steady.counters().items():
             operation = name.removesuffix("_us")
+            if operation in unserved:
+                continue
             metric = metrics.STATS if operation == name else metrics.STATS_TIME
             add(self.lines, metric, f'{target.labels},operation="{operation}"', value)
 

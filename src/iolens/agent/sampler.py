@@ -12,10 +12,10 @@ from iolens.agent.spool import Spool
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Sample
 from iolens.sources.diskstats import BlockDevices
+from iolens.sources.lustre_parameters import SLOW_LEAVES
 from iolens.sources.lustre_proc import read_tree
 
-SLOW_TABLES: Final = frozenset({"target_histograms", "job_io"})
-SLOW_LEAVES: Final = frozenset({"job_stats"})  # not even opened on the ticks between
+SLOW_TABLES: Final = frozenset({"target_histograms", "job_io", "job_sizes", "server_ops"})
 PROBLEMS_PER_SEGMENT: Final = 100
 
 Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]
@@ -66,7 +66,8 @@ class Sampler:
             elif not isinstance(item, Sample):
                 yield item
             else:
-                tick.targets.add((item.filesystem, item.target))
+                if item.labels.get("target_kind") != "service":
+                    tick.targets.add((item.filesystem, item.target))
                 if tick.is_slow or item.table not in SLOW_TABLES:
                     tick.samples += 1
                     yield item

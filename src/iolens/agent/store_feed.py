@@ -12,7 +12,7 @@ import narwhals as nw
 
 from iolens.errors import IolensError, StoreError
 from iolens.records import Item, Rows
-from iolens.schema import METADATA_OPERATIONS, SIZE_BINS, size_column
+from iolens.schema import SIZE_BINS, SUMMED_OPERATIONS, size_column
 from iolens.store.selection import StoreSelection
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
@@ -31,7 +31,7 @@ COLUMNS: Final = {
         *_INTERVAL, "target_kind", "read_bytes", "write_bytes", "read_ops", "write_ops", "read_wait_us",
         "write_wait_us", "busy_us",
     ),
-    "metadata_ops": (*_INTERVAL, *METADATA_OPERATIONS),
+    "metadata_ops": (*_INTERVAL, *SUMMED_OPERATIONS),
     "target_histograms": (*_INTERVAL, "target_kind", "histogram", "bin", "count"),
     "target_capacity": ("epoch_us", "target", "target_kind", "used_bytes", "total_bytes"),
 }  # fmt: skip

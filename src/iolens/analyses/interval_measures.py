@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.models.metadata_time import OPERATIONS
-from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.schema import DIRECTIONS, SIZE_BINS, SUMMED_OPERATIONS, size_column
 from iolens.units import MIB
 
 LATENCY_SHARE: Final = 0.95
@@ -90,7 +89,7 @@ def of_io(columns: Columns, seconds: Floats, costs: Floats) -> Measures:
 
 def of_metadata(columns: Columns, seconds: Floats) -> Measures:
     """Rows of `metadata_ops`: each operation once. One that is not counted is left out; none at all is unknown."""
-    counts = np.stack([numbers(columns, name, len(seconds)) for name in OPERATIONS])
+    counts = np.stack([numbers(columns, name, len(seconds)) for name in SUMMED_OPERATIONS])
     total = np.where(np.isfinite(counts).any(axis=0), np.nansum(counts, axis=0), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Measures(metadata_ops_per_s=total / seconds)

@@ -21,7 +21,8 @@ from iolens.analyses.coverage import metadata_coverage
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.analyses.metadata_totals import Load, MetadataSums, MetadataTotals
 from iolens.analyses.results import Coverage, not_in_json
-from iolens.models.metadata_time import OPERATIONS, Basis, MetadataCalibration
+from iolens.models.metadata_time import Basis, MetadataCalibration
+from iolens.schema import SUMMED_OPERATIONS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
@@ -123,8 +124,8 @@ def metadata(
 ) -> Metadata:
     """Operations and MDU of one file system's metadata targets; without `costs` there is no MDU."""
     sums = MetadataSums(
-        selection.live_columns(TABLE, OPERATIONS),
-        selection.live_columns(TABLE, [f"{operation}_us" for operation in OPERATIONS]),
+        selection.live_columns(TABLE, SUMMED_OPERATIONS),
+        selection.live_columns(TABLE, [f"{operation}_us" for operation in SUMMED_OPERATIONS]),
         costs,
     )
     extent = selection.extent_us(TABLE)

@@ -247,7 +247,7 @@ def _report(total: Tally, url: str) -> int:
     """One line of what happened, then what was refused; 3 when part of the input was, 1 when nothing was good."""
     rows = ", ".join(f"{count} {name}" for name, count in sorted(total.rows.items())) or "no rows"
     click.echo(f"{url}: {total.captures} captures, {total.samples} samples: {rows}")
-    notes = (
+    counts = (
         (total.already_present, "captures were already present and added nothing"),
         (total.baselines, "first samples, kept as baselines for the next"),
         (total.repeated, "samples or rows already present, dropped"),
@@ -255,14 +255,20 @@ def _report(total: Tally, url: str) -> int:
         (total.resets, "counter resets: what moved since each is counted, and marked"),
         (total.glitches, "single counters stepped back: counted as zero"),
     )
-    for count, what in notes:
+    for count, what in counts:
         if count:
             click.echo(f"  {count} {what}")
-    _list(total.noted, total.notes, "left out by rule")
+    notes = _each_once(total.notes)
+    _list(total.noted - len(total.notes) + len(notes), notes, "left out by rule")
     _list(total.refused, total.problems, "places not understood, refused")
     if not total.refused and not total.older:
         return 0
     return 3 if total.samples or total.already_present or total.rows else 1
+
+
+def _each_once(notes: list[Problem]) -> list[Problem]:
+    """The first note of each reason: a hundred captures of one server leave out the same."""
+    return list({note.reason: note for note in reversed(notes)}.values())[::-1]
 
 
 def _list(count: int, places: list[Problem], what: str) -> None:

@@ -11,11 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from iolens.schema import METADATA_OPERATIONS
-
-# Servers count each of these inside `rename` as well.
-RENAME_DETAILS: Final = ("samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir")
-OPERATIONS: Final = tuple(name for name in METADATA_OPERATIONS if name not in RENAME_DETAILS)
+from iolens.schema import SUMMED_OPERATIONS
 
 # MDT operation → the mdtest phase that measures it, the better one first.
 PHASES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -100,7 +96,7 @@ def metadata_calibration(name: str, rates: Iterable[BenchmarkRate]) -> MetadataC
     if CREATION in fastest:
         beyond_open = max(fastest[CREATION] - fastest.get("file_read", cheapest), 0.0)
         costs.append(OperationCost("mknod", beyond_open, "measured"))
-    return MetadataCalibration(name, cheapest, sorted(costs, key=lambda cost: OPERATIONS.index(cost.operation)))
+    return MetadataCalibration(name, cheapest, sorted(costs, key=lambda cost: SUMMED_OPERATIONS.index(cost.operation)))
 
 
 def _fastest(rates: Iterable[BenchmarkRate]) -> dict[str, float]:

@@ -136,6 +136,44 @@ def mdt_stats(mdt: MdtCounters, dialect: Dialect, now_ns: int) -> list[Counter]:
     return [_operation(name, done[name], dialect) for name in JOB_MDT_COUNTERS]
 
 
+@dataclass(slots=True)
+class ServiceCounters:
+    """Requests that a service of the server has answered since `start_ns`, whatever target they were for."""
+
+    start_ns: int
+    requests: dict[str, int] = field(default_factory=dict)
+    busy_us: dict[str, int] = field(default_factory=dict)
+
+    def add(self, request: str, count: int, busy_us: int) -> None:
+        """Requests of one kind, and the time they took."""
+        self.requests[request] = self.requests.get(request, 0) + count
+        self.busy_us[request] = self.busy_us.get(request, 0) + busy_us
+
+    def stats(self, dialect: Dialect) -> list[Counter]:
+        """Lines of its `stats`: the queue first, then requests by kind. A busy server has more in its queue."""
+        total, busy_s = sum(self.requests.values()), sum(self.busy_us.values()) // 1_000_000
+        us, s = ("usecs", "secs") if dialect.timed else ("usec", "sec")
+        queue = (
+            ("req_waittime", us, 4, 6360, 30 * total + 1000 * busy_s),
+            ("req_qdepth", "reqs", 0, 4, total // 50 + busy_s), ("req_active", "reqs", 1, 12, 2 * total),
+            ("req_timeout", s, 1, 31, 2 * total), ("reqbuf_avail", "bufs", 52, 64, 62 * total),
+        )  # fmt: skip
+        lines = [
+            Counter(name, total, unit, low, high, sum_, sum_, valued=True) for name, unit, low, high, sum_ in queue
+        ]
+        kinds = self.requests.items()
+        return [*lines, *(Counter(name, n, us, 7, 99, self.busy_us[name], n, valued=True) for name, n in kinds)]
+
+
+def lock_files(name: str, second: float) -> dict[str, str]:
+    """The lock namespace of a target: files and texts by path below its folder."""
+    busy = int(second) // 60 % 50
+    numbers = {"lock_count": 3 * EXPORTS + busy, "resource_count": EXPORTS + busy, "lock_timeouts": 0,
+               "pool/grant_rate": busy, "pool/cancel_rate": busy // 2}  # fmt: skip
+    folder = f"{'mdt' if '-MDT' in name else 'filter'}-{name}_UUID"
+    return {f"{folder}/{leaf}": f"{number}\n" for leaf, number in numbers.items()}
+
+
 def ost_jobs(ost: OstCounters, dialect: Dialect, seconds: NDArray[np.float64]) -> list[JobEntry]:
     """Entries of an OST's job_stats."""
     found = []

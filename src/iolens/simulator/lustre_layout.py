@@ -23,7 +23,10 @@ class Layout:
     dialect: Dialect
     ost: Mapping[str, str]
     mdt: Mapping[str, str]
+    services: str  # where the statistics of services are
+    locks: str  # where the lock namespaces are
     mdt_stats: str = "md_stats"
+    mdt_service: str = "mds/MDS/mdt"
     has_available: bool = True
 
     def directories(self) -> set[str]:
@@ -43,7 +46,10 @@ LAYOUTS: Final = {
             dict.fromkeys(("stats", "brw_stats", "recovery_status", "num_exports", "capacity", "uuid"),
                           f"{_PROC}/obdfilter"),
             dict.fromkeys(("stats", "recovery_status", "capacity", "uuid"), f"{_PROC}/mds"),
+            _PROC,
+            f"{_PROC}/ldlm/namespaces",
             mdt_stats="stats",
+            mdt_service="mdt/MDS/mds",
             has_available=False,
         ),
         Layout(
@@ -55,6 +61,8 @@ LAYOUTS: Final = {
                           f"{_PROC}/obdfilter"),
             dict.fromkeys(("stats", "job_stats", "recovery_status", "num_exports", "uuid"), f"{_PROC}/mdt")
             | {"capacity": f"{_PROC}/osd-ldiskfs"},
+            _PROC,
+            f"{_SYS}/ldlm/namespaces",
         ),
         Layout(
             "2.12",
@@ -65,6 +73,8 @@ LAYOUTS: Final = {
             | {"brw_stats": f"{_PROC}/osd-ldiskfs", "capacity": f"{_SYS}/obdfilter", "uuid": f"{_SYS}/obdfilter"},
             dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/mdt")
             | {"capacity": f"{_PROC}/osd-ldiskfs", "num_exports": f"{_SYS}/mdt", "uuid": f"{_SYS}/mdt"},
+            _DEBUG,
+            f"{_SYS}/ldlm/namespaces",
         ),
         Layout(
             "2.15",
@@ -76,6 +86,8 @@ LAYOUTS: Final = {
             | {"brw_stats": f"{_DEBUG}/osd-ldiskfs"},
             dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/mdt")
             | {"capacity": f"{_SYS}/osd-ldiskfs", "num_exports": f"{_SYS}/mdt", "uuid": f"{_SYS}/mdt"},
+            _DEBUG,
+            f"{_SYS}/ldlm/namespaces",
         ),
     )
 }  # fmt: skip

@@ -20,7 +20,7 @@ from iolens.simulator import lustre_counters as counters
 from iolens.simulator.activity import Activity, Block
 from iolens.simulator.capacity import Fullness, mdt_fullness, ost_fullness
 from iolens.simulator.jobs import dealt_out, running_jobs
-from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters
+from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters, ServiceCounters
 from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
 from iolens.simulator.lustre_text import brw_stats_text, job_stats_text, recovery_text, stats_text
 from iolens.simulator.truth import Truth
@@ -104,6 +104,8 @@ class Tree:
         self._tick = int(self.second // workload.tick_s)
         self._osts: dict[str, OstCounters] = {}
         self._mdts: dict[str, MdtCounters] = {}
+        started_ns = round(self.second * NS)
+        self._services = {name: ServiceCounters(started_ns) for name in ("ost/OSS/ost_io", self.layout.mdt_service)}
         self._metadata: tuple[int, counters.Array] | None = None
         self._shown: dict[Path, str] = {}
         if root.is_dir() and any(root.iterdir()):
@@ -141,7 +143,12 @@ class Tree:
         self._mdts.pop(name, None)
         for directory in self.layout.directories():
             shutil.rmtree(self.root / directory / name, ignore_errors=True)
-        self._shown = {path: text for path, text in self._shown.items() if path.parent.name != name}
+        locks = {self.root / self.layout.locks / path for path in counters.lock_files(name, 0)}
+        for path in locks:
+            path.unlink(missing_ok=True)
+        self._shown = {
+            path: text for path, text in self._shown.items() if path.parent.name != name and path not in locks
+        }
 
     def reset(self, names: Sequence[str] | None = None) -> None:
         """Set the counters of some targets (all) back to zero, as a remount does."""
@@ -186,6 +193,10 @@ class Tree:
         mine = Block(block.first_tick, block.counts[:, :, :, here], block.fsu_pct[:, here])
         self.truth.add(mine)
         counters.count_ios(list(self._osts.values()), mine, self.activity.seconds)
+        moved = mine.counts.sum(axis=(2, 3))
+        for number, request in enumerate(("ost_read", "ost_write")):
+            busy_us = round(float(moved[number] @ self.activity.seconds[number]) * 1e6)
+            self._services["ost/OSS/ost_io"].add(request, int(moved[number].sum()), busy_us)
         for tick in range(ticks) if "job_stats" in self.layout.ost else ():
             dealt = dealt_out(mine.counts[:, :, tick], self.workload, (self._tick + tick) + here)
             for column, ost in enumerate(self._osts.values()):
@@ -199,6 +210,8 @@ class Tree:
             done = self._metadata_of(tick // per_hour)[:, tick % per_hour]
             for mdt in self._mdts.values():
                 mdt.counts += done[:, mdt.number]
+                requests = int(done[:, mdt.number].sum())
+                self._services[self.layout.mdt_service].add("mds_reint", requests, 40 * requests)
                 if "job_stats" in self.layout.mdt:
                     self._to_jobs(mdt, dealt_out(done[:, mdt.number], self.workload, tick), tick)
 
@@ -252,6 +265,13 @@ class Tree:
             }
             full = mdt_fullness(mdt.number, self.second - self.start_s)
             yield from self._placed(layout.mdt, name, texts, full, layout.mdt_stats)
+        for folder, service in self._services.items():
+            if service.requests:
+                text = stats_text(dialect, now_ns, service.start_ns, service.stats(dialect))
+                yield self.root / layout.services / folder / "stats", text
+        for name in self.mounted:
+            for path, text in counters.lock_files(name, self.second).items():
+                yield self.root / layout.locks / path, text
 
     def _state(self, name: str, start_ns: int) -> dict[str, str]:
         recovery = recovery_text(self.layout.dialect, start_ns // NS, RECOVERY_S, EXPORTS, self.second)

@@ -111,14 +111,12 @@ def system_disks(root: Path, devices: Collection[Device], numbers: Mapping[str, 
 
 def host_of(root: Path) -> str:
     """The name of the machine below `root`: the one this runs on, or the one the files were copied from."""
-    for place in _HOST_NAMES:
-        try:
-            name = (root / place).read_text("utf-8", "replace").strip()
-        except OSError:
-            continue
-        if name:
-            return name
-    return os.uname().nodename
+    return stated_host(root) or os.uname().nodename
+
+
+def stated_host(root: Path) -> str | None:
+    """The name of the machine as the files below `root` give it."""
+    return next((name for place in _HOST_NAMES if (name := _text(root / place))), None)
 
 
 def told_by_user(options: ReadOptions) -> dict[str, object]:
@@ -157,6 +155,7 @@ class DeviceSeries:
 
     filesystem: str
     host: str
+    forgets: bool = False  # see `Samples`
     columns: dict[str, dict[str, list[int | None]]] = field(default_factory=dict)
     rows: int = 0
 
@@ -178,10 +177,10 @@ class DeviceSeries:
             return
         taken, self.columns, self.rows = self.columns, {}, 0
         for device, columns in taken.items():
-            yield _samples(self.filesystem, target_name(self.host, device), columns)
+            yield _samples(self.filesystem, target_name(self.host, device), columns, self.forgets)
 
 
-def _samples(filesystem: str, target: str, columns: dict[str, list[int | None]]) -> Samples:
+def _samples(filesystem: str, target: str, columns: dict[str, list[int | None]], forgets: bool) -> Samples:
     import numpy as np
 
     arrays = {}
@@ -192,7 +191,7 @@ def _samples(filesystem: str, target: str, columns: dict[str, list[int | None]])
         numbers = np.array([value or 0 for value in columns[name]], np.int64)
         arrays[name] = np.ma.masked_array(numbers, unknown) if unknown.any() else numbers
     times = np.array(columns["time_us"], np.int64), np.array(columns["snapshot_us"], np.int64)
-    return Samples(TABLE, filesystem, target, *times, arrays, KIND)
+    return Samples(TABLE, filesystem, target, *times, arrays, KIND, forgets)
 
 
 def _why_not(device: Device, known: Mapping[str, Device], rule: DeviceRule) -> str | None:

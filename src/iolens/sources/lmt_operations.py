@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from iolens.schema import METADATA_OPERATIONS
-from iolens.sources.lustre_stats import UNUSED_COUNTERS
+from iolens.sources.lustre_stats import OTHER_COUNTERS
 
 METADATA_COLUMN: Final = {operation: operation for operation in METADATA_OPERATIONS} | {"set_info_async": "set_info"}
 
 # Operations of LMT's list that no table has a column for, besides those that Lustre's own files have.
-UNUSED_OPERATIONS: Final = UNUSED_COUNTERS | {
+UNUSED_OPERATIONS: Final = OTHER_COUNTERS | {
     "reget_short_lock", "release_short_lock", "queue_async_io", "queue_group_io", "trigger_group_io",
     "set_async_flags", "teardown_async_page", "quota_adjust_quint",
 }  # fmt: skip

@@ -15,9 +15,10 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.schema import METADATA_OPERATIONS
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
+from iolens.sources.lmt_operations import METADATA_COLUMN
+from iolens.sources.lustre_capacity import LOCK_LEAVES
 from iolens.sources.saved_text import Line, numbered_lines, shown, supplied_identity, unpacked
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import KIB
@@ -78,6 +79,8 @@ class Reading(NamedTuple):
     counters: Mapping[str, int]
     exports: int | None = None
     recovery: str | None = None
+    locks: Mapping[str, int] = {}
+    left_out: str | None = None  # what moved and has no column
 
 
 class Report(NamedTuple):
@@ -192,24 +195,32 @@ def _groups(fields: list[str]) -> list[list[str]]:
 
 def _ost_reading(said: Mapping[str, str]) -> Reading:
     names = ("read_bytes", "write_bytes", "unsplit_ops")
+    connects = [name for name in ("connect", "reconnect") if _count(said.get(name, "0"))]
     return Reading(
         said["name"].removesuffix("_UUID"),
         _capacity(said),
         {name: _count(said[name]) for name in names if name in said},
         _count(said["exports"]) if "exports" in said else None,
         said.get("recovery"),
+        {column: _count(said[leaf]) for leaf, column in LOCK_LEAVES.items() if leaf in said},
+        f"{' and '.join(connects)} of OSTs have no column in target_io: left out" if connects else None,
     )
 
 
 def _mdt_reading(group: Sequence[str], begin: int, operations: Sequence[str]) -> Reading:
-    counts = group[begin : begin + 3 * len(operations) : 3]
-    counters = {
-        name: _count(count)
-        for name, count in zip(operations, counts, strict=True)
-        if name in METADATA_OPERATIONS
-    }  # fmt: skip
+    fields = group[begin : begin + 3 * len(operations) : 3]
+    counts = {name: _count(count) for name, count in zip(operations, fields, strict=True)}
+    counters = {METADATA_COLUMN[name]: count for name, count in counts.items() if name in METADATA_COLUMN}
+    others = [name for name, count in counts.items() if count and name not in METADATA_COLUMN]
     capacity = _capacity(dict(zip(_OST_BEGINNING[:5], group[:5], strict=True)))
-    return Reading(group[0].removesuffix("_UUID"), capacity, counters, None, group[5] if begin == 6 else None)
+    return Reading(
+        group[0].removesuffix("_UUID"),
+        capacity,
+        counters,
+        None,
+        group[5] if begin == 6 else None,
+        left_out=f"operations without a column, left out: {', '.join(others)}" if others else None,
+    )
 
 
 def _capacity(said: Mapping[str, str]) -> dict[str, int]:
@@ -358,9 +369,10 @@ class _Player:
         return True
 
     def _notes(self, report: Report, number: int) -> Iterator[Item]:
-        if report.left_out and report.left_out not in self.noted:
-            self.noted.add(report.left_out)
-            yield Note(self.place, number, report.left_out)
+        for reason in (report.left_out, *(reading.left_out for reading in report.readings)):
+            if reason and reason not in self.noted:
+                self.noted.add(reason)
+                yield Note(self.place, number, reason)
 
     def _take(self, report: Report, stamp_us: int, tick_us: int) -> None:
         states = [(one, parse_recovery(one.recovery) if one.recovery is not None else {}) for one in report.readings]
@@ -400,7 +412,7 @@ class _Player:
         )
         self.rows.add("target_capacity", {**common, **reading.capacity})
         if recovery or reading.exports is not None:
-            self.rows.add("target_state", {**common, **recovery, "exports": reading.exports})
+            self.rows.add("target_state", {**common, **recovery, "exports": reading.exports, **reading.locks})
 
     def _take_load(self, report: Report, filesystems: set[str], tick_us: int) -> None:
         if report.cpu_pct is None:

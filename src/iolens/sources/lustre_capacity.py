@@ -1,4 +1,4 @@
-"""How full a Lustre target is, and its state: kbytes*, files*, recovery_status, num_exports, version.
+"""How full a Lustre target is, and its state: kbytes*, files*, recovery_status, num_exports, locks, version.
 
 Finished rows of `target_capacity` and `target_state`; what a server does not tell is None.
 """
@@ -12,6 +12,18 @@ from iolens.sources.lustre_clock import LATEST_S, whole_number
 from iolens.units import KIB
 
 CAPACITY_LEAVES: Final = ("kbytestotal", "kbytesfree", "kbytesavail", "filestotal", "filesfree")
+# The lock namespace of a target, and the columns of `target_state` it fills.
+LOCK_LEAVES: Final[Mapping[str, str]] = {
+    "lock_count": "locks",
+    "resource_count": "lock_resources",
+    "lock_timeouts": "lock_timeouts",
+    "grant_rate": "lock_grants_per_s",
+    "cancel_rate": "lock_cancels_per_s",
+}
+LOCK_PATHS: Final = ("lock_count", "resource_count", "lock_timeouts", "pool/grant_rate", "pool/cancel_rate")
+RECOVERY_LINES: Final = frozenset({
+    "status", "recovery_start", "recovery_duration", "time_remaining", "completed_clients", "connected_clients",
+})  # fmt: skip
 _LARGEST: Final = 1 << 53  # in KiB still a signed 64-bit number of bytes
 EARLIEST_RECOVERY_S: Final = 1_000_000_000  # some servers print seconds since boot: no date can be made of that
 
@@ -38,8 +50,8 @@ def capacity(readings: Mapping[str, int]) -> Facts:
     }
 
 
-def parse_recovery(data: bytes) -> Facts | str:
-    """Recovery columns of `target_state` from a recovery_status text, or what was not understood in it."""
+def recovery_lines(data: bytes) -> dict[str, str] | str:
+    """The lines of a recovery_status text by their names, or the one that was not understood."""
     said: dict[str, str] = {}
     for line in data.decode("ascii", "replace").splitlines():
         key, colon, value = line.partition(":")
@@ -47,6 +59,14 @@ def parse_recovery(data: bytes) -> Facts | str:
             said[key.strip()] = value.strip()
         elif line.strip():
             return f"recovery line not understood: {line.strip()[:60]!r}"
+    return said
+
+
+def parse_recovery(data: bytes) -> Facts | str:
+    """Recovery columns of `target_state` from a recovery_status text, or what was not understood in it."""
+    said = recovery_lines(data)
+    if isinstance(said, str):
+        return said
     if not said.get("status"):
         return "no status in recovery_status"
     completed, expected = _pair(said.get("completed_clients"))

@@ -224,7 +224,7 @@ def _bins_at_once(section: _Section, lines: list[str]) -> Bins | None:
         return None
     if text.encode("ascii", "replace").translate(None, _ROW_BYTES):
         return None
-    labels = [label for label in map(_label, words[0::_WIDTH]) if label is not None]
+    labels = [label for label in map(bin_label, words[0::_WIDTH]) if label is not None]
     try:
         bins = Bins(labels, list(map(int, words[1::_WIDTH])), list(map(int, words[5::_WIDTH])))
     except ValueError:
@@ -244,7 +244,7 @@ def _bins_one_by_one(section: _Section, lines: list[str], may_be_cut: bool) -> B
     ended = False
     for index in _indexes(section):
         words = [word for word in lines[index].split() if word != "|"]
-        label = _label(words[0])
+        label = bin_label(words[0])
         numbers = [whole_number(word) for word in words[1:]]
         if label is None or len(numbers) != 6 or None in numbers or lines[index].count("|") > 1:
             raise _BadRowError(index, f"row not understood: {lines[index].strip()[:60]!r}")
@@ -265,7 +265,7 @@ def _indexes(section: _Section) -> Iterator[int]:
 
 
 @lru_cache(maxsize=1024)
-def _label(word: str) -> int | None:
+def bin_label(word: str) -> int | None:
     """`4K:` is 4096; None if it is no label."""
     if word[-1] != ":":
         return None

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from iolens.records import CounterSet, Problem
-from iolens.schema import METADATA_OPERATIONS
+from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
 from iolens.sources.lustre_clock import stamp_us, whole_number
+from iolens.sources.lustre_histograms import bin_label
+from iolens.sources.lustre_stats import MICROSECONDS
 
 _BYTES_OF: Final = {"read_bytes": "read", "write_bytes": "write", "read": "read", "write": "write"}
 _OPERATIONS: Final = frozenset(METADATA_OPERATIONS)
@@ -29,6 +31,7 @@ class JobStats:
     place: str
     snapshot_us: int | None = None
     jobs: dict[str, CounterSet] = field(default_factory=dict)
+    sizes: dict[str, CounterSet] = field(default_factory=dict)  # reads and writes by size, where the version has them
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -37,6 +40,7 @@ class _Entry:
     job_id: str
     line: int
     counters: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] | None = None
     start_us: int | None = None
     snapshot_us: int | None = None
 
@@ -96,6 +100,8 @@ def _keep(stats: JobStats, entry: _Entry | None) -> None:
         reason = "occurs twice with different counters, the first was kept"
     else:
         stats.jobs[entry.job_id] = found
+        if entry.sizes is not None:
+            stats.sizes[entry.job_id] = CounterSet(entry.sizes, entry.start_us)
         stats.snapshot_us = max(filter(None, (stats.snapshot_us, entry.snapshot_us)), default=None)
         return
     stats.problems.append(Problem(stats.place, entry.line, f"job {entry.job_id!r}: {reason}"))
@@ -108,30 +114,47 @@ def _take(stats: JobStats, entry: _Entry, line: bytes, number: int) -> str | Non
         return f"line not understood: {_shown(line)}"
     if key in ("snapshot_time", "start_time", "elapsed_time"):
         return _take_time(entry, key, value)
-    words = value.replace(",", " ").split()
+    words = value.replace(",", " ").replace("}", " } ").split()
     if len(words) < 6 or words[:2] != ["{", "samples:"] or words[3] != "unit:" or words[-1] != "}":
         return f"line not understood: {_shown(line)}"
     samples, unit, total = whole_number(words[2]), words[4], _total(words)
     if samples is None:
         return f"line not understood: {_shown(line)}"
-    if key in _BYTES_OF:
-        if unit == "bytes" and total is None:
+    if key in _BYTES_OF and unit == "bytes":
+        if total is None:
             return f"no sum in {_shown(line)}"
-        return _count(entry, key, samples, total) if unit == "bytes" else None
-    if key not in _OPERATIONS:
+        return _count(entry, key, samples, total) or _take_sizes(entry, _BYTES_OF[key], words)
+    if key not in _OPERATIONS and not (key in DIRECTIONS and unit in MICROSECONDS):
         stats.problems.append(Problem(stats.place, number, f"operation {key!r} is not known and was left out"))
         return None
-    return _set(entry, {key: samples})
+    if unit in MICROSECONDS and total is None:
+        stats.problems.append(Problem(stats.place, number, f"no sum of times in {_shown(line)}: left out"))
+    timed = {f"{key}_us": total} if unit in MICROSECONDS and total is not None else {}
+    # The number of reads and writes is that of their bytes.
+    return _set(entry, timed if key in DIRECTIONS else {key: samples, **timed})
 
 
 def _total(words: list[str]) -> int | None:
     return whole_number(words[words.index("sum:") + 1]) if "sum:" in words else None
 
 
-def _count(entry: _Entry, key: str, samples: int, total: int | None) -> str | None:
+def _count(entry: _Entry, key: str, samples: int, total: int) -> str | None:
     # Before 2.10 the line is called `read` or `write`; from 2.15 on that name is the time it took, in usecs.
     direction = _BYTES_OF[key]
-    return _set(entry, {f"{direction}_bytes": total or 0, f"{direction}_ops": samples})
+    return _set(entry, {f"{direction}_bytes": total, f"{direction}_ops": samples})
+
+
+def _take_sizes(entry: _Entry, direction: str, words: list[str]) -> str | None:
+    """`hist: { 32: 2, 4K: 1 }`, from 2.16 on: labels are upper bounds."""
+    if "hist:" not in words:
+        return None
+    rows = words[words.index("hist:") + 2 : -2]
+    labels, counts = [bin_label(word) for word in rows[::2]], [whole_number(word) for word in rows[1::2]]
+    if len(labels) != len(counts) or None in labels or None in counts:
+        return f"histogram not understood: {' '.join(rows)[:60]!r}"
+    entry.sizes = entry.sizes or {}
+    entry.sizes |= {f"{direction}:{label}": count or 0 for label, count in zip(labels, counts, strict=True)}
+    return None
 
 
 def _set(entry: _Entry, counters: dict[str, int]) -> str | None:

@@ -21,23 +21,22 @@ from zoneinfo import ZoneInfo
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
-from iolens.sources.lustre_capacity import CAPACITY_LEAVES
-from iolens.sources.lustre_samples import SampleSplitter, ServerSample
-from iolens.sources.lustre_server import (
+from iolens.sources.lustre_capacity import CAPACITY_LEAVES, LOCK_LEAVES
+from iolens.sources.lustre_parameters import (
+    JOB_STATS,
     MDT,
     OBDFILTER,
-    SERVER,
-    Naming,
+    LeftOut,
     Parameter,
-    Reading,
-    needs_filesystem,
-    parameter_of,
-    server_items,
+    parameter_named,
+    pattern_of,
 )
+from iolens.sources.lustre_samples import SampleSplitter, ServerSample
+from iolens.sources.lustre_server import Naming, Reading, ServerReader, needs_filesystem
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import epoch_us, parse_time
 
-# Families of parameters Lustre has; those that are not read are skipped without a word.
+# Families of parameters Lustre has; those that are not read are named as left out.
 FAMILIES: Final = frozenset({
     b"obdfilter", b"mdt", b"mds", b"mdd", b"mgs", b"mgc", b"ost", b"ldlm", b"llite", b"osc", b"mdc", b"lov", b"lmv",
     b"lod", b"lfsck", b"osp", b"lwp", b"nodemap", b"qmt", b"qsd", b"seq", b"fld", b"echo_client", b"echo", b"ofd",
@@ -52,7 +51,10 @@ SINGLE_NAMES: Final = frozenset({
 })  # fmt: skip
 
 _NAME: Final = re.compile(rb"[A-Za-z][\w-]*(?:\.[^\s=]+)?")
-_USED_NAME: Final = re.compile(rb"^(?:obdfilter|osd-\w+|mdt|mds)\.[^\s=]+=", re.MULTILINE)
+_USED_NAME: Final = re.compile(
+    rb"^(?:obdfilter|osd-\w+|mdt|mds|ost\.OSS|mgs\.MGS|ldlm\.(?:services|namespaces\.(?:filter|mdt)-[^\s=.]+))\.[^\s=]+=",
+    re.MULTILINE,
+)
 _BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:)")
 _BARE_KINDS: Final = re.compile(rb"samples \[|pages per bulk|disk I/O size|job_id:|job_stats:\s*\Z")
 _NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ", re.MULTILINE)  # a service, a client
@@ -113,10 +115,10 @@ class _SavedText:
     def naming(self) -> Naming:
         return Naming(self.options.filesystem, self.options.target)
 
-    def samples(self) -> Iterator[ServerSample | Problem]:
+    def samples(self, left_out: LeftOut | None = None) -> Iterator[ServerSample | Problem]:
         """The samples of the file as it is read, and what was not understood between them."""
         splitter = SampleSplitter()
-        for found in self._found():
+        for found in self._found(left_out):
             if isinstance(found, Reading):
                 yield from splitter.take(found)
             elif isinstance(found, int):
@@ -128,13 +130,17 @@ class _SavedText:
     def items(self, ticker: Ticker) -> Iterator[Item]:
         """Everything in the file, sample by sample; `ticker` stays as it is, for the next call."""
         ticker = ticker.copy()
+        left_out = LeftOut(self.place)
+        reader = ServerReader(self.naming, left_out=left_out)
         empty = True
-        for sample in self.samples():
+        for sample in self.samples(left_out):
             if isinstance(sample, Problem):
                 empty = False
                 yield sample
                 continue
-            if not sample.series:
+            if not sample.has_target and not (sample.series and self.options.filesystem):
+                if sample.series:
+                    left_out.say("services and locks of a server that shows no target: supply --filesystem")
                 continue
             empty = False
             snapshot, nominal = sample.snapshot_us(self.at_us), sample.nominal_us(self.at_us)
@@ -143,7 +149,8 @@ class _SavedText:
                 yield Problem(self.place, first.line, "nothing here tells the time: supply it with --at")
                 continue
             tick = ticker.tick(nominal, sample.series)
-            yield from server_items(sample.readings.values(), self.naming, tick, snapshot)
+            yield from reader.items(sample.readings.values(), tick, snapshot)
+        yield from left_out.notes()
         if empty:
             found = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
             yield Problem(self.place, None, f"{found}, expected obdfilter.*.stats, mdt.*.md_stats, …")
@@ -156,11 +163,11 @@ class _SavedText:
         except (EOFError, zlib.error, gzip.BadGzipFile):
             return False
 
-    def _found(self) -> Iterator[Found]:
+    def _found(self, left_out: LeftOut | None) -> Iterator[Found]:
         try:
             bare = self.is_bare()
             with _opened(self.path) as stream:
-                yield from _BareReader(self).read(stream) if bare else _NamedReader(self).read(stream)
+                yield from _BareReader(self).read(stream) if bare else _NamedReader(self, left_out).read(stream)
         except _DAMAGED as error:
             yield Problem(self.place, None, f"cannot be read to its end: {error}")
 
@@ -226,8 +233,9 @@ def _series(scans: Iterable[_Scan]) -> dict[str, list[int]]:
 class _NamedReader:
     """Text with parameter names."""
 
-    def __init__(self, text: _SavedText) -> None:
+    def __init__(self, text: _SavedText, left_out: LeftOut | None) -> None:
         self.text = text
+        self.left_out = left_out
         self.name: bytes | None = None  # None: outside any parameter
         self.parameter: Parameter | None = None  # None: one that is not read
         self.lines: list[bytes] = []
@@ -265,7 +273,10 @@ class _NamedReader:
         if rest and not _is_family(family) and family not in self.strangers:
             self.strangers.add(family)
             yield self._problem(number, f"parameters called {_shown(family)}… are not known")
-        self.parameter = _parameter(family, rest)
+        text = name.decode("ascii", "backslashreplace")
+        self.parameter = parameter_named(text)
+        if self.parameter is None and self.left_out is not None and _is_family(family):
+            self.left_out.add(pattern_of(text))
 
     def _mark(self, stamp: int) -> Iterator[Found]:
         yield from self._end()
@@ -283,7 +294,7 @@ class _NamedReader:
         reading = Reading(self.parameter, b"".join(self.lines), self.text.place, self.line)
         self.parameter = None
         cut = at_end_of_file and not reading.data.endswith(b"\n")
-        if cut and reading.parameter.leaf in (*CAPACITY_LEAVES, "num_exports"):
+        if cut and reading.parameter.leaf in (*CAPACITY_LEAVES, *LOCK_LEAVES, "num_exports"):
             yield self._problem(self.line, f"the file ends within {reading.parameter.leaf}: the number may be cut")
         else:
             yield reading
@@ -325,7 +336,7 @@ class _BareReader:
         found = self.text.naming.find(target, ())
         is_mdt = not isinstance(found, str) and found.kind == "mdt"
         if data.lstrip().startswith(b"job_stats:"):
-            return Parameter(MDT if is_mdt else OBDFILTER, target, "job_stats")
+            return Parameter(MDT if is_mdt else OBDFILTER, target, JOB_STATS)
         if _BRW_TEXT.search(data):
             return Parameter(OBDFILTER, target, "brw_stats")
         return Parameter(MDT, target, "md_stats") if is_mdt else Parameter(OBDFILTER, target, "stats")
@@ -346,15 +357,6 @@ def _is_listed(line: bytes) -> bool:
 
 def _is_family(family: bytes) -> bool:
     return family in FAMILIES or family.startswith(b"osd-") or family in SINGLE_NAMES
-
-
-def _parameter(family: bytes, rest: list[bytes]) -> Parameter | None:
-    if family == b"version" and not rest:
-        return Parameter(SERVER, "", "version")
-    if len(rest) != 2:
-        return None  # exports, quota and services have longer names
-    words = [word.decode("ascii", "backslashreplace") for word in (family, *rest)]
-    return parameter_of(*words)
 
 
 def _marker_us(line: bytes, options: ReadOptions) -> int | None:

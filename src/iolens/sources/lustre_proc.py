@@ -17,17 +17,25 @@ from typing import Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, read_each
-from iolens.sources.lustre_samples import ServerSample
-from iolens.sources.lustre_server import (
+from iolens.sources.block_devices import stated_host
+from iolens.sources.lustre_capacity import LOCK_LEAVES, LOCK_PATHS
+from iolens.sources.lustre_parameters import (
+    JOB_STATS,
+    MDT,
+    NAMESPACES,
     NOT_TARGETS,
     SERVER,
-    Naming,
+    SERVICE_FOLDERS,
+    SERVICE_STATS,
+    LeftOut,
     Parameter,
-    Reading,
-    needs_filesystem,
+    parameter_named,
     parameter_of,
-    server_items,
+    pattern_of,
 )
+from iolens.sources.lustre_samples import ServerSample
+from iolens.sources.lustre_server import Naming, Reading, ServerReader, needs_filesystem
+from iolens.sources.lustre_stats import SERVICE_MARK
 from iolens.sources.ticks import Ticker, grid_of
 from iolens.units import epoch_us
 
@@ -61,7 +69,8 @@ PLACES: Final = (
     PROC_OBDFILTER, SYS_OBDFILTER, DEBUG_OBDFILTER, DEBUG_OSD_LDISKFS, DEBUG_OSD_ZFS, PROC_OSD_LDISKFS, PROC_OSD_ZFS,
     SYS_OSD_LDISKFS, SYS_OSD_ZFS, PROC_MDT, SYS_MDT, DEBUG_MDT, PROC_MDS,
 )  # fmt: skip
-JOB_STATS: Final = "job_stats"
+BASES: Final = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
+LNET: Final = ("proc/sys/lnet", "sys/kernel/debug/lnet")
 VERSION_FILES: Final = ("proc/fs/lustre/version", "sys/fs/lustre/version")  # to 2.7; 2.8 on
 
 _LOOKED_FOR: Final = "a root with proc/fs/lustre, sys/fs/lustre or sys/kernel/debug/lustre of a Lustre server"
@@ -91,7 +100,9 @@ class LustreProc:
         for tree in timed:
             time_us = tree.time_us(at_us)
             tick = None if time_us is None else ticker.tick(time_us, tree.sample.series)
-            yield Capture(str(tree.root), tree.identity(options), partial(tree.items, Naming(options.filesystem), tick))
+            yield Capture(
+                str(tree.root), tree.identity(options), partial(tree.all_items, Naming(options.filesystem), tick)
+            )
 
 
 SOURCE: Final = LustreProc()
@@ -106,15 +117,16 @@ def read_tree(
     are not opened. Thousands of jobs on every target are a lot of text: those files are read last, one at a time.
     """
     tree = _read_root(root, skip | {JOB_STATS})
-    if not tree.sample.series:
+    reader = ServerReader(Naming(filesystem), stated_host(root))
+    if not tree.sample.has_target:
         yield from tree.problems
     else:
-        yield from tree.items(Naming(filesystem), time_us)
+        yield from tree.items(reader, time_us)
     if JOB_STATS not in skip:
-        yield from _job_items(root, Naming(filesystem), time_us, tree)
+        yield from _job_items(root, reader, time_us, tree)
 
 
-def _job_items(root: Path, naming: Naming, time_us: int | None, tree: _Tree) -> Iterator[Item]:
+def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _Tree) -> Iterator[Item]:
     """The job_stats of each target, held one at a time."""
     done: set[Parameter] = set()
     for parameter, path in _target_files(root):
@@ -130,7 +142,7 @@ def _job_items(root: Path, naming: Naming, time_us: int | None, tree: _Tree) -> 
         tick = time_us if time_us is not None else tree.time_us(None) or alone.snapshot_us(None)
         if tick is not None:
             snapshot = tree.sample.snapshot_us(tick)
-            yield from server_items([reading], naming, tick, tick if snapshot is None else snapshot)
+            yield from reader.items([reading], tick, tick if snapshot is None else snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +157,18 @@ class _Tree:
         """When it was taken: as told, else the newest time any of its files gives."""
         if at_us is not None:
             return at_us
-        return max(self.sample.stamps.values(), default=None) or self.sample.snapshot_us(None)
+        return max(self.sample.times, default=None) or self.sample.snapshot_us(None)
 
-    def items(self, naming: Naming, tick_us: int | None) -> Iterator[Item]:
+    def all_items(self, naming: Naming, tick_us: int | None) -> Iterator[Item]:
+        """Everything of a saved tree, and what of it is left out."""
+        left_out = LeftOut(str(self.root))
+        for name in _other_names(self.root, self.sample):
+            left_out.add(name)
+        yield from self.items(ServerReader(naming, stated_host(self.root), left_out), tick_us)
+        yield from left_out.notes()
+
+    def items(self, reader: ServerReader, tick_us: int | None) -> Iterator[Item]:
+        """Samples, rows and problems."""
         yield from self.problems
         time_us = tick_us if tick_us is not None else self.time_us(None)
         if time_us is None:
@@ -155,7 +176,7 @@ class _Tree:
             return
         snapshot = self.sample.snapshot_us(time_us)
         stamp = time_us if snapshot is None else snapshot
-        yield from server_items(self.sample.readings.values(), naming, time_us, stamp)
+        yield from reader.items(self.sample.readings.values(), time_us, stamp)
 
     def identity(self, options: ReadOptions) -> str:
         """Hash of every file's relative path and content, and of what the user had to supply."""
@@ -173,7 +194,7 @@ class _Tree:
 def _read_server(root: Path) -> _Tree:
     """The tree of a server that has at least one target, or files of one that could not be read."""
     tree = _read_root(root)
-    if not tree.sample.series and not tree.problems:
+    if not tree.sample.has_target and not tree.problems:
         raise InputError(str(root), "no file of a Lustre target", _LOOKED_FOR)
     return tree
 
@@ -183,7 +204,7 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
         raise InputError(str(root), "no such directory", _LOOKED_FOR)
     sample = ServerSample()
     problems: list[Problem] = []
-    for parameter, path in _files(root, problems):
+    for parameter, path in _files(root, problems, skip):
         if parameter in sample.readings or parameter.leaf in skip:
             continue
         try:
@@ -192,14 +213,79 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
             problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
         else:
             sample.add(reading, reading.stamp_us)
+    if "md_stats" not in skip:
+        for reading in _client_readings(root, sample, problems):
+            sample.add(reading, reading.stamp_us)
     return _Tree(root, sample, tuple(problems))
 
 
-def _files(root: Path, problems: list[Problem]) -> Iterator[tuple[Parameter, Path]]:
+def _files(root: Path, problems: list[Problem], skip: frozenset[str]) -> Iterator[tuple[Parameter, Path]]:
     yield from _target_files(root, problems)
     for name in VERSION_FILES:
         if (root / name).is_file():
             yield Parameter(SERVER, "", "version"), root / name
+    if SERVICE_STATS not in skip:
+        yield from _server_files(root, problems, SERVICE_FOLDERS, ("stats",))
+    if not skip.issuperset(LOCK_LEAVES):
+        yield from _server_files(root, problems, (NAMESPACES,), LOCK_PATHS)
+
+
+def _server_files(
+    root: Path, problems: list[Problem], folders: Sequence[str], leaves: Sequence[str]
+) -> Iterator[tuple[Parameter, Path]]:
+    """Files of services and lock namespaces, wherever the version keeps them."""
+    for base in BASES:
+        for folder in folders:
+            for name in _names(root / base / folder, problems):
+                for leaf in leaves:
+                    parameter = parameter_named(f"{folder}/{name}/{leaf}".replace("/", "."))
+                    if parameter is not None and (path := root / base / folder / name / leaf).is_file():
+                        yield parameter, path
+
+
+def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) -> Iterator[Reading]:
+    """What each client did to an MDT, only where the MDT itself does not count it: there may be thousands of them."""
+    for directory in (root / place.directory for place in PLACES if place.family == MDT):
+        for target in _names(directory, None):
+            exports = directory / target / "exports"
+            own = sample.readings.get(Parameter(MDT, target, "md_stats"))
+            if own is None and (directory / target / "md_stats").exists():
+                continue
+            if own is None or b" samples [" not in own.data or f"\n{SERVICE_MARK} ".encode() in own.data:
+                for client in _names(exports, problems):
+                    parameter = parameter_named(f"mdt.{target}.exports.{client}.stats")
+                    if parameter is not None and (path := exports / client / "stats").is_file():
+                        yield _client_reading(parameter, path, problems)
+
+
+def _client_reading(parameter: Parameter, path: Path, problems: list[Problem]) -> Reading:
+    """One that cannot be read is empty: without it the sum over clients is not known."""
+    try:
+        return Reading(parameter, path.read_bytes(), str(path))
+    except OSError as error:
+        problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
+        return Reading(parameter, b"", str(path))
+
+
+def _other_names(root: Path, sample: ServerSample) -> Iterator[str]:
+    """Patterns of the parameters below a root that were not read."""
+    for base in BASES:
+        for name in _parameters_below(root / base):
+            parameter = parameter_named(name)
+            if parameter is None or parameter not in sample.readings:
+                yield pattern_of(name)
+    for base in LNET:
+        yield from (f"lnet.{name}" for name in _parameters_below(root / base))
+
+
+def _parameters_below(directory: Path) -> Iterator[str]:
+    """Dotted names of the files below a directory; of many clients, which all have the same files, one is looked at."""
+    for folder, subfolders, files in os.walk(directory):
+        above = "" if folder == str(directory) else os.path.relpath(folder, directory).replace("/", ".") + "."
+        yield from (above + name for name in sorted(files))
+        subfolders.sort()
+        if folder.endswith("/exports"):
+            del subfolders[1:]
 
 
 def _target_files(root: Path, problems: list[Problem] | None = None) -> Iterator[tuple[Parameter, Path]]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from iolens.records import Problem
-from iolens.sources.lustre_server import Parameter, Reading
+from iolens.sources.lustre_parameters import JOB_STATS, Parameter
+from iolens.sources.lustre_server import Reading
 
 SAME_MOMENT_US: Final = 500_000
 
@@ -25,18 +26,28 @@ class ServerSample:
 
     @property
     def series(self) -> str:
-        """Samples of the same server have the same series."""
-        return min((parameter.target for parameter in self.readings if parameter.target), default="")
+        """Samples of the same server have the same series; empty where there is nothing of a target or service."""
+        names = [parameter.target for parameter in self.readings if parameter.is_of_target]
+        return min(names or [parameter.target for parameter in self.readings], default="")
+
+    @property
+    def has_target(self) -> bool:
+        """Whether anything here is of an OST or MDT."""
+        return any(parameter.is_of_target for parameter in self.readings)
+
+    @property
+    def times(self) -> list[int]:
+        """The times its targets' own texts give; those of services and clients only where there are no others."""
+        mine = [stamp for parameter, stamp in self.stamps.items() if parameter.gives_time]
+        return mine or list(self.stamps.values())
 
     def snapshot_us(self, at_us: int | None) -> int | None:
         """When it was taken: the earliest time a text gives, else the marker or `at_us`, else the last job activity."""
         if self.stamps:
-            return min(self.stamps.values())
+            return min(self.times)
         if self.marker_us is not None or at_us is not None:
             return self.marker_us if self.marker_us is not None else at_us
-        active = (
-            reading.last_activity_us for reading in self.readings.values() if reading.parameter.leaf == "job_stats"
-        )
+        active = (reading.last_activity_us for reading in self.readings.values() if reading.parameter.leaf == JOB_STATS)
         return max((stamp for stamp in active if stamp is not None), default=None)
 
     def nominal_us(self, at_us: int | None) -> int | None:
@@ -104,7 +115,7 @@ class SampleSplitter:
             yield Problem(reading.place, reading.line, f"{name} again, and no time tells when: left out")
 
     def _job_went_on(self, known: Reading, reading: Reading) -> bool:
-        if reading.parameter.leaf != "job_stats":
+        if reading.parameter.leaf != JOB_STATS:
             return False
         before, now = known.last_activity_us, reading.last_activity_us
         return before is not None and now is not None and now - before > SAME_MOMENT_US

@@ -15,6 +15,8 @@ from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
 from iolens.sources.lustre_clock import MAX_DIGITS, stamp_us
 
 MICROSECONDS: Final = frozenset({"usec", "usecs"})
+US_IN: Final = {**dict.fromkeys(MICROSECONDS, 1), "sec": 1_000_000, "secs": 1_000_000}
+TWICE: Final = "statfs"  # 2.10 prints requests of clients first, then all calls: reading kbytesfree makes one too
 SERVICE_MARK: Final = "req_waittime"  # only the statistics of a whole service (all targets together) have it
 
 # Lustre 2.0.0 and 2.0.50 put the service's request counters into md_stats, under the names of the requests.
@@ -35,8 +37,8 @@ EARLY_MDT_OPERATIONS: Final = MDT_OPERATIONS[:8]
 _RENAMES_APART: Final = ("samedir_rename", "crossdir_rename")
 
 _IO_NAMES: Final = frozenset({"read_bytes", "write_bytes", "read", "write"})
-# Counters of a target or its service that no table has a column for.
-UNUSED_COUNTERS: Final = frozenset({
+# Counters of a target, beside its bytes and metadata operations: they go to `server_ops`.
+OTHER_COUNTERS: Final = frozenset({
     "get_page", "get_page_failures", "cache_access", "cache_hit", "cache_miss", "preprw", "commitrw",
     "preprw_read", "preprw_write", "commitrw_read", "commitrw_write", "llog_connect", "llog_finish",
     "iocontrol", "attach", "detach", "setup", "precleanup", "cleanup", "postrecov", "add_conn", "del_conn",
@@ -46,22 +48,13 @@ UNUSED_COUNTERS: Final = frozenset({
     "init_export", "destroy_export", "extent_calc", "pin", "unpin", "import_event", "health_check", "get_uuid",
     "quotacheck", "quota_adjust_qunit", "pool_new", "pool_rem", "pool_add", "pool_del", "getref", "putref",
     "register_page_removal_cb", "unregister_page_removal_cb", "register_lock_cancel_cb",
-    "unregister_lock_cancel_cb", "adjust_kms", "merge_lvb", "copy", "iterate", "ladvise",
-    "req_waittime", "req_qdepth", "req_active", "req_timeout", "reqbuf_avail",
-    "ldlm_ibits_enqueue", "ldlm_extent_enqueue", "ldlm_glimpse_enqueue", "ldlm_plain_enqueue",
-    "ldlm_flock_enqueue", "ldlm_enqueue", "ldlm_convert", "ldlm_cancel",
-    "mds_getattr_lock", "mds_getstatus", "mds_get_root", "mds_readpage", "mds_writepage", "mds_done_writing",
-    "mds_pin", "mds_unpin", "mds_reint", "mds_set_info", "mds_get_info", "mds_quotacheck", "mds_is_subdir",
-    "mds_swap_layouts", "mds_hsm_state_get", "mds_hsm_state_set", "mds_hsm_action", "mds_hsm_progress",
-    "mds_hsm_request", "mds_hsm_ct_register", "mds_hsm_ct_unregister", "mds_rmfid", "mds_batch",
-    "mds_reint_setattr", "mds_reint_create", "mds_reint_link", "mds_reint_unlink", "mds_reint_rename",
-    "mds_reint_open", "mds_reint_setxattr", "mds_reint_rmentry", "mds_reint_migrate", "mds_reint_resync",
-    "ost_set_info", "ost_get_info", "obd_log_cancel", "obd_qc_callback", "obd_idx_read",
-    "llog_origin_handle_open", "llog_origin_handle_next_block", "llog_origin_handle_prev_block",
-    "llog_origin_handle_read_header", "llog_origin_handle_create", "llog_origin_handle_destroy",
-    "llog_origin_handle_cancel", "llog_catinfo",
+    "unregister_lock_cancel_cb", "adjust_kms", "merge_lvb", "copy", "zerocopy", "tail", "iterate", "ladvise",
+    "req_waittime", "req_qdepth", "req_active", "req_timeout", "reqbuf_avail", "out_update",
 })  # fmt: skip
-_KNOWN: Final = UNUSED_COUNTERS | _IO_NAMES | _OPERATION_OF.keys()
+# Requests a service counts are called after what they ask of whom; every version has others.
+_REQUESTS: Final = ("ldlm_", "mds_", "ost_", "mgs_", "obd_", "llog_", "quota_", "seq_", "fld_", "sec_", "dt_")
+_OF_METADATA: Final = _IO_NAMES | _OPERATION_OF.keys()
+_KNOWN: Final = OTHER_COUNTERS | _OF_METADATA
 
 
 class Count(NamedTuple):
@@ -126,18 +119,28 @@ def target_io_counters(stats: Stats) -> dict[str, int]:
 
 def metadata_counters(stats: Stats) -> dict[str, int]:
     """Counters of `metadata_ops`: `<op>` counts, and `<op>_us` where the version times the operations."""
-    counters: dict[str, int] = {}
+    counters = printed_operations(stats)
     timed = any(count.unit in MICROSECONDS for count in stats.counts.values())
-    for name, count in stats.counts.items():
-        operation = _OPERATION_OF.get(name)
-        if operation is None:
-            continue
-        counters[operation] = counters.get(operation, 0) + count.samples
-        if count.unit in MICROSECONDS and count.total is not None:
-            counters[f"{operation}_us"] = counters.get(f"{operation}_us", 0) + count.total
     for operation in _certain_operations(stats):
         if operation not in counters:
             counters |= {operation: 0, f"{operation}_us": 0} if timed else {operation: 0}
+    return counters
+
+
+def server_counters(stats: Stats, kind: str) -> dict[str, int]:
+    """Counters of `server_ops`: all that the other tables of an `ost`, `mdt` or `service` do not have.
+
+    `<op>` counts, `<op>:us` is the summed time and `<op>:total` the sum of what is no time.
+    """
+    elsewhere = {"ost": _IO_NAMES, "mdt": _OF_METADATA}.get(kind, frozenset())
+    counters: dict[str, int] = {}
+    for name, count in stats.counts.items():
+        if name in elsewhere or not _is_known(name):
+            continue
+        counters[name] = count.samples
+        if count.total is not None:
+            factor = US_IN.get(count.unit)
+            counters[f"{name}:total" if factor is None else f"{name}:us"] = count.total * (factor or 1)
     return counters
 
 
@@ -149,8 +152,25 @@ def has_target_io(stats: Stats) -> bool:
 def unknown_counters(stats: Stats) -> Iterator[Problem]:
     """Well-formed counters of a name that no known version has: counted as not understood."""
     for name, count in stats.counts.items():
-        if name not in _KNOWN:
+        if not _is_known(name):
             yield Problem(stats.place, count.line, f"counter {name!r} is not known and was left out")
+
+
+def _is_known(name: str) -> bool:
+    return name in _KNOWN or name.startswith(_REQUESTS)
+
+
+def printed_operations(stats: Stats) -> dict[str, int]:
+    """The same, but only operations that are printed."""
+    counters: dict[str, int] = {}
+    for name, count in stats.counts.items():
+        operation = _OPERATION_OF.get(name)
+        if operation is None:
+            continue
+        counters[operation] = counters.get(operation, 0) + count.samples
+        if count.unit in MICROSECONDS and count.total is not None:
+            counters[f"{operation}_us"] = counters.get(f"{operation}_us", 0) + count.total
+    return counters
 
 
 def _certain_operations(stats: Stats) -> tuple[str, ...]:
@@ -202,14 +222,14 @@ def _take_count(stats: Stats, words: list[str], number: int) -> str | None:
         reason = f"sum of {words[0]!r} is {count.total}: overflowed, left out"
         stats.problems.append(Problem(stats.place, number, reason))
         count = count._replace(total=None)
-    earlier = stats.counts.get(words[0])
-    stats.counts[words[0]] = count if earlier is None else _added(earlier, count)
+    name = words[0]
+    if name == TWICE and name in stats.counts:
+        name = f"obd_{name}"
+    if name in stats.counts:
+        stats.problems.append(Problem(stats.place, number, f"counter {words[0]!r} occurs again: the first counts"))
+    else:
+        stats.counts[name] = count
     return None
-
-
-def _added(one: Count, other: Count) -> Count:
-    total = one.total + other.total if one.total is not None and other.total is not None else None
-    return one._replace(samples=one.samples + other.samples, total=total)
 
 
 def _is_number(word: str) -> bool:

@@ -6,7 +6,7 @@ not tell whether counting began anew: the store's rule for resets judges, as for
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.block_devices import (
+    NAMED_LEFT_OUT,
     Choice,
     DeviceSeries,
     choose,
@@ -40,15 +41,17 @@ from iolens.sources.pcp_archive import (
     find_archive,
     opened,
     packing_of,
+    pmid_text,
     read_label,
     read_values,
 )
+from iolens.sources.pcp_readings import DeviceReadings, Hole, Reading, RecordMerger, again_within_us
 from iolens.sources.saved_text import combined_identity
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
+from iolens.units import from_epoch_us, iso
 
 SPACE, TIME, COUNT = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 BLOCK_BYTES: Final = 512
-TOGETHER_US: Final = 500_000  # pmlogger fetches what is due at one moment in several turns
 
 # The measure a metric gives, what it is counted in, and what one is worth beyond its units. Of two metrics for one
 # measure the first that the archive has counts.
@@ -64,6 +67,7 @@ METRICS: Final[dict[str, tuple[str, tuple[int, int, int], int]]] = {
     "disk.dev.avactive": ("busy_us", TIME, 1),
     "disk.dev.aveq": ("queue_us", TIME, 1),
 }
+_UNITS: Final = {"ops": "operations", "bytes": "bytes", "us": "microseconds"}  # by the end of a counter's name
 _TIME_SCALES_US: Final = (0.001, 1, 1_000, 1_000_000, 60_000_000, 3_600_000_000)  # ns, us, ms, s, min, h
 
 
@@ -128,20 +132,24 @@ class _Reading:
 
     def _samples(self, wanted: Mapping[int, _Measure]) -> Iterator[Item]:
         host = self.metadata.label.host or "unknown"
-        series = DeviceSeries(self.options.filesystem or host, host)
-        tally = _Tally(self)
+        series = DeviceSeries(self.options.filesystem or host, host, forgets=True)
+        tally = _Tally(self, {measure.name: measure.metric.name for measure in wanted.values()})
         stream = tally.samples(wanted)
         ahead = list(islice(stream, SAMPLES_LOOKED_AT))
-        ticker = Ticker(grid_of({host: [one.time_us for one in ahead]}, self.options.interval_s))
-        for one in chain(ahead, stream):
-            if not is_asked_for(one.time_us, self.options):
+        ticker = Ticker(grid_of({host: [sample.time_us for sample in ahead]}, self.options.interval_s))
+        for sample in chain(ahead, stream):
+            if not is_asked_for(sample.time_us, self.options):
                 continue
-            tick = ticker.tick(one.time_us, host)
-            kept = tally.kept(one.devices)
-            for device, counters in one.devices.items():
+            tick = ticker.tick(sample.time_us, host)
+            kept = tally.kept(sample.devices)
+            for device, counters in sample.devices.items():
                 if (shown := kept.get(device)) is not None:
-                    series.add(shown, tick, one.time_us, counters)
+                    for reading in tally.readings[shown].take(Reading(tick, sample.time_us, counters)):
+                        series.add(shown, *reading)
             yield from series.take()
+        for shown, readings in tally.readings.items():
+            for reading in readings.finish():
+                series.add(shown, *reading)
         yield from series.take(at_end=True)
         yield from tally.items()
 
@@ -155,7 +163,7 @@ class _Measure(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """The counters of every device at one moment."""
+    """The counters of every device at one time."""
 
     time_us: int
     devices: dict[str, dict[str, int]]
@@ -166,12 +174,15 @@ class _Tally:
     """Reads the volumes and remembers what there is to say in the end."""
 
     reading: _Reading
+    metric_of: Mapping[str, str]  # by counter
     damages: list[DamagedArchive] = field(default_factory=list)
     marks: int = 0
     nameless: int = 0  # values of instances that no instance domain names
-    partial: int = 0  # moments at which only some metrics were logged
+    repeated: int = 0  # values that came twice at one time
+    undescribed: Counter[int] = field(default_factory=Counter)
     devices: dict[str, None] = field(default_factory=dict)
     choice: Choice = field(default_factory=lambda: Choice({}, {}))
+    readings: defaultdict[str, DeviceReadings] = field(default_factory=lambda: defaultdict(DeviceReadings))
 
     def kept(self, devices: Mapping[str, object]) -> dict[str, str]:
         """The devices to measure, of all that were seen."""
@@ -181,16 +192,15 @@ class _Tally:
         return self.choice.kept
 
     def samples(self, wanted: Mapping[int, _Measure]) -> Iterator[_Sample]:
-        """Samples with every metric that is logged together with the others."""
-        assembly = _Assembly(frozenset(wanted))
-        for values in self._values(wanted):
-            if values.is_mark:
-                self.marks += 1
-            for whole in assembly.take(values):
-                yield self._sample(whole, wanted)
-        for whole in assembly.finish():
-            yield self._sample(whole, wanted)
-        self.partial = assembly.dropped
+        """What each device shows, time by time."""
+        stream = self._values(wanted)
+        ahead = list(islice(stream, SAMPLES_LOOKED_AT))
+        merger = RecordMerger(again_within_us(ahead))
+        for values in chain(ahead, stream):
+            self.marks += values.is_mark
+            yield from (self._sample(merged, wanted) for merged in merger.take(values))
+        yield from (self._sample(merged, wanted) for merged in merger.finish())
+        self.repeated = merger.repeated
 
     def items(self) -> Iterator[Item]:
         """What was damaged, and what was left out by rule."""
@@ -198,17 +208,38 @@ class _Tally:
         place = self.reading.place
         if self.nameless:
             yield Problem(place, None, f"{self.nameless} values of instances that have no name: left out")
-        if self.partial:
-            yield Note(place, None, f"{self.partial} moments at which only some of the metrics were logged: left out")
-        if self.marks:
-            yield Note(place, None, f"{self.marks} marks: logging was interrupted, the interval across each is wide")
+        if self.undescribed:
+            numbers = ", ".join(f"{pmid_text(pmid)} ({count} records)" for pmid, count in self.undescribed.items())
+            yield Problem(place, None, f"metrics that the archive does not describe, left out: {numbers}")
+        yield from self._notes(place)
         yield from left_out_notes(place, self.choice.left_out)
 
+    def _notes(self, place: str) -> Iterator[Note]:
+        if self.repeated:
+            yield Note(place, None, f"{self.repeated} values logged twice at one time: the first of each counts")
+        if skipped := sum(readings.skipped for readings in self.readings.values()):
+            yield Note(
+                place,
+                None,
+                f"{skipped} readings lack some of the metrics: skipped, the interval to the next whole one is longer",
+            )
+        for counter, metric in self.metric_of.items():
+            if apart := sum(readings.apart[counter] for readings in self.readings.values()):
+                yield Note(place, None, f"{metric} was logged apart from the others: {apart} values left out")
+            every = {
+                shown: [hole for hole in readings.holes if hole.counter == counter]
+                for shown, readings in self.readings.items()
+            }
+            if holes := {shown: some for shown, some in every.items() if some}:
+                yield Note(place, None, f"{metric} {_missing(holes)}")
+        if self.marks:
+            yield Note(place, None, f"{self.marks} marks: logging was interrupted, the interval across each is wide")
+
     def _values(self, wanted: Mapping[int, _Measure]) -> Iterator[Values]:
-        metrics = [one.metric for one in wanted.values()]
+        metrics = [measure.metric for measure in wanted.values()]
         for path in self.reading.archive.volumes:
             try:
-                yield from read_values(path, metrics)
+                yield from read_values(path, metrics, self.reading.metadata.described, self.undescribed)
             except DamagedArchive as damage:
                 self.damages.append(damage)
             except InputError as error:
@@ -227,68 +258,19 @@ class _Tally:
         return _Sample(values.time_us, devices)
 
 
-@dataclass(slots=True)
-class _Assembly:
-    """Puts records of one moment together, and leaves out moments at which a metric is missing.
-
-    Differencing two samples needs the same counters in both. Metrics that are logged less often than others set the
-    pace, unless they do not come within as many moments as are looked at: then those that come together go on alone.
-    """
-
-    wanted: frozenset[int]
-    pending: Values | None = None
-    waiting: deque[Values] = field(default_factory=deque)  # incomplete ones since the last complete one
-    dropped: int = 0
-
-    def take(self, values: Values) -> Iterator[Values]:
-        """One record in, complete moments out."""
-        if values.is_mark:
-            yield from self._settle()
-            return
-        if self.pending is not None and self._belongs(values):
-            self.pending.metrics.update(values.metrics)
-            return
-        yield from self._settle()
-        self.pending = values
-
-    def finish(self) -> Iterator[Values]:
-        """The last moment; where no metric ever completed another, what there is."""
-        yield from self._settle()
-        if self.waiting:
-            yield from self._go_on_without()
-
-    def _belongs(self, values: Values) -> bool:
-        assert self.pending is not None
-        is_near = 0 <= values.time_us - self.pending.time_us < TOGETHER_US
-        return is_near and not values.metrics.keys() & self.pending.metrics.keys()
-
-    def _settle(self) -> Iterator[Values]:
-        moment, self.pending = self.pending, None
-        if moment is None:
-            return
-        if moment.metrics.keys() >= self.wanted:
-            self.dropped += len(self.waiting)
-            self.waiting.clear()
-            yield _only(moment, self.wanted)
-            return
-        self.waiting.append(moment)
-        if len(self.waiting) >= SAMPLES_LOOKED_AT:
-            yield from self._go_on_without()
-
-    def _go_on_without(self) -> Iterator[Values]:
-        """Be content with the largest set of metrics that keeps coming together."""
-        sets = Counter(frozenset(one.metrics) & self.wanted for one in self.waiting)
-        self.wanted = max(sets, key=lambda one: (len(one) * sets[one], sorted(one)))
-        waiting, self.waiting = list(self.waiting), deque()
-        for one in waiting:
-            if one.metrics.keys() >= self.wanted:
-                yield _only(one, self.wanted)
-            else:
-                self.dropped += 1
-
-
-def _only(values: Values, wanted: frozenset[int]) -> Values:
-    return Values(values.time_us, {pmid: found for pmid, found in values.metrics.items() if pmid in wanted}, False)
+def _missing(holes: Mapping[str, Sequence[Hole]]) -> str:
+    """Where a metric was not logged, and how much it counted meanwhile."""
+    every = [hole for some in holes.values() for hole in some]
+    began = iso(from_epoch_us(min(hole.begin_us for hole in every)))
+    names = ", ".join(sorted(holes)[:NAMED_LEFT_OUT])
+    more = f" and {len(holes) - NAMED_LEFT_OUT} more" if len(holes) > NAMED_LEFT_OUT else ""
+    text = f"not logged in {sum(hole.readings for hole in every)} readings of {names}{more} after {began}"
+    text += ": unknown there"
+    if counted := sum(hole.moved or 0 for hole in every):
+        text += (
+            f"; {counted} {_UNITS[every[0].counter.rpartition('_')[2]]} that it counted meanwhile are in no interval"
+        )
+    return text
 
 
 def _measures(metadata: Metadata, place: str) -> tuple[dict[int, _Measure], list[Problem]]:

@@ -13,6 +13,7 @@ import re
 import struct
 import zlib
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -140,6 +141,7 @@ class Metadata:
     """Label, descriptions and instance names of an archive."""
 
     label: Label
+    described: set[int] = field(default_factory=set)  # every metric's number
     metrics: dict[str, Metric] = field(default_factory=dict)
     instances: dict[int, InstanceNames] = field(default_factory=dict)
     damage: DamagedArchive | None = None  # what came before it was read
@@ -180,6 +182,7 @@ class Metadata:
         if _WORD.unpack_from(record, 4)[0] != DESCRIPTION:
             return
         pmid, type_, domain, semantics, units, count = struct.unpack_from(">IiIiIi", record, 8)
+        self.described.add(pmid)
         place = 32
         for _ in range(count):
             (length,) = _WORD.unpack_from(record, place)
@@ -190,16 +193,27 @@ class Metadata:
                 self.instances.setdefault(domain, InstanceNames())
 
 
-def read_values(path: Path, metrics: Collection[Metric]) -> Iterator[Values]:
-    """The records of one volume that have one of those metrics, and the marks; DamagedArchive where it breaks off."""
+def pmid_text(pmid: int) -> str:
+    """A metric's number as PCP's tools print it: domain, cluster and item."""
+    return f"{pmid >> 22 & 0x1FF}.{pmid >> 10 & 0xFFF}.{pmid & 0x3FF}"
+
+
+def read_values(
+    path: Path, metrics: Collection[Metric], described: Collection[int], undescribed: Counter[int]
+) -> Iterator[Values]:
+    """The records of one volume that have one of those metrics, and the marks; DamagedArchive where it breaks off.
+
+    Metrics that are not `described` are counted in `undescribed`, by record.
+    """
     types = {metric.pmid: metric.type for metric in metrics}
     with opened(path) as stream:
         label = read_label(stream, path)
         for record in _records(stream, path, label.length):
             try:
-                values = _values(record, label.version, types)
+                values, pmids = _values(record, label.version, types)
             except (struct.error, IndexError, KeyError) as error:
                 raise DamagedArchive(path, 0, f"a record that contradicts itself: {error}") from error
+            undescribed.update(pmid for pmid in pmids if pmid not in described)
             if values.metrics or values.is_mark:
                 yield values
 
@@ -305,13 +319,16 @@ def _records(stream: BinaryIO, path: Path, offset: int) -> Iterator[bytes]:
         offset += length
 
 
-def _values(record: bytes, version: int, types: Mapping[int, int]) -> Values:
+def _values(record: bytes, version: int, types: Mapping[int, int]) -> tuple[Values, list[int]]:
+    """The values of those types, and the numbers of all metrics in the record."""
     time_us, place = _time_us(record, 4, version)
     (count,) = _WORD.unpack_from(record, place)
     place += 4
     found: dict[int, dict[int, int | float]] = {}
+    pmids = []
     for _ in range(count):
         pmid, size = struct.unpack_from(">Ii", record, place)
+        pmids.append(pmid)
         place += 8
         if size <= 0:  # an error in place of values, and no word for their format
             if pmid in types:
@@ -320,7 +337,7 @@ def _values(record: bytes, version: int, types: Mapping[int, int]) -> Values:
         if pmid in types:
             found[pmid] = _instances(record, place, size, types[pmid])
         place += 4 + 8 * size
-    return Values(time_us, found, count == 0)
+    return Values(time_us, found, count == 0), pmids
 
 
 def _instances(record: bytes, place: int, size: int, type_: int) -> dict[int, int | float]:

@@ -120,6 +120,6 @@ def _sample(series: Samples, values: dict[str, Integers], position: int) -> Samp
         series.target,
         int(series.time_us[position]),
         int(series.snapshot_us[position]),
-        {"": CounterSet(known, complete=False)},
+        {"": CounterSet(known, complete=False, forgets=series.forgets)},
         series.labels,
     )

@@ -13,8 +13,10 @@ from enum import Enum
 from typing import Final
 
 from iolens.records import CounterSet, Sample
+from iolens.schema import JOB_TABLES
 
 START_TOLERANCE_US: Final = 1_000
+BY_CLIENT: Final = "metadata_ops"  # Lustre 2.0 counts an MDT's operations per client, a named set each: they add up
 LARGEST_DIFFERENCE: Final = 2**63 - 1
 
 
@@ -95,12 +97,16 @@ def advance(baseline: Baseline | None, sample: Sample) -> Step:
         before = baseline.sets.get(name)
         if before is None:
             sets[name] = now
-            if _began_since(now, baseline, sample):
+            if _began_since(now, name, baseline, sample):
                 movements[name] = Movement(_all_of(now), after_reset=False)
             continue
+        if sample.table == "job_io":  # each job shows all counters always: one that is new was not read before
+            now = now._replace(complete=False)
         movements[name], sets[name] = _difference(before, now)
-    if sample.table != "job_io":  # a job that vanished was cleaned up; a histogram that is missing was unreadable
+    if sample.table not in JOB_TABLES:  # a histogram or client that is missing may be back, and goes on then
         sets = {**{name: one for name, one in baseline.sets.items() if name not in sets}, **sets}
+    if sample.table == BY_CLIENT and len(movements) > 1:
+        movements = {"": _added_up(movements)}
     return Step(
         Outcome.INTERVAL,
         Baseline(time_us, sample.snapshot_us, sets),
@@ -118,26 +124,41 @@ def _tick_after(baseline: Baseline, sample: Sample) -> int:
     return max(sample.snapshot_us, baseline.time_us + 1)
 
 
-def _began_since(now: CounterSet, baseline: Baseline, sample: Sample) -> bool:
-    """A job that is not in the baseline started counting after it: all it has moved is new. Nothing else is."""
-    if sample.table != "job_io":
+def _began_since(now: CounterSet, name: str, baseline: Baseline, sample: Sample) -> bool:
+    """A job or client that is not in the baseline started counting after it: all it has moved is new.
+
+    Nothing else is; nor is a client where the baseline has none at all, for then clients were not read.
+    """
+    is_client = sample.table == BY_CLIENT and bool(name) and any(baseline.sets)
+    if sample.table not in JOB_TABLES and not is_client:
         return False
     return now.start_us is None or now.start_us >= baseline.snapshot_us - START_TOLERANCE_US
+
+
+def _added_up(movements: Mapping[str, Movement]) -> Movement:
+    """What all clients moved. One whose counters fell came back; when half of them did the server was reset."""
+    total: dict[str, int] = {}
+    for movement in movements.values():
+        for name, value in movement.moved.items():
+            total[name] = total.get(name, 0) + value
+    fallen = sum(movement.after_reset for movement in movements.values())
+    return Movement(total, 2 * fallen >= len(movements), sum(movement.glitches for movement in movements.values()))
 
 
 def _difference(before: CounterSet, now: CounterSet) -> tuple[Movement, CounterSet]:
     """What moved between two readings of one set, and the set to difference the next reading from."""
     old, new = before.counters, now.counters
+    kept = {} if now.forgets else old
     seen = new if now.complete else {name: value for name, value in new.items() if name in old}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
     if not fallen and not _restarted(before, now):
         moved = {name: value - old.get(name, 0) for name, value in seen.items()}
-        return _bounded(moved, after_reset=False), CounterSet({**old, **new}, now.start_us)
+        return _bounded(moved, after_reset=False), CounterSet({**kept, **new}, now.start_us)
     if _restarted(before, now) or _fell_together(fallen, old, new):
         return Movement(_all_of(now), after_reset=True), now
     moved = {name: max(0, value - old.get(name, 0)) for name, value in seen.items()}
     held = {name: old[name] for name in fallen if new[name] * 2 >= old[name]}
-    return _bounded(moved, after_reset=False, glitches=len(fallen)), CounterSet({**old, **new, **held}, now.start_us)
+    return _bounded(moved, after_reset=False, glitches=len(fallen)), CounterSet({**kept, **new, **held}, now.start_us)
 
 
 def _restarted(before: CounterSet, now: CounterSet) -> bool:

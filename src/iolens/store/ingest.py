@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -391,18 +391,46 @@ def _interval_rows(sample: Sample, step: Step, source: str) -> Iterator[dict[str
         "target": sample.target,
         **sample.labels,
     }
+    parts = _LONG_FORM.get(sample.table, _wide)
     for name, movement in step.movements.items():
         row = {**common, "after_reset": movement.after_reset}
-        if sample.table == "target_histograms":
-            for counter, count in movement.moved.items():
-                if count:
-                    direction, _, label = counter.partition(":")
-                    yield {**row, "histogram": name, "direction": direction, "bin": int(label), "count": count}
-        elif sample.table == "job_io":
-            if any(movement.moved.values()):
-                yield {**row, "job_id": name, **movement.moved}
-        else:
-            yield {**row, **movement.moved}
+        for values in parts(name, movement.moved):
+            yield {**row, **values}
+
+
+def _wide(name: str, moved: Mapping[str, int]) -> Iterator[dict[str, object]]:
+    yield dict(moved)
+
+
+def _bins(moved: Mapping[str, int]) -> Iterator[dict[str, object]]:
+    for counter, count in moved.items():
+        if count:
+            direction, _, label = counter.partition(":")
+            yield {"direction": direction, "bin": int(label), "count": count}
+
+
+def _of_job(name: str, moved: Mapping[str, int]) -> Iterator[dict[str, object]]:
+    if any(moved.values()):
+        yield {"job_id": name, **moved}
+
+
+def _by_operation(name: str, moved: Mapping[str, int]) -> Iterator[dict[str, object]]:
+    operations: dict[str, dict[str, object]] = {}
+    for counter, value in moved.items():
+        operation, _, what = counter.partition(":")
+        if value:
+            values = operations.setdefault(operation, {"operation": operation, "count": moved.get(operation)})
+            values[{"": "count", "us": "sum_us", "total": "total"}[what]] = value
+    yield from operations.values()
+
+
+# Tables with several rows for one set of counters, or none where nothing moved.
+_LONG_FORM: Final[dict[str, Callable[[str, Mapping[str, int]], Iterator[dict[str, object]]]]] = {
+    "target_histograms": lambda name, moved: ({"histogram": name, **one} for one in _bins(moved)),
+    "job_sizes": lambda name, moved: ({"job_id": name, **one} for one in _bins(moved)),
+    "job_io": _of_job,
+    "server_ops": _by_operation,
+}
 
 
 def _finished_row(item: Row, source: str) -> dict[str, object]:
@@ -487,7 +515,8 @@ def _extent(unit: Unit) -> tuple[dict[str, set[str]], int | None, int | None]:
     times: list[int] = []
     for item in unit.items:
         if isinstance(item, Sample | Samples):
-            seen.setdefault(item.filesystem, set()).add(item.target)
+            known = seen.setdefault(item.filesystem, set())
+            known |= {item.target} if item.labels.get("target_kind") != "service" else set()
             times += [item.time_us] if isinstance(item, Sample) else [int(one) for one in item.time_us[[0, -1]]]
     for name, pieces in unit.finished.items():
         rows = pieces.arrow()

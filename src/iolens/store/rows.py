@@ -19,7 +19,14 @@ DAY_US: Final = 86_400_000_000
 def to_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
     """All declared columns; what a row does not have is NULL."""
     schema = arrow_schema(table)
-    return pa.table([_typed([row.get(field.name) for row in rows], field.type) for field in schema], schema=schema)
+    present = set().union(*rows)
+    columns = [
+        _typed([row.get(field.name) for row in rows], field.type)
+        if field.name in present
+        else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def columns_to_arrow(table: Table, columns: Mapping[str, object], count: int) -> pa.Table:
