@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.daily_writes import daily_writes, system_capacity, write_sizes
+from iolens.analyses.daily_writes import daily_writes, system_capacity, system_usage, write_sizes
 from iolens.store.selection import FrameSelection
+from tests.analyses.capacity_rows import readings
+from tests.analyses.capacity_rows import table_of as capacity_table
 from tests.analyses.telemetry import T0_US, made_up, table_of
 
 DAY_US = 86_400_000_000
@@ -102,3 +104,12 @@ def test_write_sizes_are_those_of_the_histogram() -> None:
 @pytest.mark.parametrize("kind", [None, "device"])
 def test_targets_of_unknown_or_other_kind_count_where_there_are_no_others(kind: str | None) -> None:
     assert [day.write_bytes for day in daily_writes(selection(hours(0, 24, 2, "x", kind))).days] == [48]
+
+
+def test_usage_is_that_of_the_last_complete_reading() -> None:
+    """Two targets for three days; on the last one a target is silent."""
+    silent = [*readings([0, 1], [500, 700]), *readings([2], [900])[:1]]
+    found = system_usage(FrameSelection({"target_capacity": capacity_table(silent)}, "scratch"))
+    assert found is not None
+    assert (found.used_bytes, found.total_bytes, f"{found.time:%Y-%m-%d}") == (700, 2_000_000, "2020-09-15")
+    assert system_usage(FrameSelection({"target_capacity": capacity_table([])}, "scratch")) is None

@@ -139,6 +139,18 @@ def test_figures(store: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_what_the_store_knows_is_held_against_the_answer(store: Path) -> None:
+    """300 bytes are used; half a day's growth is to be kept: 28.6 · 0.5 / 0.5 · 1 is less."""
+    found = plan("--store", store, "--purge-days", "0.5")
+    growth = found["growth"]["mean_bytes_per_day"]
+    assert growth < 300
+    said = {one["code"]: one for one in found["warnings"]}
+    assert set(said) == {"capacity_below_used", "growth_window_short"}
+    assert said["capacity_below_used"]["facts"]["used_bytes"] == 300
+    assert said["growth_window_short"]["facts"]["window_days"] == 7
+    assert plan("--daily-growth", "1TB")["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
