@@ -130,19 +130,24 @@ def test_the_contents_lead_to_every_section(two: str) -> None:
 def test_the_summary_speaks_to_a_director() -> None:
     facts, *words = report_summary(busy_day())
     assert isinstance(facts, Facts)
-    assert facts.facts[2] == Fact("4.0×", "under-reported by a view of bandwidth alone")
+    assert facts.facts[1] == Fact("8.2 %", "of the time with the same bytes as 1 MiB I/Os", "4.0× less")
+    assert facts.facts[2] == Fact("3.5 h", "saturated", "1 of 1 steady stretch")
     told = " ".join(map(str, words))
-    assert "a bandwidth view under-reports by 4.0×" in told
-    assert "above 30 % of its peak 4.3 % of the time" in told
-    assert "is the largest value of this window, not what the hardware can do" in told
+    assert "Busy 32.9 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 8.2 %" in told
     assert "saturated once, for 3.5 h from 2012-10-22 14:00:00 UTC, when FSU stayed near 72 %" in told
+    assert "the ceiling is 70 % (calibration ours), so the disks had no more to give" in told
     assert "97.9 % complete. Missing or odd: nothing from scratch-OST0018" in told
 
 
-def test_a_given_peak_is_not_doubted() -> None:
-    words = " ".join(map(str, report_summary(replace(busy_day(), peak_origin="given"))))
-    assert "largest value" not in words
-    assert "GB/s, given)." in words
+def test_only_a_known_peak_is_a_headline() -> None:
+    """The largest tick of a window says nothing of what the hardware can do."""
+    unknown, known = (
+        report_summary(replace(busy_day(), peak_origin=origin, peak_bytes_per_s=35e9))
+        for origin in ("largest tick", "given")
+    )
+    assert "andwidth" not in " ".join(map(str, unknown))
+    assert Fact("4.3 %", "of the time above 30 % of peak bandwidth", "peak 35 GB/s, given") in known[0].facts
+    assert "Bandwidth was above 30 % of its peak (35 GB/s, given) 4.3 % of the time." in known
 
 
 def test_without_bytes_bandwidth_says_nothing() -> None:

@@ -20,7 +20,7 @@ from iolens.analyses.buckets import checked_width, width_for
 from iolens.analyses.coverage import metadata_coverage
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.analyses.metadata_totals import Load, MetadataSums, MetadataTotals
-from iolens.analyses.results import Coverage, not_in_json
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json
 from iolens.models.metadata_time import OPERATIONS, Basis, MetadataCalibration
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
@@ -81,7 +81,7 @@ class MetadataSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(OverIntervals):
     """Load on the metadata targets of one file system over a window."""
 
     filesystem: str

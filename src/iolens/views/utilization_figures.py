@@ -13,6 +13,7 @@ from iolens.views.figures import (
     READ,
     SATURATED,
     SHADES,
+    STEADY,
     WRITE,
     Axis,
     Bars,
@@ -41,7 +42,7 @@ _THOUSANDS: Final = ((1e12, "trillions"), (1e9, "billions"), (1e6, "millions"), 
 
 
 def bandwidth(result: Utilization) -> Figure:
-    """Read and write bandwidth as dots with FSU over them in black (Fig. 10), plateaus shaded."""
+    """Read and write bandwidth as dots with FSU over them in black (Fig. 10), steady and saturated stretches shaded."""
     systems = _systems(result)
     series = [system.series for system in systems if system.series is not None]
     top_rate = largest(*(rate for one in series for rate in (one.read_bytes_per_s, one.write_bytes_per_s)))
@@ -124,24 +125,23 @@ def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: flo
         Points(x, series.read_bytes_per_s / factor, "read", READ),
         Points(x, series.write_bytes_per_s / factor, "write", WRITE),
         over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "right"),
-        *_saturated(system),
+        *_stretches(system),
         *_no_data(system),
     ]
     return Panel(title, time, left, tuple(marks), right)
 
 
-def _saturated(system: Utilization) -> list[Span]:
+def _stretches(system: Utilization) -> list[Span]:
     window = _window_us(system)
     wide = (window[1] - window[0]) / 12
     return [
         Span(
             (start := epoch_us(plateau.start)),
             (end := epoch_us(plateau.end)),
-            "saturated (no more to give)",
-            SATURATED,
+            *(("saturated (no more to give)", SATURATED) if plateau.saturated else ("steady", STEADY)),
             f"FSU {plateau.median_pct:.0f} %" if end - start > wide and plateau.median_pct is not None else "",
         )
-        for plateau in system.plateaus
+        for plateau in system.plateaus or ()
     ]
 
 
