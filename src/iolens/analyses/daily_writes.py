@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from iolens.analyses.capacity_readings import DATA_KINDS, gather
-from iolens.analyses.days import covered_pct, day_of, is_complete, observed
+from iolens.analyses.days import covered_pct, day_of, is_complete, observed, tick_length
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.schema import SIZE_BINS, size_column
 from iolens.store.selection import Selection
@@ -118,6 +118,7 @@ def _by_day_and_target(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         kind.alias("kind"),
         nw.col("write_bytes").cast(nw.Float64),
         "duration_s",
+        tick_length(),
     )
     return rows.group_by("bucket", "target", "kind").agg(nw.col("write_bytes").sum(), *observed())
 

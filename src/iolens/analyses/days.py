@@ -29,13 +29,14 @@ def day_of(number: int) -> date:
     return FIRST_DAY + timedelta(days=number)
 
 
+def tick_length() -> nw.Expr:
+    """Seconds of a row by its ticks."""
+    return ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) / nw.lit(1e6, nw.Float64)).alias("tick_s")
+
+
 def observed() -> list[nw.Expr]:
     """What `covered_pct` needs of the rows of one day and target: how many there are, and how long they are."""
-    return [
-        nw.len().alias("rows"),
-        nw.col("duration_s").sum(),
-        nw.col("duration_s").median().alias("sample_s"),
-    ]
+    return [nw.len().alias("rows"), nw.col("duration_s").sum(), nw.col("tick_s").median().alias("sample_s")]
 
 
 def covered_pct(columns: Mapping[str, NDArray[Any]]) -> dict[int, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.applied_calibrations import AppliedCalibration, chosen, columns_needed
-from iolens.analyses.days import observed
+from iolens.analyses.days import observed, tick_length
 from iolens.analyses.disk_time import DiskTime, number
 from iolens.schema import DIRECTIONS
 
@@ -122,7 +122,8 @@ def bytes_per_target(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyF
     """Bytes of each target by UTC day, how many rows counted them, and how long the kernel called it busy if wanted."""
     busy = [nw.col("busy_us").cast(nw.Float64)] if with_util else []
     moved = [nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS]
-    rows = io.select("target", (nw.col("start_us") // DAY_US).alias("bucket"), "duration_s", *moved, *busy)
+    day = (nw.col("start_us") // DAY_US).alias("bucket")
+    rows = io.select("target", day, "duration_s", tick_length(), *moved, *busy)
     rows = rows.with_columns(_util_columns()[1]) if with_util else rows
     return rows.group_by("target", "bucket").agg(
         *observed(),

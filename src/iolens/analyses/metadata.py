@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Final
 
 import narwhals as nw
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from iolens.analyses import Analysis
 from iolens.analyses.buckets import checked_width, width_for
 from iolens.analyses.coverage import metadata_coverage
+from iolens.analyses.days import covered_pct, day_of, is_complete
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.analyses.metadata_totals import Load, MetadataSums, MetadataTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
@@ -47,10 +48,12 @@ class OperationLoad:
 
 @dataclass(frozen=True, slots=True)
 class DailyOperations:
-    """Operations that began on one UTC day."""
+    """Operations that began on one UTC day; `complete`: at least 95 % of its samples are there."""
 
     date: date
     operations: int
+    covered_pct: float
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +244,11 @@ def _mean_service_s(operation: str, buckets: Columns) -> float | None:
 def _daily(totals: MetadataTotals, buckets: Columns) -> list[DailyOperations]:
     days = (buckets["bucket"] * totals.bucket_us // DAY_US).astype(np.int64)
     operations = _operations(totals, buckets)
+    sample_s = buckets["duration_s"] if totals.tick_us is None else np.full(len(days), totals.tick_us / 1e6)
+    covered = covered_pct({**buckets, "bucket": days, "sample_s": sample_s})
     return [
-        DailyOperations(date(1970, 1, 1) + timedelta(days=int(day)), round(float(operations[days == day].sum())))
-        for day in np.unique(days)
+        DailyOperations(day_of(day), round(float(operations[days == day].sum())), share, is_complete(share))
+        for day, share in covered.items()
     ]
 
 

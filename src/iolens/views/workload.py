@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NO_SIZES: Final = "No request sizes in this window."
 WAYS: Final = ("read", "write")
 PERCENT: Final = 100.0
+DAY_MINUTES: Final = 1440
 ORDINALS: Final = {95.0: "95th percentile", 99.0: "99th percentile", 100.0: "largest"}
 
 
@@ -320,7 +321,14 @@ def throughput(result: Workload) -> Table:
     if result.throughput is not None:
         rows = [(result.filesystem, *(getattr(result.throughput, column.name) for column in columns))]
     head = t.text("filesystem", "File system")
-    return t.Table(f"{result.filesystem}: throughput", (head, *columns), rows, sideways=True)
+    note = "" if result.throughput is None else _per_day(result.throughput.observed_minutes)
+    return t.Table(f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True)
+
+
+def _per_day(minutes: int) -> str:
+    """How bytes per day come about: a rate, however much of a day was observed."""
+    part = ", less than a day" if minutes < DAY_MINUTES else ""
+    return f"Bytes per day are a rate: the mean of the {minutes:,} observed minutes{part}, scaled to 24 h."
 
 
 def idle_periods(result: Workload) -> Table:
