@@ -305,6 +305,7 @@ def test_a_large_heat_map_is_merged(targets: int) -> None:
 class Weather:
     filesystem: str
     window_start: datetime | None = None
+    window_end: datetime | None = None
 
 
 Weather.__module__ = "iolens.analyses.weather"
@@ -330,6 +331,24 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
     assert found.headings.count("Rain") == 2
     for words in ("It rained.", "on b", "2 results"):
         assert words in found.text
+
+
+def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readings and scans are moments: the report's window is that of its intervals."""
+    install(monkeypatch, "weather_report", report_sections=lambda result: [])
+    later = START + timedelta(days=300)
+    found = page(busy_day("a", 300), Weather("a", later, later))
+    assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC Readings for weather" in found.text
+    assert "Readings for weather 2013-08-18 00:00:00 to 2013-08-18 00:00:00 UTC" in found.text
+    inside = page(busy_day("a", 300), Weather("a", START, START + timedelta(hours=3)))
+    assert "Readings for" not in inside.text
+
+
+def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "weather_report", report_sections=lambda result: [])
+    nothing = replace(empty(), window_start=None, window_end=None)
+    found = page(nothing, Weather("scratch", START, START + timedelta(days=9)))
+    assert "Window 2012-10-22 00:00:00 to 2012-10-31 00:00:00 UTC Generated" in found.text
 
 
 def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
