@@ -130,7 +130,7 @@ def test_the_contents_lead_to_every_section(two: str) -> None:
 def test_the_summary_speaks_to_a_director() -> None:
     facts, *words = report_summary(busy_day())
     assert isinstance(facts, Facts)
-    assert facts.facts[1] == Fact("8.2 %", "of the time with the same bytes as 1 MiB I/Os", "4.0× less")
+    assert facts.facts[1] == Fact("8.2 %", "of the time busy with the same bytes as 1 MiB I/Os", "4.0× less")
     assert facts.facts[2] == Fact("3.5 h", "saturated", "1 of 1 steady stretch")
     told = " ".join(map(str, words))
     assert "Busy 32.9 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 8.2 %" in told

@@ -153,8 +153,8 @@ def bandwidth(system: Utilization) -> str:
         return ""
     if not system.knows_peak:
         return (
-            f"The peak bandwidth is not known (--peak, or `peak` in the configuration), so bandwidth is not compared"
-            f" with it; the largest tick was {format_bytes_si(peak)}/s."
+            "The peak bandwidth is not known (give --peak, or configure it), so bandwidth is not compared with it; the"
+            f" largest tick was {format_bytes_si(peak)}/s."
         )
     above = f"Bandwidth was above {border(system):g} % of its peak ({format_bytes_si(peak)}/s, {system.peak_origin})"
     return f"{above} {t.show_percent(share)} % of the time."

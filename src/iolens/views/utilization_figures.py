@@ -198,7 +198,9 @@ def _category_bars(system: Utilization, place: int, shares: NDArray[Any], end: f
     category = system.categories[place]
     within = [i for i, bin_ in enumerate(system.histogram) if _is_within(bin_.fsu_from_pct, category)]
     edges = [(system.histogram[i].fsu_from_pct, system.histogram[i].fsu_to_pct) for i in within]
-    share = "" if category.observations_pct is None else f": {show_percent(category.observations_pct)} % of time"
+    share = (
+        "" if category.observations_pct is None else f": {show_percent(category.observations_pct)} % of observations"
+    )
     return Bars(
         np.array([end + 4 if high is None else low for low, high in edges]),
         np.array([end + 8 if high is None else high for _, high in edges]),

@@ -139,7 +139,9 @@ def report_methods(results: Sequence[Utilization]) -> list[Section]:
 def _facts(result: Utilization) -> tuple[Fact, ...]:
     return (
         Fact(_percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_pct)}"),
-        Fact(_percent(result.optimal_busy_time_pct), "of the time with the same bytes as 1 MiB I/Os", _less(result)),
+        Fact(
+            _percent(result.optimal_busy_time_pct), "of the time busy with the same bytes as 1 MiB I/Os", _less(result)
+        ),
         *_bandwidth_fact(result),
         *_saturation_fact(result),
         Fact(_percent(result.coverage.complete_pct), "of the data are there", f"{result.targets:,} targets reported"),
@@ -309,8 +311,8 @@ def _described_busy(result: Utilization) -> str:
     told = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items() if share is not None)
     busy = next((category for category in result.categories if category.name == "busy"), None)
     if busy is None or busy.optimal_pct is None:
-        return f"Shares of the time: {told}."
-    return f"Shares of the time: {told}. Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
+        return f"Shares of the observations: {told}."
+    return f"Shares of the observations: {told}. Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
 
 
 def _outliers(result: Utilization) -> list[Part]:

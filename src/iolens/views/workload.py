@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from iolens.analyses.throughput import LARGEST_MINUTE
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views import tables as t
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from iolens.analyses.rhythm import RhythmHours
-    from iolens.analyses.throughput import IdlePeriods
+    from iolens.analyses.throughput import IdlePeriods, Throughput
     from iolens.analyses.workload import TargetWorkload, Workload
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
@@ -99,13 +100,21 @@ def _of_throughput(result: Workload) -> str:
     if not found.largest_bytes_per_s:
         return "Nothing was moved at all."
     least = "" if found.below_third_of_peak_pct is None else (
-        f"; for {t.show_percent(found.below_third_of_peak_pct)} % of the time it is below a third of the peak"
+        f"; for {t.show_percent(found.below_third_of_peak_pct)} % of the time it is below a third of"
+        f" {peak_named(found)}"
     )  # fmt: skip
     return (
         f"Throughput is {_rate(found.mean_bytes_per_s)} on average and {_rate(found.largest_bytes_per_s)} in the"
         f" largest minute{least}. {t.show_percent(found.idle_pct)} % of the minutes are idle (below"
         f" {_rate(found.idle_below_bytes_per_s)}), the longest period {_minutes(found.longest_idle_min)}."
     )
+
+
+def peak_named(found: Throughput) -> str:
+    """What throughput is compared with: a peak the hardware is known to reach, or only the window's largest minute."""
+    if found.peak_origin == LARGEST_MINUTE:
+        return f"the {LARGEST_MINUTE}"
+    return f"the peak ({_rate(found.peak_bytes_per_s)}, {found.peak_origin})"
 
 
 def _of_peaks(result: Workload) -> str:
