@@ -312,7 +312,8 @@ def _described_busy(result: Utilization) -> str:
     busy = next((category for category in result.categories if category.name == "busy"), None)
     if busy is None or busy.optimal_pct is None:
         return f"Shares of the observations: {told}."
-    return f"Shares of the observations: {told}. Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
+    optimal = f"Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
+    return f"Shares of the observations: {told}. {optimal}"
 
 
 def _outliers(result: Utilization) -> list[Part]:
