@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DAY_S: Final = 86_400.0
+DAY_US: Final = 86_400_000_000
 FIRST_DAY: Final = date(1970, 1, 1)
 COMPLETE_PCT: Final = 95.0
 
@@ -39,16 +40,30 @@ def observed() -> list[nw.Expr]:
     return [nw.len().alias("rows"), nw.col("duration_s").sum(), nw.col("tick_s").median().alias("sample_s")]
 
 
+def per_day(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """`observed` of each target and UTC day (`bucket`)."""
+    day = (nw.col("start_us") // DAY_US).alias("bucket")
+    return frame.select("target", day, "duration_s", tick_length()).group_by("target", "bucket").agg(*observed())
+
+
 def covered_pct(columns: Mapping[str, NDArray[Any]]) -> dict[int, float]:
-    """By day: samples taken ÷ samples expected, from `bucket` (the day), `target` and `observed` of each of both.
+    """By day: samples taken ÷ samples expected, from `bucket` (the day), `target` and what was `observed` of both.
 
     A target is expected from its first to its last day.
     """
+    if not columns:
+        return {}
     days, where = np.unique(columns["bucket"], return_inverse=True)
     sampled = np.minimum(columns["duration_s"], columns["rows"] * columns["sample_s"])
     seconds = np.bincount(where, weights=np.minimum(sampled, DAY_S), minlength=len(days))
     shares = 100.0 * seconds / (DAY_S * _expected(days, columns["bucket"], columns["target"].tolist()))
     return dict(zip(days.tolist(), np.minimum(shares, 100.0).tolist(), strict=True))
+
+
+def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """What `covered_pct` needs of several chunks."""
+    names = ("bucket", "target", "rows", "duration_s", "sample_s")
+    return {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else {}
 
 
 def _expected(days: NDArray[np.int64], buckets: NDArray[np.int64], targets: Sequence[str]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ by chunk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from iolens.analyses import Analysis
 from iolens.analyses.buckets import checked_width, width_for
 from iolens.analyses.coverage import metadata_coverage
-from iolens.analyses.days import covered_pct, day_of, is_complete
+from iolens.analyses.days import covered_pct, day_of, is_complete, joined, per_day
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.analyses.metadata_totals import Load, MetadataSums, MetadataTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
@@ -133,19 +133,21 @@ def metadata(
     extent = selection.extent_us(TABLE)
     given_s = None if every_s is None else checked_width(every_s, extent)
     totals: MetadataTotals | None = None
+    days: list[Columns] = []
     for chunk in selection.chunks(TABLE):
         frame = chunk.frame(TABLE).filter(nw.col("duration_s") > 0)
         if totals is None:
             totals = MetadataTotals(sums, given_s or width_for(frame, extent, MOST_BUCKETS))
         totals.add(collect(sums.per_row(frame)), collect(sums.per_bucket(frame, totals.bucket_us)), chunk.end_us)
+        days.append(collect(per_day(frame)))
         if progress is not None and chunk.end_us is not None:
             progress(from_epoch_us(chunk.end_us - 1).date())
     found = totals or MetadataTotals(sums, 86400)
     found.finish()
-    return _result(selection, found, notes)
+    return _result(selection, found, days, notes)
 
 
-def _result(selection: Selection, totals: MetadataTotals, notes: tuple[str, ...]) -> Metadata:
+def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns], notes: tuple[str, ...]) -> Metadata:
     buckets = totals.by_bucket()
     counts = {name: float(buckets[name].sum()) for name in totals.sums.live}
     costs, whole = totals.sums.costs, totals.whole
@@ -176,7 +178,7 @@ def _result(selection: Selection, totals: MetadataTotals, notes: tuple[str, ...]
         assumed_ops_pct=assumed_ops,
         assumed_time_pct=assumed_time,
         mix=_mix(totals, buckets, counts),
-        daily=_daily(totals, buckets),
+        daily=_daily(totals, buckets, days),
         per_target=[_target(name, one, totals, buckets) for name, one in sorted(totals.by_target.items())],
         calibration=costs,
         coverage=metadata_coverage(selection, totals.targets, totals.tick_us, notes),
@@ -241,14 +243,12 @@ def _mean_service_s(operation: str, buckets: Columns) -> float | None:
     return _ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
 
 
-def _daily(totals: MetadataTotals, buckets: Columns) -> list[DailyOperations]:
+def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]) -> list[DailyOperations]:
     days = (buckets["bucket"] * totals.bucket_us // DAY_US).astype(np.int64)
     operations = _operations(totals, buckets)
-    sample_s = buckets["duration_s"] if totals.tick_us is None else np.full(len(days), totals.tick_us / 1e6)
-    covered = covered_pct({**buckets, "bucket": days, "sample_s": sample_s})
     return [
         DailyOperations(day_of(day), round(float(operations[days == day].sum())), share, is_complete(share))
-        for day, share in covered.items()
+        for day, share in covered_pct(joined(observed)).items()
     ]
 
 

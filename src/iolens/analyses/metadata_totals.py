@@ -162,7 +162,7 @@ class MetadataTotals:
 
     def by_bucket(self) -> Columns:
         """The sums by target and bucket of all chunks."""
-        names = ("target", "bucket", "rows", "duration_s", *self.sums.live, *self.sums.live_us)
+        names = ("target", "bucket", "duration_s", *self.sums.live, *self.sums.live_us)
         if not self._buckets:
             return {name: np.zeros(0, object if name == "target" else np.float64) for name in names}
         found = {name: np.concatenate([part[name] for part in self._buckets]) for name in names}

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.days import covered_pct
+from iolens.analyses.days import covered_pct, joined
 from iolens.analyses.fsu_sums import Columns
 
 ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "nominal_s", "irregular", "resets")
@@ -96,13 +96,11 @@ class TargetTotals:
         """The same, by the day in its `bucket`."""
         days, where = np.unique(rows["bucket"], return_inverse=True)
         _add_moved(self.bytes_by_day, dict(enumerate(days.tolist())), where, rows)
-        self._days.append({name: rows[name] for name in ("bucket", "target", "rows", "duration_s", "sample_s")})
+        self._days.append(rows)
 
     def covered_pct(self) -> dict[int, float]:
         """Share of its samples that each day has."""
-        if not self._days:
-            return {}
-        return covered_pct({name: np.concatenate([part[name] for part in self._days]) for name in self._days[0]})
+        return covered_pct(joined(self._days))
 
     def heat(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
         """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""
