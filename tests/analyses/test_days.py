@@ -84,6 +84,16 @@ def test_a_long_interval_is_one_sample_however_much_it_moved() -> None:
     assert not day.complete
 
 
+def test_the_length_of_a_sample_is_that_of_the_days_median_row() -> None:
+    """Minutes on one day, quarters of an hour on the next: both are complete."""
+    minutes = [
+        {**row, "time": row["start"] + (n + 1) * 60_000_000, "start": row["start"] + n * 60_000_000, "duration_s": 60.0}
+        for row in quarters(0, 96)
+        for n in range(15)
+    ]
+    assert [day.covered_pct for day in utilization(minutes, quarters(1, 96)).daily] == [100, 100]
+
+
 def test_daily_writes_agree() -> None:
     rows = [*quarters(0, 96), *quarters(1, 70), *quarters(1, 96, target="OST1")]
     selection = FrameSelection({"target_io": table_of("target_io", rows)}, "scratch")
@@ -106,12 +116,13 @@ def test_operations_of_part_of_a_day_are_marked() -> None:
 def test_coverage_is_a_share(rows: list[tuple[int, str, int]]) -> None:
     rows = [(day, target, rows) for (day, target), rows in {(day, target): n for day, target, n in rows}.items()]
     days, targets, counts = (np.array(column) for column in zip(*rows, strict=True))
-    found = covered_pct(
-        {
-            "bucket": days, "target": targets.astype(object), "rows": counts.astype(float),
-            "duration_s": counts * 5.0, "sample_s": np.full(len(rows), 5.0),
-        }
-    )  # fmt: skip
+    columns = {
+        "bucket": days, "target": targets.astype(object), "rows": counts.astype(float), "duration_s": counts * 5.0,
+        "tick_s": np.full(len(rows), 5.0),
+    }  # fmt: skip
+    halves = [{name: values[part] for name, values in columns.items()} for part in (days % 2 == 0, days % 2 == 1)]
+    found = covered_pct(halves)
+    assert found == covered_pct([columns])
     assert set(found) == set(days.tolist())
     for day, share in found.items():
         present = [(target, n) for one, target, n in rows if one == day]

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from iolens.analyses.capacity_readings import DATA_KINDS, gather
-from iolens.analyses.days import covered_pct, day_of, is_complete, observed, tick_length
+from iolens.analyses.days import covered_pct, day_of, is_complete, tick_length
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.schema import SIZE_BINS, size_column
 from iolens.store.selection import Selection
@@ -120,7 +120,9 @@ def _by_day_and_target(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         "duration_s",
         tick_length(),
     )
-    return rows.group_by("bucket", "target", "kind").agg(nw.col("write_bytes").sum(), *observed())
+    return rows.group_by("bucket", "target", "kind", "tick_s").agg(
+        nw.len().alias("rows"), nw.col("write_bytes").sum(), nw.col("duration_s").sum()
+    )
 
 
 def _days(columns: Columns) -> dict[int, DayWrites]:
@@ -129,7 +131,7 @@ def _days(columns: Columns) -> dict[int, DayWrites]:
         return {}
     days, where = np.unique(columns["bucket"], return_inverse=True)
     written = np.bincount(where, weights=columns["write_bytes"])
-    covered = covered_pct(columns)
+    covered = covered_pct([columns])
     return {
         day: DayWrites(day_of(day), float(amount), covered[day])
         for day, amount in zip(days.tolist(), written, strict=True)

@@ -31,39 +31,47 @@ def day_of(number: int) -> date:
 
 
 def tick_length() -> nw.Expr:
-    """Seconds of a row by its ticks."""
+    """Seconds of a row by its ticks, as `tick_s`."""
     return ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) / nw.lit(1e6, nw.Float64)).alias("tick_s")
 
 
-def observed() -> list[nw.Expr]:
-    """What `covered_pct` needs of the rows of one day and target: how many there are, and how long they are."""
-    return [nw.len().alias("rows"), nw.col("duration_s").sum(), nw.col("tick_s").median().alias("sample_s")]
-
-
 def per_day(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """`observed` of each target and UTC day (`bucket`)."""
+    """Rows and seconds of each target and UTC day (`bucket`), by the rows' length."""
     day = (nw.col("start_us") // DAY_US).alias("bucket")
-    return frame.select("target", day, "duration_s", tick_length()).group_by("target", "bucket").agg(*observed())
+    rows = frame.select("target", day, "duration_s", tick_length())
+    return rows.group_by("target", "bucket", "tick_s").agg(nw.len().alias("rows"), nw.col("duration_s").sum())
 
 
-def covered_pct(columns: Mapping[str, NDArray[Any]]) -> dict[int, float]:
-    """By day: samples taken ÷ samples expected, from `bucket` (the day), `target` and what was `observed` of both.
+def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]:
+    """By day: samples taken ÷ samples expected, from `per_day` (or more columns than it has) of each chunk.
 
-    A target is expected from its first to its last day.
+    A sample is as long as the median row of its target and day. A target is expected from its first to its last day.
     """
-    if not columns:
+    if not parts:
         return {}
-    days, where = np.unique(columns["bucket"], return_inverse=True)
-    sampled = np.minimum(columns["duration_s"], columns["rows"] * columns["sample_s"])
-    seconds = np.bincount(where, weights=np.minimum(sampled, DAY_S), minlength=len(days))
-    shares = 100.0 * seconds / (DAY_S * _expected(days, columns["bucket"], columns["target"].tolist()))
+    names = ("bucket", "target", "tick_s", "rows", "duration_s")
+    day, target, tick_s, rows, seconds = (np.concatenate([part[name] for part in parts]) for name in names)
+    days, of_day = np.unique(day, return_inverse=True)
+    code = {name: number for number, name in enumerate(dict.fromkeys(target.tolist()))}
+    number = np.fromiter((code[name] for name in target), np.int64, len(target))
+    order = np.lexsort((tick_s, number, of_day))
+    pairs, pair = np.unique((of_day * len(code) + number)[order], return_inverse=True)
+    sampled = np.minimum(
+        np.bincount(pair, seconds[order]), np.bincount(pair, rows[order]) * _medians(tick_s[order], rows[order], pair)
+    )
+    covered = np.bincount(pairs // len(code), np.minimum(sampled, DAY_S), len(days))
+    shares = 100.0 * covered / (DAY_S * _expected(days, day, target.tolist()))
     return dict(zip(days.tolist(), np.minimum(shares, 100.0).tolist(), strict=True))
 
 
-def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What `covered_pct` needs of several chunks."""
-    names = ("bucket", "target", "rows", "duration_s", "sample_s")
-    return {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else {}
+def _medians(values: NDArray[Any], weights: NDArray[Any], group: NDArray[Any]) -> NDArray[np.float64]:
+    """Of each group the first value that half of its weight has reached; values rise within a group."""
+    total = np.bincount(group, weights)
+    before = np.concatenate([[0.0], np.cumsum(total)[:-1]])
+    reached = np.flatnonzero(2 * (np.cumsum(weights) - before[group]) >= total[group])
+    _, first = np.unique(group[reached], return_index=True)
+    medians: NDArray[np.float64] = values[reached[first]]
+    return medians
 
 
 def _expected(days: NDArray[np.int64], buckets: NDArray[np.int64], targets: Sequence[str]) -> NDArray[np.int64]:

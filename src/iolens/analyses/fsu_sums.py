@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.applied_calibrations import AppliedCalibration, chosen, columns_needed
-from iolens.analyses.days import observed, tick_length
+from iolens.analyses.days import tick_length
 from iolens.analyses.disk_time import DiskTime, number
 from iolens.schema import DIRECTIONS
 
@@ -119,14 +119,15 @@ def _util_columns() -> tuple[nw.Expr, nw.Expr]:
 
 
 def bytes_per_target(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyFrame[Any]:
-    """Bytes of each target by UTC day, how many rows counted them, and how long the kernel called it busy if wanted."""
+    """Bytes of each target by UTC day and length of its rows, how many counted them, and its busy time if wanted."""
     busy = [nw.col("busy_us").cast(nw.Float64)] if with_util else []
     moved = [nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS]
     day = (nw.col("start_us") // DAY_US).alias("bucket")
     rows = io.select("target", day, "duration_s", tick_length(), *moved, *busy)
     rows = rows.with_columns(_util_columns()[1]) if with_util else rows
-    return rows.group_by("target", "bucket").agg(
-        *observed(),
+    return rows.group_by("target", "bucket", "tick_s").agg(
+        nw.len().alias("rows"),
+        nw.col("duration_s").sum(),
         *(nw.col(f"{way}_bytes").sum() for way in DIRECTIONS),
         *(nw.col(f"{way}_bytes").count().alias(f"{way}_rows") for way in DIRECTIONS),
         *((nw.col("busy_us").sum(), nw.col("util_s").sum()) if with_util else ()),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from iolens.analyses import Analysis
 from iolens.analyses.buckets import checked_width, width_for
 from iolens.analyses.coverage import metadata_coverage
-from iolens.analyses.days import covered_pct, day_of, is_complete, joined, per_day
+from iolens.analyses.days import covered_pct, day_of, is_complete, per_day
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.analyses.metadata_totals import Load, MetadataSums, MetadataTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
@@ -248,7 +248,7 @@ def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]
     operations = _operations(totals, buckets)
     return [
         DailyOperations(day_of(day), round(float(operations[days == day].sum())), share, is_complete(share))
-        for day, share in covered_pct(joined(observed)).items()
+        for day, share in covered_pct(observed).items()
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.days import covered_pct, joined
+from iolens.analyses.days import covered_pct
 from iolens.analyses.fsu_sums import Columns
 
 ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "nominal_s", "irregular", "resets")
@@ -100,7 +100,7 @@ class TargetTotals:
 
     def covered_pct(self) -> dict[int, float]:
         """Share of its samples that each day has."""
-        return covered_pct(joined(self._days))
+        return covered_pct(self._days)
 
     def heat(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
         """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""
