@@ -135,7 +135,7 @@ def test_the_summary_speaks_to_a_director() -> None:
     told = " ".join(map(str, words))
     assert "Busy 32.9 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 8.2 %" in told
     assert "saturated once, for 3.5 h from 2012-10-22 14:00:00 UTC, when FSU stayed near 72 %" in told
-    assert "the ceiling is 70 % (calibration ours), so the disks had no more to give" in told
+    assert "close to the ceiling of 70 % (calibration ours): the disks had no more to give" in told
     assert "97.9 % complete. Missing or odd: nothing from scratch-OST0018" in told
 
 

@@ -130,13 +130,14 @@ def test_a_steady_load_below_the_ceiling_is_never_called_saturated_or_out_of_bre
     result = steady(*LEVELS)
     summary = words_of(*report_summary(result))
     assert "It was steady 3 times, 90 min in all" in summary
-    assert "None of that was saturated: the ceiling is 100 % (default; no saturating test has measured it)." in summary
+    ceiling = "the ceiling of 100 % (default; no saturating test has measured it)"
+    assert f"None of that was saturated, close to {ceiling}." in summary
     assert "no more to give" not in summary
     (card,) = [card for card in cards(result) if card.label == "saturated"]
     assert (card.value, card.remark) == ("0 min", "0 of 3 steady stretches")
     table = next(table for table in tables(result) if table.title.startswith("Steady stretches"))
     assert [row[-1] for row in table.rows] == ["no"] * 3
-    assert "with no more to give, are those near the ceiling: 0 of 3." in table.note
+    assert f"with no more to give, are those close to {ceiling}: 0 of 3." in table.note
     spans = [mark for mark in figures(result)["bandwidth"]().panels[0].marks if isinstance(mark, f.Span)]
     assert {span.label for span in spans if span.colour in (f.STEADY, f.SATURATED)} == {"steady"}
     assert not [span for span in spans if span.colour == f.SATURATED]
@@ -146,7 +147,7 @@ def test_a_saturated_stretch_is_told_with_its_ceiling_its_length_and_the_others(
     result = steady(*LEVELS, 66.0, ceiling_pct=70.0, ceiling_origin="calibration ours")
     summary = words_of(*report_summary(result))
     assert "It was saturated once, for 30 min from 2012-10-22 03:00:00 UTC, when FSU stayed near 66 %" in summary
-    assert "the ceiling is 70 % (calibration ours), so the disks had no more to give" in summary
+    assert "near 66 %, close to the ceiling of 70 % (calibration ours): the disks had no more to give." in summary
     assert "3 other steady stretches stayed below." in summary
     (card,) = [card for card in cards(result) if card.label == "saturated"]
     assert (card.value, card.remark) == ("30 min", "1 of 4 steady stretches")
@@ -191,7 +192,7 @@ def test_means_are_told_of_complete_days_and_the_others_are_listed() -> None:
     table = next(table for table in tables(result) if table.title.startswith("Daily volume"))
     assert [row[-1] for row in table.rows] == [100, 99, 3.5]
     assert table.note.startswith("Per UTC day over 2 complete days: mean read 1 TB, written 100 GB;")
-    assert table.note.endswith("Without 1 day with less than 95 % of the samples.")
+    assert table.note.endswith("1 day with less than 95 % of the samples is left out.")
     none = replace(result, daily=daily[2:], daily_summary=DailySummary(0, 1, None, None, None, None))
     note = next(table for table in tables(none) if table.title.startswith("Daily volume")).note
     assert note == "1 day with less than 95 % of the samples: no complete UTC day, so there is no mean or median."

@@ -270,7 +270,7 @@ def _daily_note(system: Utilization) -> str:
         return f"{left_out}: no complete UTC day, so there is no mean or median."
     mean = f"read {volume.cell(of.mean_read_bytes)}, written {volume.cell(of.mean_write_bytes)}"
     median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
-    without = f" Without {left_out}." if of.days_left_out else ""
+    without = f" {left_out} {'is' if of.days_left_out == 1 else 'are'} left out." if of.days_left_out else ""
     return f"Per UTC day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
 
 
@@ -304,8 +304,7 @@ def _plateau_notes(system: Utilization) -> list[str]:
     missing = dict.fromkeys(one.evidence_missing for one in system.plateaus if one.evidence_missing is not None)
     return [
         "FSU stayed near one level, which is a steady load and not yet a full disk. Saturated, with no more to give,"
-        f" are those near the ceiling: {full} of {len(system.plateaus)}.",
-        *(f"{one[0].upper()}{one[1:]}." for one in ceilings),
+        f" are those close to {' or '.join(ceilings)}: {full} of {len(system.plateaus)}.",
         *(f"There is no other evidence: {reason}." for reason in missing),
     ]
 
@@ -313,7 +312,7 @@ def _plateau_notes(system: Utilization) -> list[str]:
 def ceiling(plateau: Plateau) -> str:
     """The ceiling it was held against, and where that is from."""
     unmeasured = "; no saturating test has measured it" if plateau.ceiling_origin == "default" else ""
-    return f"the ceiling is {plateau.ceiling_pct:.0f} % ({plateau.ceiling_origin}{unmeasured})"
+    return f"the ceiling of {plateau.ceiling_pct:.0f} % ({plateau.ceiling_origin}{unmeasured})"
 
 
 def evidence(system: Utilization) -> Table | None:

@@ -141,7 +141,7 @@ def _stretches(system: Utilization) -> list[Span]:
             *(("saturated (no more to give)", SATURATED) if plateau.saturated else ("steady", STEADY)),
             f"FSU {plateau.median_pct:.0f} %" if end - start > wide and plateau.median_pct is not None else "",
         )
-        for plateau in system.plateaus or ()
+        for plateau in sorted(system.plateaus or (), key=lambda one: one.saturated)  # one order of the legend
     ]
 
 

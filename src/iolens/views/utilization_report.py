@@ -201,11 +201,12 @@ def _saturation(result: Utilization) -> str:
     full = [one for one in result.plateaus if one.saturated]
     told = f"It was {'saturated' if full else 'steady'} {_how_often(full or result.plateaus)}"
     if not full:
-        return f"{told}. None of that was saturated: {view.ceiling(max(result.plateaus, key=_duration))}."
+        return f"{told}. None of that was saturated, close to {view.ceiling(max(result.plateaus, key=_duration))}."
     below = len(result.plateaus) - len(full)
     others = f" {view.counted(below, 'other steady stretch')} stayed below." if below else ""
     longest = max(full, key=_duration)
-    return f"{told}: {view.ceiling(longest)}, so the disks had no more to give{_evidence(longest)}.{others}"
+    near = f"close to {view.ceiling(longest)}"
+    return f"{told}, {near}: the disks had no more to give{_evidence(longest)}.{others}"
 
 
 def _duration(plateau: Plateau) -> float:
