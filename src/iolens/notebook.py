@@ -74,8 +74,7 @@ class OpenStore:
 
         def answer(selection: StoreSelection) -> Any:
             chosen = _finest(selection) if resolution is None else selection
-            found = analysis.run(chosen, **self._defaults(name, chosen, options))
-            return _with_resolution(found, chosen)
+            return _with_resolution(analysis.run(chosen, **self._defaults(name, chosen, options)), chosen)
 
         return self.ask(
             answer,
@@ -203,7 +202,7 @@ def _finest(selection: StoreSelection) -> StoreSelection:
     if selection.days(*INTERVALS):
         return selection
     rollups = (_at(selection, resolution) for resolution in RESOLUTIONS)
-    return next((one for one in rollups if one.days(*INTERVALS)), selection)
+    return next((rollup for rollup in rollups if rollup.days(*INTERVALS)), selection)
 
 
 def _at(selection: StoreSelection, resolution: str) -> StoreSelection:

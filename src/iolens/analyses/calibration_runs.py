@@ -160,7 +160,8 @@ class SaturatingRun:
 
     def fsu_pct(self, calibration: Calibration) -> float:
         """FSU of the run (Eq. 7, from counts: U9)."""
-        (reads, read_bytes), (writes, write_bytes) = (self.at_disk.get(way, (0.0, 0.0)) for way in ("read", "write"))
+        reads, read_bytes = self.at_disk.get("read", (0.0, 0.0))
+        writes, write_bytes = self.at_disk.get("write", (0.0, 0.0))
         return fsu_bytes_pct(reads, read_bytes, writes, write_bytes, self.seconds, calibration)
 
 
@@ -172,14 +173,16 @@ def saturating_runs(rows: Sequence[Row], chosen: Sequence[Row], depth: int | Non
     """
     tested = [row for row in rows if row.get("study") == SATURATION and row.get("complete") is not False]
     tested = [row for row in tested if depth is None or row.get("queue_depth") == depth]
-    smallest = {way: min((transfer_size(row) for row in chosen if row["direction"] == way), default=0.0)
-                for way in DIRECTIONS}  # fmt: skip
+    smallest = {
+        direction: min((transfer_size(row) for row in chosen if row["direction"] == direction), default=0.0)
+        for direction in DIRECTIONS
+    }
     demanding = [row for row in chosen if transfer_size(row) == smallest[row["direction"]]]
     runs: dict[Any, list[Row]] = {}
     for number, row in enumerate(tested or demanding):
         runs.setdefault(row.get("run_id") if tested else number, []).append(row)
-    found = [_saturating(same) for same in runs.values()]
-    return [run for run in found if run is not None], bool(tested)
+    observed = [_saturating(same_run) for same_run in runs.values()]
+    return [run for run in observed if run is not None], bool(tested)
 
 
 def _saturating(rows: Sequence[Row]) -> SaturatingRun | None:

@@ -65,16 +65,16 @@ class Saturation:
     def ceiling_at(self, applied: Sequence[AppliedCalibration], time_us: int, targets: int) -> Ceiling:
         """Of a file system with so many targets, by the calibrations that hold then."""
         holding: dict[str | None, AppliedCalibration] = {}
-        for one in applied:  # of each class the newest first
-            if one.valid_from is None or epoch_us(one.valid_from) <= time_us:
-                holding.setdefault(one.target_class, one)
-        in_classes = sum(len(one.targets or ()) for one in holding.values())
+        for part in applied:  # of each class the newest first
+            if part.valid_from is None or epoch_us(part.valid_from) <= time_us:
+                holding.setdefault(part.target_class, part)
+        in_classes = sum(len(part.targets or ()) for part in holding.values())
         return mean_ceiling(
             (
-                ceiling_of(one.ceiling_fsu_pct, one.calibration.name, self.configured_ceiling_pct),
-                max(targets - in_classes, int(not in_classes)) if one.targets is None else len(one.targets),
+                ceiling_of(part.ceiling_fsu_pct, part.calibration.name, self.configured_ceiling_pct),
+                max(targets - in_classes, int(not in_classes)) if part.targets is None else len(part.targets),
             )
-            for one in holding.values()
+            for part in holding.values()
         )
 
 
@@ -88,23 +88,23 @@ def plateaus(
 ) -> list[Plateau]:
     """Every steady stretch against its ceiling, with the evidence there is."""
     evidence = _evidence(selection, stretches)
-    found = []
-    for place, one in enumerate(stretches):
-        ceiling = saturation.ceiling_at(applied, one.start_us, targets)
-        found.append(
+    result = []
+    for place, stretch in enumerate(stretches):
+        ceiling = saturation.ceiling_at(applied, stretch.start_us, targets)
+        result.append(
             Plateau(
-                start=from_epoch_us(one.start_us),
-                end=from_epoch_us(one.end_us),
-                duration_s=(one.end_us - one.start_us) / 1e6,
-                median_fsu_pct=None if by_bytes else one.median,
-                median_fsu_bytes_pct=one.median if by_bytes else None,
-                saturated=ceiling.is_reached(one.median, saturation.share),
+                start=from_epoch_us(stretch.start_us),
+                end=from_epoch_us(stretch.end_us),
+                duration_s=(stretch.end_us - stretch.start_us) / 1e6,
+                median_fsu_pct=None if by_bytes else stretch.median,
+                median_fsu_bytes_pct=stretch.median if by_bytes else None,
+                saturated=ceiling.is_reached(stretch.median, saturation.share),
                 ceiling_pct=ceiling.pct,
                 ceiling_origin=ceiling.origin,
                 **(evidence.of(place) if evidence is not None else {}),
             )
         )
-    return found
+    return result
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class _Evidence:
 
     def add(self, rows: Columns) -> None:
         """A row belongs to the stretch its middle is in."""
-        starts, ends = (np.array([getattr(one, name) for one in self.stretches]) for name in ("start_us", "end_us"))
+        starts, ends = np.array([(stretch.start_us, stretch.end_us) for stretch in self.stretches]).T
         middle = (rows["first_us"] + rows["last_us"]) // 2
         place = np.searchsorted(starts, middle, side="right") - 1
         is_inside = (place >= 0) & (middle < ends[np.maximum(place, 0)])
@@ -144,10 +144,10 @@ def _evidence(selection: Selection, stretches: Sequence[Stretch]) -> _Evidence |
     """One more pass, over the histograms alone, where there is a stretch and any histogram."""
     if not stretches or not selection.holds(TABLE, "histogram", (IN_FLIGHT, IO_TIME)):
         return None
-    found = _Evidence(stretches)
+    evidence = _Evidence(stretches)
     for chunk in selection.chunks(TABLE):
-        found.add(collect(_by_tick_and_bin(chunk.frame(TABLE))))
-    return found
+        evidence.add(collect(_by_tick_and_bin(chunk.frame(TABLE))))
+    return evidence
 
 
 def _by_tick_and_bin(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

@@ -100,8 +100,8 @@ def _title_block(results: Sequence[Any], names: list[str], about: About) -> list
     """The window is that of the intervals: a reading or scan of another time is named beside it."""
     of_intervals = [result for result in results if isinstance(result, OverIntervals)]
     readings = [result for result in results if not isinstance(result, OverIntervals)]
-    found = _extent(of_intervals)
-    start, end = about.window[0] or found[0], about.window[1] or found[1]
+    first, last = _extent(of_intervals)
+    start, end = about.window[0] or first, about.window[1] or last
     if start is None or end is None:
         start, end = _extent(results)
     return [
@@ -123,12 +123,12 @@ def _extent(results: Sequence[Any]) -> tuple[datetime | None, datetime | None]:
 
 def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | None) -> list[tuple[str, str]]:
     """Readings and scans that reach beyond the window, by analysis."""
-    found: dict[str, list[str]] = {}
+    windows: dict[str, list[str]] = {}
     for name in dict.fromkeys(map(_analysis, readings)):
-        first, last = _extent([one for one in readings if _analysis(one) == name])
+        first, last = _extent([result for result in readings if _analysis(result) == name])
         if first and last and start and end and (first < start or last > end):
-            found.setdefault(_window(first, last, None), []).append(name)
-    return [(f"Readings for {' and '.join(names)}", window) for window, names in found.items()]
+            windows.setdefault(_window(first, last, None), []).append(name)
+    return [(f"Readings for {' and '.join(names)}", window) for window, names in windows.items()]
 
 
 def _analysis(result: object) -> str:
@@ -172,8 +172,8 @@ def _summary(ordered: Sequence[Any], names: list[str]) -> Iterator[Section]:
     for name in names:
         mine = [result for result in ordered if result.filesystem == name]
         warned = dict.fromkeys(warning for result in mine for warning in warnings(result))
-        told = (part for result in mine for part in _call(_module(result), "summary", result))
-        yield Section(name, (*warned, *told))
+        parts = (part for result in mine for part in _call(_module(result), "summary", result))
+        yield Section(name, (*warned, *parts))
 
 
 def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:

@@ -20,8 +20,12 @@ LENGTHS: Final = {"60s": "one minute", "1h": "one hour"}
 
 def warnings(result: Any) -> list[str]:
     """What the reader must know, of the result and of the one it is compared with."""
-    found = [_warning(one) for one in (result, getattr(result, "compare", None)) if isinstance(one, OverIntervals)]
-    return list(dict.fromkeys(warning for warning in found if warning))
+    return list(dict.fromkeys(filter(None, map(_warning, _over_intervals(result)))))
+
+
+def _over_intervals(result: Any) -> list[Any]:
+    """The result and the one it is compared with, as far as they rest on intervals."""
+    return [part for part in (result, getattr(result, "compare", None)) if isinstance(part, OverIntervals)]
 
 
 def _warning(result: Any) -> str:
@@ -42,23 +46,17 @@ def _warning(result: Any) -> str:
 
 def on_tables(result: Any, tables: list[Table]) -> list[Table]:
     """The main table with the warning below it."""
-    told = warnings(result)
-    if not told or not tables:
+    lines = warnings(result)
+    if not lines or not tables:
         return tables
     first, *rest = tables
-    return [replace(first, note="\n".join([*told, *first.note.splitlines()])), *rest]
+    return [replace(first, note="\n".join([*lines, *first.note.splitlines()])), *rest]
 
 
 def on_figure(result: Any, figure: Figure) -> Figure:
     """The figure with what it was made from in its title."""
-    rollups = [
-        one.resolution
-        for one in (result, getattr(result, "compare", None))
-        if isinstance(one, OverIntervals) and one.resolution != "raw"
-    ]
-    if not rollups:
-        return figure
-    return replace(figure, title=f"{figure.title} (from the {' and '.join(dict.fromkeys(rollups))} rollup)")
+    rollups = dict.fromkeys(part.resolution for part in _over_intervals(result) if part.resolution != "raw")
+    return replace(figure, title=f"{figure.title} (from the {' and '.join(rollups)} rollup)") if rollups else figure
 
 
 def on_section(result: Any, section: Section) -> Section:

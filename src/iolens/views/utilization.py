@@ -287,8 +287,8 @@ def plateaus(system: Utilization) -> Table:
         *fsu_columns([system], "median", "Median"), t.text("saturated", "Saturated"),
     )  # fmt: skip
     rows: list[Row] = [
-        (one.start, one.end, one.duration_s / 60, one.median_pct, "yes" if one.saturated else "no")
-        for one in system.plateaus or ()
+        (plateau.start, plateau.end, plateau.duration_s / 60, plateau.median_pct, _yes(plateau.saturated))
+        for plateau in system.plateaus or ()
     ]
     note = "\n".join(_plateau_notes(system)) if system.samples else NO_DATA
     return t.Table(f"Steady stretches of {system.filesystem}", columns, rows, note)
@@ -299,14 +299,18 @@ def _plateau_notes(system: Utilization) -> list[str]:
         return [TOO_LONG]
     if not system.plateaus:
         return ["None found."]
-    full = sum(one.saturated for one in system.plateaus)
-    ceilings = dict.fromkeys(ceiling(one) for one in system.plateaus)
-    missing = dict.fromkeys(one.evidence_missing for one in system.plateaus if one.evidence_missing is not None)
+    full = sum(plateau.saturated for plateau in system.plateaus)
+    ceilings = dict.fromkeys(map(ceiling, system.plateaus))
+    missing = dict.fromkeys(plateau.evidence_missing for plateau in system.plateaus if plateau.evidence_missing)
     return [
         "FSU stayed near one level, which is a steady load and not yet a full disk. Saturated, with no more to give,"
         f" are those close to {' or '.join(ceilings)}: {full} of {len(system.plateaus)}.",
         *(f"There is no other evidence: {reason}." for reason in missing),
     ]
+
+
+def _yes(true: bool) -> str:
+    return "yes" if true else "no"
 
 
 def ceiling(plateau: Plateau) -> str:
@@ -325,9 +329,9 @@ def evidence(system: Utilization) -> Table | None:
         t.number("window_io_time_p50_ms", "In the window", "ms", ",.0f"),
     )  # fmt: skip
     rows: list[Row] = [
-        (one.start, "yes" if one.saturated else "no", *(getattr(one, column.name) for column in columns[2:]))
-        for one in system.plateaus or ()
-        if one.evidence_missing is None
+        (plateau.start, _yes(plateau.saturated), *(getattr(plateau, column.name) for column in columns[2:]))
+        for plateau in system.plateaus or ()
+        if plateau.evidence_missing is None
     ]
     note = "Medians over all disk I/Os (upper edges of bins). On a full disk more of them wait, and each takes longer."
     return t.Table(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note) if rows else None

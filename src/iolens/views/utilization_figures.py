@@ -33,6 +33,7 @@ from iolens.views.window_axes import EMPTY, largest, outside, over_time, target_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iolens.analyses.saturation import Plateau
     from iolens.analyses.utilization import Category, Utilization
 
 _COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
@@ -141,8 +142,12 @@ def _stretches(system: Utilization) -> list[Span]:
             *(("saturated (no more to give)", SATURATED) if plateau.saturated else ("steady", STEADY)),
             f"FSU {plateau.median_pct:.0f} %" if end - start > wide and plateau.median_pct is not None else "",
         )
-        for plateau in sorted(system.plateaus or (), key=lambda one: one.saturated)  # one order of the legend
+        for plateau in sorted(system.plateaus or (), key=_is_saturated)  # the legend has them in this order
     ]
+
+
+def _is_saturated(plateau: Plateau) -> bool:
+    return plateau.saturated
 
 
 def _no_data(system: Utilization) -> list[Span]:

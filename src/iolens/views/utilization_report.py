@@ -168,7 +168,7 @@ def _bandwidth_fact(result: Utilization) -> list[Fact]:
 def _saturation_fact(result: Utilization) -> list[Fact]:
     if result.plateaus is None:
         return []
-    full = [one for one in result.plateaus if one.saturated]
+    full = [plateau for plateau in result.plateaus if plateau.saturated]
     steady = f"{len(full)} of {view.counted(len(result.plateaus), 'steady stretch')}"
     return [Fact(_hours(_length_of(full)), "saturated", steady)]
 
@@ -183,7 +183,7 @@ def _hours(length: timedelta) -> str:
 
 
 def _length_of(stretches: Sequence[Plateau]) -> timedelta:
-    return timedelta(seconds=sum(one.duration_s for one in stretches))
+    return timedelta(seconds=sum(plateau.duration_s for plateau in stretches))
 
 
 def _bandwidth(result: Utilization) -> str:
@@ -198,15 +198,15 @@ def _saturation(result: Utilization) -> str:
         return view.TOO_LONG
     if not result.plateaus:
         return "No steady stretch was found, and so no saturation."
-    full = [one for one in result.plateaus if one.saturated]
-    told = f"It was {'saturated' if full else 'steady'} {_how_often(full or result.plateaus)}"
+    full = [plateau for plateau in result.plateaus if plateau.saturated]
+    begins = f"It was {'saturated' if full else 'steady'} {_how_often(full or result.plateaus)}"
     if not full:
-        return f"{told}. None of that was saturated, close to {view.ceiling(max(result.plateaus, key=_duration))}."
+        return f"{begins}. None of that was saturated, close to {view.ceiling(max(result.plateaus, key=_duration))}."
     below = len(result.plateaus) - len(full)
     others = f" {view.counted(below, 'other steady stretch')} stayed below." if below else ""
     longest = max(full, key=_duration)
     near = f"close to {view.ceiling(longest)}"
-    return f"{told}, {near}: the disks had no more to give{_evidence(longest)}.{others}"
+    return f"{begins}, {near}: the disks had no more to give{_evidence(longest)}.{others}"
 
 
 def _duration(plateau: Plateau) -> float:
@@ -227,12 +227,12 @@ def _evidence(plateau: Plateau) -> str:
         ("I/Os in flight", plateau.in_flight_p50, plateau.window_in_flight_p50, ""),
         ("time of an I/O", plateau.io_time_p50_ms, plateau.window_io_time_p50_ms, " ms"),
     )
-    told = [
+    medians = [
         f"{name} {here:,.0f}{unit} in the median, {window:,.0f}{unit} over the window"
         for name, here, window, unit in pairs
         if here is not None and window is not None
     ]
-    return f" ({'; '.join(told)})" if told else ""
+    return f" ({'; '.join(medians)})" if medians else ""
 
 
 def _differing(result: Utilization) -> str:
@@ -390,5 +390,5 @@ def _headlines(systems: Sequence[Utilization]) -> Table:
 
 def _stretch_counts(system: Utilization) -> tuple[int | None, int | None]:
     """Steady stretches, and how many of them are saturated."""
-    found = system.plateaus
-    return (None, None) if found is None else (len(found), sum(one.saturated for one in found))
+    plateaus = system.plateaus
+    return (None, None) if plateaus is None else (len(plateaus), sum(plateau.saturated for plateau in plateaus))

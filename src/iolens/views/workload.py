@@ -110,11 +110,11 @@ def _of_throughput(result: Workload) -> str:
     )
 
 
-def peak_named(found: Throughput) -> str:
+def peak_named(throughput: Throughput) -> str:
     """What throughput is compared with: a peak the hardware is known to reach, or only the window's largest minute."""
-    if found.peak_origin == LARGEST_MINUTE:
+    if throughput.peak_origin == LARGEST_MINUTE:
         return f"the {LARGEST_MINUTE}"
-    return f"the peak ({_rate(found.peak_bytes_per_s)}, {found.peak_origin})"
+    return f"the peak ({_rate(throughput.peak_bytes_per_s)}, {throughput.peak_origin})"
 
 
 def _of_peaks(result: Workload) -> str:
