@@ -33,6 +33,7 @@ peak = "35GB/s"
 timezone = "America/Los_Angeles"
 calibration = "our-disks"
 sources = ["lustre-lctl", "lustre-proc"]
+ceiling_fsu_pct = 70
 
 [[filesystems.scratch.maintenance]]
 from = 2026-01-15T08:00:00
@@ -55,6 +56,7 @@ read_s_per_byte = 1
 plateau_minimum = "15min"
 plateau_spread = 0.2
 plateau_median_pct = 40
+saturated_share = 0.8
 
 [agent]
 interval = "2s"
@@ -106,6 +108,7 @@ def test_every_key(tmp_path: Path) -> None:
         "our-disks",
         ("lustre-lctl", "lustre-proc"),
         maintenance=maintenance,
+        ceiling_fsu_pct=70.0,
     )
     assert load_config(path) == Config(
         path=path,
@@ -113,7 +116,7 @@ def test_every_key(tmp_path: Path) -> None:
         engine="local-spark",
         filesystems={"scratch": scratch, "home": FileSystemConfig()},
         calibrations={"our-disks": CalibrationConfig(1.04e-3, 1.73e-9, 8.02e-4, 1.0)},
-        thresholds=Thresholds(900.0, 0.2, 40.0),
+        thresholds=Thresholds(900.0, 0.2, 40.0, 0.8),
         agent=AgentConfig(2.0, 30.0, 60.0, 600.0, "/spool", 2 << 30, "/copy", "scratch", True),
         devices=DeviceRule(("sd*", "mpath*"), ("sda",), False),
         projects=ProjectRule(("/scratch/{project}", "/home/*/{project}"), {"5001": "climate"}),
@@ -123,7 +126,7 @@ def test_every_key(tmp_path: Path) -> None:
 def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
     path = written(tmp_path / "empty.toml", "")
     assert load_config(path) == Config(path=path)
-    assert Config().thresholds == Thresholds(600.0, 0.25, 30.0)
+    assert Config().thresholds == Thresholds(600.0, 0.25, 30.0, 0.9)
     assert Config().engine == "duckdb"
 
 
@@ -148,6 +151,7 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
         ("[thresholds]\nplateau_spread = true", ": thresholds.plateau_spread = True has the wrong type or range; "),
         ("[thresholds]\nplateau_spread = -1", "; expected a number, zero or more"),
         ("[thresholds]\nplateau_spread = nan", "; expected a number, zero or more"),
+        ("[filesystems.scratch]\nceiling_fsu_pct = 0", "; expected a number above zero"),
         ("[thresholds]\nplateau_minimum = 600", "; expected a text in quotes"),
         ("filesystems = 'scratch'", "; expected a section"),
         ("[filesystems]\nscratch = '35GB/s'", "; expected [filesystems.scratch] and keys below it"),
@@ -254,7 +258,9 @@ def test_the_sample_configuration_is_valid_and_has_every_key() -> None:
     assert sample.filesystem("scratch").calibration in sample.calibrations
     written_out = tomllib.loads(SAMPLE.read_text("utf-8"))
     assert set(written_out) == {one.name for one in fields(Config)} - {"path"}
-    assert set(written_out["thresholds"]) == {"plateau_minimum", "plateau_spread", "plateau_median_pct"}
+    assert set(written_out["thresholds"]) == {
+        "plateau_minimum", "plateau_spread", "plateau_median_pct", "saturated_share",
+    }  # fmt: skip
     assert None not in [getattr(sample.agent, one.name) for one in fields(AgentConfig)]
     assert None not in [getattr(sample.devices, one.name) for one in fields(DeviceRule)]
 

@@ -55,6 +55,7 @@ class FileSystemConfig:
     sources: tuple[str, ...] = ()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # target class → patterns of target names
     maintenance: tuple[MaintenanceConfig, ...] = ()
+    ceiling_fsu_pct: float | None = None  # FSU of its disks when they are full
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Thresholds:
     plateau_minimum_s: float = 600.0
     plateau_spread: float = 0.25
     plateau_median_pct: float = 30.0
+    saturated_share: float = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +178,10 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
     values = _checked(path, where, part, {
         "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "classes": SECTION,
-        "maintenance": SECTIONS,
+        "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE,
     })  # fmt: skip
     peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
+    ceiling = values.get("ceiling_fsu_pct")
     _checked(path, f"{where}.classes", classes, dict.fromkeys(classes, TEXTS))
     return FileSystemConfig(
         peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", str(peak), parse_rate),
@@ -187,6 +190,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         sources=tuple(values.get("sources", ())),
         classes={one: tuple(patterns) for one, patterns in classes.items()},
         maintenance=tuple(_maintenance(path, where, one, zone) for one in values.get("maintenance", ())),
+        ceiling_fsu_pct=None if ceiling is None else float(ceiling),
     )
 
 
@@ -225,7 +229,8 @@ def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
 
 
 def _thresholds(path: Path, part: Any) -> Thresholds:
-    known = {"plateau_minimum": TEXT, "plateau_spread": NUMBER, "plateau_median_pct": NUMBER}
+    shares = ("plateau_spread", "plateau_median_pct", "saturated_share")
+    known = {"plateau_minimum": TEXT, **dict.fromkeys(shares, NUMBER)}
     values = _checked(path, "thresholds", part, known)
     defaults = Thresholds()
     minimum = values.get("plateau_minimum")
@@ -233,8 +238,7 @@ def _thresholds(path: Path, part: Any) -> Thresholds:
         defaults.plateau_minimum_s
         if minimum is None
         else _parsed(path, "thresholds.plateau_minimum", minimum, parse_duration),
-        float(values.get("plateau_spread", defaults.plateau_spread)),
-        float(values.get("plateau_median_pct", defaults.plateau_median_pct)),
+        *(float(values.get(name, getattr(defaults, name))) for name in shares),
     )
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from typing import Any, Final, TypeVar
 
 from iolens.analyses import analysis_names, get_analysis
 from iolens.analyses.applied_calibrations import applied_calibrations
 from iolens.analyses.metadata_calibrations import TOOL, find_metadata_calibration
+from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
 from iolens.errors import StoreError
 from iolens.models.metadata_time import MetadataCalibration
 from iolens.models.transaction_time import Calibration
 from iolens.store.selection import FrameSelection, StoreSelection
-from iolens.store.store import Store
+from iolens.store.store import RESOLUTIONS, Store
 from iolens.units import parse_duration, parse_rate, parse_time
 
 Answer = TypeVar("Answer")
 
+INTERVALS: Final = ("target_io", "target_sizes", "target_histograms", "metadata_ops")  # what analyses read
 ENGINES: Final = ("duckdb", "_duckdb", "pyspark", "py4j", "pyarrow")  # modules whose errors mean damaged files
 
 
@@ -63,10 +66,18 @@ class OpenStore:
         resolution: str | None = None,
         **options: Any,
     ) -> Any:
-        """Run one analysis by name, with what the configuration knows of the file system as defaults."""
+        """Run one analysis by name, with what the configuration knows of the file system as defaults.
+
+        Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any.
+        """
         analysis = get_analysis(name)
+
+        def answer(selection: StoreSelection) -> Any:
+            chosen = _finest(selection) if resolution is None else selection
+            return _with_resolution(analysis.run(chosen, **self._defaults(name, chosen, options)), chosen)
+
         return self.ask(
-            lambda selection: analysis.run(selection, **self._defaults(name, selection, options)),
+            answer,
             filesystem,
             since=since,
             until=until,
@@ -163,6 +174,8 @@ class OpenStore:
             "plateau_minimum_s": limits.plateau_minimum_s,
             "plateau_spread": limits.plateau_spread,
             "plateau_median_pct": limits.plateau_median_pct,
+            "saturated_share": limits.saturated_share,
+            "ceiling_fsu_pct": known.ceiling_fsu_pct,
         }
         return {**found, **options}
 
@@ -182,6 +195,28 @@ def on_frames(name: str) -> Callable[..., Any]:
     run.__name__ = name
     run.__doc__ = get_analysis(name).run.__doc__
     return run
+
+
+def _finest(selection: StoreSelection) -> StoreSelection:
+    """Raw rows, or the finest rollup where all raw rows of the window were dropped."""
+    if selection.days(*INTERVALS):
+        return selection
+    rollups = (_at(selection, resolution) for resolution in RESOLUTIONS)
+    return next((rollup for rollup in rollups if rollup.days(*INTERVALS)), selection)
+
+
+def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
+    return replace(selection, resolution=resolution, overlapping_rows=0, _snapshots={}, _sources={})
+
+
+def _with_resolution(result: Any, selection: StoreSelection) -> Any:
+    """The result with what was read, and how many days only a rollup could have told of."""
+    if not isinstance(result, OverIntervals):
+        return result
+    if selection.resolution is not None:
+        return replace(result, resolution=selection.resolution)
+    rolled = set[date]().union(*(_at(selection, resolution).days(*INTERVALS) for resolution in RESOLUTIONS))
+    return replace(result, days_only_in_rollups=len(rolled - selection.days(*INTERVALS)))
 
 
 def _moment(value: str | datetime | None) -> datetime | None:

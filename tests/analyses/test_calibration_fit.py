@@ -338,3 +338,76 @@ def test_every_key_is_documented() -> None:
     keys = {*result, *result["requested"], *result["requested"]["write"], *result["runs"][0], *result["asymptotes"][0]}
     keys |= {*result["asymptotes"][0]["asymptote"]}
     assert sorted(key for key in keys if f"`{key}`" not in page) == []
+
+
+# The ceiling: FSU of a full disk.
+
+
+def mixed(run: int, seconds: float, **counts: tuple[int, int]) -> list[dict[str, Any]]:
+    """A run of the saturating test: I/Os and bytes at the disk by direction."""
+    return [
+        {
+            "tool": "fio", "run_id": f"sweep/{run}", "study": "saturation", "direction": way, "duration_s": seconds,
+            "bytes": moved, "operations": ops, "queue_depth": 1, "mixed": True, "device_ops": ops,
+            "device_bytes": moved, "complete": True,
+        }
+        for way, (ops, moved) in counts.items()
+    ]  # fmt: skip
+
+
+def test_the_ceiling_is_the_median_fsu_of_the_saturating_runs() -> None:
+    """By hand: 500 writes and 250 reads of 1 MiB in T seconds."""
+    busy = 500 * GRACE_2012.write.seconds(MIB) + 250 * GRACE_2012.read.seconds(MIB)
+    runs = [
+        row
+        for number, share in enumerate((0.6, 0.72, 0.9))
+        for row in mixed(number, busy / share, write=(500, 500 * MIB), read=(250, 250 * MIB))
+    ]
+    result = calibration_fit([*SimulatedDevice(GRACE_2012).sweep(), *runs])
+    assert result.saturating_fsu_pct == pytest.approx([60, 72, 90], rel=1e-6)
+    assert result.ceiling_fsu_pct == pytest.approx(72, rel=1e-6)
+    assert result.record("ours")["ceiling_fsu_pct"] == result.ceiling_fsu_pct
+    assert len(result.runs) == 22
+    assert result.runs_left_out == 0
+    told = "3 runs that read and wrote all sizes at once showed an FSU of 60 to 90 %: their median is the ceiling"
+    assert told in result.notes
+    deeper = calibration_fit([*SimulatedDevice(GRACE_2012).sweep(), *({**row, "queue_depth": 9} for row in runs)])
+    assert deeper.saturating_fsu_pct == pytest.approx([100, 100])  # the test is of another experiment
+    assert any("2 runs with the smallest transfers showed" in note for note in deeper.notes)
+
+
+def test_without_a_saturating_test_the_smallest_transfers_stand_in_as_in_the_paper() -> None:
+    """Fig. 8: writes of 4 KiB that take longer than the line through all sizes says."""
+    rows = [
+        {**row, "duration_s": row["duration_s"] / 0.7 if row["transfer_bytes"] == 4096 else row["duration_s"]}
+        for row in SimulatedDevice(GRACE_2012).sweep(sizes=[4096, *[MIB << n for n in range(3)]], repeats=3)
+    ]
+    result = calibration_fit(rows)
+    assert len(result.saturating_fsu_pct) == 6
+    expected = []
+    for direction, fit in fits(result, "observed"):
+        (seconds,) = {r["duration_s"] for r in rows if r["direction"] == direction and r["transfer_bytes"] == 4096}
+        expected.append(100 * (2**33 // 4096) * (fit.latency_s + fit.s_per_byte * 4096) / seconds)
+    assert sorted(set(result.saturating_fsu_pct)) == pytest.approx(sorted(expected))
+    assert result.ceiling_fsu_pct == pytest.approx(sum(expected) / 2)
+
+
+def test_what_others_did_meanwhile_is_part_of_the_fsu() -> None:
+    rows = list(SimulatedDevice(GRACE_2012).sweep())
+    alone = calibration_fit(rows).ceiling_fsu_pct
+    assert alone == pytest.approx(100)
+    disturbed = [
+        {**row, "device_other_ops": 1000, "device_other_bytes": 1000 * MIB} if row["transfer_bytes"] == 4096 else row
+        for row in rows
+    ]
+    assert calibration_fit(disturbed).ceiling_fsu_pct > 100
+
+
+def test_without_an_observed_disk_there_is_no_ceiling() -> None:
+    rows = [
+        {name: value for name, value in row.items() if not name.startswith("device")}
+        for row in SimulatedDevice(GRACE_2012).sweep()
+    ]
+    result = calibration_fit(rows)
+    assert (result.ceiling_fsu_pct, result.saturating_fsu_pct) == (None, [])
+    assert any("the FSU of a full disk is not measured" in note for note in result.notes)

@@ -1,6 +1,7 @@
 """Programs that stand in for fio and IOR: they answer as the real ones print, from a simulated device.
 
-The stand-in for fio also moves the counters of a pretended Lustre target, so that a sweep can be observed.
+The stand-in for fio also moves the counters of a pretended Lustre target, so that a sweep can be observed. Asked for
+all sizes at once, the device takes a quarter longer than its I/Os would take one by one: it is full at an FSU of 80.
 """
 
 from __future__ import annotations
@@ -23,12 +24,17 @@ if options["rw"] == "write":
     open(name, "wb").truncate(size)
     print(json.dumps({{"fio version": "fio-3.40", "jobs": []}}))
     sys.exit(0)
-direction = options["rw"].removeprefix("rand")
-row = json.load(open({answers!r}))[direction + options["bs"]]
+answers = json.load(open({answers!r}))
+if options["rw"] == "randrw":
+    sizes = [word.removesuffix("/") for word in options["bssplit"].split(":")]
+    rows = [answers[way + size] for way in ("read", "write") for size in sizes]
+else:
+    rows = [answers[options["rw"].removeprefix("rand") + options["bs"]]]
 state = {state!r}
 counts = json.load(open(state))
-for bin_, count in json.loads(row["device_sizes"]).items():
-    counts[direction][bin_] = counts[direction].get(bin_, 0) + count
+for row in rows:
+    for bin_, count in json.loads(row["device_sizes"]).items():
+        counts[row["direction"]][bin_] = counts[row["direction"]].get(bin_, 0) + count
 json.dump(counts, open(state, "w"))
 lines = []
 for power in range(3, 27):
@@ -39,11 +45,14 @@ for power in range(3, 27):
 open({brw!r}, "w").write(
     "snapshot_time: 1700000000.1 (secs.usecs)\\n\\n    read | write\\n"
     "disk I/O size   ios % cum % | ios % cum %\\n" + "".join(lines) + "\\n")
-side = {{"io_bytes": row["bytes"], "io_kbytes": row["bytes"] >> 10, "bw_bytes": 1, "iops": 1.0,
-        "runtime": row["duration_s"] * 1000, "total_ios": row["operations"]}}
-empty = dict.fromkeys(side, 0)
-job = {{"jobname": "iolens", "groupid": 0, "error": 0, "job options": options,
-       "read": side if direction == "read" else empty, "write": side if direction == "write" else empty}}
+seconds = sum(row["duration_s"] for row in rows) * (1.25 if options["rw"] == "randrw" else 1)
+def side(way):
+    mine = [row for row in rows if row["direction"] == way]
+    moved = sum(row["bytes"] for row in mine)
+    return {{"io_bytes": moved, "io_kbytes": moved >> 10, "bw_bytes": 1, "iops": 1.0,
+            "runtime": seconds * 1000 if mine else 0, "total_ios": sum(row["operations"] for row in mine)}}
+job = {{"jobname": "iolens", "groupid": 0, "error": 0, "job options": options, "read": side("read"),
+       "write": side("write")}}
 print(json.dumps({{"fio version": "fio-3.40", "timestamp_ms": time.time_ns() // 10**6, "jobs": [job]}}, indent=1))
 """
 

@@ -82,7 +82,10 @@ def test_a_sweep_observed_at_the_target_finds_the_device_again(tmp_path: Path, p
     assert result.queue_depth == 7
     assert result.read_amplification == pytest.approx(1.14, abs=0.05)
     assert {row["filesystem"] for row in rows} == {"lake"}
-    assert len({row["run_id"] for row in rows}) == len(rows) == 22 + 6
+    assert len({row["run_id"] for row in rows}) == len(rows) - 1 == 22 + 6 + 1  # the last both reads and writes
+    assert result.ceiling_fsu_pct == pytest.approx(80, rel=0.02)
+    assert result.saturating_fsu_pct == [result.ceiling_fsu_pct]
+    assert result.runs_left_out == 0
     assert result.sizes_at_disk is not None
     assert result.sizes_at_disk[0].transfer_bytes == 4096
 
@@ -101,6 +104,20 @@ def test_fio_is_asked_for_a_random_seek_after_every_transfer(tmp_path: Path, pro
     assert {"norandommap", "time_based", "group_reporting"} <= first.keys()
 
 
+def test_the_saturating_test_mixes_all_sizes_and_directions_at_the_same_depth(tmp_path: Path, programs: Path) -> None:
+    put_fio(programs)
+    plan = Plan(disk_folder(tmp_path), 64 * MIB, SMALL, repeats=2, runtime_s=1.5, queue_depth=8, guard=False)
+    rows = list(run_sweep(plan, FioTool(plan), LustreTargetCounters(("lake-OST0000",), programs / "lustre")))
+    *_, first, last = [json.loads(line) for line in (programs / "log").read_text().splitlines()]
+    assert first == last
+    assert (first["rw"], first["bssplit"], first["iodepth"]) == ("randrw", "4096/:65536/:1048576/", "8")
+    mixed = [row for row in rows if row["study"] == "saturation"]
+    assert [row["direction"] for row in mixed] == ["read", "write"] * 2
+    assert all(row["mixed"] for row in mixed)
+    assert all(json.loads(str(row["device_sizes"])).keys() == {"4096", "65536", "1048576"} for row in mixed)
+    assert not [row for row in rows if row["study"] != "saturation" and row.get("mixed")]
+
+
 def test_ior_writes_reads_by_another_task_and_uses_the_file_that_is_there(tmp_path: Path, programs: Path) -> None:
     put_ior(programs)
     plan = Plan(disk_folder(tmp_path), 64 * MIB, SMALL, 1, 3.0, jobs=2, guard=False)
@@ -116,6 +133,7 @@ def test_ior_writes_reads_by_another_task_and_uses_the_file_that_is_there(tmp_pa
     fit = calibration_fit(rows).requested.write
     assert fit is not None
     assert fit.latency_s == pytest.approx(GRACE_2012.write.latency_s, rel=0.01)
+    assert calibration_fit(rows).ceiling_fsu_pct is None  # nothing was observed at the disk
     given = IorTool(plan, "launch -N {tasks}")
     assert given.launcher == ["launch", "-N", "2"]
 
@@ -124,6 +142,7 @@ class Failing:
     """A tool that fails at its second run."""
 
     name = "fio"
+    mixes = False
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.runs = plan, 0

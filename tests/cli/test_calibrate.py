@@ -32,6 +32,9 @@ def test_a_known_calibration_is_stored_and_shown(tmp_path: Path) -> None:
     assert iolens("calibrate", "add", "hopper", *options, "--store", tmp_path).code == 0
     shown = iolens("calibrate", "show", "--store", tmp_path).out
     assert "hopper  stored for scratch from 2012-10-01T00:00:00Z" in shown
+    assert "full at" not in shown
+    assert iolens("calibrate", "add", "full", *options, "--ceiling", "70", "--store", tmp_path).code == 0
+    assert "full at an FSU of 70.0 %" in iolens("calibrate", "show", "--store", tmp_path).out
 
 
 def test_calibrations_of_one_file_system_are_compared_over_time(tmp_path: Path) -> None:
@@ -95,7 +98,7 @@ def test_run_fit_save_and_use(tmp_path: Path, bench: Path) -> None:
     assert done.code == 0, done.err
     assert "warning: buffered" in done.err
     assert "observing brw_stats of lake-OST0000" in done.err
-    assert "50 runs" in done.out
+    assert "52 runs" in done.out  # six of the cache guard, 44 of sizes, two that saturate
     fitted = iolens(
         "calibrate", "fit", "--store", store, "--format", "json", "--save", "lake-1", "--target-class", "hdd"
     )
@@ -108,7 +111,12 @@ def test_run_fit_save_and_use(tmp_path: Path, bench: Path) -> None:
         assert fit["s_per_byte"] == pytest.approx(truth.s_per_byte, rel=0.02)
     assert found["requested"]["read"]["r2"] < 0.9 < found["observed"]["read"]["r2"]
     assert len(found["runs"]) == 44  # eleven sizes, both ways, twice
+    assert found["ceiling_fsu_pct"] == pytest.approx(80, rel=0.02)
+    assert len(found["saturating_fsu_pct"]) == 2
+    assert "2 runs that read and wrote all sizes at once showed an FSU of 80 to 80 %" in " ".join(found["notes"])
     shown = json.loads(iolens("calibrate", "show", "-f", "lake", "--store", store, "--format", "json").out)
+    assert shown["calibrations"][0]["ceiling_fsu_pct"] == found["ceiling_fsu_pct"]
+    assert "full at an FSU of 8" in iolens("calibrate", "show", "-f", "lake", "--store", store).out
     assert [(one["calibration"]["name"], one["target_class"]) for one in shown["calibrations"]] == [("lake-1", "hdd")]
     assert shown["calibrations"][0]["calibration"]["write"]["latency_s"] == found["observed"]["write"]["latency_s"]
 

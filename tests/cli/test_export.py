@@ -49,19 +49,21 @@ def test_one_page(root: Path) -> None:
     assert one(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000") == pytest.approx(busy_s)
     assert one(samples, "lustre_write_bytes_total", target="scratch-OST0001") == 200 << 20
     assert one(samples, "iolens_calibration_info", borrowed="true") == 1
+    assert one(samples, "iolens_fsu_ceiling_percent", filesystem="scratch", origin="default") == 100
     assert len({dict(pairs)["jobid"] for _, pairs in samples if "jobid" in dict(pairs)}) == 3
 
 
 def test_a_configured_calibration(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "iolens.toml"
     config.write_text(
-        '[filesystems.scratch]\ncalibration = "ours"\n\n[calibrations.ours]\nwrite_latency_s = 0.5\n'
-        "write_s_per_byte = 1e-30\nread_latency_s = 1\nread_s_per_byte = 1\n"
+        '[filesystems.scratch]\ncalibration = "ours"\nceiling_fsu_pct = 70\n\n[calibrations.ours]\n'
+        "write_latency_s = 0.5\nwrite_s_per_byte = 1e-30\nread_latency_s = 1\nread_s_per_byte = 1\n"
     )
     done = iolens("export", "prometheus", "--once", "--root", root, "--config", config)
     samples = parsed(done.out.encode())
     assert one(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000", calibration="ours") == 50
     assert one(samples, "iolens_calibration_info", borrowed="false", calibration="ours") == 1
+    assert one(samples, "iolens_fsu_ceiling_percent", filesystem="scratch", origin="configured") == 70
     done = iolens("export", "prometheus", "--once", "--root", root, "--config", config, "--calibration", "grace-2012")
     assert one(parsed(done.out.encode()), "iolens_calibration_info", calibration="grace-2012", borrowed="false") == 1
 

@@ -14,6 +14,7 @@ from tests.analyses.telemetry import table_of
 from tests.cli.command import iolens
 
 KEYS = [
+    "resolution", "days_only_in_rollups",
     "filesystem", "window_start", "window_end", "tick_s", "samples", "targets", "std_p80_bytes_per_s",
     "std_p95_bytes_per_s", "thresholds", "lifetimes", "distances", "hot_targets", "extremes", "background",
     "dispersion", "snapshots", "peers", "coverage",

@@ -13,6 +13,7 @@ from tests.analyses.test_metadata import run
 from tests.cli.command import iolens
 
 KEYS = [
+    "resolution", "days_only_in_rollups",
     "filesystem", "window_start", "window_end", "targets", "samples", "target_samples", "operations", "mean_ops_per_s",
     "p50_ops_per_s", "p95_ops_per_s", "p99_ops_per_s", "percentile_error_pct", "peak_ops_per_s", "peak_ops_time",
     "mean_mdu_pct", "busy_time_pct", "peak_mdu_pct", "peak_mdu_time", "mean_mdu_service_pct", "assumed_ops_pct",

@@ -16,6 +16,8 @@ from tests.analyses.telemetry import made_up, made_up_devices, table_of
 from tests.cli.command import iolens
 
 KEYS = [
+    "resolution",
+    "days_only_in_rollups",
     "filesystem",
     "window_start",
     "window_end",
@@ -27,8 +29,9 @@ KEYS = [
     "mean_fsu_bytes_pct",
     "mean_util_pct",
     "busy_time_pct",
-    "bandwidth_busy_time_pct",
+    "optimal_busy_time_pct",
     "under_report_factor",
+    "bandwidth_busy_time_pct",
     "peak_bytes_per_s",
     "peak_origin",
     "categories",

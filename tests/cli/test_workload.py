@@ -14,6 +14,7 @@ from tests.analyses.workload_rows import made_up_centre
 from tests.cli.command import iolens
 
 KEYS = [
+    "resolution", "days_only_in_rollups",
     "filesystem", "window_start", "window_end", "tick_s", "samples", "sections", "targets", "aggregate", "peak_vs_sum",
     "models", "sizes", "size_peaks", "rhythm", "throughput", "censored_idle", "maintenance", "maintenance_left_out",
     "coverage",

@@ -93,7 +93,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
 def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
     swept: Sweep, record_property: Callable[[str, object], None]
 ) -> None:
-    assert len(swept.rows) == 60
+    runs = {row["run_id"] for row in swept.rows}
+    assert (len(runs), len(swept.rows)) == (65, 70)  # 60 of one size, 5 that read and write all of them at once
     assert sum(row["duration_s"] for row in swept.rows) < LONGEST_SWEEP_S
     for direction in ("write", "read"):
         found = swept.fit["observed"][direction]
@@ -103,6 +104,13 @@ def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
         assert found["s_per_byte"] > 0
     assert swept.fit["queue_depth"] == QUEUE_DEPTH
     assert swept.fit["read_amplification"] == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_saturating_runs_show_what_a_full_disk_looks_like(swept: Sweep, record_property: Record) -> None:
+    record_property("saturating_fsu_pct", [round(one, 1) for one in swept.fit["saturating_fsu_pct"]])
+    record_property("ceiling_fsu_pct", swept.fit["ceiling_fsu_pct"])
+    assert len(swept.fit["saturating_fsu_pct"]) == 5
+    assert 40 <= swept.fit["ceiling_fsu_pct"] <= 140
 
 
 def test_the_disk_saw_every_byte(swept: Sweep) -> None:

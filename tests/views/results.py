@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 
 from iolens.analyses.results import Coverage, TargetCoverage
+from iolens.analyses.saturation import Plateau
 from iolens.analyses.utilization import (
     Category,
     DailySummary,
     DailyVolume,
     HeatMap,
     HistogramBin,
-    Plateau,
     Series,
     SizeCount,
     TargetUtilization,
@@ -28,7 +28,7 @@ SIZES = [1 << power for power in range(12, 27)]
 
 
 def busy_day(filesystem: str = "scratch", interval_s: int = 5, targets: int = 24, seed: int = 1) -> Utilization:
-    """A day with a quiet night, read bursts, a plateau of small I/Os in the afternoon and half an hour missing."""
+    """A day with a quiet night, read bursts, an afternoon saturated by small I/Os and half an hour missing."""
     rng = np.random.default_rng(seed)
     end = START + timedelta(days=1)
     time_us = np.arange(epoch_us(START) + interval_s * 10**6, epoch_us(end) + 1, interval_s * 10**6)
@@ -46,8 +46,17 @@ def busy_day(filesystem: str = "scratch", interval_s: int = 5, targets: int = 24
         series,
         targets,
         rng,
-        [Plateau(START + timedelta(hours=14), START + timedelta(hours=17.5), 72.1)],
+        [plateau_of(START + timedelta(hours=14), 3.5, 72.1, ceiling_pct=70.0, ceiling_origin="calibration ours")],
     )
+
+
+def plateau_of(start: datetime, hours: float, median_fsu_pct: float, **more: object) -> Plateau:
+    """A steady stretch; saturated where its level is at nine tenths of the ceiling."""
+    known = {"ceiling_pct": 100.0, "ceiling_origin": "default", "median_fsu_bytes_pct": None, **more}
+    return Plateau(
+        start=start, end=start + timedelta(hours=hours), duration_s=3600 * hours, median_fsu_pct=median_fsu_pct,
+        saturated=median_fsu_pct >= 0.9 * known["ceiling_pct"], **known,
+    )  # fmt: skip
 
 
 def long_window(filesystem: str = "scratch", days: int = 240, targets: int = 156, seed: int = 2) -> Utilization:
@@ -62,9 +71,7 @@ def long_window(filesystem: str = "scratch", days: int = 240, targets: int = 156
     fsu = np.minimum(100 * (read + write) / 30e9 + rng.gamma(1.2, 5, len(day)) * level, 190)
     read[2000:2100] = np.nan
     series = Series(3600.0, time_us, fsu, read, write)
-    plateaus = [
-        Plateau(START + timedelta(days=d), START + timedelta(days=d, hours=5), 60 + d / 10) for d in (30, 90, 200)
-    ]
+    plateaus = [plateau_of(START + timedelta(days=d), 5, 60 + d / 10) for d in (30, 90, 200)]
     return _result(filesystem, START, end, series, targets, rng, plateaus)
 
 
@@ -76,9 +83,9 @@ def empty() -> Utilization:
     )  # fmt: skip
     none = np.zeros(0)
     return Utilization(
-        "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, *[None] * 8,
+        "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, *[None] * 9,
         [replace(c, optimal_pct=None, suboptimal_pct=None) for c in categories([None] * 3)], histogram(np.zeros(0)),
-        [], [], DailySummary(0, None, None, None, None), [], [], GRACE_2012, coverage, None, None,
+        [], [], DailySummary(0, 0, None, None, None, None), [], [], GRACE_2012, coverage, None, None,
         Series(5.0, none.astype(np.int64), none, none, none),
         HeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))),
     )  # fmt: skip
@@ -121,8 +128,8 @@ def _result(filesystem, start, end, series, targets, rng, plateaus) -> Utilizati
     peak = float(np.nanmax(series.read_bytes_per_s + series.write_bytes_per_s))
     return Utilization(
         filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), None, None,
-        shares[2], 4.31, 4.0, peak, "largest tick", categories(shares), histogram(fsu), _io_sizes(rng), daily,
-        _summary(daily), plateaus, _per_target(names, float(fsu.mean()), shares[2], rng), GRACE_2012,
+        shares[2], shares[2] / 4, 4.0, 4.31, peak, "largest tick", categories(shares), histogram(fsu), _io_sizes(rng),
+        daily, _summary(daily), plateaus, _per_target(names, float(fsu.mean()), shares[2], rng), GRACE_2012,
         _coverage(filesystem, names, days, start, end), None, None, series, _heat_map(names, start, end, series, rng),
     )  # fmt: skip
 
@@ -151,13 +158,13 @@ def _io_sizes(rng) -> list[SizeCount]:
 def _daily(days, rng) -> list[DailyVolume]:
     first = date(2012, 10, 22)
     reads, writes = rng.lognormal(31.6, 0.8, days), rng.lognormal(31.4, 0.6, days)
-    return [DailyVolume(first + timedelta(days=d), int(reads[d]), int(writes[d])) for d in range(days)]
+    return [DailyVolume(first + timedelta(days=d), int(reads[d]), int(writes[d]), 97.9, True) for d in range(days)]
 
 
 def _summary(daily) -> DailySummary:
     reads, writes = [day.read_bytes for day in daily], [day.write_bytes for day in daily]
     means, medians = [float(np.mean(a)) for a in (reads, writes)], [float(np.median(a)) for a in (reads, writes)]
-    return DailySummary(len(daily), *means, *medians)
+    return DailySummary(len(daily), 0, *means, *medians)
 
 
 def _per_target(names, mean, busy, rng) -> list[TargetUtilization]:

@@ -99,7 +99,7 @@ def test_a_stream_without_unicode_gets_question_marks_not_an_error(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     render(empty(), "table")
     stream.seek(0)
-    assert "Mean FSU            ?" in stream.read()
+    assert "Mean FSU              ?" in stream.read()
 
 
 def test_a_written_file_keeps_links_and_ordinary_permissions(tmp_path):

@@ -13,9 +13,11 @@ from iolens.views.json_text import to_json, to_plain
 from .results import busy_day, compared, empty
 
 KEYS = [
+    "resolution", "days_only_in_rollups",
     "filesystem", "window_start", "window_end", "model", "targets", "samples", "target_samples", "mean_fsu_pct",
     "mean_fsu_bytes_pct", "mean_util_pct",
-    "busy_time_pct", "bandwidth_busy_time_pct", "under_report_factor", "peak_bytes_per_s", "peak_origin", "categories",
+    "busy_time_pct", "optimal_busy_time_pct", "under_report_factor", "bandwidth_busy_time_pct", "peak_bytes_per_s",
+    "peak_origin", "categories",
     "histogram", "io_sizes", "daily", "daily_summary", "plateaus", "per_target", "calibration", "coverage",
 ]  # fmt: skip
 

@@ -130,19 +130,24 @@ def test_the_contents_lead_to_every_section(two: str) -> None:
 def test_the_summary_speaks_to_a_director() -> None:
     facts, *words = report_summary(busy_day())
     assert isinstance(facts, Facts)
-    assert facts.facts[2] == Fact("4.0×", "under-reported by a view of bandwidth alone")
+    assert facts.facts[1] == Fact("8.2 %", "of the time busy with the same bytes as 1 MiB I/Os", "4.0× less")
+    assert facts.facts[2] == Fact("3.5 h", "saturated", "1 of 1 steady stretch")
     told = " ".join(map(str, words))
-    assert "a bandwidth view under-reports by 4.0×" in told
-    assert "above 30 % of its peak 4.3 % of the time" in told
-    assert "is the largest value of this window, not what the hardware can do" in told
+    assert "Busy 32.9 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 8.2 %" in told
     assert "saturated once, for 3.5 h from 2012-10-22 14:00:00 UTC, when FSU stayed near 72 %" in told
+    assert "close to the ceiling of 70 % (calibration ours): the disks had no more to give" in told
     assert "97.9 % complete. Missing or odd: nothing from scratch-OST0018" in told
 
 
-def test_a_given_peak_is_not_doubted() -> None:
-    words = " ".join(map(str, report_summary(replace(busy_day(), peak_origin="given"))))
-    assert "largest value" not in words
-    assert "GB/s, given)." in words
+def test_only_a_known_peak_is_a_headline() -> None:
+    """The largest tick of a window says nothing of what the hardware can do."""
+    unknown, known = (
+        report_summary(replace(busy_day(), peak_origin=origin, peak_bytes_per_s=35e9))
+        for origin in ("largest tick", "given")
+    )
+    assert "andwidth" not in " ".join(map(str, unknown))
+    assert Fact("4.3 %", "of the time above 30 % of peak bandwidth", "peak 35 GB/s, given") in known[0].facts
+    assert "Bandwidth was above 30 % of its peak (35 GB/s, given) 4.3 % of the time." in known
 
 
 def test_without_bytes_bandwidth_says_nothing() -> None:
@@ -300,6 +305,7 @@ def test_a_large_heat_map_is_merged(targets: int) -> None:
 class Weather:
     filesystem: str
     window_start: datetime | None = None
+    window_end: datetime | None = None
 
 
 Weather.__module__ = "iolens.analyses.weather"
@@ -325,6 +331,24 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
     assert found.headings.count("Rain") == 2
     for words in ("It rained.", "on b", "2 results"):
         assert words in found.text
+
+
+def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readings and scans are moments: the report's window is that of its intervals."""
+    install(monkeypatch, "weather_report", report_sections=lambda result: [])
+    later = START + timedelta(days=300)
+    found = page(busy_day("a", 300), Weather("a", later, later))
+    assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC Readings for weather" in found.text
+    assert "Readings for weather 2013-08-18 00:00:00 to 2013-08-18 00:00:00 UTC" in found.text
+    inside = page(busy_day("a", 300), Weather("a", START, START + timedelta(hours=3)))
+    assert "Readings for" not in inside.text
+
+
+def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "weather_report", report_sections=lambda result: [])
+    nothing = replace(empty(), window_start=None, window_end=None)
+    found = page(nothing, Weather("scratch", START, START + timedelta(days=9)))
+    assert "Window 2012-10-22 00:00:00 to 2012-10-31 00:00:00 UTC Generated" in found.text
 
 
 def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:

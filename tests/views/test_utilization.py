@@ -14,24 +14,25 @@ def table(result, title):
 
 
 def test_the_verdict_of_the_paper():
-    hopper = replace(busy_day(), busy_time_pct=9.1, under_report_factor=4.0)
+    hopper = replace(busy_day(), busy_time_pct=9.1, optimal_busy_time_pct=2.275, under_report_factor=4.0)
     assert verdict(hopper) == (
-        "Busy 9.1 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 2.3 %: "
-        "a bandwidth view under-reports by 4.0×."
+        "Busy 9.1 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 2.3 % of the time, 4.0× "
+        "less: the rest is due to smaller I/Os, which a count of bytes does not show."
     )
 
 
 @pytest.mark.parametrize(
-    ("busy", "factor", "says"),
+    ("busy", "optimal", "factor", "says"),
     [
-        (None, None, "Bytes were moved, but nothing here counts disk I/Os by size (brw_stats)"),
-        (0.0, None, "Never busy by FSU (above 30 %) in this window: a bandwidth view has nothing to miss."),
-        (9.1, None, "would never have kept it busy: a bandwidth view sees none of this load, so there is no factor."),
-        (9.1, 1.0, "would have kept it busy 9.1 %: a bandwidth view under-reports nothing here."),
+        (None, None, None, "Bytes were moved, but nothing here counts disk I/Os by size (brw_stats)"),
+        (0.0, 0.0, None, "Never busy by FSU (above 30 %) in this window."),
+        (9.1, 0.0, None, "would never have kept it busy: all of this load is due to smaller I/Os."),
+        (9.1, 9.1, 1.0, "would have kept it busy 9.1 % of the time: the load is the bytes"),
     ],
 )
-def test_the_verdict_without_a_factor(busy, factor, says):
-    assert says in verdict(replace(busy_day(), busy_time_pct=busy, under_report_factor=factor))
+def test_the_verdict_without_a_factor(busy, optimal, factor, says):
+    result = replace(busy_day(), busy_time_pct=busy, optimal_busy_time_pct=optimal, under_report_factor=factor)
+    assert says in verdict(result)
 
 
 def test_the_verdict_without_any_data():
@@ -77,10 +78,11 @@ def test_a_fortnight_of_days_is_shown():
 
 
 def test_daily_means_and_medians_are_the_papers():
-    days = DailySummary(182, 140e12, 70e12, 50e12, 50e12)
-    result = replace(busy_day(), daily_summary=days, daily=[DailyVolume(busy_day().daily[0].date, None, 5)])
-    text = to_terminal([table(result, "Daily volume")])
-    assert "mean read 140 TB, written 70 TB; median read 50 TB, written 50 TB." in text
+    days = DailySummary(182, 0, 140e12, 70e12, 50e12, 50e12)
+    daily = [DailyVolume(busy_day().daily[0].date, None, 5, 100.0, True)]
+    text = to_terminal([table(replace(busy_day(), daily_summary=days, daily=daily), "Daily volume")])
+    assert "Per UTC day over 182 complete days: mean read 140 TB, written 70 TB" in text
+    assert "median read 50 TB, written 50 TB." in text
     assert "–       5 B" in text
 
 
@@ -112,7 +114,7 @@ def test_an_empty_window_says_so_and_prints_no_number_for_what_is_unknown():
     text = to_terminal(tables(empty()))
     assert text.count("No data in this window.") == 4
     assert "No I/O sizes were recorded in this window." in text
-    assert "Mean FSU            –\n" in text
+    assert "Mean FSU              –\n" in text
     assert "Missing targets         OST0000, OST0001\n" in text
     assert "nan" not in text
     assert "None" not in text

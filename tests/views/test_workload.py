@@ -71,7 +71,10 @@ def test_the_verdict_says_mix_burstiness_and_peaks(result: Workload) -> None:
     told = verdict(result)
     assert result.aggregate is not None
     assert f"Writes are {result.aggregate.write_requests_pct:.1f} % of the requests" in told
-    assert "of the time it is below a third of the peak" in told
+    assert "of the time it is below a third of the largest minute" in told
+    assert result.throughput is not None
+    known = replace(result, throughput=replace(result.throughput, peak_bytes_per_s=35e9, peak_origin="given"))
+    assert "of the time it is below a third of the peak (35 GB/s, given)" in verdict(known)
     assert "All targets together reach" in told
     assert "% (reads) and" in told
 
@@ -79,6 +82,19 @@ def test_the_verdict_says_mix_burstiness_and_peaks(result: Workload) -> None:
 def test_nothing_moved_is_said(still: Workload) -> None:
     assert "Nothing was moved at all." in verdict(still)
     assert "Writes are" not in verdict(still)
+
+
+def test_bytes_per_day_are_marked_as_a_rate_over_what_was_observed(result: Workload) -> None:
+    assert result.throughput is not None
+    minutes = result.throughput.observed_minutes
+    assert minutes < 1440
+    note = table_called(result, "throughput").note
+    assert (
+        note
+        == f"Bytes per day are a rate: the mean of the {minutes} observed minutes, less than a day, scaled to 24 h."
+    )
+    longer = replace(result, throughput=replace(result.throughput, observed_minutes=2000))
+    assert "the mean of the 2,000 observed minutes, scaled to 24 h" in table_called(longer, "throughput").note
 
 
 def test_models_have_names_for_people() -> None:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from iolens.agent import prometheus_metrics as metrics
 from iolens.agent.prometheus_counters import Steady
 from iolens.agent.prometheus_text import Lines, add, labels
+from iolens.models.saturation import DEFAULT_CEILING_PCT, Ceiling
 from iolens.models.transaction_time import Calibration
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.store.counters import Outcome
@@ -39,10 +40,11 @@ def _labels_of(target: Target) -> str:
 
 
 class Chosen(NamedTuple):
-    """The calibration of a file system; borrowed: not made on it."""
+    """The calibration of a file system (borrowed: not made on it), and the FSU of its disks when they are full."""
 
     calibration: Calibration
     borrowed: bool
+    ceiling: Ceiling = Ceiling(DEFAULT_CEILING_PCT, "default")
 
 
 Costs = dict[str, float]  # seconds that one count of a counter stands for
@@ -91,10 +93,12 @@ class Utilisation:
             add(lines, metrics.FSU, named, fsu_pct)
 
     def add_calibrations(self, lines: Lines) -> None:
-        """Which calibration each file system has."""
-        for filesystem, (calibration, borrowed) in sorted(self._chosen.items()):
+        """Which calibration each file system has, and its ceiling."""
+        for filesystem, (calibration, borrowed, ceiling) in sorted(self._chosen.items()):
             named = labels(borrowed=str(borrowed).lower(), calibration=calibration.name, filesystem=filesystem)
             add(lines, metrics.CALIBRATION, f"{named},{labels(model=self.model)}", 1)
+            named = labels(filesystem=filesystem, model=self.model, origin=ceiling.origin)
+            add(lines, metrics.CEILING, named, ceiling.pct)
 
     def _calibration(self, filesystem: str) -> Calibration:
         if filesystem not in self._chosen:

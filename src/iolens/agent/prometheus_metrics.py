@@ -146,6 +146,11 @@ CALIBRATION: Final = Metric(
     "Always 1: the calibration behind FSU; borrowed means that it was not made on this file system.",
     ("borrowed", "calibration", "filesystem", "model"),
 )  # fmt: skip
+CEILING: Final = Metric(
+    "iolens_fsu_ceiling_percent", "gauge",
+    "FSU of the disks when they are full, as configured, else 100: a steady load near it is saturated.",
+    ("filesystem", "model", "origin"),
+)  # fmt: skip
 JOB_RATE: Final = Metric(
     "iolens_job_bytes_per_second", "gauge",
     "Bytes of the busiest jobs on this server's OSTs over the last interval; jobid other is all the rest.",
@@ -211,7 +216,8 @@ METRICS: Final[dict[str, Metric]] = {
         DISCONTIGUOUS_PAGES, DISCONTIGUOUS_BLOCKS, FRAGMENTS, IN_FLIGHT, IO_TIME, BLOCK_MAPS, CAPACITY, FREE, AVAILABLE,
         INODES, INODES_FREE, EXPORTS, RECOVERY_STATUS, RECOVERY_COMPLETED, RECOVERY_EXPECTED, RECOVERY_DURATION,
         RECOVERY_REMAINING, JOB_READ_BYTES, JOB_WRITE_BYTES, JOB_READ_SAMPLES, JOB_WRITE_SAMPLES, JOB_STATS,
-        BUSY, FSU, IO_SIZE_BYTES, IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, JOB_RATE,
+        BUSY, FSU, IO_SIZE_BYTES, IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, CEILING,
+        JOB_RATE,
         JOB_OPERATIONS, JOBS, DEVICE_UTIL, BUILD, SUCCESS, DURATION, AGE, PROBLEMS, CPU, MEMORY, AGENT, AGENT_LAST_TICK,
         AGENT_TROUBLE, *AGENT_FIELDS.values(),
     )

@@ -20,7 +20,8 @@ from iolens.units import epoch_us, from_epoch_us
 class AppliedCalibration:
     """A calibration and where it holds: intervals of some targets that start in [valid_from, valid_until).
 
-    Without a class, `targets` is null: all that no class names. Open ends are null.
+    Without a class, `targets` is null: all that no class names. Open ends are null. `ceiling_fsu_pct` is the FSU seen
+    while a saturating test ran; null: none was.
     """
 
     target_class: str | None
@@ -28,6 +29,7 @@ class AppliedCalibration:
     valid_from: datetime | None
     valid_until: datetime | None
     calibration: Calibration
+    ceiling_fsu_pct: float | None = None
 
     def condition(self) -> nw.Expr | None:
         """Whether a row is one of them, where the ones after this in the list are not asked yet; None: always."""
@@ -102,7 +104,7 @@ def _by_date(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None) 
         if (since < high or is_first) and until > low:
             from_ = None if since == -ALWAYS or (since > low and is_first) else from_epoch_us(since)
             to = None if until == ALWAYS else from_epoch_us(until)
-            found.append(AppliedCalibration(None, None, from_, to, _calibration(row)))
+            found.append(AppliedCalibration(None, None, from_, to, _calibration(row), row.get("ceiling_fsu_pct")))
     return found[::-1]
 
 

@@ -7,6 +7,7 @@ what was asked for, and where bandwidth stops falling with the size of the file 
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,11 +16,14 @@ from iolens.analyses.calibration_runs import (
     AGGREGATE_SIZE,
     DIRECTIONS,
     NEEDED,
+    SATURATION,
     Point,
     Repeats,
     Row,
+    SaturatingRun,
     chosen_runs,
     one_queue_depth,
+    saturating_runs,
     say_disturbance,
     say_estimates,
     transfer_size,
@@ -37,6 +41,7 @@ from iolens.models.transaction_fit import (
     fit_transactions,
     predicted_bytes_per_s,
 )
+from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.units import MIB, format_bytes
 
 Sizes = Literal["requested", "observed"]
@@ -130,9 +135,12 @@ class CalibrationFit:
     notes: list[str]
     fullness_pct: float | None
     memory_bytes: int | None
+    ceiling_fsu_pct: float | None
+    saturating_fsu_pct: list[float]
     last_run_us: int | None = not_in_json()
     predicted_by_request: list[float | None] | None = not_in_json()
     sizes_at_disk: list[SizeHistogram] | None = not_in_json()
+    saturating: list[SaturatingRun] | None = not_in_json()
 
     def record(self, name: str, sizes: Sizes | None = None) -> dict[str, object]:
         """What a stored calibration keeps of it: on observed sizes where both directions have them, unless told."""
@@ -158,6 +166,7 @@ class CalibrationFit:
             "write_r2": write.r2,
             "read_r2": read.r2,
             "fullness_pct": self.fullness_pct,
+            "ceiling_fsu_pct": _ceiling_pct(_saturating_fsu(self.saturating or (), fits)),
         }
 
 
@@ -186,24 +195,55 @@ def calibration_fit(
     say_disturbance(chosen, notes)
     requested, observed = _both_fits(points, notes)
     amplification = _read_amplification(points)
+    by_request, by_disk = (
+        Fits(*(_shown(fits.get(direction)) for direction in DIRECTIONS)) for fits in (requested, observed)
+    )
+    saturating, is_test = saturating_runs(found, chosen, depth)
+    fsu = _saturating_fsu(saturating, by_disk if by_disk.write and by_disk.read else by_request)
+    _say_ceiling(fsu, is_test, notes)
     return CalibrationFit(
-        requested=Fits(*(_shown(requested.get(direction)) for direction in DIRECTIONS)),
-        observed=Fits(*(_shown(observed.get(direction)) for direction in DIRECTIONS)),
+        requested=by_request,
+        observed=by_disk,
         queue_depth=depth,
         read_amplification=amplification,
         discarded_pct=100 * (1 - 1 / amplification) if amplification is not None and amplification > 1 else None,
         runs=[_fitted_run(point, requested, observed) for point in points],
         tools=_distinct(chosen, "tool"),
         devices=_distinct(chosen, "device"),
-        runs_left_out=len(found) - len(guard) - len(chosen),
+        runs_left_out=sum(row.get("study") not in (AGGREGATE_SIZE, SATURATION) for row in found) - len(chosen),
         asymptotes=_guards(guard or at_depth, notes),
         notes=notes,
         fullness_pct=max((row["fullness_pct"] for row in chosen if row.get("fullness_pct") is not None), default=None),
         memory_bytes=max((row["memory_bytes"] for row in chosen if row.get("memory_bytes")), default=None),
+        ceiling_fsu_pct=_ceiling_pct(fsu),
+        saturating_fsu_pct=fsu,
         last_run_us=max((row["time"] for row in chosen if row.get("time") is not None), default=None),
         predicted_by_request=[_predicted(point.requested, requested.get(point.direction)) for point in points],
         sizes_at_disk=_histograms(chosen),
+        saturating=saturating,
     )
+
+
+def _saturating_fsu(runs: Sequence[SaturatingRun], fits: Fits) -> list[float]:
+    """FSU of each run by these coefficients; none where a direction lacks them."""
+    if fits.write is None or fits.read is None:
+        return []
+    costs = (Coefficients(fit.latency_s, fit.s_per_byte) for fit in (fits.write, fits.read))
+    calibration = Calibration("fitted", *costs)
+    return [run.fsu_pct(calibration) for run in runs]
+
+
+def _ceiling_pct(fsu: Sequence[float]) -> float | None:
+    """The median over the runs."""
+    return statistics.median(fsu) if fsu else None
+
+
+def _say_ceiling(fsu: Sequence[float], is_test: bool, notes: list[str]) -> None:
+    if not fsu:
+        notes.append("no saturating run was observed at the disk: the FSU of a full disk is not measured")
+        return
+    what = "runs that read and wrote all sizes at once" if is_test else "runs with the smallest transfers"
+    notes.append(f"{len(fsu)} {what} showed an FSU of {min(fsu):.0f} to {max(fsu):.0f} %: their median is the ceiling")
 
 
 def _both_fits(

@@ -9,12 +9,14 @@ from typing import Any, Final, Literal
 
 from iolens.errors import UsageError
 from iolens.models.transaction_fit import Run
+from iolens.models.transaction_time import Calibration, fsu_bytes_pct
 
 DIRECTIONS: Final = ("write", "read")
-TRANSFER_SIZE, AGGREGATE_SIZE = "transfer_size", "aggregate_size"  # what a sweep varied
+TRANSFER_SIZE, AGGREGATE_SIZE, SATURATION = "transfer_size", "aggregate_size", "saturation"  # what a sweep varied
 NEEDED: Final = ("duration_s", "bytes", "operations")
 DISTURBED: Final = 0.05  # of the disk's bytes in the other direction: somebody else was at work
 FIO_LOOKS_EVERY_S: Final = 0.25
+OTHER_STUDIES: Final = "of the cache guard or the saturating test"
 
 Row = Mapping[str, Any]
 Repeats = Literal["all", "median", "best"]
@@ -61,7 +63,7 @@ def _at_disk(row: Row) -> tuple[tuple[float, float] | None, bool]:
 def usable_runs(rows: Sequence[Row], access: str, minimum: int | None, notes: list[str]) -> list[Row]:
     """Runs that can tell what an I/O costs; how many cannot, and why, goes to the notes."""
     reasons: tuple[tuple[str, Callable[[Row], bool]], ...] = (
-        ("of the cache guard", lambda row: row.get("study") == AGGREGATE_SIZE),
+        (OTHER_STUDIES, lambda row: row.get("study") in (AGGREGATE_SIZE, SATURATION)),
         ("neither read nor write", lambda row: row.get("direction") not in DIRECTIONS),
         ("incomplete", lambda row: row.get("complete") is False),
         ("without time, bytes or operations", lambda row: not all(row.get(name) for name in NEEDED)),
@@ -72,7 +74,7 @@ def usable_runs(rows: Sequence[Row], access: str, minimum: int | None, notes: li
     left = list(rows)
     for why, applies in reasons:
         dropped = [row for row in left if applies(row)]
-        if dropped and why != "of the cache guard":
+        if dropped and why != OTHER_STUDIES:
             notes.append(f"{len(dropped)} runs left out: {why}")
         left = [row for row in left if not applies(row)]
     silent = sum(row.get("access") is None for row in left)
@@ -147,3 +149,51 @@ def say_disturbance(rows: Sequence[Row], notes: list[str]) -> None:
     ]
     if disturbed:
         notes.append(f"during {len(disturbed)} of {len(rows)} runs somebody else used the disk noticeably")
+
+
+@dataclass(frozen=True, slots=True)
+class SaturatingRun:
+    """What a disk did while it was kept as busy as could be: I/Os and bytes by direction."""
+
+    seconds: float
+    at_disk: Mapping[str, tuple[float, float]]
+
+    def fsu_pct(self, calibration: Calibration) -> float:
+        """FSU of the run (Eq. 7, from counts: U9)."""
+        reads, read_bytes = self.at_disk.get("read", (0.0, 0.0))
+        writes, write_bytes = self.at_disk.get("write", (0.0, 0.0))
+        return fsu_bytes_pct(reads, read_bytes, writes, write_bytes, self.seconds, calibration)
+
+
+def saturating_runs(rows: Sequence[Row], chosen: Sequence[Row], depth: int | None) -> tuple[list[SaturatingRun], bool]:
+    """The runs of the saturating test, at this queue depth; where there was none, the most demanding of the sweep.
+
+    And whether it is the test. The most demanding are the smallest transfers of each direction, whose FSU paper U shows
+    (Fig. 8): every run of a sweep goes as fast as the disk lets it. Runs not observed at the disk tell nothing.
+    """
+    tested = [row for row in rows if row.get("study") == SATURATION and row.get("complete") is not False]
+    tested = [row for row in tested if depth is None or row.get("queue_depth") == depth]
+    smallest = {
+        direction: min((transfer_size(row) for row in chosen if row["direction"] == direction), default=0.0)
+        for direction in DIRECTIONS
+    }
+    demanding = [row for row in chosen if transfer_size(row) == smallest[row["direction"]]]
+    runs: dict[Any, list[Row]] = {}
+    for number, row in enumerate(tested or demanding):
+        runs.setdefault(row.get("run_id") if tested else number, []).append(row)
+    observed = [_saturating(same_run) for same_run in runs.values()]
+    return [run for run in observed if run is not None], bool(tested)
+
+
+def _saturating(rows: Sequence[Row]) -> SaturatingRun | None:
+    """One run from its rows, one per direction; what others did in the other direction counts where it is known."""
+    at_disk: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        seen, _ = _at_disk(row)
+        if seen is None:
+            return None
+        at_disk[row["direction"]] = seen
+    if len(rows) == 1 and rows[0].get("device_other_bytes") is not None:
+        other = "read" if rows[0]["direction"] == "write" else "write"
+        at_disk[other] = (rows[0].get("device_other_ops") or 0, rows[0]["device_other_bytes"])
+    return SaturatingRun(max(row["duration_s"] for row in rows), at_disk)

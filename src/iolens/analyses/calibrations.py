@@ -60,6 +60,7 @@ class KnownCalibration:
     valid_from: datetime | None = None
     queue_depth: int | None = None
     fullness_pct: float | None = None
+    ceiling_fsu_pct: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list
                 None if row["valid_from"] is None else from_epoch_us(row["valid_from"]),
                 row.get("queue_depth"),
                 row.get("fullness_pct"),
+                row.get("ceiling_fsu_pct"),
             )
         )
     return found

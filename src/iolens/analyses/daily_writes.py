@@ -6,34 +6,37 @@ rows that already are a sum over the file system serve on days without them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
 
 from iolens.analyses.capacity_readings import DATA_KINDS, gather
+from iolens.analyses.days import covered_pct, day_of, is_complete, tick_length
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.schema import SIZE_BINS, size_column
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 TABLE: Final = "target_io"
-DAY_S: Final = 86_400.0
-FIRST_DAY: Final = date(1970, 1, 1)
 UNKNOWN: Final = "unknown"
 RANKED: Final = (*(kinds[0] for kinds in DATA_KINDS), UNKNOWN, "filesystem", "server")  # the first there is that day
 
 
 @dataclass(frozen=True, slots=True)
 class DayWrites:
-    """Bytes written on one UTC day; `covered_pct` is the time its targets reported."""
+    """Bytes written on one UTC day; `covered_pct` is the share of its samples that its targets took."""
 
     date: date
     write_bytes: float
     covered_pct: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether it counts in means and medians."""
+        return is_complete(self.covered_pct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,30 +141,21 @@ def _by_day_and_target(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         kind.alias("kind"),
         nw.col("write_bytes").cast(nw.Float64),
         "duration_s",
+        tick_length(),
     )
-    return rows.group_by("bucket", "target", "kind").agg(nw.col("write_bytes").sum(), nw.col("duration_s").sum())
+    return rows.group_by("bucket", "target", "kind", "tick_s").agg(
+        nw.len().alias("rows"), nw.col("write_bytes").sum(), nw.col("duration_s").sum()
+    )
 
 
 def _days(columns: Columns) -> dict[int, DayWrites]:
-    """Sums over targets. A target is expected from its first to its last day."""
+    """Sums over targets."""
     if not len(columns["bucket"]):
         return {}
     days, where = np.unique(columns["bucket"], return_inverse=True)
     written = np.bincount(where, weights=columns["write_bytes"])
-    seconds = np.bincount(where, weights=np.minimum(columns["duration_s"], DAY_S))
-    expected = _expected(days, columns["bucket"], columns["target"].tolist())
+    covered = covered_pct([columns])
     return {
-        int(day): DayWrites(FIRST_DAY + timedelta(days=int(day)), float(amount), min(100.0, float(100.0 * share)))
-        for day, amount, share in zip(days, written, seconds / (DAY_S * expected), strict=True)
+        day: DayWrites(day_of(day), float(amount), covered[day])
+        for day, amount in zip(days.tolist(), written, strict=True)
     }
-
-
-def _expected(days: np.ndarray, buckets: np.ndarray, targets: Sequence[str]) -> np.ndarray:
-    """How many targets there were on each day."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for day, target in zip(buckets.tolist(), targets, strict=True):
-        first[target] = min(day, first.get(target, day))
-        last[target] = max(day, last.get(target, day))
-    begins, ends = np.sort(list(first.values())), np.sort(list(last.values()))
-    return np.asarray(np.searchsorted(begins, days, "right") - np.searchsorted(ends, days, "left"))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.capacity_readings import DATA_KINDS
+from iolens.analyses.days import COMPLETE_PCT
 from iolens.analyses.disk_time import SIZE_COLUMNS, number, total
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect, data_targets, of_kinds
 from iolens.analyses.percentiles import BIN_WIDTH, Percentiles
@@ -31,7 +32,6 @@ LEAST_TARGETS: Final = 0.9  # share of a day's targets that must be in a tick
 SUMS: Final = (("filesystem",), ("server",))
 PERCENTILES: Final = (50.0, 95.0, 99.0, 100.0)
 LEAST_DAYS: Final = 2  # to say anything of how days differ
-COMPLETE: Final = 0.95  # share of a day's ticks from which on it is a complete day (DEFINITIONS "Days")
 
 WHOLE: Final = ("bytes_per_s",)  # measures of which every part must be known
 NO_RATE: Final = -(10**6)  # the bin of ticks without any
@@ -189,7 +189,7 @@ class _Measure:
 
     def days(self, tick_s: float | None) -> dict[int, bool]:
         """UTC days with ticks, by number, and whether each is complete."""
-        needed = COMPLETE * DAY_US / (tick_s * 1e6) if tick_s else 1.0
+        needed = COMPLETE_PCT / 100 * DAY_US / (tick_s * 1e6) if tick_s else 1.0
         return {day: sum(bins.values()) >= needed for day, bins in self.by_day.items()}
 
     def result(self, name: str, tick_s: float | None) -> DemandMeasure:

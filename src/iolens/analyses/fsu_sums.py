@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.applied_calibrations import AppliedCalibration, chosen, columns_needed
+from iolens.analyses.days import tick_length
 from iolens.analyses.disk_time import DiskTime, number
 from iolens.schema import DIRECTIONS
 
@@ -92,21 +93,20 @@ def quality(frame: nw.LazyFrame[Any]) -> list[nw.Expr]:
 
 
 def bytes_per_tick(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyFrame[Any]:
-    """Bandwidth tick by tick, bytes by the UTC day in which the intervals start, and the kernel's %util if wanted.
+    """Bandwidth tick by tick, and the kernel's %util if wanted.
 
     Rates add up over targets even where their intervals differ in length; %util is summed to be averaged.
     """
     moved = [nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS]
     busy = [nw.col("busy_us").cast(nw.Float64)] if with_util else []
-    rows = io.select("epoch_us", "duration_s", *moved, *busy, (nw.col("start_us") // DAY_US).alias("bucket"))
+    rows = io.select("epoch_us", "duration_s", *moved, *busy)
     rates = [(nw.col(f"{way}_bytes") / nw.col("duration_s")).alias(f"{way}_rate") for way in DIRECTIONS]
     util = [*_util_columns()] if with_util else []
     rows = rows.with_columns(*rates, *util)
-    return rows.group_by("epoch_us", "bucket").agg(
+    return rows.group_by("epoch_us").agg(
         nw.len().alias("targets"),
         nw.col("duration_s").sum(),
-        *(nw.col(f"{way}_{what}").sum() for way in DIRECTIONS for what in ("rate", "bytes")),
-        *(nw.col(f"{way}_bytes").count().alias(f"{way}_rows") for way in DIRECTIONS),
+        *(nw.col(f"{way}_rate").sum() for way in DIRECTIONS),
         *((nw.col("util").sum(), nw.col("util_s").sum(), nw.col("util").count().alias("util_rows")) if util else ()),
     )
 
@@ -119,11 +119,15 @@ def _util_columns() -> tuple[nw.Expr, nw.Expr]:
 
 
 def bytes_per_target(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyFrame[Any]:
-    """Bytes of each target, how many rows counted them, and how long the kernel called it busy if wanted."""
-    busy = [nw.col("busy_us").cast(nw.Float64), nw.col("duration_s")] if with_util else []
-    rows = io.select("target", *(nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS), *busy)
+    """Bytes of each target by UTC day and length of its rows, how many counted them, and its busy time if wanted."""
+    busy = [nw.col("busy_us").cast(nw.Float64)] if with_util else []
+    moved = [nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS]
+    day = (nw.col("start_us") // DAY_US).alias("bucket")
+    rows = io.select("target", day, "duration_s", tick_length(), *moved, *busy)
     rows = rows.with_columns(_util_columns()[1]) if with_util else rows
-    return rows.group_by("target").agg(
+    return rows.group_by("target", "bucket", "tick_s").agg(
+        nw.len().alias("rows"),
+        nw.col("duration_s").sum(),
         *(nw.col(f"{way}_bytes").sum() for way in DIRECTIONS),
         *(nw.col(f"{way}_bytes").count().alias(f"{way}_rows") for way in DIRECTIONS),
         *((nw.col("busy_us").sum(), nw.col("util_s").sum()) if with_util else ()),

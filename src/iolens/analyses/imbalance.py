@@ -18,7 +18,7 @@ from iolens.analyses import Analysis
 from iolens.analyses.imbalance_periods import Durations, Periods, periods
 from iolens.analyses.load_snapshots import LoadSnapshot, LoadSnapshots
 from iolens.analyses.peers import Peers, PeerTarget
-from iolens.analyses.results import not_in_json
+from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries, loads, spread
 from iolens.analyses.tick_matrix import TABLE, Floats, TickMatrix, Ticks, ticks_of
 from iolens.errors import NotKnownError, UsageError
@@ -130,7 +130,7 @@ class HotMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Imbalance:
+class Imbalance(OverIntervals):
     """The whole answer; what belongs to a threshold is found by its name."""
 
     filesystem: str

@@ -29,6 +29,7 @@ from iolens.analyses.latency_totals import (
     slower_pct,
     waits_by_bucket,
 )
+from iolens.analyses.results import OverIntervals
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
@@ -106,7 +107,7 @@ class LatencyCoverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(OverIntervals):
     """Latency of one file system's targets over a window."""
 
     filesystem: str

@@ -6,9 +6,9 @@ by chunk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Final
 
 import narwhals as nw
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from iolens.analyses import Analysis
 from iolens.analyses.buckets import checked_width, width_for
 from iolens.analyses.coverage import metadata_coverage
+from iolens.analyses.days import covered_pct, day_of, is_complete, per_day
 from iolens.analyses.fsu_sums import DAY_US, Columns, collect
 from iolens.analyses.metadata_totals import Load, MetadataSums, MetadataTotals
-from iolens.analyses.results import Coverage, not_in_json
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json
 from iolens.models.metadata_time import Basis, MetadataCalibration
 from iolens.schema import SUMMED_OPERATIONS
 from iolens.store.selection import Selection
@@ -48,10 +49,12 @@ class OperationLoad:
 
 @dataclass(frozen=True, slots=True)
 class DailyOperations:
-    """Operations that began on one UTC day."""
+    """Operations that began on one UTC day; `complete`: at least 95 % of its samples are there."""
 
     date: date
     operations: int
+    covered_pct: float
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class MetadataSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(OverIntervals):
     """Load on the metadata targets of one file system over a window."""
 
     filesystem: str
@@ -131,19 +134,21 @@ def metadata(
     extent = selection.extent_us(TABLE)
     given_s = None if every_s is None else checked_width(every_s, extent)
     totals: MetadataTotals | None = None
+    days: list[Columns] = []
     for chunk in selection.chunks(TABLE):
         frame = chunk.frame(TABLE).filter(nw.col("duration_s") > 0)
         if totals is None:
             totals = MetadataTotals(sums, given_s or width_for(frame, extent, MOST_BUCKETS))
         totals.add(collect(sums.per_row(frame)), collect(sums.per_bucket(frame, totals.bucket_us)), chunk.end_us)
+        days.append(collect(per_day(frame)))
         if progress is not None and chunk.end_us is not None:
             progress(from_epoch_us(chunk.end_us - 1).date())
     found = totals or MetadataTotals(sums, 86400)
     found.finish()
-    return _result(selection, found, notes)
+    return _result(selection, found, days, notes)
 
 
-def _result(selection: Selection, totals: MetadataTotals, notes: tuple[str, ...]) -> Metadata:
+def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns], notes: tuple[str, ...]) -> Metadata:
     buckets = totals.by_bucket()
     counts = {name: float(buckets[name].sum()) for name in totals.sums.live}
     costs, whole = totals.sums.costs, totals.whole
@@ -174,7 +179,7 @@ def _result(selection: Selection, totals: MetadataTotals, notes: tuple[str, ...]
         assumed_ops_pct=assumed_ops,
         assumed_time_pct=assumed_time,
         mix=_mix(totals, buckets, counts),
-        daily=_daily(totals, buckets),
+        daily=_daily(totals, buckets, days),
         per_target=[_target(name, one, totals, buckets) for name, one in sorted(totals.by_target.items())],
         calibration=costs,
         coverage=metadata_coverage(selection, totals.targets, totals.tick_us, notes),
@@ -239,12 +244,12 @@ def _mean_service_s(operation: str, buckets: Columns) -> float | None:
     return _ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
 
 
-def _daily(totals: MetadataTotals, buckets: Columns) -> list[DailyOperations]:
+def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]) -> list[DailyOperations]:
     days = (buckets["bucket"] * totals.bucket_us // DAY_US).astype(np.int64)
     operations = _operations(totals, buckets)
     return [
-        DailyOperations(date(1970, 1, 1) + timedelta(days=int(day)), round(float(operations[days == day].sum())))
-        for day in np.unique(days)
+        DailyOperations(day_of(day), round(float(operations[days == day].sum())), share, is_complete(share))
+        for day, share in covered_pct(observed).items()
     ]
 
 

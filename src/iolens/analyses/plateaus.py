@@ -1,4 +1,4 @@
-"""Saturation plateaus (U10): FSU that stays narrow around a level well above idle means "no more to give".
+"""Steady stretches (U10): FSU that stays narrow around a level well above idle. `saturation` says which are full.
 
 Works on a stream of ticks and keeps only what is still undecided, so that a year needs no more memory than a day.
 """
@@ -50,6 +50,11 @@ class PlateauFinder:
         """Ticks in the shortest plateau."""
         return max(int(np.ceil(self.minimum_s * 1e6 / self.tick_us)), 1)
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether ticks are short enough to tell anything of a stretch of the minimum length."""
+        return self.length >= FEWEST_TICKS
+
     def feed(self, time_us: Ticks, fsu: Values) -> None:
         """Take the next ticks and settle all stretches that cannot grow any more."""
         self._time_us = np.concatenate([self._time_us, time_us])
@@ -62,7 +67,7 @@ class PlateauFinder:
         return self.found
 
     def _settle(self, *, final: bool) -> None:
-        if self.length < FEWEST_TICKS:
+        if not self.is_possible:
             return
         keep_from = len(self._time_us)
         breaks = np.flatnonzero(np.diff(self._time_us) > _GAP_TICKS * self.tick_us) + 1

@@ -20,6 +20,19 @@ def only_if_present() -> Any:
     return field(default=None, metadata={"json": "present"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverIntervals:
+    """What every result says that rests on intervals.
+
+    Shares of time, distributions, percentiles and tails depend on the length of a sample; sums and means do not. So
+    `resolution` names what was read: `raw`, or the rollup `60s` or `1h`. `days_only_in_rollups` are days of the window
+    whose raw rows were dropped, and which are not in an answer from raw rows.
+    """
+
+    resolution: str = "raw"
+    days_only_in_rollups: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class TargetCoverage:
     """How much of the window one target reported."""

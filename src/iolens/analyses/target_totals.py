@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.analyses.days import covered_pct
 from iolens.analyses.fsu_sums import Columns
 
 ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "nominal_s", "irregular", "resets")
@@ -45,6 +46,7 @@ class TargetTotals:
     bytes_by_day: dict[int, Moved] = field(default_factory=dict)
     util_by_target: dict[str, tuple[float, float]] = field(default_factory=dict)  # busy and observed seconds
     left_out: set[str] = field(default_factory=set)
+    _days: list[Columns] = field(default_factory=list)
     _heat: list[tuple[NDArray[np.object_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = field(
         default_factory=list
     )
@@ -91,9 +93,14 @@ class TargetTotals:
                 self.util_by_target[name] = busy + busy_us * 1e-6, known + seconds
 
     def add_daily_bytes(self, rows: Columns) -> None:
-        """Sums of `bytes_per_tick`, by the day in its `bucket`."""
+        """The same, by the day in its `bucket`."""
         days, where = np.unique(rows["bucket"], return_inverse=True)
         _add_moved(self.bytes_by_day, dict(enumerate(days.tolist())), where, rows)
+        self._days.append(rows)
+
+    def covered_pct(self) -> dict[int, float]:
+        """Share of its samples that each day has."""
+        return covered_pct(self._days)
 
     def heat(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
         """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""

@@ -24,6 +24,7 @@ DURATIONS: Final = ((1, 1), (2, 5), (6, 10), (11, 20), (21, 30), (31, 40), (41, 
 MAINTENANCE_MINUTES: Final = 120  # without a byte on any target: nobody's workload
 LEAST_OBSERVED: Final = 0.5  # share of a minute that must have been seen for it to count
 DAY_S: Final = 86_400.0
+LARGEST_MINUTE: Final = "largest minute"  # stands in where no peak is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class Minutes:
         return Throughput(
             mean_bytes_per_s=float(total.mean()),
             peak_bytes_per_s=peak,
-            peak_origin="largest minute" if peak_bytes_per_s is None else peak_origin,
+            peak_origin=LARGEST_MINUTE if peak_bytes_per_s is None else peak_origin,
             largest_bytes_per_s=float(total.max()),
             peak_time=from_epoch_us(int(minutes[int(total.argmax())] + 1) * self.width_us),
             peak_read_bytes_per_s=float(read.max()) if "read" in by_way else None,

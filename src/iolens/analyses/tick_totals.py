@@ -133,7 +133,7 @@ class TickTotals:
     ios: dict[str, int] = field(default_factory=dict)
     tick_us: int | None = None
     series: SeriesBuckets | None = None
-    plateaus: list[Stretch] = field(default_factory=list)
+    plateaus: list[Stretch] | None = field(default_factory=list)  # None: ticks too long to look for any
     bandwidth: PeakWatch = field(init=False)
     _finder: PlateauFinder | None = None
     _sizes: HeldBack = field(default_factory=HeldBack)
@@ -159,7 +159,7 @@ class TickTotals:
             if held.columns:
                 take(held.merge({}, None))
         if self._finder is not None:
-            self.plateaus = self._finder.finish()
+            self.plateaus = self._finder.finish() if self._finder.is_possible else None
 
     def _find_tick(self, sizes: Columns, io: Columns) -> None:
         """The spacing of ticks, from the first chunk that shows it."""

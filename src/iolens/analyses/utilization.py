@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, Final, Literal
 
 import narwhals as nw
@@ -19,6 +19,7 @@ from iolens.analyses import Analysis
 from iolens.analyses.applied_calibrations import AppliedCalibration
 from iolens.analyses.buckets import bucket_seconds
 from iolens.analyses.coverage import coverage_of
+from iolens.analyses.days import day_of, is_complete
 from iolens.analyses.disk_time import (
     DISK_KINDS,
     OUTSIDE_COLUMNS,
@@ -39,17 +40,19 @@ from iolens.analyses.fsu_sums import (
     of_kinds,
 )
 from iolens.analyses.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
-from iolens.analyses.results import Coverage, not_in_json, only_if_present
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
+from iolens.analyses.saturation import Plateau, Saturation, plateaus
 from iolens.analyses.target_totals import TargetTotals
 from iolens.analyses.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.errors import UsageError
+from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import GRACE_2012, Calibration
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400
-DAY_US: Final = 86_400_000_000
 TABLES: Final = ("target_sizes", "target_io")
+LARGEST_TICK: Final = "largest tick"  # stands in where no peak is known: says nothing of what the hardware can do
 MODELS: Final = ("histogram", "counters")
 OSTS_ARE_CLIENT_SIDE: Final = (
     "what an OST counts outside its histogram are bytes and RPCs of clients, which never stand for disk I/Os"
@@ -95,37 +98,25 @@ class SizeCount:
 
 @dataclass(frozen=True, slots=True)
 class DailyVolume:
-    """Bytes moved on one UTC day; null where no target reported bytes."""
+    """Bytes moved on one UTC day; null where no target reported bytes. One that is not complete is in no mean."""
 
     date: date
     read_bytes: int | None
     write_bytes: int | None
+    covered_pct: float
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DailySummary:
-    """Mean and median of the daily volumes."""
+    """Mean and median of the volumes of complete UTC days; null where there is none."""
 
     days: int
+    days_left_out: int
     mean_read_bytes: float | None
     mean_write_bytes: float | None
     median_read_bytes: float | None
     median_write_bytes: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Plateau:
-    """A stretch in which FSU hovers around one level: no more to give."""
-
-    start: datetime
-    end: datetime
-    median_fsu_pct: float | None
-    median_fsu_bytes_pct: float | None = None
-
-    @property
-    def median_pct(self) -> float | None:
-        """The level by whichever model."""
-        return self.median_fsu_pct if self.median_fsu_bytes_pct is None else self.median_fsu_bytes_pct
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +160,7 @@ class HeatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Utilization:
+class Utilization(OverIntervals):
     """All of SPEC U7 to U10 for one file system and window.
 
     `model` says which FSU all of it is about: by bin labels (`…_fsu_pct`) or by true bytes (`…_fsu_bytes_pct`).
@@ -186,8 +177,9 @@ class Utilization:
     mean_fsu_bytes_pct: float | None
     mean_util_pct: float | None
     busy_time_pct: float | None
-    bandwidth_busy_time_pct: float | None
+    optimal_busy_time_pct: float | None
     under_report_factor: float | None
+    bandwidth_busy_time_pct: float | None
     peak_bytes_per_s: float | None
     peak_origin: str | None
     categories: list[Category]
@@ -195,7 +187,7 @@ class Utilization:
     io_sizes: list[SizeCount]
     daily: list[DailyVolume]
     daily_summary: DailySummary
-    plateaus: list[Plateau]
+    plateaus: list[Plateau] | None
     per_target: list[TargetUtilization]
     calibration: Calibration
     coverage: Coverage
@@ -209,6 +201,11 @@ class Utilization:
         """Mean FSU by whichever model."""
         return self.mean_fsu_pct if self.model == "histogram" else self.mean_fsu_bytes_pct
 
+    @property
+    def knows_peak(self) -> bool:
+        """Whether the peak is one the hardware is known to reach: given or configured, not found in the window."""
+        return self.peak_bytes_per_s is not None and self.peak_origin != LARGEST_TICK
+
 
 def utilization(
     selection: Selection,
@@ -221,13 +218,16 @@ def utilization(
     plateau_minimum_s: float = MINIMUM_S,
     plateau_spread: float = MAXIMUM_SPREAD,
     plateau_median_pct: float = MINIMUM_MEDIAN_PCT,
+    saturated_share: float = SATURATED_SHARE,
+    ceiling_fsu_pct: float | None = None,
     per_target: bool = True,
     notes: tuple[str, ...] = (),
     progress: Callable[[date], None] | None = None,
 ) -> Utilization:
     """FSU of one file system over a window, from its disk I/O size histograms or the counters of its disks.
 
-    `calibrations`, where given, say which one holds for which targets and when; the last is for all others.
+    `calibrations`, where given, say which one holds for which targets and when; the last is for all others. The FSU of
+    a full disk is theirs where a saturating test has shown it, else `ceiling_fsu_pct`, else 100.
     """
     rows = _rows(selection, model)
     applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
@@ -244,18 +244,19 @@ def utilization(
         frame = chunk.frame("target_io")
         io = rows.io(frame)
         counted = io if rows.disk_time.table == "target_io" else data_targets(chunk.frame(rows.disk_time.table))
-        moved = collect(bytes_per_tick(io, rows.has_util))
-        ticks.add(collect(sums.per_tick(counted)), moved, chunk.end_us)
+        ticks.add(collect(sums.per_tick(counted)), collect(bytes_per_tick(io, rows.has_util)), chunk.end_us)
+        moved = collect(bytes_per_target(io, rows.has_util))
         targets.add_daily_bytes(moved)
         if per_target:
             targets.add_sizes(collect(sums.per_target(counted)))
-            targets.add_target_bytes(collect(bytes_per_target(io, rows.has_util)))
+            targets.add_target_bytes(moved)
             targets.left_out |= rows.left_out(frame)
         if progress is not None and chunk.end_us is not None:
             progress(from_epoch_us(chunk.end_us - 1).date())
     ticks.finish()
     peak = peak_bytes_per_s, peak_origin
-    return _result(selection, rows.model, applied, ticks, targets, peak, (*notes, *rows.notes))
+    saturation = Saturation(saturated_share, ceiling_fsu_pct)
+    return _result(selection, rows.model, applied, ticks, targets, peak, saturation, (*notes, *rows.notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,29 +321,32 @@ def _result(
     ticks: TickTotals,
     targets: TargetTotals,
     given_peak: tuple[float | None, str],
+    saturation: Saturation,
     notes: tuple[str, ...],
 ) -> Utilization:
     peak, peak_origin = given_peak
     if peak is None and ticks.bandwidth.largest > 0:
-        peak, peak_origin = ticks.bandwidth.largest, "largest tick"
+        peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
     start, end = selection.window
     first_us, last_us = targets.extent_us or ticks.extent_of_ticks
     daily = _daily(targets)
     by_label, by_bytes = _by_model(model, _ratio(ticks.fsu_seconds, ticks.seconds))
+    reporting = len(targets.names_with_sizes) or ticks.most_targets
     return Utilization(
         filesystem=selection.filesystem,
         window_start=start or (from_epoch_us(first_us) if first_us is not None else None),
         window_end=end or (from_epoch_us(last_us) if last_us is not None else None),
         model=model,
-        targets=len(targets.names_with_sizes) if targets.names_with_sizes else ticks.most_targets,
+        targets=reporting,
         samples=ticks.samples,
         target_samples=ticks.target_samples,
         mean_fsu_pct=by_label,
         mean_fsu_bytes_pct=by_bytes,
         mean_util_pct=_ratio(ticks.util_seconds, ticks.util_s),
         busy_time_pct=_ratio(100.0 * ticks.busy_s, ticks.seconds),
-        bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
+        optimal_busy_time_pct=_ratio(100.0 * ticks.optimal_busy_s, ticks.seconds),
         under_report_factor=_ratio(ticks.busy_s, ticks.optimal_busy_s),
+        bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
         peak_bytes_per_s=peak,
         peak_origin=peak_origin if peak is not None else None,
         categories=_categories(ticks),
@@ -350,10 +354,9 @@ def _result(
         io_sizes=_io_sizes(ticks) if model == "histogram" else [],
         daily=daily,
         daily_summary=_daily_summary(daily),
-        plateaus=[
-            Plateau(from_epoch_us(one.start_us), from_epoch_us(one.end_us), *_by_model(model, one.median))
-            for one in ticks.plateaus
-        ],
+        plateaus=None
+        if ticks.plateaus is None
+        else plateaus(selection, ticks.plateaus, saturation, applied, reporting, by_bytes=model == "counters"),
         per_target=_per_target(model, targets),
         calibration=applied[-1].calibration,
         coverage=coverage_of(selection, targets, ticks, notes),
@@ -407,8 +410,9 @@ def _histogram(ticks: TickTotals) -> list[HistogramBin]:
 
 
 def _daily(targets: TargetTotals) -> list[DailyVolume]:
+    covered = targets.covered_pct()
     return [
-        DailyVolume(date(1970, 1, 1) + timedelta(days=day), _whole(read), _whole(written))
+        DailyVolume(day_of(day), _whole(read), _whole(written), covered[day], is_complete(covered[day]))
         for day, (read, written) in sorted(targets.bytes_by_day.items())
     ]
 
@@ -417,10 +421,16 @@ def _daily_summary(daily: list[DailyVolume]) -> DailySummary:
     def over(values: list[int], how: Callable[[list[int]], float]) -> float | None:
         return float(how(values)) if values else None
 
-    reads = [day.read_bytes for day in daily if day.read_bytes is not None]
-    writes = [day.write_bytes for day in daily if day.write_bytes is not None]
+    whole = [day for day in daily if day.complete]
+    reads = [day.read_bytes for day in whole if day.read_bytes is not None]
+    writes = [day.write_bytes for day in whole if day.write_bytes is not None]
     return DailySummary(
-        len(daily), over(reads, np.mean), over(writes, np.mean), over(reads, np.median), over(writes, np.median)
+        days=len(whole),
+        days_left_out=len(daily) - len(whole),
+        mean_read_bytes=over(reads, np.mean),
+        mean_write_bytes=over(writes, np.mean),
+        median_read_bytes=over(reads, np.median),
+        median_write_bytes=over(writes, np.median),
     )
 
 

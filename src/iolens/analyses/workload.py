@@ -26,7 +26,7 @@ from iolens.analyses.request_sizes import (
     request_sizes,
     size_peaks,
 )
-from iolens.analyses.results import not_in_json
+from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.rhythm import QuarterHours, Rhythm, zone_called
 from iolens.analyses.silences import Booleans, Runs, run_sample
 from iolens.analyses.throughput import Maintenance, Minutes, Throughput, outside
@@ -103,7 +103,7 @@ class BandwidthSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(OverIntervals):
     """All sections; one that was not asked for, or that nothing is known of, is empty or None."""
 
     filesystem: str

@@ -21,6 +21,7 @@ class FioTool:
     """Drives fio."""
 
     name = "fio"
+    mixes = True
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -32,10 +33,9 @@ class FioTool:
         self._run(["--rw=write", f"--bs={transfer}", f"--size={self.plan.file_bytes}", "--end_fsync=1", "--iodepth=4"])
 
     def run(self, point: Point) -> list[Values]:
-        """One run of one size."""
+        """One run of one size, or of all sizes in both directions."""
         options = [
-            f"--rw=rand{point.direction}",
-            f"--bs={point.transfer_bytes}",
+            *self._transfers(point),
             f"--size={point.aggregate_bytes}",
             f"--iodepth={self.plan.queue_depth if self.plan.direct else 1}",
             f"--numjobs={self.plan.jobs}",
@@ -44,7 +44,7 @@ class FioTool:
             f"--runtime={round(self.plan.runtime_s * 1000)}ms",
             "--norandommap",  # offsets are drawn anew each time, as after a seek to anywhere
             "--randrepeat=0",
-            *([] if self.plan.direct or point.direction == "read" else ["--end_fsync=1"]),
+            *([] if self.plan.direct or "write" not in point.directions else ["--end_fsync=1"]),
         ]
         text = self._run(options)
         file = ResultFile(Path("fio"), ReadOptions(), self.plan.sweep)
@@ -53,6 +53,12 @@ class FioTool:
         if problems:
             raise IolensError(f"fio: {problems[0].reason}")
         return [dict(item.values) for item in items if isinstance(item, Row)]
+
+    def _transfers(self, point: Point) -> list[str]:
+        """Directions and sizes; of the saturating test, as many I/Os of each size."""
+        if not point.is_saturating:
+            return [f"--rw=rand{point.direction}", f"--bs={point.transfer_bytes}"]
+        return ["--rw=randrw", f"--bssplit={':'.join(f'{size}/' for size in self.plan.transfer_sizes)}"]
 
     def _run(self, options: list[str]) -> str:
         engine = "libaio" if self.plan.direct else "psync"  # libaio waits for buffered I/O anyway

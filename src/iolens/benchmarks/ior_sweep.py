@@ -24,6 +24,7 @@ class IorTool:
     """Drives IOR; `jobs` of the plan are its tasks, each with one transfer in flight."""
 
     name = "ior"
+    mixes = False  # a run of IOR writes or reads, with one size
 
     def __init__(self, plan: Plan, launcher: str | None = None) -> None:
         self.plan = plan

@@ -1,5 +1,6 @@
 """The calibration sweep of paper U (SPEC U3): random transfers of 4 KiB to 4 MiB, writes then reads, again and again.
 
+At the end a saturating test: reads and writes of all sizes at once, at the same queue depth. Its FSU is the ceiling.
 Here is the plan and the loop; `safety` checks before anything is written, `fio_sweep` and `ior_sweep` know their tools.
 """
 
@@ -16,12 +17,14 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from iolens.benchmarks.device_counters import DeviceCounters, Observation, memory_bytes
 from iolens.errors import IolensError
+from iolens.schema import DIRECTIONS
 from iolens.units import KIB, MIB, format_bytes
 
 TRANSFER_SIZES: Final = tuple(4 * KIB << power for power in range(11))  # 4 KiB … 4 MiB
 GUARD_TRANSFER: Final = MIB
 GUARD_STEPS: Final = 5  # aggregate sizes of the cache guard, each twice the one before
 GUARD_SMALLEST: Final = 16 * MIB
+SATURATION: Final = "saturation"
 
 Values = dict[str, object]
 
@@ -34,14 +37,25 @@ def new_name() -> str:
 class Point(NamedTuple):
     """One run of the sweep."""
 
-    study: str  # transfer_size, or aggregate_size for the cache guard
+    study: str  # transfer_size, aggregate_size for the cache guard, saturation for all sizes at once
     direction: str
     transfer_bytes: int
     aggregate_bytes: int
     repeat: int
 
+    @property
+    def is_saturating(self) -> bool:
+        """Whether all sizes are read and written at once; then `direction` and `transfer_bytes` mean nothing."""
+        return self.study == SATURATION
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """What a result must have."""
+        return DIRECTIONS if self.is_saturating else (self.direction,)
+
     def __str__(self) -> str:
-        return f"{self.direction} {format_bytes(self.transfer_bytes)} of {format_bytes(self.aggregate_bytes)}"
+        what = "saturating mix" if self.is_saturating else f"{self.direction} {format_bytes(self.transfer_bytes)}"
+        return f"{what} of {format_bytes(self.aggregate_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +104,27 @@ class Plan:
         ]
         return points
 
+    def saturating_points(self) -> list[Point]:
+        """The saturating test, as often as every size."""
+        return [Point(SATURATION, "mixed", 0, self.file_bytes, repeat) for repeat in range(self.repeats)]
+
 
 class Tool(Protocol):
-    """A benchmark program."""
+    """A benchmark program; `mixes`: it can read and write several sizes at once."""
 
     name: str
+    mixes: bool
 
     def lay_out(self) -> None:
         """Write the file in full, so that reads find blocks and writes do not allocate them."""
 
     def run(self, point: Point) -> list[Values]:
         """Run one point; columns of `benchmark_runs`."""
+
+
+def sweep_points(plan: Plan, tool: Tool) -> list[Point]:
+    """Every run, the saturating ones last."""
+    return [*plan.points(), *(plan.saturating_points() if tool.mixes else [])]
 
 
 def run_sweep(
@@ -118,7 +142,7 @@ def run_sweep(
     try:
         say(f"laying out {format_bytes(plan.file_bytes)}")
         tool.lay_out()
-        for number, point in enumerate(plan.points()):
+        for number, point in enumerate(sweep_points(plan, tool)):
             say(str(point))
             for values in _observed_run(tool, point, counters):
                 run_id = f"{plan.sweep}/{number}"
@@ -133,15 +157,17 @@ def run_sweep(
 def _observed_run(tool: Tool, point: Point, counters: DeviceCounters | None) -> Iterator[Values]:
     before, began = (counters.read() if counters is not None else None), time.monotonic()
     rows = tool.run(point)
-    if not any(values.get("direction") == point.direction for values in rows):
-        raise IolensError(f"{tool.name} gave no {point.direction} result for {point}")
+    for direction in point.directions:
+        if not any(values.get("direction") == direction for values in rows):
+            raise IolensError(f"{tool.name} gave no {direction} result for {point}")
     if counters is None or before is None:
         yield from rows
         return
     seen = Observation(before, counters.read(), time.monotonic() - began)
     for values in rows:
-        columns = seen.columns(counters.name, point.direction)
-        sizes = seen.sizes(point.direction)
+        direction = str(values["direction"])
+        columns = seen.columns(counters.name, direction)
+        sizes = seen.sizes(direction)
         if sizes:
             columns["device_sizes"] = json.dumps({str(size): count for size, count in sorted(sizes.items())})
         yield {**{name: value for name, value in values.items() if not name.startswith("device")}, **columns}

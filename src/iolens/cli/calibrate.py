@@ -91,6 +91,8 @@ def run(
 ) -> int:
     """Sweep transfer sizes with random offsets, writes then reads, and record what the disk saw.
 
+    At the end fio reads and writes all sizes at once: the FSU of a full disk, which saturation is measured against.
+
     Lays out one file of --size in DIR (removed afterwards, whatever happens), or overwrites DEVICE. The runs go to the
     store, or with --output to a file (to both if --store is given too). Ctrl-C ends it; the runs so far are kept.
     """
@@ -156,11 +158,11 @@ def _collect_rows(
     """The runs until the end, Ctrl-C or a failure; whether all came, and the failure."""
     import signal
 
-    from iolens.benchmarks.sweep import run_sweep
+    from iolens.benchmarks.sweep import run_sweep, sweep_points
     from iolens.errors import IolensError
 
     rows: list[Values] = []
-    points = plan.points()
+    points = sweep_points(plan, tool)
     click.echo(f"{len(points)} runs of {plan.runtime_s:g} s on {plan.file}", err=True)
 
     def stop(*_: object) -> None:
@@ -173,13 +175,18 @@ def _collect_rows(
             for row in run_sweep(plan, tool, counters, said):
                 rows.append(row)
     except KeyboardInterrupt:
-        click.echo(f"interrupted after {len(rows)} of {len(points)} runs; the file is removed", err=True)
+        click.echo(f"interrupted after {_runs(rows)} of {len(points)} runs; the file is removed", err=True)
         return rows, False, None
     except (IolensError, OSError) as error:
         return rows, False, error
     finally:
         signal.signal(signal.SIGTERM, before)
     return rows, True, None
+
+
+def _runs(rows: list[Values]) -> int:
+    """A run that reads and writes at once has a row for each."""
+    return len({row["run_id"] for row in rows})
 
 
 def _keep(
@@ -196,12 +203,12 @@ def _keep(
         return
     if output is not None:
         atomic.write(output, sweep_document(plan, tool, rows, whole))
-        click.echo(f"{output}: {len(rows)} runs; fit them with: iolens calibrate fit {output}")
+        click.echo(f"{output}: {_runs(rows)} runs; fit them with: iolens calibrate fit {output}")
     if output is None or store is not None:
         opened = Store(config.store_url(store))
         items = [Row("benchmark_runs", row) for row in rows]
         opened.ingest([Capture(str(plan.place), f"sweep/{plan.sweep}", partial(iter, items))], SOURCE)
-        click.echo(f"{opened.url}: {len(rows)} runs; fit them with: iolens calibrate fit {plan.sweep}")
+        click.echo(f"{opened.url}: {_runs(rows)} runs; fit them with: iolens calibrate fit {plan.sweep}")
 
 
 @COMMAND.command(
@@ -421,7 +428,7 @@ def show(filesystem: str | None, format_: str, output: Path | None, store: str |
 
 
 def _list(result: Any) -> None:
-    """Two lines per calibration, then the drift."""
+    """Two lines per calibration and its ceiling where one was measured, then the drift."""
     from iolens.units import MIB
     from iolens.views.formats import tables_of
     from iolens.views.tables import to_terminal
@@ -433,6 +440,8 @@ def _list(result: Any) -> None:
             cost = one.calibration.of(direction)
             limits = f"{cost.bytes_per_s_limit / MIB:,.0f} MiB/s, {cost.iops_limit:,.0f} IOPS at most"
             click.echo(f"  {direction:5} {cost.latency_s:.4g} s + {cost.s_per_byte:.4g} s/byte: {limits}")
+        if one.ceiling_fsu_pct is not None:
+            click.echo(f"  full at an FSU of {one.ceiling_fsu_pct:.1f} %, as a saturating test showed")
     if result.drift:
         click.echo()
         click.echo(to_terminal(tables_of(result)[1:]), nl=False)
@@ -452,6 +461,9 @@ Example:
 @click.option("--read", "read_cost", required=True, metavar="LATENCY,S_PER_BYTE", help="r0 in seconds, r1 in s/byte")
 @click.option("--from", "valid_from", type=TIME, metavar="TIME", help="First moment it holds for")
 @click.option("--queue-depth", type=int, help="Transfers in flight while it was measured")
+@click.option(
+    "--ceiling", type=click.FloatRange(0, min_open=True), metavar="PCT", help="FSU seen while a saturating test ran"
+)
 @click.option("--evidence", default="given on the command line", show_default=True, help="Where the numbers come from")
 @store_options
 def add(
@@ -462,6 +474,7 @@ def add(
     read_cost: str,
     valid_from: datetime | None,
     queue_depth: int | None,
+    ceiling: float | None,
     evidence: str,
     store: str | None,
     config: str | None,
@@ -489,6 +502,7 @@ def add(
             "read_latency_s": read_latency,
             "read_s_per_byte": read_rate,
             "queue_depth": queue_depth,
+            "ceiling_fsu_pct": ceiling,
             "evidence": evidence,
         }
     )

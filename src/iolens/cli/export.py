@@ -110,12 +110,18 @@ def prometheus(
 
 
 def _chosen(config: Config, name: str | None, filesystem: str) -> Chosen:
-    """The calibration asked for, else the file system's configured one, else a published one."""
+    """The calibration asked for, else the file system's configured one, else a published one; and the ceiling.
+
+    A server has no store, so a measured ceiling has to be configured here.
+    """
     from iolens.agent.prometheus_fsu import Chosen
     from iolens.analyses.calibrations import find_calibration
+    from iolens.models.saturation import ceiling_of
 
-    asked = name or config.filesystem(filesystem).calibration
-    return Chosen(find_calibration((), config, asked, filesystem, None)[0], asked is None)
+    known = config.filesystem(filesystem)
+    asked = name or known.calibration
+    calibration = find_calibration((), config, asked, filesystem, None)[0]
+    return Chosen(calibration, asked is None, ceiling_of(None, calibration.name, known.ceiling_fsu_pct))
 
 
 def _say(line: str) -> None:

@@ -60,7 +60,7 @@ class Selected:
     since: datetime | None
     until: datetime | None
     timezone: str | None
-    resolution: str
+    resolution: str | None
 
     @property
     def opening(self) -> tuple[str | None, str | None, str | None]:
@@ -144,7 +144,7 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22"),
         click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
         click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
-        click.option("--resolution", type=resolutions, default="raw", show_default=True, help="Raw rows or a rollup"),
+        click.option("--resolution", type=resolutions, help="Raw rows or a rollup [raw; a rollup where none is left]"),
     ]  # fmt: skip
     for option in reversed(options):
         function = option(function)

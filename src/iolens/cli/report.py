@@ -35,8 +35,8 @@ Examples:
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
 @click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
-@click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True,
-              help="Raw rows or a rollup")  # fmt: skip
+@click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]),
+              help="Raw rows or a rollup [raw; a rollup where none is left]")  # fmt: skip
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
 @click.option(
     "--peak", type=RATE, metavar="RATE", help="Peak bandwidth, such as 35GB/s; default: configured, else largest tick"
@@ -52,7 +52,7 @@ def COMMAND(
     since: datetime | None,
     until: datetime | None,
     timezone: str | None,
-    resolution: str,
+    resolution: str | None,
     calibration: str | None,
     peak: float | None,
     output: Path,

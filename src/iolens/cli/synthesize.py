@@ -117,6 +117,7 @@ def _fitted(store: str, given: dict[str, Any]) -> Origin:
         "until": in_zone(given["until"], zone),
         "targets": given["target"],
         "source": given["source"],
+        "resolution": "raw",  # a rollup has other distributions
     }
     with OpenStore(store, engine=given["engine"], config=given["config"]) as opened, progress(None, "reading") as step:
         found = opened.analyse(
@@ -201,7 +202,7 @@ def _match(origin: Origin, order: SyntheticOrder, given: dict[str, Any]) -> Work
     from iolens.simulator.synthetic_telemetry import SOURCE
 
     start, end = (from_epoch_us(one) for one in order.window_us)
-    chosen: dict[str, Any] = {"since": start, "until": end, "source": SOURCE}
+    chosen: dict[str, Any] = {"since": start, "until": end, "source": SOURCE, "resolution": "raw"}
     with OpenStore(order.store, engine=given["engine"], config=given["config"]) as opened:
         found = opened.analyse("workload", order.model.filesystem, **chosen, timezone=order.model.timezone)
         again = opened.ask(lambda selection: fit_workload(selection, found), order.model.filesystem, **chosen)

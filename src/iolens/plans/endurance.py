@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.daily_writes import DailyWrites, SystemCapacity, SystemUsage
+from iolens.analyses.days import COMPLETE_PCT
 from iolens.analyses.drive_readings import DriveReadings
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
@@ -31,7 +32,6 @@ EQUATIONS: Final = (
 )
 CLASSES_DWPD: Final = (0.3, 1.0, 3.0, 10.0)
 WARRANTY_YEARS: Final = 5.0
-COVERED_PCT: Final = 95.0  # of a complete day (DEFINITIONS "Days")
 EQUAL_CAPACITY: Final = value("capacity_ratio", 1.0, "assumed: the new file system is as large as the old")
 NO_READ_MODIFY_WRITE: Final = value("rmw", 1.0, "not measured: taken as 1")
 
@@ -226,7 +226,7 @@ class EndurancePlan:
 
 
 def file_system_writes(
-    writes: DailyWrites, capacity: SystemCapacity, covered_pct: float = COVERED_PCT
+    writes: DailyWrites, capacity: SystemCapacity, covered_pct: float = COMPLETE_PCT
 ) -> FileSystemWrites:
     """FSWPD over the days of which enough was reported; those below 95 % are scaled by what was covered of them."""
     kept = [day for day in writes.days if day.covered_pct >= covered_pct]
@@ -236,7 +236,7 @@ def file_system_writes(
             f"{writes.filesystem}: file-system writes per day are not known ({seen}); give fswpd, or --min-coverage"
         )
     written, covered = (np.array([getattr(day, name) for day in kept]) for name in ("write_bytes", "covered_pct"))
-    is_partial = (covered > 0) & (covered < COVERED_PCT)
+    is_partial = (covered > 0) & (covered < COMPLETE_PCT)
     daily = written * np.where(is_partial, 100.0 / np.maximum(covered, 1e-9), 1.0) / capacity.bytes
     return FileSystemWrites(
         mean=float(daily.mean()),
@@ -526,7 +526,7 @@ def _notes(cases: Sequence[CaseInputs], writes: FileSystemWrites | None, ratio: 
         shown = ", ".join(map(str, writes.left_out[:5])) + (", …" if writes.days_left_out > 5 else "")
         notes.append(f"{_days(writes.days_left_out)} left out because too little of them was reported: {shown}")
     if writes is not None and writes.days_scaled:
-        notes.append(f"{_days(writes.days_scaled)} with less than {COVERED_PCT:g} % reported, scaled to a whole day")
+        notes.append(f"{_days(writes.days_scaled)} with less than {COMPLETE_PCT:g} % reported, scaled to a whole day")
     if writes is not None and writes.days_without_writes:
         notes.append(f"{_days(writes.days_without_writes)} with reports but not one byte written, which count as 0")
     if any(case.rmw is NO_READ_MODIFY_WRITE for case in cases):

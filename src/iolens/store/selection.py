@@ -168,6 +168,10 @@ class StoreSelection:
         """Targets that any batch of this store ever brought for the file system."""
         return {target for target in self.targets_known if not self.targets or target in self.targets}
 
+    def days(self, *tables: str) -> set[date]:
+        """Days of the window on which any of the tables has rows, by the log."""
+        return {day for table in tables for day in self.snapshot(table).days()}
+
     def sources(self, table: str) -> list[str]:
         """The one source if the log proves it, else by asking."""
         if table not in self._sources:

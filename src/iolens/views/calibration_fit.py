@@ -128,9 +128,10 @@ def facts(result: CalibrationFit) -> Table:
         t.text("what", "What"), t.text("tools", "Benchmarks"), t.text("devices", "Observed at"),
         t.count("runs", "Runs fitted"), t.count("runs_left_out", "Runs left out"),
         t.size("memory_bytes", "Memory of the machine"), t.percent("fullness_pct", "File system used"),
+        t.percent("ceiling_fsu_pct", "FSU when full"),
     )  # fmt: skip
     row = (
         "fit", result.tools, result.devices, len(result.runs), result.runs_left_out, result.memory_bytes,
-        result.fullness_pct,
+        result.fullness_pct, result.ceiling_fsu_pct,
     )  # fmt: skip
     return t.Table("Basis", columns, [row], "\n".join(result.notes), sideways=True)

@@ -30,6 +30,7 @@ def _calibrations(result: KnownCalibrations) -> Table:
     columns = [
         t.text("name", "Calibration"), t.text("filesystem", "File system"), t.text("target_class", "Class"),
         t.moment("valid_from", "From (UTC)"), t.count("queue_depth", "Queue depth"),
+        t.percent("ceiling_fsu_pct", "FSU when full"),
     ]  # fmt: skip
     for direction in ("write", "read"):
         columns += [
@@ -43,6 +44,7 @@ def _calibrations(result: KnownCalibrations) -> Table:
     for one in result.calibrations:
         cells: list[object] = [
             one.calibration.name, one.filesystem, one.target_class, one.valid_from, one.queue_depth,
+            one.ceiling_fsu_pct,
         ]  # fmt: skip
         for direction in ("write", "read"):
             cost = one.calibration.of(direction)

@@ -23,6 +23,7 @@ WRITE: Final = "#0077BB"
 FSU: Final = "#111111"
 SHADES: Final = ("#C4C4C4", "#868686", "#111111")  # idle, moderate, busy
 SATURATED: Final = "#FAD9A6"
+STEADY: Final = "#DCEBF5"
 NO_DATA: Final = "#D9D9D9"
 RULE: Final = "#666666"
 

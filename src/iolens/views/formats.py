@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.errors import UsageError
 from iolens.views import atomic
+from iolens.views.resolution import on_figure, on_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,14 +40,17 @@ def render(result: object, format: Format, output: Path | None = None, width: in
 
 def tables_of(result: object) -> list[Table]:
     """All tables of a result, the main one first."""
-    tables: list[Table] = _view(result).tables(result)
-    return tables
+    return on_tables(result, _view(result).tables(result))
 
 
 def figures_of(result: object) -> dict[str, Callable[[], Figure]]:
     """All figures of a result by name, the default one first, each described only when called."""
     figures: dict[str, Callable[[], Figure]] = _view(result).figures(result)
-    return figures
+    return {name: _described(result, describe) for name, describe in figures.items()}
+
+
+def _described(result: object, describe: Callable[[], Figure]) -> Callable[[], Figure]:
+    return lambda: on_figure(result, describe())
 
 
 def draw_figures(result: object, requests: Sequence[str]) -> list[Path]:

@@ -96,9 +96,9 @@ def per_target(result: Metadata) -> Table:
 
 def daily(result: Metadata) -> Table:
     """Operations per day."""
-    columns = (t.day("date", "Day (UTC)"), t.count("operations", "Operations"))
+    columns = (t.day("date", "Day (UTC)"), t.count("operations", "Operations"), t.percent("covered_pct", "Observed"))
     shown = result.daily[-DAYS_SHOWN:]
-    rows: list[Row] = [(day.date, day.operations) for day in shown]
+    rows: list[Row] = [(day.date, day.operations, day.covered_pct) for day in shown]
     cut = (
         f"The last {len(shown)} of {len(result.daily)} days; JSON has them all."
         if len(shown) < len(result.daily)

@@ -12,10 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from iolens.analyses.results import OverIntervals
 from iolens.views import tables as t
 from iolens.views.figures import Figure
 from iolens.views.report_figures import bokeh_script, report_figure
 from iolens.views.report_section import Facts, Part, Section
+from iolens.views.resolution import on_section, warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,14 +97,42 @@ def _filesystems(results: Sequence[Any]) -> list[str]:
 
 
 def _title_block(results: Sequence[Any], names: list[str], about: About) -> list[tuple[str, str]]:
-    known = [(getattr(result, "window_start", None), getattr(result, "window_end", None)) for result in results]
-    start = about.window[0] or min((low for low, _ in known if low is not None), default=None)
-    end = about.window[1] or max((high for _, high in known if high is not None), default=None)
+    """The window is that of the intervals: a reading or scan of another time is named beside it."""
+    of_intervals = [result for result in results if isinstance(result, OverIntervals)]
+    readings = [result for result in results if not isinstance(result, OverIntervals)]
+    first, last = _extent(of_intervals)
+    start, end = about.window[0] or first, about.window[1] or last
+    if start is None or end is None:
+        start, end = _extent(results)
     return [
         ("File systems" if len(names) != 1 else "File system", ", ".join(names) or "none"),
         ("Window", _window(start, end, about.timezone)),
+        *_outside(readings, start, end),
         ("Generated", f"{t.show_moment(about.generated.astimezone(UTC))} UTC by iolens {about.version}"),
     ]
+
+
+def _extent(results: Sequence[Any]) -> tuple[datetime | None, datetime | None]:
+    """From the first start to the last end."""
+    starts, ends = (
+        [end for result in results if (end := getattr(result, name, None)) is not None]
+        for name in ("window_start", "window_end")
+    )
+    return min(starts, default=None), max(ends, default=None)
+
+
+def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | None) -> list[tuple[str, str]]:
+    """Readings and scans that reach beyond the window, by analysis."""
+    windows: dict[str, list[str]] = {}
+    for name in dict.fromkeys(map(_analysis, readings)):
+        first, last = _extent([result for result in readings if _analysis(result) == name])
+        if first and last and start and end and (first < start or last > end):
+            windows.setdefault(_window(first, last, None), []).append(name)
+    return [(f"Readings for {' and '.join(names)}", window) for window, names in windows.items()]
+
+
+def _analysis(result: object) -> str:
+    return type(result).__module__.rpartition(".")[2]
 
 
 def _window(start: datetime | None, end: datetime | None, zone: str | None) -> str:
@@ -141,7 +171,9 @@ def _summary(ordered: Sequence[Any], names: list[str]) -> Iterator[Section]:
         yield Section("Nothing to report", (NO_RESULTS,))
     for name in names:
         mine = [result for result in ordered if result.filesystem == name]
-        yield Section(name, tuple(part for result in mine for part in _call(_module(result), "summary", result)))
+        warned = dict.fromkeys(warning for result in mine for warning in warnings(result))
+        parts = (part for result in mine for part in _call(_module(result), "summary", result))
+        yield Section(name, (*warned, *parts))
 
 
 def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
@@ -153,7 +185,7 @@ def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
 
 def _module(result: object) -> Any:
     """`iolens.views.NAME_report`, else `iolens.views.NAME`, for a result of `iolens.analyses.NAME`."""
-    name = f"iolens.views.{type(result).__module__.rpartition('.')[2]}"
+    name = f"iolens.views.{_analysis(result)}"
     try:
         return import_module(f"{name}_report")
     except ModuleNotFoundError as error:
@@ -168,10 +200,14 @@ def _call(module: Any, what: str, argument: object) -> list[Any]:
 
 
 def _sections(result: Any) -> list[Section]:
+    return [on_section(result, section) for section in _plain_sections(result)]
+
+
+def _plain_sections(result: Any) -> list[Section]:
     module = _module(result)
     if hasattr(module, "report_sections"):
         return _call(module, "sections", result)
-    title = type(result).__module__.rpartition(".")[2].replace("_", " ").capitalize()
+    title = _analysis(result).replace("_", " ").capitalize()
     drawn = [describe() for describe in module.figures(result).values()]
     return [Section(title, (*drawn, *module.tables(result)))]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.analyses.applied_calibrations import AppliedCalibration
+from iolens.analyses.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from iolens.analyses.saturation import Plateau
     from iolens.analyses.utilization import Category, SizeCount, TargetUtilization, Utilization
     from iolens.models.transaction_time import Calibration
     from iolens.views.figures import Figure
@@ -20,7 +22,9 @@ DAYS_SHOWN: Final = 14
 NOTEWORTHY_HOURS: Final = 0.005  # shows as 0.01; less is the jitter of clocks
 TARGETS_SHOWN: Final = 24
 BUSIEST_SHOWN: Final = 12
+SAME_FACTOR: Final = 1.05  # below it, two shares of time are the same to the decimals shown
 NO_DATA: Final = "No data in this window."
+TOO_LONG: Final = "Samples are too long to tell whether FSU was steady: fewer than eight fit into the shortest stretch."
 NO_SIZES: Final = (
     "Bytes were moved, but nothing here counts disk I/Os by size (brw_stats), without which FSU is not known."
 )
@@ -30,7 +34,7 @@ def tables(result: Utilization) -> list[Table]:
     """Everything the result says; with `compare`, both file systems side by side where it fits."""
     systems = [result] if result.compare is None else [result, result.compare]
     shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
-    apart = [table(system) for table in (daily, plateaus, per_target, gaps) for system in systems]
+    apart = [table(system) for table in (daily, plateaus, evidence, per_target, gaps) for system in systems]
     return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
 
 
@@ -55,19 +59,19 @@ def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
 
 
 def verdict(result: Utilization) -> str:
-    """In one sentence, how busy it was and how much of that a bandwidth view would have seen (SPEC U8)."""
-    busy, factor = result.busy_time_pct, result.under_report_factor
+    """In one sentence, how busy it was, and how busy the same bytes would have kept it as 1 MiB I/Os (SPEC U8)."""
+    busy, optimal, factor = result.busy_time_pct, result.optimal_busy_time_pct, result.under_report_factor
     if t.is_missing(busy) or busy is None:
         return NO_DATA if result.bandwidth_busy_time_pct is None else NO_SIZES
     if busy == 0:
-        return f"Never busy by FSU (above {border(result):g} %) in this window: a bandwidth view has nothing to miss."
+        return f"Never busy by FSU (above {border(result):g} %) in this window."
     begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"
-    if factor is None or t.is_missing(factor):
-        return f"{begins} never have kept it busy: a bandwidth view sees none of this load, so there is no factor."
-    seen = f"{begins} have kept it busy {t.show_percent(busy / factor)} %"
-    if factor < 1.05:
-        return f"{seen}: a bandwidth view under-reports nothing here."
-    return f"{seen}: a bandwidth view under-reports by {factor:,.1f}×."
+    if not optimal or factor is None or t.is_missing(factor):
+        return f"{begins} never have kept it busy: all of this load is due to smaller I/Os."
+    seen = f"{begins} have kept it busy {t.show_percent(optimal)} % of the time"
+    if factor < SAME_FACTOR:
+        return f"{seen}: the load is the bytes, larger I/Os would not help."
+    return f"{seen}, {factor:,.1f}× less: the rest is due to smaller I/Os, which a count of bytes does not show."
 
 
 def io_size_span(sizes: list[SizeCount]) -> list[int]:
@@ -114,23 +118,46 @@ def _headline(systems: list[Utilization]) -> Table:
         t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
         t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
-        t.percent("busy_time_pct", "Busy by FSU"), t.percent("bandwidth_busy_time_pct", "Busy by bandwidth"),
-        t.number("under_report_factor", "Under-reported by", "×", ",.1f"), t.rate("peak_bytes_per_s", "Peak bandwidth"),
-        t.text("peak_origin", "Peak is"),
+        *busy_columns(systems), t.text("resolution", "Resolution"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(system, column.name) for column in columns) for system in systems]
+    rows: list[Row] = [row_of(system, columns) for system in systems]
     names = " and ".join(system.filesystem for system in systems)
     notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
     return t.Table(f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True)
 
 
+def busy_columns(systems: list[Utilization]) -> list[Column]:
+    """Busy by FSU beside the same bytes as 1 MiB I/Os, and apart from both bandwidth against its peak."""
+    above = f"Above {border(systems[0]):g} % of peak"
+    return [
+        t.percent("busy_time_pct", "Busy by FSU"), t.percent("optimal_busy_time_pct", "Busy, as 1 MiB I/Os"),
+        t.number("under_report_factor", "Times less", "×", ",.1f"), t.percent("bandwidth_busy_time_pct", above),
+        t.rate("peak_bytes_per_s", "Peak bandwidth"), t.text("peak_origin", "Peak is"),
+    ]  # fmt: skip
+
+
+def row_of(system: Utilization, columns: Sequence[Column]) -> Row:
+    """A line of such columns. The share of a peak is left out where the peak is only the window's largest tick."""
+    hidden = () if system.knows_peak else ("bandwidth_busy_time_pct",)
+    return tuple(None if column.name in hidden else getattr(system, column.name) for column in columns)
+
+
 def _sentences(system: Utilization) -> list[str]:
+    return [verdict(system), *([said] if (said := bandwidth(system)) else [])]
+
+
+def bandwidth(system: Utilization) -> str:
+    """How often bandwidth was a good part of its peak, where that is known; nothing where no byte was counted."""
     share, peak = system.bandwidth_busy_time_pct, system.peak_bytes_per_s
     if share is None or peak is None or t.is_missing(share) or t.is_missing(peak):
-        return [verdict(system)]
-    origin = "" if system.peak_origin is None else f", {system.peak_origin}"
-    above = f"Bandwidth was above {border(system):g} % of its peak ({format_bytes_si(peak)}/s{origin})"
-    return [verdict(system), f"{above} {t.show_percent(share)} % of the time."]
+        return ""
+    if not system.knows_peak:
+        return (
+            "The peak bandwidth is not known (give --peak, or configure it), so bandwidth is not compared with it; the"
+            f" largest tick was {format_bytes_si(peak)}/s."
+        )
+    above = f"Bandwidth was above {border(system):g} % of its peak ({format_bytes_si(peak)}/s, {system.peak_origin})"
+    return f"{above} {t.show_percent(share)} % of the time."
 
 
 def categories(systems: list[Utilization]) -> Table:
@@ -224,9 +251,12 @@ def _optimal_note(system: Utilization) -> str:
 
 def daily(system: Utilization) -> Table:
     """Bytes moved per day."""
-    columns = (t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"))
+    columns = (
+        t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
+        t.percent("covered_pct", "Observed"),
+    )  # fmt: skip
     shown = system.daily[-DAYS_SHOWN:]
-    rows: list[Row] = [(day.date, day.read_bytes, day.write_bytes) for day in shown]
+    rows: list[Row] = [tuple(getattr(day, column.name) for column in columns) for day in shown]
     notes = [_daily_note(system)] if system.daily else [NO_DATA]
     if len(shown) < len(system.daily):
         notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
@@ -235,20 +265,76 @@ def daily(system: Utilization) -> Table:
 
 def _daily_note(system: Utilization) -> str:
     of, volume = system.daily_summary, t.volume("", "")
+    left_out = f"{counted(of.days_left_out, 'day')} with less than {COMPLETE_PCT:g} % of the samples"
+    if not of.days:
+        return f"{left_out}: no complete UTC day, so there is no mean or median."
     mean = f"read {volume.cell(of.mean_read_bytes)}, written {volume.cell(of.mean_write_bytes)}"
     median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
-    return f"Per day over {of.days} day{'s' * (of.days != 1)}: mean {mean}; median {median}."
+    without = f" {left_out} {'is' if of.days_left_out == 1 else 'are'} left out." if of.days_left_out else ""
+    return f"Per UTC day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 day`, `2 days`, `2 stretches`."""
+    plural = "es" if word.endswith("ch") else "s"
+    return f"{number:,} {word}{plural if number != 1 else ''}"
 
 
 def plateaus(system: Utilization) -> Table:
-    """Stretches in which FSU stayed near one level."""
+    """Steady stretches, and which of them are saturated."""
     columns = (
         t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
-        *fsu_columns([system], "median", "Median"),
+        *fsu_columns([system], "median", "Median"), t.text("saturated", "Saturated"),
     )  # fmt: skip
-    rows: list[Row] = [(p.start, p.end, (p.end - p.start).total_seconds() / 60, p.median_pct) for p in system.plateaus]
-    note = "FSU stayed near one level: the file system had no more to give." if rows else "None found."
-    return t.Table(f"Saturation plateaus of {system.filesystem}", columns, rows, note if system.samples else NO_DATA)
+    rows: list[Row] = [
+        (plateau.start, plateau.end, plateau.duration_s / 60, plateau.median_pct, _yes(plateau.saturated))
+        for plateau in system.plateaus or ()
+    ]
+    note = "\n".join(_plateau_notes(system)) if system.samples else NO_DATA
+    return t.Table(f"Steady stretches of {system.filesystem}", columns, rows, note)
+
+
+def _plateau_notes(system: Utilization) -> list[str]:
+    if system.plateaus is None:
+        return [TOO_LONG]
+    if not system.plateaus:
+        return ["None found."]
+    full = sum(plateau.saturated for plateau in system.plateaus)
+    ceilings = dict.fromkeys(map(ceiling, system.plateaus))
+    missing = dict.fromkeys(plateau.evidence_missing for plateau in system.plateaus if plateau.evidence_missing)
+    return [
+        "FSU stayed near one level, which is a steady load and not yet a full disk. Saturated, with no more to give,"
+        f" are those close to {' or '.join(ceilings)}: {full} of {len(system.plateaus)}.",
+        *(f"There is no other evidence: {reason}." for reason in missing),
+    ]
+
+
+def _yes(true: bool) -> str:
+    return "yes" if true else "no"
+
+
+def ceiling(plateau: Plateau) -> str:
+    """The ceiling it was held against, and where that is from."""
+    unmeasured = "; no saturating test has measured it" if plateau.ceiling_origin == "default" else ""
+    return f"the ceiling of {plateau.ceiling_pct:.0f} % ({plateau.ceiling_origin}{unmeasured})"
+
+
+def evidence(system: Utilization) -> Table | None:
+    """How many I/Os were in flight and how long they took in the steady stretches, where histograms tell."""
+    columns = (
+        t.moment("start", "From (UTC)"), t.text("saturated", "Saturated"),
+        t.number("in_flight_p50", "I/Os in flight", "", ",.0f"),
+        t.number("window_in_flight_p50", "In the window", "", ",.0f"),
+        t.number("io_time_p50_ms", "I/O time", "ms", ",.0f"),
+        t.number("window_io_time_p50_ms", "In the window", "ms", ",.0f"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (plateau.start, _yes(plateau.saturated), *(getattr(plateau, column.name) for column in columns[2:]))
+        for plateau in system.plateaus or ()
+        if plateau.evidence_missing is None
+    ]
+    note = "Medians over all disk I/Os (upper edges of bins). On a full disk more of them wait, and each takes longer."
+    return t.Table(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note) if rows else None
 
 
 def per_target(system: Utilization) -> Table:

@@ -13,6 +13,7 @@ from iolens.views.figures import (
     READ,
     SATURATED,
     SHADES,
+    STEADY,
     WRITE,
     Axis,
     Bars,
@@ -32,6 +33,7 @@ from iolens.views.window_axes import EMPTY, largest, outside, over_time, target_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iolens.analyses.saturation import Plateau
     from iolens.analyses.utilization import Category, Utilization
 
 _COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
@@ -41,7 +43,7 @@ _THOUSANDS: Final = ((1e12, "trillions"), (1e9, "billions"), (1e6, "millions"), 
 
 
 def bandwidth(result: Utilization) -> Figure:
-    """Read and write bandwidth as dots with FSU over them in black (Fig. 10), plateaus shaded."""
+    """Read and write bandwidth as dots with FSU over them in black (Fig. 10), steady and saturated stretches shaded."""
     systems = _systems(result)
     series = [system.series for system in systems if system.series is not None]
     top_rate = largest(*(rate for one in series for rate in (one.read_bytes_per_s, one.write_bytes_per_s)))
@@ -124,25 +126,28 @@ def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: flo
         Points(x, series.read_bytes_per_s / factor, "read", READ),
         Points(x, series.write_bytes_per_s / factor, "write", WRITE),
         over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "right"),
-        *_saturated(system),
+        *_stretches(system),
         *_no_data(system),
     ]
     return Panel(title, time, left, tuple(marks), right)
 
 
-def _saturated(system: Utilization) -> list[Span]:
+def _stretches(system: Utilization) -> list[Span]:
     window = _window_us(system)
     wide = (window[1] - window[0]) / 12
     return [
         Span(
             (start := epoch_us(plateau.start)),
             (end := epoch_us(plateau.end)),
-            "saturated (no more to give)",
-            SATURATED,
+            *(("saturated (no more to give)", SATURATED) if plateau.saturated else ("steady", STEADY)),
             f"FSU {plateau.median_pct:.0f} %" if end - start > wide and plateau.median_pct is not None else "",
         )
-        for plateau in system.plateaus
+        for plateau in sorted(system.plateaus or (), key=_is_saturated)  # the legend has them in this order
     ]
+
+
+def _is_saturated(plateau: Plateau) -> bool:
+    return plateau.saturated
 
 
 def _no_data(system: Utilization) -> list[Span]:
@@ -198,7 +203,9 @@ def _category_bars(system: Utilization, place: int, shares: NDArray[Any], end: f
     category = system.categories[place]
     within = [i for i, bin_ in enumerate(system.histogram) if _is_within(bin_.fsu_from_pct, category)]
     edges = [(system.histogram[i].fsu_from_pct, system.histogram[i].fsu_to_pct) for i in within]
-    share = "" if category.observations_pct is None else f": {show_percent(category.observations_pct)} % of time"
+    share = (
+        "" if category.observations_pct is None else f": {show_percent(category.observations_pct)} % of observations"
+    )
     return Bars(
         np.array([end + 4 if high is None else low for low, high in edges]),
         np.array([end + 8 if high is None else high for _, high in edges]),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.analyses.outliers import TargetOutliers
+    from iolens.analyses.saturation import Plateau
     from iolens.analyses.utilization import Utilization
     from iolens.views.tables import Row, Table
 
@@ -38,10 +39,10 @@ WHY: Final = {
 
 
 def report_summary(result: Utilization) -> list[Part]:
-    """How busy, what bandwidth would have said, saturation, targets that differ, and what is missing."""
+    """How busy, bandwidth against a known peak, saturation, targets that differ, and what is missing."""
     if not result.samples:
-        moved = [] if result.bandwidth_busy_time_pct is None else [_bandwidth(result)]
-        return [view.verdict(result), *moved, _missing(result)]
+        moved = "" if result.bandwidth_busy_time_pct is None else _bandwidth(result)
+        return [view.verdict(result), *([moved] if moved else []), _missing(result)]
     sentences = [view.verdict(result), _bandwidth(result), _saturation(result), _differing(result), _missing(result)]
     return [Facts(_facts(result)), *(sentence for sentence in sentences if sentence)]
 
@@ -115,12 +116,13 @@ def report_methods(results: Sequence[Utilization]) -> list[Section]:
         "Idle is an FSU below 2 %, busy one above 30 %, moderate what lies between. FSU can pass 100 % where caches or"
         " neighbouring I/Os make disks faster than their calibration. A calibration from other hardware shifts all"
         " values by one factor or so; it does not change which hours or targets are the busy ones.",
-        "Bandwidth shows only bytes. Many small I/Os keep disks busy without moving much, so a view of bandwidth alone"
-        " under-reports load. The factor compares the time busy by FSU with the time the same bytes would have kept the"
-        " disks busy as I/Os of 1 MiB. Optimal I/Os are those of 1 MiB or larger.",
-        "A saturation plateau is a stretch of ten minutes or more (unless configured otherwise) in which FSU stays"
-        " close to one level well above idle: the disks gave all they had for that pattern of I/Os, even if FSU is"
-        " below 100 %.",
+        "Many small I/Os keep disks busy without moving much, so bytes alone under-report load. Beside the time busy by"
+        " FSU stands the time the same bytes would have kept the disks busy as I/Os of 1 MiB, larger ones left as they"
+        " are, and the factor between the two. Optimal I/Os are those of 1 MiB or larger. Bandwidth as a share of its"
+        " peak is another number, and is shown only where the peak is given or configured.",
+        "A steady stretch is one of ten minutes or more (unless configured otherwise) in which FSU stays close to one"
+        " level well above idle. That alone is not a full disk. It is saturated, with no more to give, where that level"
+        " is near the ceiling: the FSU seen while a saturating test ran, else a configured one, else 100 %.",
         f"A target differs from its peers when its mean FSU is more than {FAR:g} robust standard deviations (by the"
         f" median absolute deviation) and at least {MATTERS_PCT:g} % FSU from their median. FSU counts what disks were"
         " asked to do, not how fast they did it: a target that stands out got more I/Os or smaller ones; a slow disk"
@@ -135,26 +137,44 @@ def report_methods(results: Sequence[Utilization]) -> list[Section]:
 
 
 def _facts(result: Utilization) -> tuple[Fact, ...]:
-    factor, complete = result.under_report_factor, result.coverage.complete_pct
-    longest = sum((plateau.end - plateau.start for plateau in result.plateaus), timedelta())
     return (
         Fact(_percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_pct)}"),
-        Fact(_percent(result.bandwidth_busy_time_pct), "of the time busy by bandwidth", _peak(result)),
         Fact(
-            t.MISSING if factor is None or t.is_missing(factor) else f"{factor:,.1f}×",
-            "under-reported by a view of bandwidth alone",
+            _percent(result.optimal_busy_time_pct), "of the time busy with the same bytes as 1 MiB I/Os", _less(result)
         ),
-        Fact(_hours(longest), "saturated", _times(len(result.plateaus), "plateau")),
-        Fact(_percent(complete), "of the data are there", f"{result.targets:,} targets reported"),
+        *_bandwidth_fact(result),
+        *_saturation_fact(result),
+        Fact(_percent(result.coverage.complete_pct), "of the data are there", f"{result.targets:,} targets reported"),
     )
+
+
+def _less(result: Utilization) -> str:
+    """How busy by FSU compares with busy as 1 MiB I/Os."""
+    factor = result.under_report_factor
+    if factor is None or t.is_missing(factor):
+        return "no factor: it is never busy then"
+    return f"{factor:,.1f}× less" if factor >= view.SAME_FACTOR else "the same"
+
+
+def _bandwidth_fact(result: Utilization) -> list[Fact]:
+    """Only against a peak that the hardware is known to reach."""
+    if not result.knows_peak or result.peak_bytes_per_s is None:
+        return []
+    peak = f"peak {format_bytes_si(result.peak_bytes_per_s)}/s, {result.peak_origin}"
+    above = f"of the time above {view.border(result):g} % of peak bandwidth"
+    return [Fact(_percent(result.bandwidth_busy_time_pct), above, peak)]
+
+
+def _saturation_fact(result: Utilization) -> list[Fact]:
+    if result.plateaus is None:
+        return []
+    full = [plateau for plateau in result.plateaus if plateau.saturated]
+    steady = f"{len(full)} of {view.counted(len(result.plateaus), 'steady stretch')}"
+    return [Fact(_hours(_length_of(full)), "saturated", steady)]
 
 
 def _percent(value: float | None) -> str:
     return t.MISSING if value is None or t.is_missing(value) else f"{t.show_percent(value)} %"
-
-
-def _times(number: int, word: str) -> str:
-    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def _hours(length: timedelta) -> str:
@@ -162,37 +182,57 @@ def _hours(length: timedelta) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:,.1f} h"
 
 
-def _peak(result: Utilization) -> str:
-    if result.peak_bytes_per_s is None:
-        return ""
-    return f"peak {format_bytes_si(result.peak_bytes_per_s)}/s, {result.peak_origin}"
+def _length_of(stretches: Sequence[Plateau]) -> timedelta:
+    return timedelta(seconds=sum(plateau.duration_s for plateau in stretches))
 
 
 def _bandwidth(result: Utilization) -> str:
-    share, peak = result.bandwidth_busy_time_pct, result.peak_bytes_per_s
-    if share is None or peak is None:
+    if result.bandwidth_busy_time_pct is None or result.peak_bytes_per_s is None:
         return "Bytes moved were not recorded, so bandwidth has nothing to say."
-    said = f"Bandwidth was above {view.border(result):g} % of its peak {_percent(share)} of the time"
-    if result.peak_origin == "largest tick":
-        return (
-            f"{said}. That peak, {format_bytes_si(peak)}/s, is the largest value of this window, not what the hardware"
-            " can do; give or configure the true peak for a firm number."
-        )
-    return f"{said} ({format_bytes_si(peak)}/s, {result.peak_origin})."
+    return view.bandwidth(result) if result.knows_peak else ""
 
 
 def _saturation(result: Utilization) -> str:
+    """How often it was saturated; where never, how often it was steady, and below which ceiling."""
+    if result.plateaus is None:
+        return view.TOO_LONG
     if not result.plateaus:
-        return "No stretch of saturation was found."
-    longest = max(result.plateaus, key=lambda plateau: plateau.end - plateau.start)
-    whole = sum((plateau.end - plateau.start for plateau in result.plateaus), timedelta())
-    many = f"{len(result.plateaus)} times, {_hours(whole)} in all; the longest time"
-    how_often = "once," if len(result.plateaus) == 1 else many
-    when = f"for {_hours(longest.end - longest.start)} from {t.show_moment(longest.start)} UTC"
-    return (
-        f"It was saturated {how_often} {when}, when FSU stayed near {longest.median_pct or 0:.0f} %: the disks had no"
-        " more to give to that kind of work."
+        return "No steady stretch was found, and so no saturation."
+    full = [plateau for plateau in result.plateaus if plateau.saturated]
+    begins = f"It was {'saturated' if full else 'steady'} {_how_often(full or result.plateaus)}"
+    if not full:
+        return f"{begins}. None of that was saturated, close to {view.ceiling(max(result.plateaus, key=_duration))}."
+    below = len(result.plateaus) - len(full)
+    others = f" {view.counted(below, 'other steady stretch')} stayed below." if below else ""
+    longest = max(full, key=_duration)
+    near = f"close to {view.ceiling(longest)}"
+    return f"{begins}, {near}: the disks had no more to give{_evidence(longest)}.{others}"
+
+
+def _duration(plateau: Plateau) -> float:
+    return plateau.duration_s
+
+
+def _how_often(stretches: Sequence[Plateau]) -> str:
+    longest = max(stretches, key=_duration)
+    when = f"for {_hours(_length_of([longest]))} from {t.show_moment(longest.start)} UTC"
+    many = f"{len(stretches)} times, {_hours(_length_of(stretches))} in all; the longest time"
+    often = "once," if len(stretches) == 1 else many
+    return f"{often} {when}, when FSU stayed near {longest.median_pct or 0:.0f} %"
+
+
+def _evidence(plateau: Plateau) -> str:
+    """Medians of the stretch against those of the window."""
+    pairs = (
+        ("I/Os in flight", plateau.in_flight_p50, plateau.window_in_flight_p50, ""),
+        ("time of an I/O", plateau.io_time_p50_ms, plateau.window_io_time_p50_ms, " ms"),
     )
+    medians = [
+        f"{name} {here:,.0f}{unit} in the median, {window:,.0f}{unit} over the window"
+        for name, here, window, unit in pairs
+        if here is not None and window is not None
+    ]
+    return f" ({'; '.join(medians)})" if medians else ""
 
 
 def _differing(result: Utilization) -> str:
@@ -201,7 +241,7 @@ def _differing(result: Utilization) -> str:
         return ""
     names = _listed([f"{one.target} ({_direction(one)})" for one in found.outliers])
     verb = "is far from its" if len(found.outliers) == 1 else "are far from their"
-    return f"{len(found.outliers)} of {_times(found.judged, 'target')} {verb} peers: {names}."
+    return f"{len(found.outliers)} of {view.counted(found.judged, 'target')} {verb} peers: {names}."
 
 
 def _direction(one: TargetOutlier) -> str:
@@ -220,15 +260,15 @@ def _missing(result: Utilization) -> str:
     faults = [
         *([f"nothing from {_listed(coverage.missing_targets)}"] if coverage.missing_targets else []),
         *([f"no I/O sizes from {_listed(coverage.targets_without_sizes)}"] if coverage.targets_without_sizes else []),
-        *([_times(coverage.missed_samples, "missed sample")] if coverage.missed_samples else []),
-        *([_times(coverage.resets, "counter reset")] if coverage.resets else []),
-        *([f"{_times(coverage.ios_outside_bins, 'I/O')} of unknown size"] if coverage.ios_outside_bins else []),
+        *([view.counted(coverage.missed_samples, "missed sample")] if coverage.missed_samples else []),
+        *([view.counted(coverage.resets, "counter reset")] if coverage.resets else []),
+        *([f"{view.counted(coverage.ios_outside_bins, 'I/O')} of unknown size"] if coverage.ios_outside_bins else []),
     ]
     complete = coverage.complete_pct
     if complete is None or t.is_missing(complete):
         return f"What is missing: {'; '.join(faults)}." if faults else "How complete the data are is not known."
     if complete >= ALMOST_COMPLETE_PCT and not faults:
-        return f"The data are complete: all {_times(coverage.targets_known, 'target')} reported throughout."
+        return f"The data are complete: all {view.counted(coverage.targets_known, 'target')} reported throughout."
     begins = f"The data are {_percent(complete)} complete"
     if not faults:
         return f"{begins}; the rest is time in which targets did not report."
@@ -242,7 +282,7 @@ def _measured(result: Utilization) -> list[Part]:
     coverage = result.coverage
     parts: list[Part] = [_missing(result)]
     if coverage.missing_targets:
-        known = f"{len(coverage.missing_targets):,} of {_times(coverage.targets_known, 'known target')}"
+        known = f"{len(coverage.missing_targets):,} of {view.counted(coverage.targets_known, 'known target')}"
         parts.append(f"{known} did not report: {', '.join(coverage.missing_targets)}.")
     gaps = view.gaps(result)
     return [*parts, view.coverage([result]), *([gaps] if gaps is not None else [])]
@@ -250,10 +290,13 @@ def _measured(result: Utilization) -> list[Part]:
 
 def _over_time(result: Utilization) -> list[Part]:
     words = "Dots are read and write bandwidth (left axis), black is FSU (right axis). Where black is high and colours"
+    peak = view.bandwidth(result) if not result.knows_peak else ""
     parts: list[Part] = [
         f"{words} are low, the disks worked hard for few bytes.",
+        *([peak] if peak else []),
         drawn.bandwidth(result),
         view.plateaus(result),
+        *([evidence] if (evidence := view.evidence(result)) is not None else []),
     ]
     if result.series is not None and result.series.bucket_s:
         parts.insert(1, f"One dot is {_length(result.series.bucket_s)}; values are means.")
@@ -269,8 +312,9 @@ def _described_busy(result: Utilization) -> str:
     told = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items() if share is not None)
     busy = next((category for category in result.categories if category.name == "busy"), None)
     if busy is None or busy.optimal_pct is None:
-        return f"Shares of the time: {told}."
-    return f"Shares of the time: {told}. Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
+        return f"Shares of the observations: {told}."
+    optimal = f"Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
+    return f"Shares of the observations: {told}. {optimal}"
 
 
 def _outliers(result: Utilization) -> list[Part]:
@@ -286,7 +330,7 @@ def _judged(found: TargetOutliers) -> str:
     if found.median_fsu_pct is None or found.spread_fsu_pct is None:
         return f"Fewer than {FEWEST_PEERS} targets can be compared, too few to tell which one differs."
     middle = f"their mean FSU is {_percent(found.median_fsu_pct)} in the median, with a robust standard deviation of"
-    told = f"{_times(found.judged, 'target')} compared: {middle} {_percent(found.spread_fsu_pct)}."
+    told = f"{view.counted(found.judged, 'target')} compared: {middle} {_percent(found.spread_fsu_pct)}."
     return told if found.outliers else f"{told} None is far from the others."
 
 
@@ -309,7 +353,11 @@ def _daily_figure(result: Utilization) -> list[Figure]:
     days = result.daily
     if len(days) < DAYS_WORTH_A_FIGURE:
         return []
-    names = tuple(day.date.isoformat() for day in days)
+    dates = [day.date.isoformat() for day in days]
+    names = tuple(
+        name if day.complete else f"{name}, {day.covered_pct:.0f} % of it"
+        for name, day in zip(dates, days, strict=True)
+    )
     volumes = {"read": [day.read_bytes for day in days], "written": [day.write_bytes for day in days]}
     known = [value for values in volumes.values() for value in values if value is not None]
     factor, unit = next(((size, name) for size, name in _VOLUMES if max(known, default=0) >= size), (1.0, "B"))
@@ -318,10 +366,10 @@ def _daily_figure(result: Utilization) -> list[Figure]:
         for label, colour in (("read", READ), ("written", WRITE))
     ]
     every = -(-len(names) // DAY_LABELS)
-    ticks = tuple((float(place), name) for place, name in enumerate(names) if place % every == 0)
+    ticks = tuple((float(place), name) for place, name in enumerate(dates) if place % every == 0)
     x = Axis("day (UTC)", low=-0.6, high=len(names) - 0.4, ticks=ticks)
     y = Axis(f"volume ({unit})", low=0, high=1.12 * max(known, default=0) / factor or 1.0)
-    panel = Panel(f"{result.filesystem}, {names[0]} to {names[-1]}", x, y, side_by_side(heights, names))
+    panel = Panel(f"{result.filesystem}, {dates[0]} to {dates[-1]}", x, y, side_by_side(heights, names))
     return [Figure("daily", "Daily volumes", (panel,))]
 
 
@@ -329,18 +377,18 @@ _VOLUMES: Final = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "
 
 
 def _headlines(systems: Sequence[Utilization]) -> Table:
-    columns = (
+    shared = (
         t.text("filesystem", "File system"), t.count("targets", "Targets"), *view.fsu_columns(list(systems)),
-        t.percent("busy_time_pct", "Busy by FSU"), t.percent("bandwidth_busy_time_pct", "Busy by bandwidth"),
-        t.number("under_report_factor", "Under-reported by", "×", ",.1f"), t.rate("peak_bytes_per_s", "Peak bandwidth"),
-        t.text("peak_origin", "Peak is"), t.count("plateaus", "Plateaus"), t.percent("complete_pct", "Complete"),
+        *view.busy_columns(list(systems)),
     )  # fmt: skip
+    more = (t.count("steady", "Steady"), t.count("saturated", "Saturated"), t.percent("complete_pct", "Complete"))
     rows: list[Row] = [
-        (
-            *(getattr(system, column.name) for column in columns[:-2]),
-            len(system.plateaus),
-            system.coverage.complete_pct,
-        )
-        for system in systems
+        (*view.row_of(system, shared), *_stretch_counts(system), system.coverage.complete_pct) for system in systems
     ]
-    return t.Table("File systems", columns, rows)
+    return t.Table("File systems", (*shared, *more), rows)
+
+
+def _stretch_counts(system: Utilization) -> tuple[int | None, int | None]:
+    """Steady stretches, and how many of them are saturated."""
+    plateaus = system.plateaus
+    return (None, None) if plateaus is None else (len(plateaus), sum(plateau.saturated for plateau in plateaus))

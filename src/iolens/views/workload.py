@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from iolens.analyses.throughput import LARGEST_MINUTE
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views import tables as t
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from iolens.analyses.rhythm import RhythmHours
-    from iolens.analyses.throughput import IdlePeriods
+    from iolens.analyses.throughput import IdlePeriods, Throughput
     from iolens.analyses.workload import TargetWorkload, Workload
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 NO_SIZES: Final = "No request sizes in this window."
 WAYS: Final = ("read", "write")
 PERCENT: Final = 100.0
+DAY_MINUTES: Final = 1440
 ORDINALS: Final = {95.0: "95th percentile", 99.0: "99th percentile", 100.0: "largest"}
 
 
@@ -98,13 +100,21 @@ def _of_throughput(result: Workload) -> str:
     if not found.largest_bytes_per_s:
         return "Nothing was moved at all."
     least = "" if found.below_third_of_peak_pct is None else (
-        f"; for {t.show_percent(found.below_third_of_peak_pct)} % of the time it is below a third of the peak"
+        f"; for {t.show_percent(found.below_third_of_peak_pct)} % of the time it is below a third of"
+        f" {peak_named(found)}"
     )  # fmt: skip
     return (
         f"Throughput is {_rate(found.mean_bytes_per_s)} on average and {_rate(found.largest_bytes_per_s)} in the"
         f" largest minute{least}. {t.show_percent(found.idle_pct)} % of the minutes are idle (below"
         f" {_rate(found.idle_below_bytes_per_s)}), the longest period {_minutes(found.longest_idle_min)}."
     )
+
+
+def peak_named(throughput: Throughput) -> str:
+    """What throughput is compared with: a peak the hardware is known to reach, or only the window's largest minute."""
+    if throughput.peak_origin == LARGEST_MINUTE:
+        return f"the {LARGEST_MINUTE}"
+    return f"the peak ({_rate(throughput.peak_bytes_per_s)}, {throughput.peak_origin})"
 
 
 def _of_peaks(result: Workload) -> str:
@@ -346,7 +356,14 @@ def throughput(result: Workload) -> Table:
     if result.throughput is not None:
         rows = [(result.filesystem, *(getattr(result.throughput, column.name) for column in columns))]
     head = t.text("filesystem", "File system")
-    return t.Table(f"{result.filesystem}: throughput", (head, *columns), rows, sideways=True)
+    note = "" if result.throughput is None else _per_day(result.throughput.observed_minutes)
+    return t.Table(f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True)
+
+
+def _per_day(minutes: int) -> str:
+    """How bytes per day come about: a rate, however much of a day was observed."""
+    part = ", less than a day" if minutes < DAY_MINUTES else ""
+    return f"Bytes per day are a rate: the mean of the {minutes:,} observed minutes{part}, scaled to 24 h."
 
 
 def idle_periods(result: Workload) -> Table:

@@ -83,7 +83,8 @@ def _facts(result: Workload) -> tuple[Fact, ...]:
     if whole is not None and whole.write_bytes_pct is not None:
         shown.append(Fact(f"{show_percent(whole.write_bytes_pct)} %", "of the bytes are written"))
     if found is not None and found.below_third_of_peak_pct is not None:
-        shown.append(Fact(f"{show_percent(found.below_third_of_peak_pct)} %", "of the time below a third of the peak"))
+        below = f"of the time below a third of {view.peak_named(found)}"
+        shown.append(Fact(f"{show_percent(found.below_third_of_peak_pct)} %", below))
     if found is not None:
         shown.append(Fact(f"{show_percent(found.idle_pct)} %", "of the minutes are idle"))
     return tuple(shown)

@@ -1,0 +1,85 @@
+"""How much of each UTC day was observed: one with less than 95 % of its samples is listed, and left out of means.
+
+A row belongs to the day in which its interval starts. An interval that is longer than a target's others (samples were
+missed in it) counts as one sample: its bytes are known, when they moved is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+DAY_S: Final = 86_400.0
+DAY_US: Final = 86_400_000_000
+FIRST_DAY: Final = date(1970, 1, 1)
+COMPLETE_PCT: Final = 95.0
+
+
+def is_complete(covered_pct: float) -> bool:
+    """Whether a day counts in means and medians."""
+    return covered_pct >= COMPLETE_PCT
+
+
+def day_of(number: int) -> date:
+    """The date of a day counted from 1970."""
+    return FIRST_DAY + timedelta(days=number)
+
+
+def tick_length() -> nw.Expr:
+    """Seconds of a row by its ticks, as `tick_s`."""
+    return ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) / nw.lit(1e6, nw.Float64)).alias("tick_s")
+
+
+def per_day(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Rows and seconds of each target and UTC day (`bucket`), by the rows' length."""
+    day = (nw.col("start_us") // DAY_US).alias("bucket")
+    rows = frame.select("target", day, "duration_s", tick_length())
+    return rows.group_by("target", "bucket", "tick_s").agg(nw.len().alias("rows"), nw.col("duration_s").sum())
+
+
+def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]:
+    """By day: samples taken ÷ samples expected, from `per_day` (or more columns than it has) of each chunk.
+
+    A sample is as long as the median row of its target and day. A target is expected from its first to its last day.
+    """
+    if not parts:
+        return {}
+    names = ("bucket", "target", "tick_s", "rows", "duration_s")
+    day, target, tick_s, rows, seconds = (np.concatenate([part[name] for part in parts]) for name in names)
+    days, of_day = np.unique(day, return_inverse=True)
+    code = {name: number for number, name in enumerate(dict.fromkeys(target.tolist()))}
+    number = np.fromiter((code[name] for name in target), np.int64, len(target))
+    order = np.lexsort((tick_s, number, of_day))
+    pairs, pair = np.unique((of_day * len(code) + number)[order], return_inverse=True)
+    sampled = np.minimum(
+        np.bincount(pair, seconds[order]), np.bincount(pair, rows[order]) * _medians(tick_s[order], rows[order], pair)
+    )
+    covered = np.bincount(pairs // len(code), np.minimum(sampled, DAY_S), len(days))
+    shares = 100.0 * covered / (DAY_S * _expected(days, day, target.tolist()))
+    return dict(zip(days.tolist(), np.minimum(shares, 100.0).tolist(), strict=True))
+
+
+def _medians(values: NDArray[Any], weights: NDArray[Any], group: NDArray[Any]) -> NDArray[np.float64]:
+    """Of each group the first value that half of its weight has reached; values rise within a group."""
+    total = np.bincount(group, weights)
+    before = np.concatenate([[0.0], np.cumsum(total)[:-1]])
+    reached = np.flatnonzero(2 * (np.cumsum(weights) - before[group]) >= total[group])
+    _, first = np.unique(group[reached], return_index=True)
+    medians: NDArray[np.float64] = values[reached[first]]
+    return medians
+
+
+def _expected(days: NDArray[np.int64], buckets: NDArray[np.int64], targets: Sequence[str]) -> NDArray[np.int64]:
+    """How many targets there were on each day."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for day, target in zip(buckets.tolist(), targets, strict=True):
+        first[target] = min(day, first.get(target, day))
+        last[target] = max(day, last.get(target, day))
+    begins, ends = np.sort(list(first.values())), np.sort(list(last.values()))
+    return np.asarray(np.searchsorted(begins, days, "right") - np.searchsorted(ends, days, "left"))

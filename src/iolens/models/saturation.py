@@ -1,0 +1,41 @@
+"""When a steady load is a full disk (paper U, Fig. 8; U10): its FSU against that of a saturating test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+DEFAULT_CEILING_PCT: Final = 100.0
+SATURATED_SHARE: Final = 0.9  # of the ceiling: a steady load from there on is saturated
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The FSU of a full disk in per cent; `origin`: `calibration NAME`, `configured` or `default`."""
+
+    pct: float
+    origin: str
+
+    def is_reached(self, fsu_pct: float, share: float = SATURATED_SHARE) -> bool:
+        """Whether a steady load of that FSU leaves nothing to give."""
+        return fsu_pct >= share * self.pct
+
+
+def ceiling_of(measured_pct: float | None, calibration: str, configured_pct: float | None) -> Ceiling:
+    """Measured while a saturating test ran, else configured, else 100."""
+    if measured_pct is not None:
+        return Ceiling(measured_pct, f"calibration {calibration}")
+    if configured_pct is not None:
+        return Ceiling(configured_pct, "configured")
+    return Ceiling(DEFAULT_CEILING_PCT, "default")
+
+
+def mean_ceiling(ceilings: Iterable[tuple[Ceiling, int]]) -> Ceiling:
+    """Of a file system whose targets differ: the mean over its targets, as its FSU is. Pairs of ceiling and targets."""
+    counted = [(ceiling, targets) for ceiling, targets in ceilings if targets > 0]
+    total = sum(targets for _, targets in counted)
+    if not total:
+        return Ceiling(DEFAULT_CEILING_PCT, "default")
+    origins = dict.fromkeys(ceiling.origin for ceiling, _ in counted)
+    return Ceiling(sum(ceiling.pct * targets for ceiling, targets in counted) / total, " and ".join(origins))
