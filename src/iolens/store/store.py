@@ -14,6 +14,7 @@ import pyarrow as pa
 from iolens.errors import StoreError, UsageError
 from iolens.records import Capture
 from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
+from iolens.store.ceilings import Ceilings
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.ingest import Tally, ingest
@@ -51,9 +52,12 @@ class Store:
         rebuild: bool = False,
         progress: Callable[[Capture], None] | None = None,
         workers: int = 1,
+        ceilings: Ceilings | None = None,
     ) -> Tally:
         """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once."""
-        return ingest(self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers)
+        return ingest(
+            self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers, ceilings=ceilings
+        )
 
     def append(self, name: str, rows: pa.Table, identity: str | None = None) -> None:
         """Append finished rows of one table exactly once under `identity`, and note them in `batches`."""

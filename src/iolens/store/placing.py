@@ -1,0 +1,388 @@
+"""Where late samples belong among what the store has of their targets: the reading side of `rebuild.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from iolens.records import Capture, CounterSet, Sample
+from iolens.schema import Table
+from iolens.store.ceilings import Ceiling, Ceilings
+from iolens.store.counter_series import MOVING
+from iolens.store.counters import Baseline, Evidence, Movement, Outcome, Step, advance
+from iolens.store.duckdb_engine import connection, data_files, files_of_days, relation
+from iolens.store.order import order_in_stream
+from iolens.store.rows import DAY_US
+from iolens.store.snapshot import DayMarks
+from iolens.store.splice import Reading, Splice, Stored, accounted, is_beyond, links, restarted, splice
+from iolens.store.tables import Tables
+from iolens.store.units import interval_rows
+from iolens.units import from_epoch_us
+
+DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
+SET_COLUMN: Final = {"target_histograms": "histogram", "job_io": "job_id"}  # what tells a target's counter sets apart
+
+_NOTHING: Final = Baseline(0, 0, {})
+
+Key = tuple[str, str]  # file system, target
+Sets = Mapping[str, CounterSet]
+
+
+class Late(NamedTuple):
+    """A sample that came too late, and the capture that brought it."""
+
+    sample: Sample
+    capture: Capture
+
+
+class Fate(Enum):
+    """What becomes of a late sample."""
+
+    PLACED = "placed"
+    REPEATED = "repeated"  # the store has it, or nothing moved around it
+    SET_BACK = "set_back"  # it is not late: the clock was set back before it, and what moved is counted already
+    UNPLACED = "unplaced"
+
+
+class Removed(NamedTuple):
+    """Rows of one interval of a target or node that others take the place of; `counter_set` None: all of them."""
+
+    filesystem: str
+    who: str
+    start_us: int
+    time_us: int
+    counter_set: str | None = None
+
+
+@dataclass(slots=True)
+class Placement:
+    """What late samples change in one table."""
+
+    fates: list[Fate]
+    removed: list[Removed] = field(default_factory=list)
+    added: list[dict[str, object]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the store has of one target around its late samples."""
+
+    stored: dict[str, list[Stored]] = field(default_factory=dict)  # by counter set, in order of time
+    anchors: dict[int, Sets] = field(default_factory=dict)  # counters at the ticks of baselines
+    left_us: int | None = None  # where the last interval before all of this ends
+
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """Places late samples in one table."""
+
+    tables: Tables
+    handle: DeltaTable
+    table: Table
+    source: str
+    ceilings: Ceilings
+    own: frozenset[tuple[str, int]]  # parts of batches that are under way here: their rows are in the table already
+
+    @property
+    def dense(self) -> bool:
+        """Whether every interval is stored, also one in which nothing moved."""
+        return self.table.name not in SET_COLUMN
+
+    def place(self, late: Sequence[Late]) -> Placement:
+        """Find the place of each sample, target by target."""
+        done = Placement([Fate.UNPLACED] * len(late))
+        by_key: dict[Key, dict[int, Late]] = {}
+        dropped = DayMarks(self.handle, DROPPED)
+        for number, one in enumerate(late):
+            if not dropped.of(from_epoch_us(one.sample.time_us).date()):
+                by_key.setdefault((one.sample.filesystem, one.sample.target), {})[number] = one
+        self._set_aside_set_back(by_key, done)
+        known = self._load(by_key)
+        for key, mine in by_key.items():
+            _Target(self, known[key], mine, done).place()
+        return done
+
+    def _set_aside_set_back(self, by_key: Mapping[Key, Mapping[int, Late]], done: Placement) -> None:
+        """A sample that was taken after one with a later clock was read by a clock that had been set back."""
+        late = {number: one for mine in by_key.values() for number, one in mine.items()}
+        numbered = {one.capture.identity: one.capture for one in late.values() if one.capture.numbered}
+        latest = {identity: self._latest_before(capture) for identity, capture in numbered.items()}
+        for number, one in late.items():
+            if one.sample.time_us <= latest.get(one.capture.identity, -1):
+                done.fates[number] = Fate.SET_BACK
+
+    def _load(self, by_key: Mapping[Key, Mapping[int, Late]]) -> dict[Key, _Known]:
+        known = {key: _Known() for key in by_key}
+        if not by_key:
+            return known
+        self._load_anchors(known)
+        bounds = []
+        for key, mine in by_key.items():
+            ticks = [one.sample.time_us for one in mine.values()]
+            end = max(ticks) + 1
+            anchor = min((tick for tick in known[key].anchors if tick >= end), default=end)
+            bounds.append((*key, min(ticks), end, anchor))
+        names = ("filesystem", "target", "low", "high", "anchor")
+        self._load_intervals(known, pa.table(dict(zip(names, map(list, zip(*bounds, strict=True)), strict=True))))
+        return known
+
+    def _load_anchors(self, known: dict[Key, _Known]) -> None:
+        """Counters at the ticks of baselines, of batches whose rows are all in the table."""
+        baselines = self.tables.load("baselines")
+        if baselines is None:
+            return
+        found = relation(self.tables, "baselines", data_files(baselines))
+        batches = self._batches()
+        asked = pa.table(
+            [pa.array(list(column)) for column in zip(*known, strict=True)], names=["filesystem", "target"]
+        )
+        own = pa.table([pa.array([name for name, _ in self.own], pa.string()),
+                        pa.array([part for _, part in self.own], pa.int64())], names=["batch", "part"])  # fmt: skip
+        assert not any(one is None for one in (found, batches, asked, own))  # used by name
+        sql = """SELECT filesystem, target, epoch_us(time), snapshot_us, counters, pending
+                 FROM found SEMI JOIN asked USING (filesystem, target)
+                 SEMI JOIN (SELECT batch, part FROM batches UNION ALL FROM own) USING (batch, part)
+                 WHERE source = ? AND counter_set = ? ORDER BY position"""
+        for row in connection().execute(sql, [self.source, self.table.name]).fetchall():
+            filesystem, target, *stored = row
+            known[filesystem, target].anchors[stored[0]] = accounted(Baseline.from_stored(*stored))
+
+    def _batches(self) -> Any:
+        handle = self.tables.load("batches")
+        return relation(self.tables, "batches", [] if handle is None else data_files(handle))
+
+    def _latest_before(self, capture: Capture) -> int:
+        """The latest tick that the store has of the stream that a capture is a piece of, of pieces before it."""
+        batches = self._batches()
+        assert batches is not None  # used by name
+        stream = capture.identity.rpartition("/")[0]
+        sql = "SELECT epoch_us(last_time), batch FROM batches WHERE starts_with(batch, ?) AND last_time IS NOT NULL"
+        pieces = connection().execute(sql, [f"{stream}/"]).fetchall()
+        return max((tick for tick, name in pieces if order_in_stream(capture, name) is Evidence.AFTER), default=-1)
+
+    def _load_intervals(self, known: dict[Key, _Known], bounds: pa.Table) -> None:
+        first, last = min(bounds.column("low").to_pylist()), max(bounds.column("anchor").to_pylist())
+        files = files_of_days(self.handle, range(first // DAY_US - 1, last // DAY_US + 1))
+        found = relation(self.tables, self.table.name, files)
+
+        def ask(sql: str) -> list[tuple[Any, ...]]:
+            assert found is not None and bounds is not None  # noqa: PT018 (used by name)
+            return connection().execute(sql, [self.source]).fetchall()
+
+        mine = "found JOIN bounds USING (filesystem, target) WHERE source = ?"
+        for filesystem, target, end_us in ask(
+            f"SELECT filesystem, target, max(epoch_us) FROM {mine} AND epoch_us <= low GROUP BY ALL"  # noqa: S608 (names of the schema)
+        ):
+            known[filesystem, target].left_us = end_us
+        own = f"SELECT filesystem, target, {self._set_column}, start_us, epoch_us, duration_s, after_reset"
+        for row in ask(f"{own}, {self._values('{}')} FROM {mine} AND epoch_us > low AND start_us < high"):
+            self._take(known, row)
+        sums = f"""SELECT filesystem, target, {self._set_column}, min(start_us), max(epoch_us),
+                          sum(epoch_us - start_us), bool_or(after_reset)"""
+        rest = f"FROM {mine} AND start_us >= high AND epoch_us <= anchor GROUP BY ALL"
+        for row in ask(f"{sums}, {self._values('CASE WHEN count({0}) = count(*) THEN sum({0}) END')} {rest}"):
+            self._take(known, row, is_sum=True)
+        anchors = {row[:2]: row[4] for row in zip(*bounds.to_pydict().values(), strict=True)}
+        for key, of_target in known.items():
+            self._put_in_order(of_target, anchors[key])
+
+    @property
+    def _set_column(self) -> str:
+        return SET_COLUMN.get(self.table.name, "''")
+
+    def _values(self, how: str) -> str:
+        """The counters of a row: one by one, or the name of one and its value."""
+        if self.table.name == "target_histograms":
+            count = how.format('"count"')
+            return f"direction || ':' || bin, {count}"
+        return ", ".join(how.format(f'"{name}"') for name in self.table.counters)
+
+    def _take(self, known: dict[Key, _Known], row: tuple[Any, ...], *, is_sum: bool = False) -> None:
+        filesystem, target, name, start_us, time_us, length, after_reset, *values = row
+        stored = known[filesystem, target].stored.setdefault(name, [])
+        moved: dict[str, int | None] = dict(
+            [values] if self.table.name == "target_histograms" else zip(self.table.counters, values, strict=True)
+        )
+        if self.dense and is_sum and length != time_us - start_us:
+            return  # with a gap in it, what moved in it does not lead back to its start
+        if stored and stored[-1].is_sum and is_sum:  # another bin of the same histogram
+            last = stored.pop()
+            start_us, time_us = min(start_us, last.start_us), max(time_us, last.time_us)
+            moved, after_reset = {**last.moved, **moved}, after_reset or last.after_reset
+        stored.append(Stored(start_us, time_us, 0.0 if is_sum else length, moved, bool(after_reset), is_sum))
+
+    def _put_in_order(self, of_target: _Known, anchor_us: int) -> None:
+        """Intervals in order of time; bins of one interval together."""
+        for name, rows in of_target.stored.items():
+            merged: dict[tuple[int, int, bool], Stored] = {}
+            for row in rows:
+                key = (row.start_us, row.time_us, row.is_sum)
+                same = merged.get(key)
+                merged[key] = row if same is None else row._replace(
+                    moved={**same.moved, **row.moved}, after_reset=same.after_reset or row.after_reset
+                )  # fmt: skip
+            of_target.stored[name] = [merged[key] for key in sorted(merged)]
+        if not self.dense:
+            for name in of_target.anchors.get(anchor_us, {}):  # nothing moved from the last interval to the baseline
+                of_target.stored.setdefault(name, []).append(Stored(anchor_us, anchor_us, 0.0, {}, False, True))
+
+
+@dataclass(slots=True)
+class _Chain:
+    """Late samples differenced one after the other."""
+
+    baseline: Baseline | None
+    ceiling: Ceiling
+    steps: list[tuple[Sample, Step]] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+
+    def go_on(self, number: int | None, sample: Sample, evidence: Evidence) -> None:
+        """One more sample, and its number if it is a late one."""
+        step = advance(self.baseline, sample, self.ceiling, evidence)
+        if step.outcome in MOVING:
+            self.baseline = step.baseline
+            self.taken |= set() if number is None else {number}
+        if step.outcome is Outcome.INTERVAL:
+            self.steps.append((sample, step))
+
+
+def _evidence(capture: Capture, before: Capture | None) -> Evidence:
+    """What is known of the order of two samples by the captures they are of."""
+    if before is None:
+        return Evidence.NONE
+    if capture.identity == before.identity:
+        return Evidence.AFTER if capture.numbered else Evidence.SAME_FILE
+    return order_in_stream(capture, before.identity)
+
+
+@dataclass(slots=True)
+class _Target:
+    """The late samples of one target on their way to their places."""
+
+    placer: Placer
+    known: _Known
+    late: Mapping[int, Late]
+    done: Placement
+
+    def place(self) -> None:
+        """Divide intervals, fill gaps, and go on from before everything stored."""
+        spliced = {name: self._splice(name, stored) for name, stored in self.known.stored.items()}
+        self._note_known(spliced)
+        begin = min((stored[0].start_us for stored in self.known.stored.values()), default=None)
+        if begin is None and self.known.left_us is None:
+            begin = min(self.known.anchors, default=None)
+        if begin is not None:
+            at_begin = {name: one.at_start for name, one in spliced.items() if one.at_start is not None}
+            at_begin = at_begin or dict(self.known.anchors.get(begin, {}))
+            if self.known.left_us is None:
+                self._lead_to(begin, at_begin)
+            elif self.placer.dense:
+                self._fill(self.known.left_us, begin, at_begin)
+        for one in spliced.values() if self.placer.dense else ():
+            for (start_us, end_us), after in one.gaps.items():
+                self._fill(start_us, end_us, {} if after is None else {"": after})
+
+    def _open(self) -> dict[int, Late]:
+        """Samples without a place so far."""
+        return {number: one for number, one in self.late.items() if self.done.fates[number] is Fate.UNPLACED}
+
+    def _settle(self, numbers: Iterable[int], fate: Fate) -> None:
+        for number in numbers:
+            self.done.fates[number] = fate
+
+    def _splice(self, name: str, stored: Sequence[Stored]) -> Splice:
+        readings = [
+            Reading(number, one.sample.time_us, one.sample.snapshot_us, one.sample.sets[name])
+            for number, one in self._open().items()
+            if name in one.sample.sets
+        ]
+        anchors = {tick: sets[name] for tick, sets in self.known.anchors.items() if name in sets}
+        found = splice(stored, anchors, readings, dense=self.placer.dense)
+        if found.removed:
+            sample = self.late[min(found.placed)].sample
+            self._remove(sample, found.removed, None if self.placer.dense else name)
+            for piece in found.added:
+                movement = {name: Movement(piece.moved, piece.after_reset)}
+                step = Step(Outcome.INTERVAL, _NOTHING, piece.time_us, piece.start_us, piece.duration_s, movement)
+                self.done.added += interval_rows(sample, step, self.placer.source)
+        return found
+
+    def _remove(self, sample: Sample, stored: Iterable[Stored], counter_set: str | None) -> None:
+        who = (sample.filesystem, sample.target)
+        self.done.removed += [Removed(*who, one.start_us, one.time_us, counter_set) for one in stored]
+
+    def _note_known(self, spliced: Mapping[str, Splice]) -> None:
+        """Samples that divided an interval are placed; what the store has, or lies where nothing moved, is known."""
+        placed = set().union(*(one.placed for one in spliced.values()))
+        rows = [row for stored in self.known.stored.values() for row in stored if not row.is_sum]
+        if self.placer.dense:
+            ticks = {tick for row in rows for tick in (row.start_us, row.time_us)} | self.known.anchors.keys()
+            at_rest = {number for number, one in self._open().items() if one.sample.time_us in ticks}
+        else:
+            first = min((row.start_us for row in rows), default=min(self.known.anchors, default=0))
+            at_rest = {
+                number
+                for number, one in self._open().items()
+                if one.sample.time_us >= first
+                and not any(row.start_us < one.sample.time_us < row.time_us for row in rows)
+            }
+        self._settle(at_rest, Fate.REPEATED)
+        self._settle(placed, Fate.PLACED)
+
+    def _lead_to(self, begin_us: int, at_begin: Sets) -> None:
+        """Samples from before everything that is stored: intervals up to where that begins."""
+        earlier = {number: one for number, one in self._open().items() if one.sample.time_us < begin_us}
+        chain = self._chain(earlier, None)
+        if chain is None or chain.baseline is None:
+            return
+        last = chain.baseline.sets
+        if links(last, at_begin) or restarted(last, at_begin):
+            chain.go_on(None, self._sample_at(begin_us, at_begin, chain.baseline), Evidence.AFTER)
+            self._take(chain)
+        elif self._is_beyond_all(last, [sets for tick, sets in self.known.anchors.items() if tick >= begin_us]):
+            self._take(chain)  # counters were reset in between, unseen
+
+    def _is_beyond_all(self, last: Sets, later: Sequence[Sets]) -> bool:
+        known = {name: [sets[name] for sets in later if name in sets] for name in last}
+        return all(known.values()) and all(is_beyond(one, known[name]) for name, one in last.items())
+
+    def _fill(self, start_us: int, end_us: int, at_end: Sets) -> None:
+        """A stretch that is not stored, between two that are."""
+        inside = {number: one for number, one in self._open().items() if start_us < one.sample.time_us < end_us}
+        edge = next((one.sample for one in self.late.values() if one.sample.time_us == start_us), None)
+        chain = self._chain(inside, edge)
+        if chain is not None and chain.baseline is not None and links(chain.baseline.sets, at_end):
+            chain.go_on(None, self._sample_at(end_us, at_end, chain.baseline), Evidence.AFTER)
+            self._take(chain)
+
+    def _chain(self, late: Mapping[int, Late], edge: Sample | None) -> _Chain | None:
+        """Samples differenced one after the other, from the edge of what is stored if it was read again."""
+        if not late:
+            return None
+        first = next(iter(late.values())).sample
+        if edge is not None and not links(edge.sets, first.sets):
+            edge = None
+        begin = None if edge is None else Baseline(edge.time_us, edge.snapshot_us, edge.sets)
+        chain = _Chain(begin, self.placer.ceilings.of(first.filesystem, first.labels.get("target_kind")))
+        before: Capture | None = None
+        for number, one in late.items():
+            chain.go_on(number, one.sample, _evidence(one.capture, before))
+            before = one.capture
+        return chain
+
+    def _sample_at(self, time_us: int, sets: Sets, baseline: Baseline) -> Sample:
+        """The counters at the start of what is stored, as a sample; by the clock that the ticks tell."""
+        like = next(iter(self.late.values())).sample
+        snapshot_us = baseline.snapshot_us + max(time_us - baseline.time_us, 1)
+        known = {name: CounterSet(one.counters, one.start_us, complete=False) for name, one in sets.items()}
+        return Sample(like.table, like.filesystem, like.target, time_us, snapshot_us, known, like.labels)
+
+    def _take(self, chain: _Chain) -> None:
+        for sample, step in chain.steps:
+            self.done.added += interval_rows(sample, step, self.placer.source)
+        self._settle(chain.taken, Fate.PLACED)
