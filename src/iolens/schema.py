@@ -99,6 +99,7 @@ def _text(name: str, doc: str) -> Column:
     return Column(name, "string", doc)
 
 
+_LONGEST_S: Final = LATEST_US // 1_000_000
 _PERCENT: Final = 101  # a share is rounded, and taken a little after its whole
 
 _TIME = Column("time", "timestamp", "end of the interval's tick, UTC")
@@ -113,7 +114,7 @@ _JOB = _text("job_id", "job identifier as the scheduler or JobID variable gave i
 _INTERVAL = (
     _TIME,
     Column("start", "timestamp", "tick at which the interval starts, UTC"),
-    Column("duration_s", "float64", "seconds between the two snapshots, by their own clocks"),
+    Column("duration_s", "float64", "seconds between the two snapshots, by their own clocks", at_most=_LONGEST_S),
     _DATE,
     _FILESYSTEM,
     _SOURCE,

@@ -34,6 +34,11 @@ EXPECTED: Final = {
     "string": "a text",
     "bool": "true or false",
 }
+_WHOLE: Final[set[type]] = {int, type(None)}
+_OWN_TYPES: Final[dict[str, set[type]]] = {
+    "timestamp": _WHOLE, "date": _WHOLE, "int64": _WHOLE, "float64": {float, int, type(None)},
+    "string": {str, type(None)}, "bool": {bool, type(None)},
+}  # fmt: skip
 _WRONG: Final = (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError)
 _REFUSED: Final = object()
 _TIME: Final = Column("time", "timestamp", "")
@@ -69,7 +74,10 @@ class Gate:
         wrong: list[tuple[Column, Mask, list[Any]]] = []
         for column in table.columns:
             values, type_ = columns.get(column.name), ARROW_TYPES[column.type]
+            if column.type == "date":  # it follows from the time
+                values = None
             try:
+                _check_types(values, column)
                 rows.arrays[column.name] = _without_nan(as_array(values, type_, count), nan_is_null)
             except _WRONG:
                 plain = _plain(values, count)
@@ -89,6 +97,7 @@ class Gate:
         if rows.table.kind == "interval":
             ends_before = _mask(pc.less(rows.numbers("time"), rows.numbers("start")))
             self._drop(rows, _TIME, ends_before, rows.arrays["time"], "expected no earlier than its start")
+            rows.shrink()
             self._check_ceilings(rows)
         return rows.finished()
 
@@ -154,20 +163,32 @@ class Gate:
 
     def series(self, series: Samples) -> Samples:
         """The same of a series."""
-        columns = {"time": series.time_us, "snapshot": series.snapshot_us, **series.counters}
-        wrong = {}
-        for name, values in columns.items():
-            column = _TIME if name in ("time", "snapshot") else _COUNTER
-            columns[name], wrong[name] = _whole_numbers(values, column)
-            places = np.flatnonzero(wrong[name])
-            for place in places[:NAMED]:
-                at = None if column is _TIME else int(columns["time"][place])
-                self._drop_reading(series, at, "its time" if at is None else name, values[place], column)
-            if more := len(places[NAMED:]):
-                told = f"{series.table} of {series.target}: {name} of {more} more samples cannot be"
-                self.refuse(Problem(self.place, None, told), more)
-        untimed = wrong["time"] | wrong["snapshot"]
-        return replace(series, **_series_fields(columns, ~untimed if untimed.any() else slice(None)))
+        ticks, no_tick = _whole_numbers(series.time_us, _TIME)
+        clocks, no_clock = _whole_numbers(series.snapshot_us, _TIME)
+        untimed = no_tick | no_clock
+        self._drop_readings(
+            series, "its time", _TIME, untimed, np.where(no_tick, series.time_us, series.snapshot_us), ticks
+        )
+        counters = {}
+        for name, values in series.counters.items():
+            counters[name], wrong = _whole_numbers(values, _COUNTER)
+            self._drop_readings(series, name, _COUNTER, wrong & ~untimed, values, ticks)
+        keep = ~untimed if untimed.any() else slice(None)
+        return replace(
+            series,
+            time_us=np.ma.getdata(ticks)[keep],
+            snapshot_us=np.ma.getdata(clocks)[keep],
+            counters={name: column[keep] for name, column in counters.items()},
+        )
+
+    def _drop_readings(self, series: Samples, name: str, column: Column, wrong: Mask, values: Any, ticks: Any) -> None:
+        places = np.flatnonzero(wrong)
+        for place in places[:NAMED]:
+            at = None if column is _TIME else int(ticks[place])
+            self._drop_reading(series, at, name, values[place], column)
+        if more := len(places[NAMED:]):
+            told = f"{series.table} of {series.target}: {name} of {more} more samples cannot be"
+            self.refuse(Problem(self.place, None, told), more)
 
     def _drop_reading(
         self, sample: Sample | Samples, at_us: int | None, name: str, value: object, column: Column
@@ -203,6 +224,13 @@ class _Rows:
         return {*self.table.key, *(("time",) if self.table.partitioned else ()),
                 *(("start",) if self.table.kind == "interval" else ())}  # fmt: skip
 
+    def shrink(self) -> None:
+        """Let go of the rows that are left out."""
+        if self.left_out.any():
+            keep = pa.array(~self.left_out)
+            self.arrays = {name: array.filter(keep) for name, array in self.arrays.items()}
+            self.left_out = np.zeros(pc.sum(keep).as_py(), bool)
+
     def numbers(self, name: str) -> pa.Array:
         """A column, times as microseconds."""
         array = self.arrays[name]
@@ -235,13 +263,13 @@ class _Rows:
 
     def finished(self) -> pa.Table:
         """The rows that go on, each with its day."""
+        self.shrink()
         if self.table.partitioned:
             began = pc.coalesce(*(self.numbers(name) for name in ("start", "time") if name in self.arrays))
             days = np.asarray(began.fill_null(0)) // DAY_US
             self.arrays["date"] = pa.array(days, pa.int32()).cast(pa.date32())
         schema = arrow_schema(self.table)
-        rows = pa.table([self.arrays[name] for name in schema.names], schema=schema)
-        return rows.filter(pa.array(~self.left_out)) if self.left_out.any() else rows
+        return pa.table([self.arrays[name] for name in schema.names], schema=schema)
 
 
 def shown(value: object) -> str:
@@ -261,6 +289,17 @@ def expected_range(column: Column) -> str:
     lowest, highest = column.limits
     most = f" and at most {highest:g}" if column.at_most is not None else ""
     return EXPECTED[column.type] + (f", at least {lowest:g}" if column.at_least is not None else "") + most
+
+
+def _check_types(values: object, column: Column) -> None:
+    """Arrow would make 1 of 1.5, and a text of bytes: single values must be of the column's own type."""
+    if isinstance(values, list | tuple):
+        if not set(map(type, values)) <= _OWN_TYPES[column.type]:
+            raise TypeError
+    elif isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray):
+        return
+    elif type(values) not in _OWN_TYPES[column.type]:
+        raise TypeError
 
 
 def _mask(found: pa.Array) -> Mask:
@@ -335,8 +374,3 @@ def _whole_numbers(values: Any, column: Column) -> tuple[Any, Mask]:
     outside = ~unknown & ((numbers < lowest) | (numbers > highest))
     masked = np.ma.MaskedArray(numbers, unknown | outside) if outside.any() else values
     return masked, outside if wrong is None else outside | wrong
-
-
-def _series_fields(columns: Mapping[str, Any], keep: Any) -> dict[str, Any]:
-    times = {f"{name}_us": np.ma.getdata(columns[name])[keep] for name in ("time", "snapshot")}
-    return times | {"counters": {name: one[keep] for name, one in columns.items() if name not in ("time", "snapshot")}}

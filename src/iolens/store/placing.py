@@ -112,9 +112,14 @@ class Placer:
         late = {number: one for mine in by_key.values() for number, one in mine.items()}
         numbered = {one.capture.identity: one.capture for one in late.values() if one.capture.numbered}
         latest = {identity: self._latest_before(capture) for identity, capture in numbered.items()}
-        for number, one in late.items():
-            if one.sample.time_us <= latest.get(one.capture.identity, -1):
-                done.fates[number] = Fate.SET_BACK
+        reached: dict[tuple[str, Key], int] = {}
+        for key, mine in by_key.items():
+            for number, one in mine.items():
+                place = (one.capture.identity, key)
+                before = max(latest.get(one.capture.identity, -1), reached.get(place, -1))
+                reached[place] = max(before, one.sample.time_us)
+                if one.sample.time_us <= before:
+                    done.fates[number] = Fate.SET_BACK
 
     def _load(self, by_key: Mapping[Key, Mapping[int, Late]]) -> dict[Key, _Known]:
         known = {key: _Known() for key in by_key}

@@ -1,0 +1,158 @@
+"""Random histories against a model: whatever is late, cut off, rebuilt or compacted, the sums stay true.
+
+Never more than moved, never less after a rebuild than before, and all of it where every sample is known and no clock or
+counter was set back.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from iolens.records import Capture, CounterSet, Sample
+from iolens.store.maintenance import compact_store
+from iolens.store.store import Store
+from iolens.store.tables import Tables
+from tests.store.samples import sample
+
+
+@dataclass(frozen=True)
+class History:
+    """Samples in the order in which they were taken, and what had moved in truth up to each."""
+
+    samples: list[Sample]
+    moved: list[int]
+
+    @classmethod
+    def of(cls, chance: random.Random, *, steps: bool, resets: bool, starts: bool) -> History:
+        clock, count, began, true = 10_000.0, chance.choice([0, 10**6]), 10**12, 0
+        samples, moved = [], []
+        for _ in range(chance.randint(12, 24)):
+            clock += chance.choice([5, 5, 5, 10]) + 0.003
+            if steps and chance.random() < 0.15:
+                clock += chance.choice([-8, -20, -60, 45])
+            more = chance.choice([0, 1, 10, 50, 200])
+            if resets and chance.random() < 0.15:
+                true += chance.choice([0, 30])  # before the reset, which nobody sees
+                count, began = 0, began + 10**10
+            count, true = count + more, true + more
+            counters = CounterSet({"read_bytes": count, "write_bytes": 2 * count}, began if starts else None)
+            samples.append(sample("target_io", clock, {"": counters}))
+            moved.append(true)
+        return cls(samples, moved)
+
+    def segments(self, chance: random.Random) -> list[range]:
+        """Cut into pieces of one to six samples."""
+        cuts = [0]
+        while cuts[-1] < len(self.samples):
+            cuts.append(min(cuts[-1] + chance.randint(1, 6), len(self.samples)))
+        return [range(begin, end) for begin, end in pairwise(cuts)]
+
+    def most(self, known: set[int]) -> int:
+        """What can be known at most from these samples."""
+        return self.moved[max(known)] - self.moved[min(known)]
+
+
+class Cut(Exception):
+    """A power cut in a test."""
+
+
+@dataclass
+class Run:
+    """One history on its way into a store."""
+
+    store: Store
+    history: History
+    chance: random.Random
+    numbered: bool
+    monkeypatch: pytest.MonkeyPatch
+    known: set[int]
+
+    def capture(self, number: int, piece: range) -> Capture:
+        samples = [self.history.samples[place] for place in piece]
+        return Capture(f"{number}", f"agent/oss1/run/{number}", lambda: iter(samples), numbered=self.numbered)
+
+    def total(self) -> int:
+        handle = self.store.tables.load("target_io")
+        return 0 if handle is None else sum(handle.to_pyarrow_table(columns=["read_bytes"]).column(0).to_pylist())
+
+    def send(self, pieces: dict[int, range], *, rebuild: bool) -> None:
+        """Load segments; now and then the power goes in between, and they are sent again."""
+        before = self.total()
+        self.known |= {place for piece in pieces.values() for place in piece}
+        captures = [self.capture(number, piece) for number, piece in pieces.items()]
+        try:
+            with self.monkeypatch.context() as patch:
+                if self.chance.random() < 0.4:
+                    cut_after(patch, self.chance.randint(0, 3))
+                self.store.ingest(captures, "agent", rebuild=rebuild)
+        except Cut:
+            assert self.total() <= self.history.most(self.known)
+            assert not rebuild or self.total() >= before
+            self.store.ingest(captures, "agent", rebuild=rebuild)
+        assert self.total() <= self.history.most(self.known)
+        assert not rebuild or self.total() >= before
+
+
+def cut_after(monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
+    """Let that many commits through, then die before the next."""
+    done: list[int] = []
+    for name in ("commit", "replace_days"):
+        real = getattr(Tables, name)
+
+        def commit(self: Tables, *args: object, real=real, **options: object) -> list[str]:
+            if len(done) == commits:
+                raise Cut
+            done.append(1)
+            return real(self, *args, **options)
+
+        monkeypatch.setattr(Tables, name, commit)
+
+
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, *, numbered: bool, **kind: bool) -> Run:
+    """Send the segments in any order, rebuild some in between, and all of them twice at the end."""
+    chance = random.Random(seed)
+    history = History.of(chance, **kind)
+    run = Run(Store(tmp_path / "store"), history, chance, numbered, monkeypatch, set())
+    pieces = dict(enumerate(history.segments(chance)))
+    order = list(pieces)
+    if chance.random() < 0.7:
+        chance.shuffle(order)
+    for number in order:
+        run.send({number: pieces[number]}, rebuild=chance.random() < 0.2)
+        if chance.random() < 0.3:
+            some = chance.sample(order, chance.randint(1, len(order)))
+            run.send({one: pieces[one] for one in sorted(some)}, rebuild=True)
+        if chance.random() < 0.1:
+            compact_store(run.store)
+    run.send(pieces, rebuild=True)
+    after = run.total()
+    run.send(pieces, rebuild=True)
+    assert run.total() == after
+    return run
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_late_segments_alone_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    run = play(tmp_path, monkeypatch, seed, numbered=seed % 2 == 0, steps=False, resets=False, starts=False)
+    assert run.total() == run.history.moved[-1] - run.history.moved[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_resets_nothing_is_invented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    play(tmp_path, monkeypatch, 100 + seed, numbered=seed % 2 == 0, steps=False, resets=True, starts=seed % 3 == 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_clock_steps_nothing_is_invented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    run = play(tmp_path, monkeypatch, 200 + seed, numbered=True, steps=True, resets=False, starts=False)
+    assert run.total() <= run.history.moved[-1] - run.history.moved[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_everything_nothing_is_invented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    play(tmp_path, monkeypatch, 300 + seed, numbered=True, steps=True, resets=True, starts=seed % 2 == 0)
