@@ -138,13 +138,17 @@ def advance(
     if is_behind:
         kept = {name: Movement(one.moved, one.after_reset) for name, one in movements.items()}
         carry = Carry(sample.snapshot_us, elapsed_us, steps, kept)
-        step = Step(Outcome.SET_BACK, Baseline(baseline.time_us, baseline.snapshot_us, sets, carry, doubted))
+        time_us, following = 0, Baseline(baseline.time_us, baseline.snapshot_us, sets, carry, doubted)
     else:
         time_us = _tick_after(baseline, sample)
         following = Baseline(time_us, sample.snapshot_us, sets, None, doubted)
-        step = Step(Outcome.INTERVAL, following, time_us, baseline.time_us, elapsed_us / 1e6, movements)
-    return replace(
-        step,
+    return Step(
+        Outcome.SET_BACK if is_behind else Outcome.INTERVAL,
+        following,
+        time_us,
+        baseline.time_us,
+        elapsed_us / 1e6,
+        movements,
         resets=int(any(movement.after_reset for movement in own.values())),
         glitches=sum(movement.glitches for movement in own.values()),
         refused={name: one.refused for name, one in movements.items() if one.refused},
@@ -201,8 +205,9 @@ def _moved(
         if doubts:
             doubted[name] = doubts
     if sample.table != "job_io":  # a job that vanished was cleaned up; a histogram that is missing was unreadable
-        sets = {**{name: one for name, one in baseline.sets.items() if name not in sets}, **sets}
-        doubted = {**{name: one for name, one in baseline.doubted.items() if name not in sample.sets}, **doubted}
+        sets = {**baseline.sets, **sets}
+        if baseline.doubted:
+            doubted = {**{name: one for name, one in baseline.doubted.items() if name not in sample.sets}, **doubted}
     return movements, sets, doubted
 
 
@@ -227,6 +232,10 @@ def _difference(
     if _restarted(before, now):
         return replace(_within(dict(new), ceiling, seconds), after_reset=True), now, {}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
+    if not fallen and now.complete:
+        moved = {name: value - old.get(name, 0) for name, value in new.items()}
+        if not ceiling.exceeded(moved, seconds):
+            return Movement(moved, after_reset=False), CounterSet({**old, **new}, now.start_us), {}
     glitches, impossible = len(fallen), dict[str, int]()
     if fallen and _fell_together(fallen, old, new):
         if not ceiling.exceeded(new, seconds):

@@ -146,7 +146,9 @@ class Unit:
             self._pieces(self.finished, item.table, gate).columns.append(columns)
 
     def _pieces(self, by_table: dict[str, Pieces], name: str, gate: Gate) -> Pieces:
-        return by_table.setdefault(name, Pieces(TABLES[name], gate.rows))
+        if name not in by_table:
+            by_table[name] = Pieces(TABLES[name], gate.rows)
+        return by_table[name]
 
     def extent(self) -> tuple[dict[str, set[str]], int | None, int | None]:
         """Targets by file system, and the earliest and latest time among the items."""
