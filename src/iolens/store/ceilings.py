@@ -71,6 +71,7 @@ class Ceilings:
     """The ceilings of every file system."""
 
     configured: Mapping[str, Ceiling] = field(default_factory=dict)
+    default: Ceiling = DEFAULT
 
     @classmethod
     def of_config(cls, filesystems: Mapping[str, FileSystemConfig]) -> Ceilings:
@@ -87,10 +88,13 @@ class Ceilings:
 
     def of(self, filesystem: object, target_kind: object) -> Ceiling:
         """The ceiling of one row or sample."""
-        ceiling = self.configured.get(str(filesystem), DEFAULT)
+        ceiling = self.configured.get(str(filesystem), self.default)
         return ceiling.of_sums if target_kind in SUM_KINDS else ceiling
 
     @cached_property
     def smallest(self) -> int:
         """A movement up to this can be, whatever the row."""
-        return min(one.smallest for one in (DEFAULT, *self.configured.values()))
+        return min(one.smallest for one in (self.default, *self.configured.values()))
+
+
+NO_CEILINGS: Final = Ceilings(default=Ceiling(LARGEST, LARGEST, LARGEST))

@@ -209,12 +209,12 @@ class Placer:
 
     def _take(self, known: dict[Key, _Known], row: tuple[Any, ...], *, is_sum: bool = False) -> None:
         filesystem, target, name, start_us, time_us, length, after_reset, *values = row
-        stored = known[filesystem, target].stored.setdefault(name, [])
+        stored = known[filesystem, target].stored.setdefault(str(name), [])
         moved: dict[str, int | None] = dict(
             [values] if self.table.name == "target_histograms" else zip(self.table.counters, values, strict=True)
         )
-        if self.dense and is_sum and length != time_us - start_us:
-            return  # with a gap in it, what moved in it does not lead back to its start
+        if self.dense and is_sum and length != time_us - start_us:  # with a gap, it does not lead back to its start
+            moved = dict.fromkeys(moved)
         if stored and stored[-1].is_sum and is_sum:  # another bin of the same histogram
             last = stored.pop()
             start_us, time_us = min(start_us, last.start_us), max(time_us, last.time_us)

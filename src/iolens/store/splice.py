@@ -110,7 +110,7 @@ def _before(interval: Stored, after: CounterSet | None) -> CounterSet | None:
         moved = interval.moved.get(name, 0)
         if moved is not None:
             known[name] = value - moved
-    return CounterSet(known, after.start_us)
+    return CounterSet(known, after.start_us) if known else None
 
 
 def _divided(
@@ -255,6 +255,7 @@ def restarted(last: Mapping[str, CounterSet], right: Mapping[str, CounterSet]) -
 
 
 def _goes_on(one: CounterSet, other: CounterSet) -> bool:
-    return _same_count(one, other) and all(
-        value <= other.counters.get(name, value) for name, value in one.counters.items()
+    common = one.counters.keys() & other.counters.keys()
+    return (
+        bool(common) and _same_count(one, other) and all(one.counters[name] <= other.counters[name] for name in common)
     )
