@@ -81,6 +81,23 @@ def test_durations_of_the_parts_add_up_to_that_of_the_interval(store: Store) -> 
     assert sum(row[0] for row in rows(store, "duration_s")) == pytest.approx(20.0, abs=1e-9)
 
 
+def test_an_interval_of_days_is_divided_and_not_overlaid(store: Store) -> None:
+    """Its file is that of the day it began, three days before the late samples."""
+    day = 86400
+    take(store, "known", at((0, 0), (5, 10), (4 * day, 1000)))
+    take(store, "late", at((3 * day, 500), (3 * day + 5, 510)), rebuild=True)
+    assert moved(store) == [(0, 5, 10), (5, 3 * day, 490), (3 * day, 3 * day + 5, 10), (3 * day + 5, 4 * day, 490)]
+
+
+def test_captures_that_overlap_are_placed_once(store: Store) -> None:
+    take(store, "known", at((20, 200), (40, 400)))
+    late = at((0, 0), (10, 100), (30, 300))
+    captures = [capture(late, "a"), capture([*late, *at((35, 350))], "b")]
+    tally = store.ingest(captures, "test", rebuild=True)
+    assert moved(store) == [(0, 10, 100), (10, 20, 100), (20, 30, 100), (30, 35, 50), (35, 40, 50)]
+    assert (tally.placed, tally.repeated, tally.unplaced) == (4, 3, 0)
+
+
 def test_a_sample_whose_counters_do_not_lie_between_is_refused(store: Store) -> None:
     take(store, "known", at((0, 100), (5, 150), (40, 900)))
     before = moved(store)
@@ -274,6 +291,19 @@ def test_a_day_whose_raw_rows_were_dropped_is_left_alone(store: Store) -> None:
     kept = total(store)
     tally = take(store, "late", at((2, 20), (5, 50)), rebuild=True)
     assert (tally.unplaced, total(store)) == (2, kept)
+
+
+def test_what_moved_on_dropped_days_is_not_counted_again(store: Store) -> None:
+    """Samples from before them do not go on to what is stored after them: the rollup has what moved in between."""
+    day = 86400
+    for number in (2, 3):
+        take(store, f"day {number}", at((number * day, 1000 * number), (number * day + 5, 1000 * number + 10)))
+    roll_up(store)
+    retain_raw(store, 0.0)
+    take(store, "last", at((4 * day, 4000), (4 * day + 5, 4010)))
+    kept = moved(store)
+    take(store, "first", at((0, 0), (5, 10)), rebuild=True)
+    assert moved(store) == [(0, 5, 10), *kept]
 
 
 def test_the_books_add_up(store: Store) -> None:

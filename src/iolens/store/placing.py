@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -15,14 +17,14 @@ from iolens.schema import Table
 from iolens.store.ceilings import Ceiling, Ceilings
 from iolens.store.counter_series import MOVING
 from iolens.store.counters import Baseline, Evidence, Movement, Outcome, Step, advance
-from iolens.store.duckdb_engine import connection, data_files, files_of_days, relation
+from iolens.store.duckdb_engine import connection, data_files, relation
 from iolens.store.order import order_in_stream
 from iolens.store.rows import DAY_US
-from iolens.store.snapshot import DayMarks
+from iolens.store.snapshot import DayMarks, Snapshot
 from iolens.store.splice import Reading, Splice, Stored, accounted, is_beyond, links, restarted, splice
 from iolens.store.tables import Tables
 from iolens.store.units import interval_rows
-from iolens.units import from_epoch_us
+from iolens.units import epoch_us, from_epoch_us
 
 DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
 SET_COLUMN: Final = {"target_histograms": "histogram", "job_io": "job_id"}  # what tells a target's counter sets apart
@@ -97,15 +99,20 @@ class Placer:
         """Find the place of each sample, target by target."""
         done = Placement([Fate.UNPLACED] * len(late))
         by_key: dict[Key, dict[int, Late]] = {}
-        dropped = DayMarks(self.handle, DROPPED)
         for number, one in enumerate(late):
-            if not dropped.of(from_epoch_us(one.sample.time_us).date()):
+            if not self.is_dropped(one.sample.time_us, one.sample.time_us):
                 by_key.setdefault((one.sample.filesystem, one.sample.target), {})[number] = one
         self._set_aside_set_back(by_key, done)
         known = self._load(by_key)
         for key, mine in by_key.items():
             _Target(self, known[key], mine, done).place()
         return done
+
+    def is_dropped(self, start_us: int, end_us: int) -> bool:
+        """Whether raw rows of some day in that time were dropped, and only rollups tell what moved."""
+        marks = DayMarks(self.handle, DROPPED)
+        days = range(start_us // DAY_US, end_us // DAY_US + 1) if marks.times else ()
+        return any(marks.of(from_epoch_us(day * DAY_US).date()) for day in days)
 
     def _set_aside_set_back(self, by_key: Mapping[Key, Mapping[int, Late]], done: Placement) -> None:
         """A sample that was taken after one with a later clock was read by a clock that had been set back."""
@@ -172,8 +179,7 @@ class Placer:
 
     def _load_intervals(self, known: dict[Key, _Known], bounds: pa.Table) -> None:
         first, last = min(bounds.column("low").to_pylist()), max(bounds.column("anchor").to_pylist())
-        files = files_of_days(self.handle, range(first // DAY_US - 1, last // DAY_US + 1))
-        found = relation(self.tables, self.table.name, files)
+        found = relation(self.tables, self.table.name, files_between(self.handle, first - DAY_US, last))
 
         def ask(sql: str) -> list[tuple[Any, ...]]:
             assert found is not None and bounds is not None  # noqa: PT018 (used by name)
@@ -192,9 +198,8 @@ class Placer:
         rest = f"FROM {mine} AND start_us >= high AND epoch_us <= anchor GROUP BY ALL"
         for row in ask(f"{sums}, {self._values('CASE WHEN count({0}) = count(*) THEN sum({0}) END')} {rest}"):
             self._take(known, row, is_sum=True)
-        anchors = {row[:2]: row[4] for row in zip(*bounds.to_pydict().values(), strict=True)}
-        for key, of_target in known.items():
-            self._put_in_order(of_target, anchors[key])
+        for filesystem, target, low, _, anchor in zip(*bounds.to_pydict().values(), strict=True):
+            self._put_in_order(known[filesystem, target], low, anchor)
 
     @property
     def _set_column(self) -> str:
@@ -221,8 +226,10 @@ class Placer:
             moved, after_reset = {**last.moved, **moved}, after_reset or last.after_reset
         stored.append(Stored(start_us, time_us, 0.0 if is_sum else length, moved, bool(after_reset), is_sum))
 
-    def _put_in_order(self, of_target: _Known, anchor_us: int) -> None:
+    def _put_in_order(self, of_target: _Known, low_us: int, anchor_us: int) -> None:
         """Intervals in order of time; bins of one interval together."""
+        if not self.dense and self.is_dropped(low_us, anchor_us):  # what moved on dropped days is missing in the sums
+            of_target.anchors = {}
         for name, rows in of_target.stored.items():
             merged: dict[tuple[int, int, bool], Stored] = {}
             for row in rows:
@@ -245,6 +252,7 @@ class _Chain:
     ceiling: Ceiling
     steps: list[tuple[Sample, Step]] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
+    last_us: int = 0  # tick of the last sample
 
     def go_on(self, number: int | None, sample: Sample, evidence: Evidence) -> None:
         """One more sample, and its number if it is a late one."""
@@ -252,8 +260,21 @@ class _Chain:
         if step.outcome in MOVING:
             self.baseline = step.baseline
             self.taken |= set() if number is None else {number}
+            self.last_us = sample.time_us
         if step.outcome is Outcome.INTERVAL:
             self.steps.append((sample, step))
+
+
+def files_between(handle: DeltaTable, first_us: int, last_us: int) -> list[str]:
+    """Files with intervals in that time; an interval may have begun days before, so that their days do not tell."""
+    files = Snapshot.of(handle).files
+    ends = [files.column(name).to_pylist() if name in files.column_names else [None] * files.num_rows
+            for name in ("min.start", "max.time")]  # fmt: skip
+    return [
+        str(path)
+        for path, start, end in zip(files.column("path").to_pylist(), *ends, strict=True)
+        if (start is None or epoch_us(start) <= last_us) and (end is None or epoch_us(end) >= first_us)
+    ]
 
 
 def _evidence(capture: Capture, before: Capture | None) -> Evidence:
@@ -276,8 +297,18 @@ class _Target:
 
     def place(self) -> None:
         """Divide intervals, fill gaps, and go on from before everything stored."""
+        self._set_known_aside()
         spliced = {name: self._splice(name, stored) for name, stored in self.known.stored.items()}
-        self._note_known(spliced)
+        for one in spliced.values():
+            self._settle(one.placed, Fate.PLACED)
+        self._place_outside(spliced)
+        placed = {one.sample.time_us for number, one in self.late.items() if self.done.fates[number] is Fate.PLACED}
+        self._settle([number for number, one in self._open().items() if one.sample.time_us in placed], Fate.REPEATED)
+
+    def _place_outside(self, spliced: Mapping[str, Splice]) -> None:
+        """Samples that lie in no stored interval."""
+        if not self._open():
+            return
         begin = min((stored[0].start_us for stored in self.known.stored.values()), default=None)
         if begin is None and self.known.left_us is None:
             begin = min(self.known.anchors, default=None)
@@ -321,23 +352,25 @@ class _Target:
         who = (sample.filesystem, sample.target)
         self.done.removed += [Removed(*who, one.start_us, one.time_us, counter_set) for one in stored]
 
-    def _note_known(self, spliced: Mapping[str, Splice]) -> None:
-        """Samples that divided an interval are placed; what the store has, or lies where nothing moved, is known."""
-        placed = set().union(*(one.placed for one in spliced.values()))
-        rows = [row for stored in self.known.stored.values() for row in stored if not row.is_sum]
+    def _set_known_aside(self) -> None:
+        """Samples that the store has, or that lie where nothing moved."""
+        rows = sorted({row[:2] for stored in self.known.stored.values() for row in stored if not row.is_sum})
         if self.placer.dense:
-            ticks = {tick for row in rows for tick in (row.start_us, row.time_us)} | self.known.anchors.keys()
-            at_rest = {number for number, one in self._open().items() if one.sample.time_us in ticks}
+            ticks = {tick for row in rows for tick in row} | self.known.anchors.keys()
+            known = [number for number, one in self._open().items() if one.sample.time_us in ticks]
         else:
-            first = min((row.start_us for row in rows), default=min(self.known.anchors, default=0))
-            at_rest = {
-                number
-                for number, one in self._open().items()
-                if one.sample.time_us >= first
-                and not any(row.start_us < one.sample.time_us < row.time_us for row in rows)
-            }
-        self._settle(at_rest, Fate.REPEATED)
-        self._settle(placed, Fate.PLACED)
+            first = min((start_us for start_us, _ in rows), default=min(self.known.anchors, default=0))
+            starts, ends = [start_us for start_us, _ in rows], list(accumulate((end_us for _, end_us in rows), max))
+
+            def is_inside(tick: int) -> bool:
+                before = bisect_left(starts, tick)
+                return before > 0 and ends[before - 1] > tick
+
+            open_ = self._open().items()
+            known = [
+                number for number, one in open_ if one.sample.time_us >= first and not is_inside(one.sample.time_us)
+            ]
+        self._settle(known, Fate.REPEATED)
 
     def _lead_to(self, begin_us: int, at_begin: Sets) -> None:
         """Samples from before everything that is stored: intervals up to where that begins."""
@@ -347,7 +380,8 @@ class _Target:
             return
         last = chain.baseline.sets
         if links(last, at_begin) or restarted(last, at_begin):
-            chain.go_on(None, self._sample_at(begin_us, at_begin, chain.baseline), Evidence.AFTER)
+            if not self.placer.is_dropped(chain.last_us, begin_us):
+                chain.go_on(None, self._sample_at(begin_us, at_begin, chain.baseline), Evidence.AFTER)
             self._take(chain)
         elif self._is_beyond_all(last, [sets for tick, sets in self.known.anchors.items() if tick >= begin_us]):
             self._take(chain)  # counters were reset in between, unseen

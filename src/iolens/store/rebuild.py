@@ -29,7 +29,7 @@ from deltalake import DeltaTable, Transaction
 from iolens.schema import TABLES, Table
 from iolens.store.duckdb_engine import EPOCH, connection, files_of_days, relation
 from iolens.store.gate import Gate
-from iolens.store.placing import SET_COLUMN, Fate, Late, Placer, Removed
+from iolens.store.placing import SET_COLUMN, Fate, Late, Placer, Removed, files_between
 from iolens.store.rows import DAY_US
 from iolens.store.snapshot import DayMarks
 from iolens.store.tables import Tables, arrow_schema
@@ -133,9 +133,9 @@ def _room_for(
     """The finished rows that go into the table, and the stored intervals that they replace."""
     if not finished.num_rows:
         return finished, []
-    start, time = (np.asarray(finished.column(name).cast(pa.int64())) for name in ("start", "time"))
-    days = range(int(start.min()) // DAY_US - 1, int(time.max()) // DAY_US + 1)
-    stored = relation(tables, table.name, files_of_days(handle, days))
+    first = pc.min(finished.column("start").cast(pa.int64())).as_py()
+    last = pc.max(finished.column("time").cast(pa.int64())).as_py()
+    stored = relation(tables, table.name, files_between(handle, first, last))
     offered = _without_repeats(finished, table)
     done.repeated += finished.num_rows - offered.num_rows
     ours, theirs = (_intervals(table, offered, rows) for rows in (offered, stored))

@@ -7,6 +7,7 @@ lie between those of its two ends, so the sum over its parts is what it was.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -80,6 +81,8 @@ def splice(
     Of a `dense` table every interval is stored; of others only those in which something moved.
     """
     done = Splice()
+    late = sorted(late, key=lambda one: one.time_us)
+    ticks = [one.time_us for one in late]
     after: CounterSet | None = None
     next_start: int | None = None
     for interval in reversed(stored):
@@ -87,7 +90,7 @@ def splice(
             done.gaps[interval.time_us, next_start] = after
             after = None
         after = anchors.get(interval.time_us, after)
-        inside = [one for one in late if interval.start_us < one.time_us < interval.time_us]
+        inside = late[bisect_right(ticks, interval.start_us) : bisect_left(ticks, interval.time_us)]
         left = anchors.get(interval.start_us)
         if inside and after is not None and not interval.is_sum:
             pieces, taken = _divided(interval, after, left, inside, anchors)
@@ -126,7 +129,6 @@ def _divided(
     if after.counters.keys() - moved.keys() or moved.keys() - after.counters.keys() - _still(moved):
         return [], []
     end = {name: after.counters.get(name, 0) for name in moved}
-    inside = sorted(inside, key=lambda one: one.time_us)
     if not interval.after_reset:
         begin = {name: end[name] - value for name, value in moved.items()}
         fitting = _rising(inside, begin, CounterSet(end, after.start_us), _still(moved))
@@ -197,6 +199,8 @@ def _rising(inside: Sequence[Reading], begin: Counters, end: CounterSet | None, 
     """Those samples, in order of time, whose counters rise from the one end to the other."""
     last, fitting = begin, list[Reading]()
     for one in inside:
+        if fitting and one.time_us == fitting[-1].time_us:  # the same sample once more
+            continue
         values = one.counters.counters
         if any(name not in values and name not in still for name in begin):
             continue
