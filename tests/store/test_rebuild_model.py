@@ -19,6 +19,12 @@ from iolens.store.store import Store
 from iolens.store.tables import Tables
 from tests.store.samples import sample
 
+COUNTERS = {
+    "target_io": ("", ("read_bytes", "write_bytes")),
+    "target_histograms": ("io_time_ms", ("read:1", "write:2")),
+    "job_io": ("7@host", ("read_bytes", "write_bytes")),
+}
+
 
 @dataclass(frozen=True)
 class History:
@@ -40,8 +46,9 @@ class History:
                 true += chance.choice([0, 30])  # before the reset, which nobody sees
                 count, began = 0, began + 10**10
             count, true = count + more, true + more
-            counters = CounterSet({"read_bytes": count, "write_bytes": 2 * count}, began if kind.starts else None)
-            samples.append(sample("target_io", clock, {"": counters}))
+            name, counters = COUNTERS[kind.table]
+            values = dict(zip(counters, (count, 2 * count), strict=True))
+            samples.append(sample(kind.table, clock, {name: CounterSet(values, began if kind.starts else None)}))
             moved.append(true)
         return cls(samples, moved)
 
@@ -68,17 +75,21 @@ class Run:
     store: Store
     history: History
     chance: random.Random
-    numbered: bool
+    kind: Kind
     monkeypatch: pytest.MonkeyPatch
     known: set[int]
 
     def capture(self, number: int, piece: range) -> Capture:
         samples = [self.history.samples[place] for place in piece]
-        return Capture(f"{number}", f"agent/oss1/run/{number}", lambda: iter(samples), numbered=self.numbered)
+        return Capture(f"{number}", f"agent/oss1/run/{number}", lambda: iter(samples), numbered=self.kind.numbered)
 
     def total(self) -> int:
-        handle = self.store.tables.load("target_io")
-        return 0 if handle is None else sum(handle.to_pyarrow_table(columns=["read_bytes"]).column(0).to_pylist())
+        """What the first of the two counters has moved, by all rows."""
+        handle = self.store.tables.load(self.kind.table)
+        rows = [] if handle is None else handle.to_pyarrow_table().to_pylist()
+        if self.kind.table == "target_histograms":
+            return sum(row["count"] for row in rows if row["direction"] == "read")
+        return sum(row["read_bytes"] for row in rows)
 
     def send(self, pieces: dict[int, range], *, rebuild: bool) -> None:
         """Load segments; now and then the power goes in between, and they are sent again."""
@@ -117,7 +128,7 @@ def play(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, seed: int) -
     """Send the segments in any order, rebuild some in between, and all of them twice at the end."""
     chance = random.Random(seed)
     history = History.of(chance, kind)
-    run = Run(Store(folder / "store"), history, chance, kind.numbered, monkeypatch, set())
+    run = Run(Store(folder / "store"), history, chance, kind, monkeypatch, set())
     pieces = dict(enumerate(history.segments(chance)))
     order = list(pieces)
     if chance.random() < 0.7:
@@ -144,6 +155,7 @@ class Kind:
     steps: bool = False
     resets: bool = False
     starts: bool = False
+    table: str = "target_io"
 
 
 KINDS = {
@@ -154,6 +166,10 @@ KINDS = {
     "clock steps": Kind(numbered=True, steps=True),
     "clock steps and resets": Kind(numbered=True, steps=True, resets=True),
     "clock steps and resets with their times": Kind(numbered=True, steps=True, resets=True, starts=True),
+    "late histograms": Kind(numbered=False, table="target_histograms"),
+    "histograms with everything": Kind(numbered=True, steps=True, resets=True, table="target_histograms"),
+    "late counts of a job": Kind(numbered=True, table="job_io"),
+    "counts of a job with everything": Kind(True, True, True, True, table="job_io"),
 }
 
 
