@@ -36,13 +36,13 @@ def store(tmp_path: Path) -> Store:
 
 def through(table: str, values: dict[str, object], form: str = "rows") -> tuple[list[dict], list[str]]:
     """The row as it would be stored, and what was refused of it."""
-    told: list[str] = []
-    gate = Gate("capture.txt", lambda problem, count: told.append(str(problem)))
+    messages: list[str] = []
+    gate = Gate("capture.txt", lambda problem, count: messages.append(str(problem)))
     if form == "rows":
         rows = gate.rows(TABLES[table], [values])
     else:
         rows = gate.columns(TABLES[table], {name: [value] for name, value in values.items()}, 1)
-    return rows.to_pylist(), told
+    return rows.to_pylist(), messages
 
 
 @pytest.mark.parametrize("form", ["rows", "columns"])
@@ -79,14 +79,14 @@ def test_an_impossible_value_is_unknown_and_named(
     table: str, column: str, value: object, expected: str, form: str
 ) -> None:
     head = INTERVAL if table == "target_io" else HEAD | ({"host": "oss1"} if table == "host_load" else {})
-    (row,), (told,) = through(table, {**head, "source": "test", column: value}, form)
+    (row,), (message,) = through(table, {**head, "source": "test", column: value}, form)
     assert row[column] is None
     assert row["filesystem"] == "scratch"
-    assert told.startswith(f"capture.txt: {table}.{column} is ")
-    assert expected in told
-    assert told.endswith("stored as unknown")
-    assert ("oss1" if table == "host_load" else "scratch-OST0000") in told
-    assert "2020-09-13T12:26:40Z" in told
+    assert message.startswith(f"capture.txt: {table}.{column} is ")
+    assert expected in message
+    assert message.endswith("stored as unknown")
+    assert ("oss1" if table == "host_load" else "scratch-OST0000") in message
+    assert "2020-09-13T12:26:40Z" in message
 
 
 @pytest.mark.parametrize("form", ["rows", "columns"])
@@ -105,33 +105,33 @@ def test_an_impossible_value_is_unknown_and_named(
     ],
 )
 def test_without_its_name_or_its_time_a_row_is_left_out(table: str, column: str, value: object, form: str) -> None:
-    rows, (told,) = through(table, {**INTERVAL, "source": "test", "histogram": "h", "bin": 1, column: value}, form)
+    rows, (message,) = through(table, {**INTERVAL, "source": "test", "histogram": "h", "bin": 1, column: value}, form)
     assert rows == []
-    assert f"{table}." in told
-    assert told.endswith("row left out")
+    assert f"{table}." in message
+    assert message.endswith("row left out")
 
 
 def test_what_can_be_goes_through_as_it_is() -> None:
     for values in ({"used_bytes": 0}, {"used_bytes": LARGEST}, {"used_bytes": None}, {"used_bytes": 7.0}):
-        (row,), told = through("target_capacity", {**HEAD, "source": "test", **values})
-        assert (row["used_bytes"], told) == (values["used_bytes"], [])
-    (row,), told = through("run_files", {"run_id": "r", "rank": -1, "record_id": -(2**63)})
-    assert (row["rank"], row["record_id"], told) == (-1, -(2**63), [])
-    (row,), told = through("calibrations", {"name": "n", "write_r2": -3.5})
-    assert (row["write_r2"], told) == (-3.5, [])
+        (row,), messages = through("target_capacity", {**HEAD, "source": "test", **values})
+        assert (row["used_bytes"], messages) == (values["used_bytes"], [])
+    (row,), messages = through("run_files", {"run_id": "r", "rank": -1, "record_id": -(2**63)})
+    assert (row["rank"], row["record_id"], messages) == (-1, -(2**63), [])
+    (row,), messages = through("calibrations", {"name": "n", "write_r2": -3.5})
+    assert (row["write_r2"], messages) == (-3.5, [])
 
 
 def test_not_a_number_is_unknown_in_columns_and_refused_in_a_row() -> None:
     """In columns it is how sources write what they do not know."""
     values = {**HEAD, "source": "test", "host": "oss1", "cpu_pct": float("nan")}
     assert through("host_load", values, "columns")[1] == []
-    (row,), (told,) = through("host_load", values, "rows")
-    assert (row["cpu_pct"], "cpu_pct is nan" in told) == (None, True)
+    (row,), (message,) = through("host_load", values, "rows")
+    assert (row["cpu_pct"], "cpu_pct is nan" in message) == (None, True)
 
 
 def test_text_that_is_no_text_is_escaped() -> None:
-    (row,), told = through("target_state", {**HEAD, "source": "test", "version": "caf\udce9"})
-    assert (row["version"], told) == ("caf\\udce9", [])
+    (row,), messages = through("target_state", {**HEAD, "source": "test", "version": "caf\udce9"})
+    assert (row["version"], messages) == ("caf\\udce9", [])
 
 
 def test_every_refused_value_is_counted_and_the_first_are_named() -> None:
@@ -146,14 +146,14 @@ def test_every_refused_value_is_counted_and_the_first_are_named() -> None:
 
 def test_a_few_bytes_in_a_millisecond_are_no_impossible_rate() -> None:
     """Over less than a second the jitter of the clock would decide: the bound is that of a second."""
-    (row,), told = through("target_io", {**INTERVAL, "source": "test", "duration_s": 0.001, "read_bytes": 10**12})
-    assert (row["read_bytes"], told) == (10**12, [])
+    (row,), messages = through("target_io", {**INTERVAL, "source": "test", "duration_s": 0.001, "read_bytes": 10**12})
+    assert (row["read_bytes"], messages) == (10**12, [])
 
 
 def test_a_sum_over_servers_may_have_a_thousand_times_as_much() -> None:
-    for kind, told in (("ost", 1), ("filesystem", 0), ("server", 0)):
+    for kind, refused in (("ost", 1), ("filesystem", 0), ("server", 0)):
         values = {**INTERVAL, "source": "test", "target_kind": kind, "read_bytes": 10**15}
-        assert len(through("target_io", values)[1]) == told
+        assert len(through("target_io", values)[1]) == refused
 
 
 def test_each_row_has_the_ceiling_of_its_file_system() -> None:

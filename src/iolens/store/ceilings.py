@@ -79,10 +79,10 @@ class Ceilings:
         return cls(
             {
                 name: Ceiling(
-                    int(one.target_ceiling_bytes_per_s or BYTES_PER_S),
-                    math.ceil(one.target_ceiling_ops_per_s or OPERATIONS_PER_S),
+                    int(config.target_ceiling_bytes_per_s or BYTES_PER_S),
+                    math.ceil(config.target_ceiling_ops_per_s or OPERATIONS_PER_S),
                 )
-                for name, one in filesystems.items()
+                for name, config in filesystems.items()
             }
         )
 
@@ -94,7 +94,7 @@ class Ceilings:
     @cached_property
     def smallest(self) -> int:
         """A movement up to this can be, whatever the row."""
-        return min(one.smallest for one in (self.default, *self.configured.values()))
+        return min(ceiling.smallest for ceiling in (self.default, *self.configured.values()))
 
 
 NO_CEILINGS: Final = Ceilings(default=Ceiling(LARGEST, LARGEST, LARGEST))

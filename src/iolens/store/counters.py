@@ -56,7 +56,7 @@ class Carry:
 
     seen_us: int  # by that clock, the last of these samples
     elapsed_us: int  # from the baseline to there, as far as the spacing of the samples tells
-    steps: int  # steps back whose own length no spacing has told yet
+    steps: int  # steps back whose own length no spacing shows yet
     moved: Mapping[str, Movement]
 
 
@@ -78,7 +78,7 @@ class Baseline:
 
     def counters_json(self) -> str:
         """The sets as stored in the `baselines` table."""
-        plain = {name: {"start_us": one.start_us, "counters": dict(one.counters)} for name, one in self.sets.items()}
+        plain = {name: {"start_us": now.start_us, "counters": dict(now.counters)} for name, now in self.sets.items()}
         return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
     def pending_json(self) -> str | None:
@@ -87,7 +87,7 @@ class Baseline:
             return None
         plain: dict[str, Any] = {"doubted": {name: dict(values) for name, values in self.doubted.items()}}
         if self.carry is not None:
-            moved = {name: [dict(one.moved), one.after_reset] for name, one in self.carry.moved.items()}
+            moved = {name: [dict(part.moved), part.after_reset] for name, part in self.carry.moved.items()}
             plain["carry"] = [self.carry.seen_us, self.carry.elapsed_us, self.carry.steps, moved]
         return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
@@ -96,12 +96,12 @@ class Baseline:
         cls, time_us: int, snapshot_us: int, counters: str, pending: str | None = None, batch: str = ""
     ) -> Baseline:
         """The inverse of `counters_json` and `pending_json`."""
-        sets = {name: CounterSet(one["counters"], one["start_us"]) for name, one in json.loads(counters).items()}
+        sets = {name: CounterSet(plain["counters"], plain["start_us"]) for name, plain in json.loads(counters).items()}
         waiting = json.loads(pending) if pending else {}
         carry = None
         if "carry" in waiting:
             seen_us, elapsed_us, steps, moved = waiting["carry"]
-            carry = Carry(seen_us, elapsed_us, steps, {name: Movement(*one) for name, one in moved.items()})
+            carry = Carry(seen_us, elapsed_us, steps, {name: Movement(*part) for name, part in moved.items()})
         return cls(time_us, snapshot_us, sets, carry, waiting.get("doubted", {}), batch)
 
 
@@ -136,7 +136,7 @@ def advance(
     own, sets, doubted = _moved(baseline, sample, ceiling, seconds)
     movements = own if baseline.carry is None else _together(baseline.carry.moved, own, ceiling, seconds)
     if is_behind:
-        kept = {name: Movement(one.moved, one.after_reset) for name, one in movements.items()}
+        kept = {name: Movement(movement.moved, movement.after_reset) for name, movement in movements.items()}
         carry = Carry(sample.snapshot_us, elapsed_us, steps, kept)
         time_us, following = 0, Baseline(baseline.time_us, baseline.snapshot_us, sets, carry, doubted)
     else:
@@ -151,7 +151,7 @@ def advance(
         movements,
         resets=int(any(movement.after_reset for movement in own.values())),
         glitches=sum(movement.glitches for movement in own.values()),
-        refused={name: one.refused for name, one in movements.items() if one.refused},
+        refused={name: movement.refused for name, movement in movements.items() if movement.refused},
     )
 
 
@@ -207,7 +207,8 @@ def _moved(
     if sample.table != "job_io":  # a job that vanished was cleaned up; a histogram that is missing was unreadable
         sets = {**baseline.sets, **sets}
         if baseline.doubted:
-            doubted = {**{name: one for name, one in baseline.doubted.items() if name not in sample.sets}, **doubted}
+            unseen = {name: doubts for name, doubts in baseline.doubted.items() if name not in sample.sets}
+            doubted = {**unseen, **doubted}
     return movements, sets, doubted
 
 

@@ -82,8 +82,10 @@ class Gate:
             except _WRONG:
                 plain = _plain(values, count)
                 kept = [_possible(value, column, nan_is_null) for value in plain]
-                wrong.append((column, np.array([one is _REFUSED for one in kept], bool), plain))
-                rows.arrays[column.name] = as_array([None if one is _REFUSED else one for one in kept], type_, count)
+                wrong.append((column, np.array([value is _REFUSED for value in kept], bool), plain))
+                rows.arrays[column.name] = as_array(
+                    [None if value is _REFUSED else value for value in kept], type_, count
+                )
         for column, mask, plain in wrong:
             self._drop(rows, column, mask, plain, f"expected {EXPECTED[column.type]}")
         return rows
@@ -121,7 +123,7 @@ class Gate:
                 continue
             limits = limits or (rows.seconds(), *rows.ceilings(self.ceilings))
             seconds, which, ceilings = limits
-            most = np.array([one.per_second(column.name) for one in ceilings], float)[which] * seconds
+            most = np.array([ceiling.per_second(column.name) for ceiling in ceilings], float)[which] * seconds
             mask = np.asarray(numbers.fill_null(0)) > most
             if mask.any():
                 ceiling = ceilings[which[int(np.argmax(mask))]]
@@ -135,8 +137,8 @@ class Gate:
         name = f"{rows.table.name}.{column.name}"
         what = "row left out" if column.name in rows.names else "stored as unknown"
         for place in places[:NAMED]:
-            told = f"{name} is {shown(values[int(place)])}{rows.called(int(place))}: {why}; {what}"
-            self.refuse(Problem(self.place, None, told), 1)
+            reason = f"{name} is {shown(values[int(place)])}{rows.called(int(place))}: {why}; {what}"
+            self.refuse(Problem(self.place, None, reason), 1)
         if more := len(places[NAMED:]):
             self.refuse(Problem(self.place, None, f"{name} of {more} more rows: {why}; {what}"), more)
         if column.name in rows.names:
@@ -151,15 +153,17 @@ class Gate:
                 return None
         if all(map(_is_sound, sample.sets.values())):
             return sample
-        return replace(sample, sets={name: self._sound(sample, name, one) for name, one in sample.sets.items()})
+        return replace(
+            sample, sets={name: self._sound(sample, name, counters) for name, counters in sample.sets.items()}
+        )
 
-    def _sound(self, sample: Sample, name: str, one: CounterSet) -> CounterSet:
-        counters = dict(one.counters)
-        for counter, value in one.counters.items():
+    def _sound(self, sample: Sample, name: str, reading: CounterSet) -> CounterSet:
+        counters = dict(reading.counters)
+        for counter, value in reading.counters.items():
             if type(value) is not int or not 0 <= value <= LARGEST_COUNTER:
                 del counters[counter]
                 self._drop_reading(sample, sample.time_us, f"{name} {counter}".strip(), value, _COUNTER)
-        return CounterSet(counters, one.start_us if type(one.start_us) is int else None, one.complete)
+        return CounterSet(counters, reading.start_us if type(reading.start_us) is int else None, reading.complete)
 
     def series(self, series: Samples) -> Samples:
         """The same of a series."""
@@ -187,16 +191,16 @@ class Gate:
             at = None if column is _TIME else int(ticks[place])
             self._drop_reading(series, at, name, values[place], column)
         if more := len(places[NAMED:]):
-            told = f"{series.table} of {series.target}: {name} of {more} more samples cannot be"
-            self.refuse(Problem(self.place, None, told), more)
+            reason = f"{series.table} of {series.target}: {name} of {more} more samples cannot be"
+            self.refuse(Problem(self.place, None, reason), more)
 
     def _drop_reading(
         self, sample: Sample | Samples, at_us: int | None, name: str, value: object, column: Column
     ) -> None:
         when = "" if at_us is None else f" at {iso(from_epoch_us(at_us))}"
         what = "sample left out" if column is _TIME else "taken as not readable"
-        told = f"{sample.table} of {sample.target}{when}: {name} is {shown(value)}"
-        self.refuse(Problem(self.place, None, f"{told}, expected {expected_range(column)}; {what}"), 1)
+        reason = f"{sample.table} of {sample.target}{when}: {name} is {shown(value)}"
+        self.refuse(Problem(self.place, None, f"{reason}, expected {expected_range(column)}; {what}"), 1)
 
 
 @dataclass(slots=True)
@@ -246,8 +250,8 @@ class _Rows:
     def ceilings(self, ceilings: Ceilings) -> tuple[NDArray[np.intp], list[Ceiling]]:
         """Which ceiling each row has."""
         kinds = self.arrays.get("target_kind", pa.nulls(len(self.arrays["filesystem"]), pa.string()))
-        pairs = [one.fill_null("").dictionary_encode() for one in (self.arrays["filesystem"], kinds)]
-        filesystem, kind = (np.asarray(one.indices) for one in pairs)
+        pairs = [column.fill_null("").dictionary_encode() for column in (self.arrays["filesystem"], kinds)]
+        filesystem, kind = (np.asarray(column.indices) for column in pairs)
         known = [
             ceilings.of(name, of) for name in pairs[0].dictionary.to_pylist() for of in pairs[1].dictionary.to_pylist()
         ]
@@ -302,8 +306,8 @@ def _check_types(values: object, column: Column) -> None:
         raise TypeError
 
 
-def _mask(found: pa.Array) -> Mask:
-    return np.asarray(pc.fill_null(found, False))
+def _mask(condition: pa.Array) -> Mask:
+    return np.asarray(pc.fill_null(condition, False))
 
 
 def _without_nan(array: pa.Array, nan_is_null: bool) -> pa.Array:
@@ -351,11 +355,11 @@ def _as_double(value: float) -> object:
     return number if math.isfinite(number) else _REFUSED
 
 
-def _is_sound(one: CounterSet) -> bool:
-    values = one.counters.values()
+def _is_sound(reading: CounterSet) -> bool:
+    values = reading.counters.values()
     if not values:
         return True
-    has_start = one.start_us is None or type(one.start_us) is int
+    has_start = reading.start_us is None or type(reading.start_us) is int
     return has_start and set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= LARGEST_COUNTER
 
 
@@ -364,9 +368,9 @@ def _whole_numbers(values: Any, column: Column) -> tuple[Any, Mask]:
     wrong: Mask | None = None
     if values.dtype != np.int64:
         kept = [_possible(value, column, nan_is_null=True) for value in values.tolist()]
-        wrong = np.array([one is _REFUSED for one in kept], bool)
-        known = [one if type(one) is int else None for one in kept]
-        values = np.ma.MaskedArray([one or 0 for one in known], [one is None for one in known], dtype=np.int64)
+        wrong = np.array([value is _REFUSED for value in kept], bool)
+        known = [value if type(value) is int else None for value in kept]
+        values = np.ma.MaskedArray([value or 0 for value in known], [value is None for value in known], dtype=np.int64)
     numbers, unknown = np.ma.getdata(values), np.ma.getmaskarray(values)
     lowest, highest = column.limits or (0, LARGEST)
     if wrong is None and len(numbers) and numbers.min() >= lowest and numbers.max() <= highest:

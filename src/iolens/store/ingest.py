@@ -1,6 +1,6 @@
 """Captures in, rows of the store out: difference counters, drop what is present, append, and keep the books.
 
-The order makes a crash at any moment harmless: claim the baselines, append to each table, write `batches` last. A
+The order makes a crash at any time harmless: claim the baselines, append to each table, write `batches` last. A
 re-send finds what it claimed, computes the same rows and completes what is missing.
 """
 
@@ -54,7 +54,7 @@ def ingest(
     group: list[Unit] = []
     for unit in loader.units(captures, progress, workers):
         group.append(unit)
-        if sum(one.weight for one in group) >= ITEMS_PER_PART or not unit.last:
+        if sum(part.weight for part in group) >= ITEMS_PER_PART or not unit.last:
             loader.load(group)
             group = []
     loader.load(group)
@@ -267,7 +267,7 @@ class _Loader:
             "glitches": tally.glitches,
             "set_back": tally.set_back,
             "refused": tally.refused,
-            "problems": json.dumps([_in_utf8(str(one)) for one in (*tally.problems, *tally.notes)], ensure_ascii=False),
+            "problems": json.dumps(list(map(_in_utf8, map(str, (*tally.problems, *tally.notes)))), ensure_ascii=False),
             "checksums": json.dumps(checksums, sort_keys=True),
         }
 

@@ -41,6 +41,11 @@ class Late(NamedTuple):
     sample: Sample
     capture: Capture
 
+    @property
+    def time_us(self) -> int:
+        """Its tick."""
+        return self.sample.time_us
+
 
 class Fate(Enum):
     """What becomes of a late sample."""
@@ -99,9 +104,9 @@ class Placer:
         """Find the place of each sample, target by target."""
         done = Placement([Fate.UNPLACED] * len(late))
         by_key: dict[Key, dict[int, Late]] = {}
-        for number, one in enumerate(late):
-            if not self.is_dropped(one.sample.time_us, one.sample.time_us):
-                by_key.setdefault((one.sample.filesystem, one.sample.target), {})[number] = one
+        for number, item in enumerate(late):
+            if not self.is_dropped(item.time_us, item.time_us):
+                by_key.setdefault((item.sample.filesystem, item.sample.target), {})[number] = item
         self._set_aside_set_back(by_key, done)
         known = self._load(by_key)
         for key, mine in by_key.items():
@@ -116,16 +121,15 @@ class Placer:
 
     def _set_aside_set_back(self, by_key: Mapping[Key, Mapping[int, Late]], done: Placement) -> None:
         """A sample that was taken after one with a later clock was read by a clock that had been set back."""
-        late = {number: one for mine in by_key.values() for number, one in mine.items()}
-        numbered = {one.capture.identity: one.capture for one in late.values() if one.capture.numbered}
-        latest = {identity: self._latest_before(capture) for identity, capture in numbered.items()}
+        captures = {item.capture.identity: item.capture for mine in by_key.values() for item in mine.values()}
+        latest = {name: self._latest_before(capture) for name, capture in captures.items() if capture.numbered}
         reached: dict[tuple[str, Key], int] = {}
         for key, mine in by_key.items():
-            for number, one in mine.items():
-                place = (one.capture.identity, key)
-                before = max(latest.get(one.capture.identity, -1), reached.get(place, -1))
-                reached[place] = max(before, one.sample.time_us)
-                if one.sample.time_us <= before:
+            for number, item in mine.items():
+                place = (item.capture.identity, key)
+                before = max(latest.get(item.capture.identity, -1), reached.get(place, -1))
+                reached[place] = max(before, item.time_us)
+                if item.time_us <= before:
                     done.fates[number] = Fate.SET_BACK
 
     def _load(self, by_key: Mapping[Key, Mapping[int, Late]]) -> dict[Key, _Known]:
@@ -135,7 +139,7 @@ class Placer:
         self._load_anchors(known)
         bounds = []
         for key, mine in by_key.items():
-            ticks = [one.sample.time_us for one in mine.values()]
+            ticks = [item.time_us for item in mine.values()]
             end = max(ticks) + 1
             anchor = min((tick for tick in known[key].anchors if tick >= end), default=end)
             bounds.append((*key, min(ticks), end, anchor))
@@ -148,16 +152,16 @@ class Placer:
         baselines = self.tables.load("baselines")
         if baselines is None:
             return
-        found = relation(self.tables, "baselines", data_files(baselines))
+        left_baselines = relation(self.tables, "baselines", data_files(baselines))
         batches = self._batches()
         asked = pa.table(
             [pa.array(list(column)) for column in zip(*known, strict=True)], names=["filesystem", "target"]
         )
         own = pa.table([pa.array([name for name, _ in self.own], pa.string()),
                         pa.array([part for _, part in self.own], pa.int64())], names=["batch", "part"])  # fmt: skip
-        assert not any(one is None for one in (found, batches, asked, own))  # used by name
+        assert all(rows is not None for rows in (left_baselines, batches, asked, own))  # used by name
         sql = """SELECT filesystem, target, epoch_us(time), snapshot_us, counters, pending
-                 FROM found SEMI JOIN asked USING (filesystem, target)
+                 FROM left_baselines SEMI JOIN asked USING (filesystem, target)
                  SEMI JOIN (SELECT batch, part FROM batches UNION ALL FROM own) USING (batch, part)
                  WHERE source = ? AND counter_set = ? ORDER BY position"""
         for row in connection().execute(sql, [self.source, self.table.name]).fetchall():
@@ -179,13 +183,13 @@ class Placer:
 
     def _load_intervals(self, known: dict[Key, _Known], bounds: pa.Table) -> None:
         first, last = min(bounds.column("low").to_pylist()), max(bounds.column("anchor").to_pylist())
-        found = relation(self.tables, self.table.name, files_between(self.handle, first - DAY_US, last))
+        stored = relation(self.tables, self.table.name, files_between(self.handle, first - DAY_US, last))
 
         def ask(sql: str) -> list[tuple[Any, ...]]:
-            assert found is not None and bounds is not None  # noqa: PT018 (used by name)
+            assert stored is not None and bounds is not None  # noqa: PT018 (used by name)
             return connection().execute(sql, [self.source]).fetchall()
 
-        mine = "found JOIN bounds USING (filesystem, target) WHERE source = ?"
+        mine = "stored JOIN bounds USING (filesystem, target) WHERE source = ?"
         for filesystem, target, end_us in ask(
             f"SELECT filesystem, target, max(epoch_us) FROM {mine} AND epoch_us <= low GROUP BY ALL"  # noqa: S608 (names of the schema)
         ):
@@ -299,11 +303,11 @@ class _Target:
         """Divide intervals, fill gaps, and go on from before everything stored."""
         self._set_known_aside()
         spliced = {name: self._splice(name, stored) for name, stored in self.known.stored.items()}
-        for one in spliced.values():
-            self._settle(one.placed, Fate.PLACED)
+        for part in spliced.values():
+            self._settle(part.placed, Fate.PLACED)
         self._place_outside(spliced)
-        placed = {one.sample.time_us for number, one in self.late.items() if self.done.fates[number] is Fate.PLACED}
-        self._settle([number for number, one in self._open().items() if one.sample.time_us in placed], Fate.REPEATED)
+        placed = {item.time_us for number, item in self.late.items() if self.done.fates[number] is Fate.PLACED}
+        self._settle([number for number, item in self._open().items() if item.time_us in placed], Fate.REPEATED)
 
     def _place_outside(self, spliced: Mapping[str, Splice]) -> None:
         """Samples that lie in no stored interval."""
@@ -313,19 +317,19 @@ class _Target:
         if begin is None and self.known.left_us is None:
             begin = min(self.known.anchors, default=None)
         if begin is not None:
-            at_begin = {name: one.at_start for name, one in spliced.items() if one.at_start is not None}
+            at_begin = {name: part.at_start for name, part in spliced.items() if part.at_start is not None}
             at_begin = at_begin or dict(self.known.anchors.get(begin, {}))
             if self.known.left_us is None:
                 self._lead_to(begin, at_begin)
             elif self.placer.dense:
                 self._fill(self.known.left_us, begin, at_begin)
-        for one in spliced.values() if self.placer.dense else ():
-            for (start_us, end_us), after in one.gaps.items():
+        for part in spliced.values() if self.placer.dense else ():
+            for (start_us, end_us), after in part.gaps.items():
                 self._fill(start_us, end_us, {} if after is None else {"": after})
 
     def _open(self) -> dict[int, Late]:
         """Samples without a place so far."""
-        return {number: one for number, one in self.late.items() if self.done.fates[number] is Fate.UNPLACED}
+        return {number: item for number, item in self.late.items() if self.done.fates[number] is Fate.UNPLACED}
 
     def _settle(self, numbers: Iterable[int], fate: Fate) -> None:
         for number in numbers:
@@ -333,31 +337,31 @@ class _Target:
 
     def _splice(self, name: str, stored: Sequence[Stored]) -> Splice:
         readings = [
-            Reading(number, one.sample.time_us, one.sample.snapshot_us, one.sample.sets[name])
-            for number, one in self._open().items()
-            if name in one.sample.sets
+            Reading(number, item.time_us, item.sample.snapshot_us, item.sample.sets[name])
+            for number, item in self._open().items()
+            if name in item.sample.sets
         ]
         anchors = {tick: sets[name] for tick, sets in self.known.anchors.items() if name in sets}
-        found = splice(stored, anchors, readings, dense=self.placer.dense)
-        if found.removed:
-            sample = self.late[min(found.placed)].sample
-            self._remove(sample, found.removed, None if self.placer.dense else name)
-            for piece in found.added:
+        done = splice(stored, anchors, readings, dense=self.placer.dense)
+        if done.removed:
+            sample = self.late[min(done.placed)].sample
+            self._remove(sample, done.removed, None if self.placer.dense else name)
+            for piece in done.added:
                 movement = {name: Movement(piece.moved, piece.after_reset)}
                 step = Step(Outcome.INTERVAL, _NOTHING, piece.time_us, piece.start_us, piece.duration_s, movement)
                 self.done.added += interval_rows(sample, step, self.placer.source)
-        return found
+        return done
 
     def _remove(self, sample: Sample, stored: Iterable[Stored], counter_set: str | None) -> None:
         who = (sample.filesystem, sample.target)
-        self.done.removed += [Removed(*who, one.start_us, one.time_us, counter_set) for one in stored]
+        self.done.removed += [Removed(*who, row.start_us, row.time_us, counter_set) for row in stored]
 
     def _set_known_aside(self) -> None:
         """Samples that the store has, or that lie where nothing moved."""
         rows = sorted({row[:2] for stored in self.known.stored.values() for row in stored if not row.is_sum})
         if self.placer.dense:
             ticks = {tick for row in rows for tick in row} | self.known.anchors.keys()
-            known = [number for number, one in self._open().items() if one.sample.time_us in ticks]
+            known = [number for number, item in self._open().items() if item.time_us in ticks]
         else:
             first = min((start_us for start_us, _ in rows), default=min(self.known.anchors, default=0))
             starts, ends = [start_us for start_us, _ in rows], list(accumulate((end_us for _, end_us in rows), max))
@@ -366,15 +370,14 @@ class _Target:
                 before = bisect_left(starts, tick)
                 return before > 0 and ends[before - 1] > tick
 
-            open_ = self._open().items()
             known = [
-                number for number, one in open_ if one.sample.time_us >= first and not is_inside(one.sample.time_us)
+                number for number, item in self._open().items() if item.time_us >= first and not is_inside(item.time_us)
             ]
         self._settle(known, Fate.REPEATED)
 
     def _lead_to(self, begin_us: int, at_begin: Sets) -> None:
         """Samples from before everything that is stored: intervals up to where that begins."""
-        earlier = {number: one for number, one in self._open().items() if one.sample.time_us < begin_us}
+        earlier = {number: item for number, item in self._open().items() if item.time_us < begin_us}
         chain = self._chain(earlier, None)
         if chain is None or chain.baseline is None:
             return
@@ -388,12 +391,12 @@ class _Target:
 
     def _is_beyond_all(self, last: Sets, later: Sequence[Sets]) -> bool:
         known = {name: [sets[name] for sets in later if name in sets] for name in last}
-        return all(known.values()) and all(is_beyond(one, known[name]) for name, one in last.items())
+        return all(known.values()) and all(is_beyond(counters, known[name]) for name, counters in last.items())
 
     def _fill(self, start_us: int, end_us: int, at_end: Sets) -> None:
         """A stretch that is not stored, between two that are."""
-        inside = {number: one for number, one in self._open().items() if start_us < one.sample.time_us < end_us}
-        edge = next((one.sample for one in self.late.values() if one.sample.time_us == start_us), None)
+        inside = {number: item for number, item in self._open().items() if start_us < item.time_us < end_us}
+        edge = next((item.sample for item in self.late.values() if item.time_us == start_us), None)
         chain = self._chain(inside, edge)
         if chain is not None and chain.baseline is not None and links(chain.baseline.sets, at_end):
             chain.go_on(None, self._sample_at(end_us, at_end, chain.baseline), Evidence.AFTER)
@@ -409,16 +412,16 @@ class _Target:
         begin = None if edge is None else Baseline(edge.time_us, edge.snapshot_us, edge.sets)
         chain = _Chain(begin, self.placer.ceilings.of(first.filesystem, first.labels.get("target_kind")))
         before: Capture | None = None
-        for number, one in late.items():
-            chain.go_on(number, one.sample, _evidence(one.capture, before))
-            before = one.capture
+        for number, item in late.items():
+            chain.go_on(number, item.sample, _evidence(item.capture, before))
+            before = item.capture
         return chain
 
     def _sample_at(self, time_us: int, sets: Sets, baseline: Baseline) -> Sample:
         """The counters at the start of what is stored, as a sample; by the clock that the ticks tell."""
         like = next(iter(self.late.values())).sample
         snapshot_us = baseline.snapshot_us + max(time_us - baseline.time_us, 1)
-        known = {name: CounterSet(one.counters, one.start_us, complete=False) for name, one in sets.items()}
+        known = {name: counters._replace(complete=False) for name, counters in sets.items()}
         return Sample(like.table, like.filesystem, like.target, time_us, snapshot_us, known, like.labels)
 
     def _take(self, chain: _Chain) -> None:

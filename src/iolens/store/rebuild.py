@@ -64,12 +64,12 @@ def rebuild_table(
     handle = tables.load_or_create(name, table)
     placement = Placer(tables, handle, table, source, gate.ceilings, own).place(late)
     done = Rebuilt(placement.fates)
-    kept, replaced = _room_for(tables, handle, table, finished, done)
+    kept, replaced = _accepted(tables, handle, table, finished, done)
     rows = pa.concat_tables([gate.rows(table, placement.added), kept])
     removed = [*placement.removed, *replaced]
     if rows.num_rows or removed:
         filesystems = pc.unique(kept.column("filesystem")).to_pylist()
-        marks = [Transaction(f"rows/{source}/{one}", handle.version() + 1) for one in filesystems]
+        marks = [Transaction(f"rows/{source}/{filesystem}", handle.version() + 1) for filesystem in filesystems]
         done.added = rows.num_rows
         _exchange(tables, handle, table, source, removed, rows, marks, done)
     return done
@@ -86,16 +86,16 @@ def _exchange(
     done: Rebuilt,
 ) -> None:
     """Put `rows` in the place of the removed ones, in one commit."""
-    days = {one.start_us // DAY_US for one in removed}
+    days = {interval.start_us // DAY_US for interval in removed}
     days |= set(pc.unique(rows.column("date").cast(pa.int32())).to_pylist())
-    found = relation(tables, table.name, files_of_days(handle, days))
-    whole = _removed_table(source, [one for one in removed if one.counter_set is None])
-    sets = _removed_table(source, [one for one in removed if one.counter_set is not None])
-    assert not any(one is None for one in (found, whole, sets))  # used by name below
+    stored = relation(tables, table.name, files_of_days(handle, days))
+    whole = _removed_table(source, [interval for interval in removed if interval.counter_set is None])
+    sets = _removed_table(source, [interval for interval in removed if interval.counter_set is not None])
+    assert all(rows_ is not None for rows_ in (stored, whole, sets))  # used by name below
     named = f"*, {_who(table)} AS who, {SET_COLUMN.get(table.name, 'NULL::VARCHAR')} AS counter_set"
-    staying = f"""(SELECT {named} FROM found) ANTI JOIN whole USING ({", ".join(_INTERVAL)})
+    staying = f"""(SELECT {named} FROM stored) ANTI JOIN whole USING ({", ".join(_INTERVAL)})
                   ANTI JOIN sets USING ({", ".join(_INTERVAL)}, counter_set)"""  # noqa: S608 (names of the schema)
-    sql = f"SELECT (SELECT count(*) FROM found) - (SELECT count(*) FROM {staying})"  # noqa: S608 (names of the schema)
+    sql = f"SELECT (SELECT count(*) FROM stored) - (SELECT count(*) FROM {staying})"  # noqa: S608 (names of the schema)
     ((done.removed,),) = connection().execute(sql).fetchall()
     columns = ", ".join(f'"{name}"' for name in arrow_schema(table).names)
     order = ", ".join(f'"{name}"' for name in dict.fromkeys(("time", *table.key)))
@@ -111,7 +111,7 @@ def _exchange(
 def _removed_table(source: str, removed: Sequence[Removed]) -> pa.Table:
     columns = list(zip(*removed, strict=True)) or [()] * len(Removed._fields)
     types = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.string())
-    arrays = [pa.array(list(one), type_) for one, type_ in zip(columns, types, strict=True)]
+    arrays = [pa.array(list(column), type_) for column, type_ in zip(columns, types, strict=True)]
     return pa.table([pa.repeat(pa.scalar(source), len(removed)), *arrays], names=[*_INTERVAL, "counter_set"])
 
 
@@ -127,7 +127,7 @@ class Interval(NamedTuple):
     moved: tuple[int | None, ...]
 
 
-def _room_for(
+def _accepted(
     tables: Tables, handle: DeltaTable, table: Table, finished: pa.Table, done: Rebuilt
 ) -> tuple[pa.Table, list[Removed]]:
     """The finished rows that go into the table, and the stored intervals that they replace."""
@@ -139,22 +139,21 @@ def _room_for(
     offered = _without_repeats(finished, table)
     done.repeated += finished.num_rows - offered.num_rows
     ours, theirs = (_intervals(table, offered, rows) for rows in (offered, stored))
-    taken: list[Removed] = []
+    taken: set[Removed] = set()
     replaced: list[Removed] = []
     for (filesystem, who), mine in ours.items():
-        for chosen, into in zip(exchangeable(mine, theirs.get((filesystem, who), [])), (taken, replaced), strict=True):
-            into += [Removed(filesystem, who, one.start_us, one.time_us) for one in chosen]
+        new, old = exchangeable(mine, theirs.get((filesystem, who), []))
+        taken |= {Removed(filesystem, who, *interval[:2]) for interval in new}
+        replaced += [Removed(filesystem, who, *interval[:2]) for interval in old]
     same = _unchanged(table, offered, stored)
-    accepted = {one for one in taken if one not in same}
-    columns = zip(*(offered.column(name).to_pylist() for name in ("filesystem", _who(table), "start_us", "epoch_us")),
-                  strict=True)  # fmt: skip
-    names = [Removed(*one) for one in columns]
-    keep = pa.array([one in accepted for one in names], pa.bool_())
-    known = sum(one in same for one in names)
-    kept = offered.select(finished.column_names).filter(keep).cast(finished.schema)
+    columns = [offered.column(name).to_pylist() for name in ("filesystem", _who(table), "start_us", "epoch_us")]
+    intervals = [Removed(*names) for names in zip(*columns, strict=True)]
+    keep = [interval in taken and interval not in same for interval in intervals]
+    known = sum(interval in same for interval in intervals)
+    kept = offered.select(finished.column_names).filter(pa.array(keep, pa.bool_())).cast(finished.schema)
     done.repeated += known
     done.unplaced += offered.num_rows - kept.num_rows - known
-    return kept, [one for one in replaced if one not in same]
+    return kept, [interval for interval in replaced if interval not in same]
 
 
 def _without_repeats(finished: pa.Table, table: Table) -> pa.Table:
@@ -176,10 +175,10 @@ def _intervals(table: Table, offered: pa.Table, rows: Any) -> dict[tuple[str, st
         SELECT filesystem, {who}, start_us, epoch_us, {sums}
         FROM rows JOIN asked USING (source, filesystem, {who})
         WHERE epoch_us > low AND start_us < high GROUP BY ALL ORDER BY start_us, epoch_us"""  # noqa: S608 (names of the schema)
-    found: dict[tuple[str, str], list[Interval]] = {}
+    by_target: dict[tuple[str, str], list[Interval]] = {}
     for filesystem, target, start_us, time_us, *moved in connection().execute(sql).fetchall():
-        found.setdefault((filesystem, target), []).append(Interval(start_us, time_us, tuple(moved)))
-    return found
+        by_target.setdefault((filesystem, target), []).append(Interval(start_us, time_us, tuple(moved)))
+    return by_target
 
 
 def _unchanged(table: Table, offered: pa.Table, stored: Any) -> set[Removed]:
@@ -207,26 +206,30 @@ def exchangeable(ours: Sequence[Interval], theirs: Sequence[Interval]) -> tuple[
         inside, across = _within(stretches, theirs)
         if not across:
             break
-        ours = [one for one in ours if not any(_overlap(one, other) for other in across)]
+        ours = [mine for mine in ours if not any(_overlap(mine, other) for other in across)]
+    starts = [start_us for start_us, _ in stretches]
+    by_stretch: list[tuple[list[Interval], list[Interval]]] = [([], []) for _ in stretches]
+    for side, intervals in enumerate((ours, inside)):
+        for interval in intervals:
+            by_stretch[bisect_right(starts, interval.start_us) - 1][side].append(interval)
     taken: list[Interval] = []
     replaced: list[Interval] = []
-    for start_us, end_us in stretches:
-        mine = [one for one in ours if start_us <= one.start_us < end_us]
-        other = [one for one in inside if start_us <= one.start_us < end_us]
-        if {one[:2] for one in mine} == {one[:2] for one in other} or _is_at_least(mine, other):
-            taken, replaced = taken + mine, replaced + other
+    for mine, other in by_stretch:
+        if [interval[:2] for interval in mine] == [interval[:2] for interval in other] or _is_at_least(mine, other):
+            taken += mine
+            replaced += other
     return taken, replaced
 
 
 def _stretches(intervals: Sequence[Interval]) -> list[tuple[int, int]]:
     """What intervals cover without a gap."""
-    found: list[tuple[int, int]] = []
-    for one in intervals:
-        if found and one.start_us <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], one.time_us))
+    stretches: list[tuple[int, int]] = []
+    for start_us, end_us, _ in intervals:
+        if stretches and start_us <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], max(stretches[-1][1], end_us))
         else:
-            found.append((one.start_us, one.time_us))
-    return found
+            stretches.append((start_us, end_us))
+    return stretches
 
 
 def _within(
@@ -236,23 +239,25 @@ def _within(
     starts = [start_us for start_us, _ in stretches]
     inside: list[Interval] = []
     across: list[Interval] = []
-    for one in intervals:
-        place = bisect_right(starts, one.start_us) - 1
-        if place >= 0 and one.time_us <= stretches[place][1]:
-            inside.append(one)
-        elif (place >= 0 and one.start_us < stretches[place][1]) or (
-            place + 1 < len(stretches) and stretches[place + 1][0] < one.time_us
-        ):
-            across.append(one)
+    for interval in intervals:
+        place = bisect_right(starts, interval.start_us) - 1
+        reached_us = stretches[place][1] if place >= 0 else interval.start_us
+        next_us = starts[place + 1] if place + 1 < len(starts) else interval.time_us
+        if interval.time_us <= reached_us:
+            inside.append(interval)
+        elif interval.start_us < reached_us or next_us < interval.time_us:
+            across.append(interval)
     return inside, across
 
 
-def _overlap(one: Interval, other: Interval) -> bool:
-    return one.start_us < other.time_us and other.start_us < one.time_us
+def _overlap(interval: Interval, other: Interval) -> bool:
+    return interval.start_us < other.time_us and other.start_us < interval.time_us
 
 
 def _is_at_least(ours: Sequence[Interval], theirs: Sequence[Interval]) -> bool:
     """Whether our intervals account for as much as theirs, counter by counter."""
-    sums = [[sum(value or 0 for value in column) for column in zip(*(one.moved for one in part), strict=True)]
-            for part in (ours, theirs)]  # fmt: skip
-    return not theirs or all(mine >= other for mine, other in zip(*sums, strict=True))
+    mine, other = (
+        [sum(value or 0 for value in column) for column in zip(*(interval.moved for interval in part), strict=True)]
+        for part in (ours, theirs)
+    )
+    return not theirs or all(more >= less for more, less in zip(mine, other, strict=True))

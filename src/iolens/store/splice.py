@@ -64,12 +64,12 @@ def accounted(baseline: Baseline) -> dict[str, CounterSet]:
     """The counters up to which everything is in stored intervals, once the baseline's batch is: by set."""
     carried = {} if baseline.carry is None else baseline.carry.moved
     sets = {}
-    for name, one in baseline.sets.items():
+    for name, last in baseline.sets.items():
         if name not in carried:
-            sets[name] = one
+            sets[name] = last
         elif not carried[name].after_reset:
-            less = {key: value - carried[name].moved.get(key, 0) for key, value in one.counters.items()}
-            sets[name] = CounterSet(less, one.start_us)
+            less = {key: value - carried[name].moved.get(key, 0) for key, value in last.counters.items()}
+            sets[name] = CounterSet(less, last.start_us)
     return sets
 
 
@@ -81,8 +81,8 @@ def splice(
     Of a `dense` table every interval is stored; of others only those in which something moved.
     """
     done = Splice()
-    late = sorted(late, key=lambda one: one.time_us)
-    ticks = [one.time_us for one in late]
+    late = sorted(late, key=lambda reading: reading.time_us)
+    ticks = [reading.time_us for reading in late]
     after: CounterSet | None = None
     next_start: int | None = None
     for interval in reversed(stored):
@@ -97,7 +97,7 @@ def splice(
             if len(pieces) > 1:
                 done.removed.append(interval)
                 done.added += pieces
-                done.placed |= {one.place for one in taken}
+                done.placed |= {reading.place for reading in taken}
         after = left or _before(interval, after)
         next_start = interval.start_us
     done.at_start = after
@@ -124,15 +124,15 @@ def _divided(
     anchors: Mapping[int, CounterSet],
 ) -> tuple[list[Piece], list[Reading]]:
     """The interval in pieces, and the samples that divide it; one piece when none fits."""
-    told = {**dict.fromkeys(after.counters, 0), **interval.moved}
-    moved = {name: value for name, value in told.items() if value is not None}
+    every = {**dict.fromkeys(after.counters, 0), **interval.moved}
+    moved = {name: value for name, value in every.items() if value is not None}
     if after.counters.keys() - moved.keys() or moved.keys() - after.counters.keys() - _still(moved):
         return [], []
     end = {name: after.counters.get(name, 0) for name in moved}
     if not interval.after_reset:
         begin = {name: end[name] - value for name, value in moved.items()}
         fitting = _rising(inside, begin, CounterSet(end, after.start_us), _still(moved))
-        chain = [begin, *(_values(one, end) for one in fitting), end]
+        chain = [begin, *(_values(reading, end) for reading in fitting), end]
         parts = [_less(now, before) for before, now in pairwise(chain)]
         return _pieces(interval, fitting, parts, [False] * len(parts)), fitting
     return _divided_at_reset(interval, moved, CounterSet(end, after.start_us), left, inside, anchors)
@@ -156,39 +156,41 @@ def _divided_at_reset(
     if left is not None and moved == end.counters and moved.keys() <= left.counters.keys():
         begin = {name: left.counters[name] for name in moved}
         until = since[0].time_us if since else interval.time_us
-        later = [one for tick, one in anchors.items() if tick >= interval.time_us]
-        earlier = [one for one in inside if one.time_us < until and is_of_before(one.counters, left, later)]
+        later = [counters for tick, counters in anchors.items() if tick >= interval.time_us]
+        earlier = [
+            reading for reading in inside if reading.time_us < until and is_of_before(reading.counters, left, later)
+        ]
         before = _rising(earlier, begin, None, frozenset())
-    chain = [{}, *(_values(one, end.counters) for one in since), end.counters]
+    chain = [{}, *(_values(reading, end.counters) for reading in since), end.counters]
     parts = [_less(now, then) for then, now in pairwise(chain)]
     parts[0] = {name: value - sum(part[name] for part in parts[1:]) for name, value in moved.items()}
     if before and left is not None:
-        chain = [{name: left.counters[name] for name in moved}, *(_values(one, moved) for one in before)]
+        chain = [{name: left.counters[name] for name in moved}, *(_values(reading, moved) for reading in before)]
         parts = [*(_less(now, then) for then, now in pairwise(chain)), *parts]
     resets = [number == len(before) for number in range(len(parts))]
     taken = [*before, *since]
     return _pieces(interval, taken, parts, resets), taken
 
 
-def is_of_before(one: CounterSet, left: CounterSet, later: Iterable[CounterSet]) -> bool:
+def is_of_before(counters: CounterSet, left: CounterSet, later: Iterable[CounterSet]) -> bool:
     """Whether counters belong to the counting that `left` is of, not to one that came later."""
-    if one.start_us is not None and left.start_us is not None:
-        return abs(one.start_us - left.start_us) <= START_TOLERANCE_US
-    return is_beyond(one, later)
+    if counters.start_us is not None and left.start_us is not None:
+        return abs(counters.start_us - left.start_us) <= START_TOLERANCE_US
+    return is_beyond(counters, later)
 
 
-def is_beyond(one: CounterSet, later: Iterable[CounterSet]) -> bool:
+def is_beyond(counters: CounterSet, later: Iterable[CounterSet]) -> bool:
     """Whether some counter is larger than in all of the others: it cannot have been read while they counted."""
     known = list(later)
-    return any(all(value > other.counters.get(name, 0) for other in known) for name, value in one.counters.items())
+    return any(all(value > other.counters.get(name, 0) for other in known) for name, value in counters.counters.items())
 
 
 def _still(moved: Counters) -> frozenset[str]:
     return frozenset(name for name, value in moved.items() if value == 0)
 
 
-def _values(one: Reading, default: Counters) -> dict[str, int]:
-    return {name: one.counters.counters.get(name, value) for name, value in default.items()}
+def _values(reading: Reading, default: Counters) -> dict[str, int]:
+    return {name: reading.counters.counters.get(name, value) for name, value in default.items()}
 
 
 def _less(now: Counters, then: Counters) -> dict[str, int]:
@@ -198,33 +200,33 @@ def _less(now: Counters, then: Counters) -> dict[str, int]:
 def _rising(inside: Sequence[Reading], begin: Counters, end: CounterSet | None, still: frozenset[str]) -> list[Reading]:
     """Those samples, in order of time, whose counters rise from the one end to the other."""
     last, fitting = begin, list[Reading]()
-    for one in inside:
-        if fitting and one.time_us == fitting[-1].time_us:  # the same sample once more
+    for reading in inside:
+        if fitting and reading.time_us == fitting[-1].time_us:  # the same sample once more
             continue
-        values = one.counters.counters
+        values = reading.counters.counters
         if any(name not in values and name not in still for name in begin):
             continue
-        if end is not None and not _same_count(one.counters, end):
+        if end is not None and not _same_count(reading.counters, end):
             continue
         now = {name: values.get(name, last[name]) for name in begin}
         goes_on = all(value >= last[name] for name, value in now.items())
         if goes_on and (end is None or all(value <= end.counters[name] for name, value in now.items())):
-            fitting.append(one)
+            fitting.append(reading)
             last = now
     return fitting
 
 
-def _same_count(one: CounterSet, other: CounterSet) -> bool:
+def _same_count(counters: CounterSet, other: CounterSet) -> bool:
     """Whether nothing says that counting began anew between two readings."""
-    if one.start_us is None or other.start_us is None:
+    if counters.start_us is None or other.start_us is None:
         return True
-    return abs(one.start_us - other.start_us) <= START_TOLERANCE_US
+    return abs(counters.start_us - other.start_us) <= START_TOLERANCE_US
 
 
 def _pieces(
     interval: Stored, fitting: Sequence[Reading], parts: Sequence[Counters], resets: Sequence[bool]
 ) -> list[Piece]:
-    edges = [interval.start_us, *(one.time_us for one in fitting), interval.time_us]
+    edges = [interval.start_us, *(reading.time_us for reading in fitting), interval.time_us]
     seconds = _durations(interval, fitting, edges)
     return [
         Piece(start, end, duration, moved, reset)
@@ -239,7 +241,7 @@ def _durations(interval: Stored, fitting: Sequence[Reading], edges: Sequence[int
     rest = interval.duration_s - sum(inner)
     if not fitting or rest <= 0 or min(inner, default=1.0) <= 0:
         scale = interval.duration_s / sum(ticks)
-        return [one * scale for one in ticks]
+        return [seconds * scale for seconds in ticks]
     ends = ticks[0] + ticks[-1]
     return [rest * ticks[0] / ends, *inner, rest * ticks[-1] / ends]
 
@@ -258,8 +260,6 @@ def restarted(last: Mapping[str, CounterSet], right: Mapping[str, CounterSet]) -
     )
 
 
-def _goes_on(one: CounterSet, other: CounterSet) -> bool:
-    common = one.counters.keys() & other.counters.keys()
-    return (
-        bool(common) and _same_count(one, other) and all(one.counters[name] <= other.counters[name] for name in common)
-    )
+def _goes_on(then: CounterSet, now: CounterSet) -> bool:
+    pairs = [(value, now.counters[name]) for name, value in then.counters.items() if name in now.counters]
+    return bool(pairs) and _same_count(then, now) and all(before <= after for before, after in pairs)

@@ -161,8 +161,8 @@ class Unit:
             names = [column for column in ("filesystem", "target") if column in rows.column_names]
             for pair in rows.select(names).group_by(names).aggregate([]).to_pylist():
                 if pair["filesystem"] is not None:
-                    found = seen.setdefault(pair["filesystem"], set())
-                    found |= {pair["target"]} if "target" in pieces.table.key else set()
+                    targets = seen.setdefault(pair["filesystem"], set())
+                    targets |= {pair["target"]} if "target" in pieces.table.key else set()
             ends = pc.min_max(rows.column("time").cast(pa.int64())).as_py().values()
             times += [end for end in ends if end is not None]
         return seen, min(times, default=None), max(times, default=None)
@@ -236,7 +236,7 @@ def _stretch_rows(series: Samples, stretch: Stretch, source: str, gate: Gate) ->
 def _beyond(place: str, sample: Sample, step: Step, counter: str, value: int, ceiling: Ceiling) -> Problem:
     """Why a movement is not stored."""
     over = f" in {step.duration_s:g} s" if step.outcome is Outcome.INTERVAL else ""
-    told = f"{sample.table}.{counter} of {sample.target} moved {value}{over} to {iso(from_epoch_us(sample.time_us))}"
+    what = f"{sample.table}.{counter} of {sample.target} moved {value}{over} to {iso(from_epoch_us(sample.time_us))}"
     key = "target_ceiling" if counter.endswith("_bytes") else "target_ops_ceiling"
     hint = "" if counter.endswith("_us") else f" (raise {key} of [filesystems.{sample.filesystem}] if it is real)"
-    return Problem(place, None, f"{told}: more than {ceiling.shown(counter)} allow; stored as unknown{hint}")
+    return Problem(place, None, f"{what}: more than {ceiling.shown(counter)} allow; stored as unknown{hint}")
