@@ -34,6 +34,8 @@ timezone = "America/Los_Angeles"
 calibration = "our-disks"
 sources = ["lustre-lctl", "lustre-proc"]
 ceiling_fsu_pct = 70
+target_ceiling = "100GB/s"
+target_ops_ceiling = 2e6
 
 [[filesystems.scratch.maintenance]]
 from = 2026-01-15T08:00:00
@@ -109,6 +111,8 @@ def test_every_key(tmp_path: Path) -> None:
         ("lustre-lctl", "lustre-proc"),
         maintenance=maintenance,
         ceiling_fsu_pct=70.0,
+        target_ceiling_bytes_per_s=100e9,
+        target_ceiling_ops_per_s=2e6,
     )
     assert load_config(path) == Config(
         path=path,
@@ -138,6 +142,10 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
     ("text", "message"),
     [
         ("stores = 'x'", ": unknown key stores; expected one of store, engine, filesystems, calibrations, thresholds"),
+        (
+            "[filesystems.scratch]\ntarget_ceiling = '0GB/s'",
+            "filesystems.scratch.target_ceiling = '0GB/s' would refuse",
+        ),
         ("[filesystems.scratch]\npeek = '1GB/s'", ": unknown key filesystems.scratch.peek; expected one of peak, "),
         ("[thresholds]\nplateau = 1", ": unknown key thresholds.plateau; expected one of plateau_minimum, "),
         ("store = 5", ": store = 5 has the wrong type or range; expected a text in quotes"),

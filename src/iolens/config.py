@@ -56,6 +56,8 @@ class FileSystemConfig:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # target class → patterns of target names
     maintenance: tuple[MaintenanceConfig, ...] = ()
     ceiling_fsu_pct: float | None = None  # FSU of its disks when they are full
+    target_ceiling_bytes_per_s: float | None = None  # what one target can move at most; more is refused
+    target_ceiling_ops_per_s: float | None = None  # and operations per second
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +180,10 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
     values = _checked(path, where, part, {
         "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "classes": SECTION,
-        "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE,
+        "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT, "target_ops_ceiling": POSITIVE,
     })  # fmt: skip
     peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
-    ceiling = values.get("ceiling_fsu_pct")
+    full, ceiling = values.get("ceiling_fsu_pct"), values.get("target_ceiling")
     _checked(path, f"{where}.classes", classes, dict.fromkeys(classes, TEXTS))
     return FileSystemConfig(
         peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", str(peak), parse_rate),
@@ -190,8 +192,17 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         sources=tuple(values.get("sources", ())),
         classes={one: tuple(patterns) for one, patterns in classes.items()},
         maintenance=tuple(_maintenance(path, where, one, zone) for one in values.get("maintenance", ())),
-        ceiling_fsu_pct=None if ceiling is None else float(ceiling),
+        ceiling_fsu_pct=None if full is None else float(full),
+        target_ceiling_bytes_per_s=None if ceiling is None else _ceiling(path, f"{where}.target_ceiling", ceiling),
+        target_ceiling_ops_per_s=values.get("target_ops_ceiling"),
     )
+
+
+def _ceiling(path: Path, where: str, text: str) -> float:
+    rate = _parsed(path, where, text, parse_rate)
+    if rate < 1:
+        raise InputError(str(path), f"{where} = {text!r} would refuse everything", "a rate above zero, such as 100GB/s")
+    return rate
 
 
 def _maintenance(path: Path, where: str, part: Any, zone: str | None) -> MaintenanceConfig:

@@ -57,10 +57,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """The raw, cumulative counters of one target for one wide table over many moments, in time order.
+    """The raw, cumulative counters of one target for one wide table over many moments, in the order of the input.
 
-    Means the same as one `Sample` per moment. `counters` are arrays of one length; a masked (NumPy masked array) or
-    absent value was not readable. `forgets`: as in `CounterSet`.
+    That order is evidence where the clock was set back: it is not sorted. Means the same as one `Sample` per moment.
+    `counters` are arrays of one length; a masked (NumPy masked array) or absent value was not readable. `forgets`: as
+    in `CounterSet`.
     """
 
     table: str
@@ -120,3 +121,4 @@ class Capture:
     identity: str  # `file/<sha256 of the content>` or `agent/<host>`
     items: Callable[[], Iterator[Item]]  # may be called again after a lost race: same items, same order
     sequence: int = 1  # the first batch number under this identity
+    numbered: bool = False  # the identity ends in /N and names a piece of a stream: sampled after N - 1, in its order

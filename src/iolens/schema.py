@@ -9,18 +9,39 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 SCHEMA_VERSION: Final = 1
+_FINITE: Final = 1.7976931348623157e308
 
 ColumnType = Literal["timestamp", "date", "int64", "float64", "string", "bool"]
+
+LARGEST: Final = 2**63 - 1  # what an int64 column holds
+LATEST_US: Final = 7_258_118_400_000_000  # the year 2200: a later time is a broken clock, or no time at all
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. A `counter` is differenced from raw counters on load and summed by rollups."""
+    """One column. A `counter` is differenced from raw counters on load and summed by rollups.
+
+    A number outside `at_least` … `at_most` cannot be: the store refuses it. None: no limit but the type's.
+    """
 
     name: str
     type: ColumnType
     doc: str
     counter: bool = False
+    at_least: int | None = 0
+    at_most: int | None = None
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The smallest and the largest value that can be, times in microseconds since 1970; None for texts."""
+        if self.type in ("timestamp", "date"):
+            return 0, LATEST_US
+        if self.type == "int64":
+            lowest = -LARGEST - 1 if self.at_least is None else self.at_least
+            return lowest, LARGEST if self.at_most is None else self.at_most
+        if self.type == "float64":
+            return -_FINITE if self.at_least is None else self.at_least, self.at_most or _FINITE
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +107,9 @@ def _text(name: str, doc: str) -> Column:
     return Column(name, "string", doc)
 
 
+_LONGEST_S: Final = LATEST_US // 1_000_000
+_PERCENT: Final = 101  # a share is rounded, and taken a little after its whole
+
 _TIME = Column("time", "timestamp", "end of the interval's tick, UTC")
 _MOMENT = Column("time", "timestamp", "moment of the reading, UTC")
 _DATE = Column("date", "date", "UTC day in which the interval starts (partition)")
@@ -100,7 +124,7 @@ _JOB = _text("job_id", "job identifier as the scheduler or JobID variable gave i
 _INTERVAL = (
     _TIME,
     Column("start", "timestamp", "tick at which the interval starts, UTC"),
-    Column("duration_s", "float64", "seconds between the two snapshots, by their own clocks"),
+    Column("duration_s", "float64", "seconds between the two snapshots, by their own clocks", at_most=_LONGEST_S),
     _DATE,
     _FILESYSTEM,
     _SOURCE,
@@ -235,8 +259,8 @@ HOST_LOAD = _moment(
     ("source", "filesystem", "host", "time"),
     (
         _text("host", "server host name"),
-        Column("cpu_pct", "float64", "processor time used, per cent of all cores"),
-        Column("memory_pct", "float64", "memory used, per cent"),
+        Column("cpu_pct", "float64", "processor time used, per cent of all cores", at_most=_PERCENT),
+        Column("memory_pct", "float64", "memory used, per cent", at_most=_PERCENT),
     ),
 )
 AGENT_HEALTH = _moment(
@@ -372,8 +396,8 @@ RUN_FILES = Table(
         _FILESYSTEM,
         _text("run_id", "identity of the log"),
         _text("module", "POSIX, STDIO, MPI-IO, HDF5, PNETCDF"),
-        Column("record_id", "int64", "Darshan's record id"),
-        Column("rank", "int64", "rank, −1 for a record shared by all"),
+        Column("record_id", "int64", "Darshan's record id", at_least=None),
+        Column("rank", "int64", "rank, −1 for a record shared by all", at_least=-1),
         Column("read_bytes", "int64", "bytes read"),
         Column("write_bytes", "int64", "bytes written"),
         Column("opens", "int64", "opens"),
@@ -439,8 +463,8 @@ DRIVES = Table(
         Column("host_read_bytes", "int64", "bytes read by the host, lifetime"),
         Column("nand_write_bytes", "int64", "bytes written to flash, lifetime"),
         Column("power_on_hours", "float64", "hours powered"),
-        Column("wear_pct", "float64", "rated life used"),
-        Column("spare_pct", "float64", "spare capacity that is left"),
+        Column("wear_pct", "float64", "rated life used; NVMe counts on to 255", at_most=1000),
+        Column("spare_pct", "float64", "spare capacity that is left", at_most=_PERCENT),
         Column("media_errors", "int64", "unrecovered data integrity errors, lifetime, as NVMe counts them"),
     ),
     ("source", "serial", "time"),
@@ -476,7 +500,7 @@ BENCHMARK_RUNS = Table(
         Column("nodes", "int64", "client nodes"),
         Column("aggregate_bytes", "int64", "size of all files worked on together"),
         Column("memory_bytes", "int64", "memory of the machine that could cache them"),
-        Column("fullness_pct", "float64", "how full the file system was"),
+        Column("fullness_pct", "float64", "how full the file system was", at_most=_PERCENT),
         Column("reported_bytes_per_s", "float64", "bandwidth as the benchmark printed it"),
         Column(
             "reported_ops_per_s", "float64", "operations per second as the benchmark printed them; a mean for mdtest"
@@ -516,9 +540,9 @@ CALIBRATIONS = Table(
         Column("queue_depth", "int64", "transfers in flight while it was measured"),
         _text("evidence", "where the numbers come from"),
         _text("sizes", "sizes it was fitted on: observed (at the disk) or requested (by the benchmark)"),
-        Column("write_r2", "float64", "fit quality of the writes, on bandwidth"),
-        Column("read_r2", "float64", "fit quality of the reads, on bandwidth"),
-        Column("fullness_pct", "float64", "how full the file system was when it was measured"),
+        Column("write_r2", "float64", "fit quality of the writes, on bandwidth", at_least=None),
+        Column("read_r2", "float64", "fit quality of the reads, on bandwidth", at_least=None),
+        Column("fullness_pct", "float64", "how full the file system was when it was measured", at_most=_PERCENT),
         Column("ceiling_fsu_pct", "float64", "FSU seen while a saturating test ran, by these coefficients"),
     ),
     ("name", "target_class", "valid_from"),
@@ -538,6 +562,7 @@ BASELINES = Table(
         Column("time", "timestamp", "tick of the last sample"),
         Column("snapshot_us", "int64", "when its file was read, microseconds since 1970"),
         _text("counters", "JSON: raw counters by set, with the start of counting where known"),
+        _text("pending", "JSON: what moved while the clock was behind `time`, and readings in doubt; NULL: nothing"),
     ),
     ("source", "filesystem", "target", "counter_set", "position"),
     "record",
@@ -562,6 +587,7 @@ BATCHES = Table(
         Column("older", "int64", "samples older than the baseline, refused"),
         Column("resets", "int64", "counter resets met"),
         Column("glitches", "int64", "single counters that stepped back, counted as zero"),
+        Column("set_back", "int64", "samples after the clock was set back, counted with the next later one"),
         Column("refused", "int64", "places in the input that were not understood"),
         _text("problems", "JSON: the first of those places, with reasons"),
         _text("checksums", "JSON: SHA-256 of the data files written, by table and path"),

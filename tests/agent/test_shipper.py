@@ -6,6 +6,7 @@ import json
 import os
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from iolens.agent.shipping import FIRST_PAUSE_S, Shipping
 from iolens.agent.spool import SHIP_LOCK, Spool, locked, waiting
 from iolens.errors import StoreError
 from iolens.records import CounterSet, Problem, Sample
-from iolens.sources.spool import Header, Tick, encode_header, encode_tick
+from iolens.sources import ReadOptions
+from iolens.sources.spool import SOURCE, Header, Tick, encode_header, encode_tick
+from iolens.store.store import Store
 from tests.agent import truth
 
 S = 1_000_000
@@ -80,7 +83,8 @@ def test_a_segment_that_cannot_be_understood_goes_aside_and_stops_no_other(tmp_p
     assert ship(spool, str(store)) == Shipment()
 
 
-def test_a_segment_the_store_chokes_on_goes_aside(tmp_path: Path) -> None:
+def test_a_value_that_is_no_counter_costs_itself_and_is_named(tmp_path: Path) -> None:
+    """The store refuses the value and takes the rest, so that the segment need not go aside."""
     spool, store = tmp_path / "spool", tmp_path / "store"
     fill(spool, range(4), range(4, 8))
     header = Header("oss1", "r0", 1)
@@ -88,7 +92,8 @@ def test_a_segment_the_store_chokes_on_goes_aside(tmp_path: Path) -> None:
     later = Sample("target_io", "fs", "fs-OST0001", T0 + S, T0 + S, {"": CounterSet({"write_bytes": "more"})})  # type: ignore[dict-item]
     (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + encode_tick(Tick(T0, [poison, later])))
     done = ship(spool, str(store))
-    assert (done.shipped, done.bad) == (2, 1)
+    assert (done.shipped, done.bad, done.refused) == (3, 0, 2)
+    assert "fs-OST0001 at 2023-11-14T22:13:20Z: write_bytes is many, expected a whole number" in done.reasons[0]
     assert truth.total(store) == 70
 
 
@@ -225,3 +230,44 @@ def test_a_shipper_that_dies_without_a_word_counts_as_a_failure(
     assert said is not None
     assert "ended with code -9" in said["error"]
     assert shipping.next_at > time.monotonic()
+
+
+def at(number: int, second: float) -> Sample:
+    """The sample of that number, by a clock that shows `second`."""
+    time_us = T0 + round(second * S)
+    return replace(sample(number), time_us=time_us, snapshot_us=time_us)
+
+
+def write_segment(directory: Path, sequence: int, samples: list[Sample]) -> Path:
+    directory.mkdir(exist_ok=True)
+    header = Header("oss1", "r1", sequence)
+    path = directory / f"{header.stem}.seg"
+    path.write_bytes(encode_header(header) + b"".join(encode_tick(Tick(one.time_us, [one])) for one in samples))
+    return path
+
+
+def test_a_clock_set_back_makes_no_segment_late_and_loses_nothing(tmp_path: Path) -> None:
+    """Set back by 40 s inside the second segment: the third is behind what is stored as a whole, and is not late."""
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    clocks = [*range(0, 60, 5), *range(20, 100, 5)]
+    samples = [at(number, second) for number, second in enumerate(clocks)]
+    for sequence, piece in enumerate((slice(8), slice(8, 15), slice(15, 19), slice(19, 28)), 1):
+        write_segment(spool, sequence, samples[piece])
+    done = ship(spool, str(store))
+    assert (done.shipped, done.late, done.older, done.left) == (4, 0, 0, 0)
+    assert truth.total(store) == 10 * (len(clocks) - 1)
+    assert truth.breaks(store) == []
+    assert sum(row["duration_s"] for row in truth.rows(store, "target_io")) == 5 * (len(clocks) - 1)
+
+
+def test_segments_an_older_iolens_put_into_late_lower_nothing_when_rebuilt(tmp_path: Path) -> None:
+    """It took a segment behind a clock that was set back for late; what moved was counted with the next later tick."""
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(20), range(20, 26), range(26, 27))[1].unlink()
+    ship(spool, str(store))
+    before = truth.rows(store, "target_io")
+    write_segment(spool / "late", 2, [at(number, 5 * (number - 10)) for number in range(20, 26)])
+    tally = Store(store).ingest(SOURCE.captures([spool / "late"], ReadOptions()), "agent", rebuild=True)
+    assert (tally.set_back, tally.unplaced, tally.resets) == (6, 0, 0)
+    assert truth.rows(store, "target_io") == before
+    assert truth.total(store) == 260

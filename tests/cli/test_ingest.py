@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from iolens.store.store import Store
 from tests.cli.captures import T0, snapshot
 from tests.cli.command import iolens
 
@@ -247,3 +248,68 @@ def test_a_section_for_a_source_that_does_not_exist_is_refused(tmp_path: Path) -
     done = iolens("ingest", tmp_path / "a.txt", "--store", tmp_path / "s", "--config", tmp_path / "iolens.toml")
     assert done.code == 1
     assert "sources.lustre-lcctl" in done.err
+
+
+def stats(second: float, moved: int, start: int | None = None) -> str:
+    """`obdfilter.*.stats` of one OST, as versions without a start of counting print it."""
+    began = "" if start is None else f"start_time            {start}.000000000 secs.nsecs\n"
+    return (
+        f"obdfilter.scratch-OST0000.stats=\nsnapshot_time         {T0 + second:.6f} secs.usecs\n{began}"
+        f"read_bytes            {moved // 4096} samples [bytes] 4096 1048576 {moved}\n"
+        f"write_bytes           {moved // 4096} samples [bytes] 4096 1048576 {moved}\n"
+    )
+
+
+def table(store: Path, name: str, *columns: str) -> list[tuple]:
+    handle = Store(store).tables.load(name)
+    assert handle is not None
+    rows = handle.to_pyarrow_table().sort_by("time").to_pylist()
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+def test_a_clock_set_back_inside_a_capture_is_said_and_invents_nothing(tmp_path: Path) -> None:
+    """It was one row of 438 TB in 2 s, after a reset that never was."""
+    large, seconds = 438 * 10**12, (0, 5, 10, 15, 13, 18)
+    (tmp_path / "a.txt").write_text("".join(stats(s, large + 4096_000 * n) for n, s in enumerate(seconds)))
+    done = iolens("ingest", "lustre-lctl", tmp_path / "a.txt", "--store", tmp_path / "store")
+    assert done.code == 0, done.err
+    assert "1 samples after the clock was set back: what moved is counted in the next later interval" in done.out
+    assert "reset" not in done.out
+    rows = table(tmp_path / "store", "target_io", "read_bytes", "duration_s", "after_reset")
+    assert rows == [(4096_000, 5.0, False)] * 3 + [(8192_000, 10.0, False)]
+    ((set_back,),) = table(tmp_path / "store", "batches", "set_back")
+    assert set_back == 1
+
+
+def test_more_than_a_target_can_move_is_refused_with_target_time_value_and_ceiling(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(stats(0, 0) + stats(5, 9 * 10**18) + stats(10, 8192))
+    done = iolens("ingest", "lustre-lctl", tmp_path / "a.txt", "--store", tmp_path / "store")
+    assert done.code == 3
+    assert (
+        "target_io.read_bytes of scratch-OST0000 moved 9000000000000000000 in 5 s to 2023-11-14T22:13:25Z" in done.err
+    )
+    assert "more than 1,000,000,000,000 bytes/s allow; stored as unknown (raise target_ceiling of" in done.err
+    assert table(tmp_path / "store", "target_io", "read_bytes") == [(None,), (8192,)]
+
+
+def test_the_ceiling_is_configured_per_file_system(tmp_path: Path) -> None:
+    (tmp_path / "iolens.toml").write_text('[filesystems.scratch]\ntarget_ceiling = "1MB/s"\ntarget_ops_ceiling = 1e6\n')
+    (tmp_path / "a.txt").write_text(stats(0, 0) + stats(5, 4096_000) + stats(10, 4096_000 + 8192_000))
+    common = ("--store", tmp_path / "store", "--config", tmp_path / "iolens.toml")
+    done = iolens("ingest", "lustre-lctl", tmp_path / "a.txt", *common)
+    assert (done.code, "more than 1,000,000 bytes/s allow" in done.err) == (3, True)
+    assert table(tmp_path / "store", "target_io", "read_bytes") == [(4096_000,), (None,)]
+
+
+def test_what_a_rebuild_found_no_place_for_is_said(tmp_path: Path) -> None:
+    store = ("--store", tmp_path / "store")
+    texts = {"known": stats(0, 0) + stats(20, 4096_000), "fits": stats(5, 8192), "not": stats(10, 10**9)}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    assert iolens("ingest", "lustre-lctl", tmp_path / "known.txt", *store).code == 0
+    fits = iolens("ingest", "lustre-lctl", tmp_path / "fits.txt", "--rebuild", *store)
+    assert (fits.code, "1 late samples fitted between the stored ones" in fits.out) == (0, True)
+    contradicts = iolens("ingest", "lustre-lctl", tmp_path / "not.txt", "--rebuild", *store)
+    assert contradicts.code == 3
+    assert "1 late samples or rows contradict what is stored, refused: what is stored stays" in contradicts.out
+    assert table(tmp_path / "store", "target_io", "read_bytes") == [(8192,), (4096_000 - 8192,)]

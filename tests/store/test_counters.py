@@ -102,9 +102,11 @@ def test_a_set_that_forgets_starts_anew_with_a_counter_that_was_away() -> None:
 
 
 def test_differences_beyond_signed_64_bits_are_unknown_not_traffic() -> None:
+    """Refused, not a glitch: `ingest` would say that a counter stepped back and was counted as zero."""
     *_, step = run(io_sample(0, 0, 1), io_sample(5, 18446744073709551615, 1))
     assert moved(step) is None
-    assert step.glitches == 1
+    assert step.refused[""]["read_bytes"] == 18446744073709551615
+    assert step.glitches == 0
 
 
 def test_a_new_job_counts_in_full_and_a_known_one_by_its_difference() -> None:

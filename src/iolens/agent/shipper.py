@@ -98,7 +98,7 @@ def _ship_one(path: Path, load: Load, done: Shipment) -> None:
         segment, state = Segment.open(path), _checked(path)
         if not state.good:
             raise InputError(str(path), "not one readable tick")
-        tally = load(Capture(str(path), segment.header.identity, segment.items))
+        tally = load(segment.capture())
     except (InputError, *_WRONG_CONTENT) as error:
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/: {error}")

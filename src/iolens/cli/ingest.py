@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from iolens.records import Capture, Problem
     from iolens.sources import ReadOptions, Source
     from iolens.store.ingest import Tally
-    from iolens.store.store import Store
 
 SHOWN_PROBLEMS = 20
 SHOWN_PATHS = 20
@@ -45,9 +45,7 @@ Examples:
 @click.option("--at", type=TIME, metavar="TIME", help="When the snapshot was taken, where the files do not say")
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Read a database only from this moment on")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="Read a database only up to this moment")
-@click.option(
-    "--rebuild", is_flag=True, help="Take samples older than what is stored: rows of those intervals are replaced"
-)
+@click.option("--rebuild", is_flag=True, help="Fit samples older than what is stored between the stored ones")
 @click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Processes that parse many files at once [one per core]"
 )
@@ -75,6 +73,7 @@ def COMMAND(
 
     from iolens.config import load_config
     from iolens.sources import ReadOptions, source_names
+    from iolens.store.ceilings import Ceilings
     from iolens.store.ingest import Tally
     from iolens.store.store import Store
 
@@ -91,9 +90,14 @@ def COMMAND(
     )
     opened = Store(loaded.store_url(store))
     total = Tally()
+    load = partial(
+        opened.ingest,
+        rebuild=rebuild,
+        workers=workers or os.cpu_count() or 1,
+        ceilings=Ceilings.of_config(loaded.filesystems),
+    )
     for name, found in _by_source(named, places, total).items():
-        mine = replace(options, settings=loaded.sources.get(name, {}))
-        _load(opened, name, found, mine, rebuild, workers or os.cpu_count() or 1, total)
+        _load(load, name, found, replace(options, settings=loaded.sources.get(name, {})), total)
     return _report(total, opened.url)
 
 
@@ -209,9 +213,7 @@ def _say_what_each_was_taken_for(groups: dict[str, Places]) -> None:
             click.echo(f"{path}: taken for {name}", err=True)
 
 
-def _load(
-    store: Store, name: str, places: Places, options: ReadOptions, rebuild: bool, workers: int, total: Tally
-) -> None:
+def _load(load: Callable[..., Tally], name: str, places: Places, options: ReadOptions, total: Tally) -> None:
     from iolens.errors import InputError
     from iolens.sources import get_source
 
@@ -220,14 +222,7 @@ def _load(
             source = get_source(name)
             stored_as = getattr(source, "stored_as", name)  # what an agent spooled is the agent's, however it came
             captures = _captures(source, places, options)
-            loaded = store.ingest(
-                captures,
-                stored_as,
-                rebuild=rebuild,
-                progress=lambda one: step(Path(one.origin).name),
-                workers=workers,
-            )
-            total.add(loaded)
+            total.add(load(captures, stored_as, progress=lambda one: step(Path(one.origin).name)))
         except InputError as error:
             total.refuse_input(error)
 
@@ -252,6 +247,9 @@ def _report(total: Tally, url: str) -> int:
         (total.baselines, "first samples, kept as baselines for the next"),
         (total.repeated, "samples or rows already present, dropped"),
         (total.older, "samples older than what is stored, refused (take them with --rebuild)"),
+        (total.placed, "late samples fitted between the stored ones"),
+        (total.unplaced, "late samples or rows contradict what is stored, refused: what is stored stays"),
+        (total.set_back, "samples after the clock was set back: what moved is counted in the next later interval"),
         (total.resets, "counter resets: what moved since each is counted, and marked"),
         (total.glitches, "single counters stepped back: counted as zero"),
     )
@@ -260,8 +258,8 @@ def _report(total: Tally, url: str) -> int:
             click.echo(f"  {count} {what}")
     notes = _each_once(total.notes)
     _list(total.noted - len(total.notes) + len(notes), notes, "left out by rule")
-    _list(total.refused, total.problems, "places not understood, refused")
-    if not total.refused and not total.older:
+    _list(total.refused, total.problems, "places not understood or not possible, refused")
+    if not total.refused and not total.older and not total.unplaced:
         return 0
     return 3 if total.samples or total.already_present or total.rows else 1
 

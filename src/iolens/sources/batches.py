@@ -68,9 +68,8 @@ class SampleBatch:
         self.count += 1
 
     def flush(self) -> Iterator[Item]:
-        """Everything gathered, each target in time order; the batch is empty then."""
+        """Everything gathered, each target in the order it came; the batch is empty then."""
         for (table, filesystem, target), taken in self._taken.items():
-            taken.sort(key=lambda one: one[1])
             names = dict.fromkeys(name for _, _, counters in taken for name in counters)
             yield Samples(
                 table,

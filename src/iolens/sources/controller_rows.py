@@ -126,7 +126,6 @@ class IoReader(Reader):
     def _samples(self, piece: Piece, ticks: Times, columns: Mapping[str, Column]) -> Iterator[Item]:
         for code in np.unique(piece.controller):
             mine = np.flatnonzero(piece.controller == code)
-            mine = mine[np.argsort(piece.time_us[mine], kind="stable")]
             counters = {name: column[mine] for name, column in columns.items()}
             target = piece.names[int(code)]
             yield Samples(

@@ -166,6 +166,10 @@ class Segment:
             return content_identity(self.path)
         return self.header.identity
 
+    def capture(self) -> Capture:
+        """The segment as the store takes it; the segments of one run are numbered as they were sampled."""
+        return Capture(str(self.path), self.identity, self.items, numbered=self.path.suffix != OPEN)
+
     def items(self) -> Iterator[Item]:
         """Everything sampled, and a problem with file, line and byte for each stretch that is damaged."""
         for line in lines_without_header(self.path):
@@ -208,7 +212,7 @@ class Spool:
         for path in paths:
             yield from _abandoned(path)
         for segment in sorted(segments, key=lambda one: (one.header.host, one.header.run, one.header.sequence)):
-            yield Capture(str(segment.path), segment.identity, segment.items)
+            yield segment.capture()
 
 
 SOURCE: Final = Spool()

@@ -8,7 +8,7 @@ batch that was cut off half-way is completed with the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -40,8 +40,8 @@ class BaselineBook:
         book = cls(tables, tables.load_or_create("baselines", BASELINES), source)
         wanted = set(targets)
         for row in book._rows(wanted, "TRUE", []):
-            filesystem, target, counter_set, position, time_us, snapshot_us, counters = row
-            book.current[filesystem, target, counter_set] = Baseline.from_stored(time_us, snapshot_us, counters)
+            filesystem, target, counter_set, position, *stored = row
+            book.current[filesystem, target, counter_set] = Baseline.from_stored(*stored)
             book.positions[filesystem, target] = max(position, book.positions.get((filesystem, target), 0))
         return book
 
@@ -54,7 +54,7 @@ class BaselineBook:
         found = {key: one for key, one in self.current.items() if key[:2] in targets and key[:2] not in mine}
         for key, position in mine.items():
             for row in self._rows({key}, "position < ?", [position]):
-                found[row[0], row[1], row[2]] = Baseline.from_stored(row[4], row[5], row[6])
+                found[row[0], row[1], row[2]] = Baseline.from_stored(*row[4:])
         return found
 
     def add(self, part: BatchPart, touched: dict[CounterKey, Baseline]) -> None:
@@ -62,7 +62,7 @@ class BaselineBook:
         for key in {(filesystem, target) for filesystem, target, _ in touched}:
             self.positions[key] = self.positions.get(key, 0) + 1
         for (filesystem, target, counter_set), baseline in touched.items():
-            self.current[filesystem, target, counter_set] = baseline
+            self.current[filesystem, target, counter_set] = replace(baseline, batch=part.identity)
             self.added.append(
                 {
                     "source": self.source,
@@ -75,6 +75,7 @@ class BaselineBook:
                     "time": baseline.time_us,
                     "snapshot_us": baseline.snapshot_us,
                     "counters": baseline.counters_json(),
+                    "pending": baseline.pending_json(),
                 }
             )
 
@@ -100,7 +101,8 @@ class BaselineBook:
         keys = ", ".join("(?, ?)" for _ in targets)
         sql = f"""
             SELECT filesystem, target, counter_set, max(position), arg_max(epoch_us(time), position),
-                   arg_max(snapshot_us, position), arg_max(counters, position)
+                   arg_max(snapshot_us, position), arg_max(counters, position),
+                   arg_max(coalesce(pending, ''), position), arg_max(batch, position)
             FROM found WHERE source = ? AND (filesystem, target) IN ({keys}) AND {condition}
             GROUP BY ALL"""  # noqa: S608 (only placeholders are put together)
         parameters = [self.source, *(part for key in sorted(targets) for part in key), *values]

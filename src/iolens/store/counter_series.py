@@ -1,7 +1,8 @@
 """Many samples of one target at once: the same as `counters.advance` for each, but whole columns where nothing odd is.
 
-An LMT database of a year is a thousand million samples. Stretches in which every counter is known and none falls are
-differenced with NumPy; each sample between such stretches goes through `advance`, which alone knows the rules.
+An LMT database of a year is a thousand million samples. Stretches in which every counter is known and moved plainly
+(on, and no further than its ceiling) are differenced with NumPy; each sample between such stretches goes through
+`advance`, which alone knows the rules.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import CounterSet, Sample, Samples
-from iolens.store.counters import Baseline, Outcome, Step, advance
+from iolens.store.ceilings import DEFAULT, SHORTEST_S, Ceiling
+from iolens.store.counters import Baseline, Evidence, Outcome, Step, advance
 
 Integers = NDArray[np.int64]
+MOVING = (Outcome.BASELINE, Outcome.INTERVAL, Outcome.SET_BACK)  # outcomes that leave another baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +43,45 @@ class SeriesSteps:
     steps: list[tuple[Sample, Step]] = field(default_factory=list)
 
 
-def advance_series(baseline: Baseline | None, series: Samples) -> SeriesSteps:
-    """Apply all samples of a series to the target's baseline, in their order."""
+def advance_series(
+    baseline: Baseline | None, series: Samples, ceiling: Ceiling = DEFAULT, evidence: Evidence = Evidence.NONE
+) -> SeriesSteps:
+    """Apply all samples of a series to the target's baseline, in their order.
+
+    `evidence` is about the baseline; once the series has moved it, each sample is known to come after the one before.
+    """
     values = {name: column for name, column in series.counters.items() if not np.ma.getmaskarray(column).all()}
-    plain = _plain_after(series, values)
+    moved = {name: (data := np.ma.getdata(column))[1:] - data[:-1] for name, column in values.items()}
+    plain = _plain_after(series, values, moved, ceiling)
     done = SeriesSteps(baseline)
     position, total = 0, len(series)
     while position < total:
         end = _end_of_run(plain, position) if _is_at(done.baseline, series, values, position - 1) else position
         if end > position:
-            _take_stretch(done, series, values, position, end)
+            _take_stretch(done, series, values, moved, position, end)
             position = end
         else:
-            _take_step(done, _sample(series, values, position))
+            _take_step(done, sample_at(series, position), ceiling, Evidence.AFTER if done.moved else evidence)
             position += 1
     return done
 
 
-def _plain_after(series: Samples, values: dict[str, Integers]) -> NDArray[np.bool_]:
-    """Whether each sample follows its predecessor plainly: later, all known on both sides, nothing fell."""
+def _plain_after(
+    series: Samples, values: dict[str, Integers], moved: dict[str, Integers], ceiling: Ceiling
+) -> NDArray[np.bool_]:
+    """Whether each sample follows its predecessor plainly: later, all known on both sides, on by what can be."""
     plain = np.zeros(len(series), bool)
     if len(series) < 2:
         return plain
-    plain[1:] = (np.diff(series.snapshot_us) > 0) & (np.diff(series.time_us) > 0)
-    for column in values.values():
-        mask = np.ma.getmaskarray(column)
-        numbers = np.ma.getdata(column)
-        plain[1:] &= ~mask[1:] & ~mask[:-1] & (numbers[1:] >= numbers[:-1]) & (numbers[:-1] >= 0)
+    spacing = np.diff(series.snapshot_us)
+    plain[1:] = (spacing > 0) & (np.diff(series.time_us) > 0)
+    for name, column in values.items():
+        if np.ma.is_masked(column):
+            mask = np.ma.getmaskarray(column)
+            plain[1:] &= ~mask[1:] & ~mask[:-1]
+        plain[1:] &= (moved[name] >= 0) & (np.ma.getdata(column)[:-1] >= 0)
+        if moved[name].max() > ceiling.smallest:
+            plain[1:] &= moved[name] <= np.maximum(spacing / 1e6, SHORTEST_S) * ceiling.per_second(name)
     return plain
 
 
@@ -77,7 +92,7 @@ def _end_of_run(plain: NDArray[np.bool_], position: int) -> int:
 
 def _is_at(baseline: Baseline | None, series: Samples, values: dict[str, Integers], position: int) -> bool:
     """Whether the baseline is that very sample of the series, with every counter as read."""
-    if baseline is None or position < 0:
+    if baseline is None or position < 0 or baseline.carry is not None or baseline.doubted:
         return False
     if baseline.snapshot_us != series.snapshot_us[position] or baseline.time_us != series.time_us[position]:
         return False
@@ -88,14 +103,21 @@ def _is_at(baseline: Baseline | None, series: Samples, values: dict[str, Integer
     )
 
 
-def _take_stretch(done: SeriesSteps, series: Samples, values: dict[str, Integers], first: int, end: int) -> None:
+def _take_stretch(
+    done: SeriesSteps,
+    series: Samples,
+    values: dict[str, Integers],
+    moved: dict[str, Integers],
+    first: int,
+    end: int,
+) -> None:
     assert done.baseline is not None
     here, before = slice(first, end), slice(first - 1, end - 1)
     stretch = Stretch(
         series.time_us[here],
         series.time_us[before],
         (series.snapshot_us[here] - series.snapshot_us[before]) / 1e6,
-        {name: np.ma.getdata(column)[here] - np.ma.getdata(column)[before] for name, column in values.items()},
+        {name: column[before] for name, column in moved.items()},
     )
     done.stretches.append(stretch)
     old = done.baseline.sets[""]
@@ -105,15 +127,18 @@ def _take_stretch(done: SeriesSteps, series: Samples, values: dict[str, Integers
     done.moved = True
 
 
-def _take_step(done: SeriesSteps, sample: Sample) -> None:
-    step = advance(done.baseline, sample)
+def _take_step(done: SeriesSteps, sample: Sample, ceiling: Ceiling, evidence: Evidence) -> None:
+    step = advance(done.baseline, sample, ceiling, evidence)
     done.steps.append((sample, step))
-    if step.outcome in (Outcome.BASELINE, Outcome.INTERVAL):
+    if step.outcome in MOVING:
         done.baseline, done.moved = step.baseline, True
 
 
-def _sample(series: Samples, values: dict[str, Integers], position: int) -> Sample:
-    known = {name: int(column[position]) for name, column in values.items() if column[position] is not np.ma.masked}
+def sample_at(series: Samples, position: int) -> Sample:
+    """One sample of a series."""
+    known = {
+        name: int(column[position]) for name, column in series.counters.items() if column[position] is not np.ma.masked
+    }
     return Sample(
         series.table,
         series.filesystem,

@@ -1,23 +1,26 @@
 """Counters become intervals here and nowhere else (DESIGN, "Counters become intervals in one place").
 
 Pure: the last baseline and a new raw sample in, what moved in between and the next baseline out. Never a
-negative number, never the counter of before a reset, never a guess.
+negative number, never the counter of before a reset, never more than the target could move, never a guess.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from iolens.records import CounterSet, Sample
 from iolens.schema import JOB_TABLES
+from iolens.store.ceilings import DEFAULT, Ceiling
 
 START_TOLERANCE_US: Final = 1_000
 BY_CLIENT: Final = "metadata_ops"  # Lustre 2.0 counts an MDT's operations per client, a named set each: they add up
-LARGEST_DIFFERENCE: Final = 2**63 - 1
+UNKNOWN_STEP_S: Final = 60.0  # how long a step back may have taken, for the ceiling of what moved in it
+
+Doubts = Mapping[str, Mapping[str, int]]  # by set: readings that cannot be, until the next one decides
 
 
 class Outcome(Enum):
@@ -27,27 +30,16 @@ class Outcome(Enum):
     INTERVAL = "moved the counters on"
     REPEATED = "the very sample the baseline came from"
     OLDER = "older than the baseline"
+    SET_BACK = "after the baseline, by a clock that was set back: what moved is counted with the next later sample"
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """The last raw counters of one target and table."""
+class Evidence(Enum):
+    """What else than the clock tells whether a sample was taken after the baseline."""
 
-    time_us: int
-    snapshot_us: int
-    sets: Mapping[str, CounterSet]
-
-    def counters_json(self) -> str:
-        """The sets as stored in the `baselines` table."""
-        plain = {name: {"start_us": one.start_us, "counters": dict(one.counters)} for name, one in self.sets.items()}
-        return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
-
-    @classmethod
-    def from_stored(cls, time_us: int, snapshot_us: int, counters_json: str) -> Baseline:
-        """The inverse of `counters_json`."""
-        plain = json.loads(counters_json)
-        sets = {name: CounterSet(one["counters"], one["start_us"]) for name, one in plain.items()}
-        return cls(time_us, snapshot_us, sets)
+    NONE = "nothing: the clock alone"
+    SAME_FILE = "further down in the same file: after it, if its counters say the same"
+    AFTER = "further down in a file whose order is known to be that of the samples"
+    BEFORE = "further up in such a file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +49,62 @@ class Movement:
     moved: Mapping[str, int]
     after_reset: bool
     glitches: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)  # by counter, more than the target can move
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """What was seen after the baseline while the clock was behind it. The next later sample takes it along."""
+
+    seen_us: int  # by that clock, the last of these samples
+    elapsed_us: int  # from the baseline to there, as far as the spacing of the samples tells
+    steps: int  # steps back whose own length no spacing shows yet
+    moved: Mapping[str, Movement]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The last raw counters of one target and table, and the latest time that a row of it has."""
+
+    time_us: int
+    snapshot_us: int
+    sets: Mapping[str, CounterSet]
+    carry: Carry | None = None
+    doubted: Doubts = field(default_factory=dict)
+    batch: str = ""  # identity of the batch that left it; empty: the one under way
+
+    @property
+    def seen_us(self) -> int:
+        """When the last sample was taken, by the clock of then."""
+        return self.snapshot_us if self.carry is None else self.carry.seen_us
+
+    def counters_json(self) -> str:
+        """The sets as stored in the `baselines` table."""
+        plain = {name: {"start_us": now.start_us, "counters": dict(now.counters)} for name, now in self.sets.items()}
+        return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+
+    def pending_json(self) -> str | None:
+        """What waits for the next sample, as stored in the `baselines` table; None: nothing does."""
+        if self.carry is None and not self.doubted:
+            return None
+        plain: dict[str, Any] = {"doubted": {name: dict(values) for name, values in self.doubted.items()}}
+        if self.carry is not None:
+            moved = {name: [dict(part.moved), part.after_reset] for name, part in self.carry.moved.items()}
+            plain["carry"] = [self.carry.seen_us, self.carry.elapsed_us, self.carry.steps, moved]
+        return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_stored(
+        cls, time_us: int, snapshot_us: int, counters: str, pending: str | None = None, batch: str = ""
+    ) -> Baseline:
+        """The inverse of `counters_json` and `pending_json`."""
+        sets = {name: CounterSet(plain["counters"], plain["start_us"]) for name, plain in json.loads(counters).items()}
+        waiting = json.loads(pending) if pending else {}
+        carry = None
+        if "carry" in waiting:
+            seen_us, elapsed_us, steps, moved = waiting["carry"]
+            carry = Carry(seen_us, elapsed_us, steps, {name: Movement(*part) for name, part in moved.items()})
+        return cls(time_us, snapshot_us, sets, carry, waiting.get("doubted", {}), batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,53 +116,70 @@ class Step:
     time_us: int = 0
     start_us: int = 0
     duration_s: float = 0.0
-    movements: Mapping[str, Movement] = field(default_factory=dict)
-
-    @property
-    def resets(self) -> int:
-        """One reset of a target counts once, however many of its sets it hit."""
-        return int(any(movement.after_reset for movement in self.movements.values()))
-
-    @property
-    def glitches(self) -> int:
-        """Counters that stepped back alone."""
-        return sum(movement.glitches for movement in self.movements.values())
+    movements: Mapping[str, Movement] = field(default_factory=dict)  # of the interval, with what was carried to it
+    resets: int = 0  # of the target in this step: one, however many of its sets it hit
+    glitches: int = 0  # counters that stepped back alone
+    refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by set and counter
 
 
-def advance(baseline: Baseline | None, sample: Sample) -> Step:
+def advance(
+    baseline: Baseline | None, sample: Sample, ceiling: Ceiling = DEFAULT, evidence: Evidence = Evidence.NONE
+) -> Step:
     """Apply the next sample of a target to its baseline."""
-    following = Baseline(sample.time_us, sample.snapshot_us, sample.sets)
     if baseline is None:
-        return Step(Outcome.BASELINE, following)
-    if sample.snapshot_us == baseline.snapshot_us:
+        return Step(Outcome.BASELINE, Baseline(sample.time_us, sample.snapshot_us, sample.sets))
+    if sample.snapshot_us in (baseline.snapshot_us, baseline.seen_us):
         return Step(Outcome.REPEATED, baseline)
-    if sample.snapshot_us < baseline.snapshot_us:
+    is_behind = sample.snapshot_us < baseline.snapshot_us
+    if evidence is Evidence.BEFORE or (is_behind and not _comes_after(baseline, sample, evidence)):
         return Step(Outcome.OLDER, baseline)
-    time_us = _tick_after(baseline, sample)
-    movements: dict[str, Movement] = {}
-    sets: dict[str, CounterSet] = {}
+    elapsed_us, steps = _elapsed(baseline, sample)
+    seconds = max(elapsed_us / 1e6, UNKNOWN_STEP_S if is_behind else 0.0)
+    own, sets, doubted = _moved(baseline, sample, ceiling, seconds)
+    movements = own if baseline.carry is None else _together(baseline.carry.moved, own, ceiling, seconds)
+    if is_behind:
+        kept = {name: Movement(movement.moved, movement.after_reset) for name, movement in movements.items()}
+        carry = Carry(sample.snapshot_us, elapsed_us, steps, kept)
+        time_us, following = 0, Baseline(baseline.time_us, baseline.snapshot_us, sets, carry, doubted)
+    else:
+        time_us = _tick_after(baseline, sample)
+        following = Baseline(time_us, sample.snapshot_us, sets, None, doubted)
+    return Step(
+        Outcome.SET_BACK if is_behind else Outcome.INTERVAL,
+        following,
+        time_us,
+        baseline.time_us,
+        elapsed_us / 1e6,
+        movements,
+        resets=int(any(movement.after_reset for movement in own.values())),
+        glitches=sum(movement.glitches for movement in own.values()),
+        refused={name: movement.refused for name, movement in movements.items() if movement.refused},
+    )
+
+
+def _comes_after(baseline: Baseline, sample: Sample, evidence: Evidence) -> bool:
+    """Whether a sample with an earlier clock was taken later all the same."""
+    if evidence is not Evidence.SAME_FILE:
+        return evidence is Evidence.AFTER
+    rose = False
     for name, now in sample.sets.items():
         before = baseline.sets.get(name)
         if before is None:
-            sets[name] = now
-            if _began_since(now, name, baseline, sample):
-                movements[name] = Movement(_all_of(now), after_reset=False)
             continue
-        if sample.table == "job_io":  # each job shows all counters always: one that is new was not read before
-            now = now._replace(complete=False)
-        movements[name], sets[name] = _difference(before, now)
-    if sample.table not in JOB_TABLES:  # a histogram or client that is missing may be back, and goes on then
-        sets = {**{name: one for name, one in baseline.sets.items() if name not in sets}, **sets}
-    if sample.table == BY_CLIENT and len(movements) > 1:
-        movements = {"": _added_up(movements)}
-    return Step(
-        Outcome.INTERVAL,
-        Baseline(time_us, sample.snapshot_us, sets),
-        time_us,
-        baseline.time_us,
-        (sample.snapshot_us - baseline.snapshot_us) / 1e6,
-        movements,
-    )
+        if _restarted(before, now) or any(value < before.counters.get(key, 0) for key, value in now.counters.items()):
+            return False
+        rose |= any(value > before.counters.get(key, value) for key, value in now.counters.items())
+    return rose
+
+
+def _elapsed(baseline: Baseline, sample: Sample) -> tuple[int, int]:
+    """Time since the baseline's interval ended, and how many steps back are not in it yet.
+
+    What a step back took no clock tells: it counts as long as the spacing that follows it.
+    """
+    spacing = sample.snapshot_us - baseline.seen_us
+    before, steps = (0, 0) if baseline.carry is None else (baseline.carry.elapsed_us, baseline.carry.steps)
+    return (before, steps + 1) if spacing < 0 else (before + spacing * (1 + steps), 0)
 
 
 def _tick_after(baseline: Baseline, sample: Sample) -> int:
@@ -122,6 +187,35 @@ def _tick_after(baseline: Baseline, sample: Sample) -> int:
     if sample.time_us > baseline.time_us:
         return sample.time_us
     return max(sample.snapshot_us, baseline.time_us + 1)
+
+
+def _moved(
+    baseline: Baseline, sample: Sample, ceiling: Ceiling, seconds: float
+) -> tuple[dict[str, Movement], dict[str, CounterSet], dict[str, Mapping[str, int]]]:
+    """What each set did since the last sample, the sets to difference the next from, and what is doubted of them."""
+    movements: dict[str, Movement] = {}
+    sets: dict[str, CounterSet] = {}
+    doubted: dict[str, Mapping[str, int]] = {}
+    for name, now in sample.sets.items():
+        before = baseline.sets.get(name)
+        if before is None:
+            sets[name] = now
+            if _began_since(now, name, baseline, sample):
+                movements[name] = _within(dict(now.counters), ceiling, seconds)
+            continue
+        if sample.table == "job_io":  # each job shows all counters always: one that is new was not read before
+            now = now._replace(complete=False)
+        movements[name], sets[name], doubts = _difference(before, now, ceiling, seconds, baseline.doubted.get(name, {}))
+        if doubts:
+            doubted[name] = doubts
+    if sample.table not in JOB_TABLES:  # a histogram or client that is missing may be back, and goes on then
+        sets = {**baseline.sets, **sets}
+        if baseline.doubted:
+            unseen = {name: doubts for name, doubts in baseline.doubted.items() if name not in sample.sets}
+            doubted = {**unseen, **doubted}
+    if sample.table == BY_CLIENT and len(movements) > 1:
+        movements = {"": _added_up(movements)}
+    return movements, sets, doubted
 
 
 def _began_since(now: CounterSet, name: str, baseline: Baseline, sample: Sample) -> bool:
@@ -132,33 +226,72 @@ def _began_since(now: CounterSet, name: str, baseline: Baseline, sample: Sample)
     is_client = sample.table == BY_CLIENT and bool(name) and any(baseline.sets)
     if sample.table not in JOB_TABLES and not is_client:
         return False
-    return now.start_us is None or now.start_us >= baseline.snapshot_us - START_TOLERANCE_US
+    return now.start_us is None or now.start_us >= baseline.seen_us - START_TOLERANCE_US
 
 
 def _added_up(movements: Mapping[str, Movement]) -> Movement:
     """What all clients moved. One whose counters fell came back; when half of them did the server was reset."""
     total: dict[str, int] = {}
+    refused: dict[str, int] = {}
     for movement in movements.values():
-        for name, value in movement.moved.items():
-            total[name] = total.get(name, 0) + value
+        for sums, values in ((total, movement.moved), (refused, movement.refused)):
+            for name, value in values.items():
+                sums[name] = sums.get(name, 0) + value
     fallen = sum(movement.after_reset for movement in movements.values())
-    return Movement(total, 2 * fallen >= len(movements), sum(movement.glitches for movement in movements.values()))
+    glitches = sum(movement.glitches for movement in movements.values())
+    return Movement(total, 2 * fallen >= len(movements), glitches, refused)
 
 
-def _difference(before: CounterSet, now: CounterSet) -> tuple[Movement, CounterSet]:
-    """What moved between two readings of one set, and the set to difference the next reading from."""
+def _difference(
+    before: CounterSet, now: CounterSet, ceiling: Ceiling, seconds: float, doubted: Mapping[str, int]
+) -> tuple[Movement, CounterSet, dict[str, int]]:
+    """What moved between two readings of one set, the set to difference the next reading from, and what is doubted.
+
+    A reading that cannot be changes nothing. The next one tells whether it was right: if it goes on from the doubted
+    reading, that is where the counter is now; if it goes on from the last good one, the doubted one never was.
+    """
     old, new = before.counters, now.counters
+    if doubted:
+        old = {**old, **_confirmed(old, new, doubted, ceiling, seconds)}
     kept = {} if now.forgets else old
-    seen = new if now.complete else {name: value for name, value in new.items() if name in old}
+    if _restarted(before, now):
+        return replace(_within(dict(new), ceiling, seconds), after_reset=True), now, {}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
-    if not fallen and not _restarted(before, now):
-        moved = {name: value - old.get(name, 0) for name, value in seen.items()}
-        return _bounded(moved, after_reset=False), CounterSet({**kept, **new}, now.start_us)
-    if _restarted(before, now) or _fell_together(fallen, old, new):
-        return Movement(_all_of(now), after_reset=True), now
-    moved = {name: max(0, value - old.get(name, 0)) for name, value in seen.items()}
+    if not fallen and now.complete:
+        moved = {name: value - old.get(name, 0) for name, value in new.items()}
+        if not ceiling.exceeded(moved, seconds):
+            return Movement(moved, after_reset=False), CounterSet({**kept, **new}, now.start_us), {}
+    glitches, impossible = len(fallen), dict[str, int]()
+    if fallen and _fell_together(fallen, old, new):
+        if not ceiling.exceeded(new, seconds):
+            return Movement(dict(new), after_reset=True), now, {}
+        glitches, impossible = 0, {name: new[name] for name in fallen}  # no reset: so much cannot have moved since one
+    seen = new if now.complete else {name: value for name, value in new.items() if name in old}
+    moved = {name: max(0, value - old.get(name, 0)) for name, value in seen.items() if name not in impossible}
+    movement = _within(moved, ceiling, seconds)
+    impossible |= movement.refused
     held = {name: old[name] for name in fallen if new[name] * 2 >= old[name]}
-    return _bounded(moved, after_reset=False, glitches=len(fallen)), CounterSet({**kept, **new, **held}, now.start_us)
+    counters = {**kept, **new, **held}
+    for name in impossible:
+        counters.pop(name)
+        counters |= {name: old[name]} if name in old else {}
+    movement = Movement(movement.moved, False, glitches, impossible)
+    return movement, CounterSet(counters, now.start_us), {name: new[name] for name in impossible}
+
+
+def _confirmed(
+    old: Mapping[str, int], new: Mapping[str, int], doubted: Mapping[str, int], ceiling: Ceiling, seconds: float
+) -> dict[str, int]:
+    """Those of the doubted readings that the new ones go on from."""
+
+    def goes_on_from(reading: int, name: str) -> bool:
+        return 0 <= new[name] - reading <= ceiling.over(name, seconds)
+
+    return {
+        name: reading
+        for name, reading in doubted.items()
+        if name in new and goes_on_from(reading, name) and not (name in old and goes_on_from(old[name], name))
+    }
 
 
 def _restarted(before: CounterSet, now: CounterSet) -> bool:
@@ -173,13 +306,26 @@ def _fell_together(fallen: list[str], old: Mapping[str, int], new: Mapping[str, 
     return 2 * len(fallen) >= had_counted and (len(fallen) > 1 or had_counted == 1)
 
 
-def _all_of(now: CounterSet) -> dict[str, int]:
-    return {name: value for name, value in now.counters.items() if value <= LARGEST_DIFFERENCE}
-
-
-def _bounded(moved: dict[str, int], *, after_reset: bool, glitches: int = 0) -> Movement:
-    """Differences that no signed 64-bit column holds are impossible traffic: unknown, and counted as glitches."""
-    impossible = [name for name, value in moved.items() if value > LARGEST_DIFFERENCE]
-    for name in impossible:
+def _within(moved: dict[str, int], ceiling: Ceiling, seconds: float) -> Movement:
+    """What moved, without what cannot have: unknown, and refused."""
+    refused = ceiling.exceeded(moved, seconds)
+    for name in refused:
         del moved[name]
-    return Movement(moved, after_reset, glitches + len(impossible))
+    return Movement(moved, False, 0, refused)
+
+
+def _together(
+    carried: Mapping[str, Movement], own: Mapping[str, Movement], ceiling: Ceiling, seconds: float
+) -> dict[str, Movement]:
+    """What was carried and what moved since, as one. A counter that is not readable now has moved what was carried."""
+    movements = dict(carried)
+    for name, now in own.items():
+        before = carried.get(name)
+        if before is None:
+            movements[name] = now
+            continue
+        moved = {**before.moved, **{key: value + before.moved.get(key, 0) for key, value in now.moved.items()}}
+        sums = _within(moved, ceiling, seconds)
+        after_reset = before.after_reset or now.after_reset
+        movements[name] = Movement(sums.moved, after_reset, now.glitches, {**now.refused, **sums.refused})
+    return movements

@@ -14,15 +14,15 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import Final
 
-from iolens.schema import TABLES, Table
+from iolens.schema import TABLES, Column, Table
 from iolens.store.duckdb_engine import EPOCH, connection, query, relation
 from iolens.store.maintenance import record_checksums
+from iolens.store.placing import DROPPED
 from iolens.store.rebuild import REBUILT
 from iolens.store.snapshot import DayMarks, Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import Tables, commit_properties, retrying
 
-DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
 STEPS: Final = (("", "60s", 60_000_000), ("60s/", "1h", 3_600_000_000))
 
 
@@ -115,7 +115,7 @@ def _statement(table: Table, width_us: int) -> str:
         elif column.name in whole:
             columns.append(f'{whole[column.name]} AS "{column.name}"')
         elif column.counter:
-            columns.append(f'sum("{column.name}")::BIGINT AS "{column.name}"')
+            columns.append(f'{_sum(column)} AS "{column.name}"')
         else:
             columns.append(f'max("{column.name}") AS "{column.name}"')
     by = ", ".join(f'"{key}"' for key in keys)
@@ -123,6 +123,11 @@ def _statement(table: Table, width_us: int) -> str:
         SELECT {", ".join(columns)}
         FROM (SELECT *, start_us // {width_us} AS bucket FROM found)
         GROUP BY bucket, {by} ORDER BY bucket, {by}"""  # noqa: S608 (column names of the schema)
+
+
+def _sum(column: Column) -> str:
+    """The sum of a counter; unknown where an older iolens stored what cannot be, so that the rest goes on."""
+    return f'CASE WHEN min("{column.name}") >= 0 THEN TRY_CAST(sum("{column.name}") AS BIGINT) END'
 
 
 def retain_raw(store: Store, seconds: float, *, without_rollup: bool = False, dry_run: bool = False) -> Done:

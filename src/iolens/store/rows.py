@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,15 +32,11 @@ def to_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
 def columns_to_arrow(table: Table, columns: Mapping[str, object], count: int) -> pa.Table:
     """The same from whole columns: sequences of `count` values, or one value for all rows."""
     schema = arrow_schema(table)
-    arrays = {field.name: _column(columns.get(field.name), field.type, count) for field in schema}
-    if table.partitioned:
-        began = arrays["start" if "start" in arrays else "time"].cast(pa.int64())
-        days = pa.array(np.asarray(began) // DAY_US, pa.int32())
-        arrays["date"] = days.cast(pa.date32())
-    return pa.table(list(arrays.values()), schema=schema)
+    return pa.table([as_array(columns.get(field.name), field.type, count) for field in schema], schema=schema)
 
 
-def _column(values: object, type_: pa.DataType, count: int) -> pa.Array:
+def as_array(values: object, type_: pa.DataType, count: int) -> pa.Array:
+    """One column: a sequence of `count` values, one value for all rows, or None for unknown throughout."""
     if values is None:
         return pa.nulls(count, type_)
     if isinstance(values, str | int | float | bool):
@@ -65,20 +61,20 @@ def _typed(values: Any, type_: pa.DataType) -> pa.Array:
 
 @dataclass(slots=True)
 class Pieces:
-    """Rows of one table as they come: single ones and whole columns."""
+    """Rows of one table as they come: single ones, which `as_columns` turns into columns, and whole columns."""
 
     table: Table
+    as_columns: Callable[[Table, Sequence[dict[str, Any]]], pa.Table] = to_arrow
     rows: list[dict[str, Any]] = field(default_factory=list)
     columns: list[pa.Table] = field(default_factory=list)
 
     def arrow(self) -> pa.Table:
         """All of them."""
-        singles = [to_arrow(self.table, self.rows)] if self.rows else []
-        self.rows, self.columns = [], [pa.concat_tables([*singles, *self.columns])] if singles else self.columns
+        if self.rows:
+            self.rows, self.columns = [], [self.as_columns(self.table, self.rows), *self.columns]
         if len(self.columns) != 1:
-            self.columns = (
-                [pa.concat_tables(self.columns)] if self.columns else [arrow_schema(self.table).empty_table()]
-            )
+            empty = arrow_schema(self.table).empty_table()
+            self.columns = [pa.concat_tables(self.columns) if self.columns else empty]
         return self.columns[0]
 
     def __len__(self) -> int:

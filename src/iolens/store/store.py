@@ -14,12 +14,14 @@ import pyarrow as pa
 from iolens.errors import StoreError, UsageError
 from iolens.records import Capture
 from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
+from iolens.store.ceilings import NO_CEILINGS, Ceilings
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
+from iolens.store.gate import Gate
 from iolens.store.ingest import Tally, ingest
 from iolens.store.rows import to_arrow
 from iolens.store.selection import StoreSelection
-from iolens.store.tables import BatchPart, Tables, arrow_schema
+from iolens.store.tables import BatchPart, Tables
 
 RESOLUTIONS = ("60s", "1h")
 
@@ -51,22 +53,25 @@ class Store:
         rebuild: bool = False,
         progress: Callable[[Capture], None] | None = None,
         workers: int = 1,
+        ceilings: Ceilings | None = None,
     ) -> Tally:
         """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once."""
-        return ingest(self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers)
+        return ingest(
+            self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers, ceilings=ceilings
+        )
 
     def append(self, name: str, rows: pa.Table, identity: str | None = None) -> None:
-        """Append finished rows of one table exactly once under `identity`, and note them in `batches`."""
-        table = TABLES[name]
+        """Append finished rows of one table exactly once under `identity`, and note them in `batches`.
+
+        Rows of our own making, whatever they move: what a column cannot hold is an error here, nothing to go on from.
+        """
         part = BatchPart(identity or f"append/{uuid.uuid4()}", 1)
-        schema = arrow_schema(table)
-        columns = [
-            rows.column(field.name).cast(field.type)
-            if field.name in rows.column_names
-            else pa.nulls(len(rows), field.type)
-            for field in schema
-        ]
-        written = self.tables.append(name, {part: pa.table(columns, schema=schema)})
+        refusals = Tally()
+        columns = {column: rows.column(column) for column in rows.column_names}
+        checked = Gate(part.identity, refusals.refuse, NO_CEILINGS).columns(TABLES[name], columns, len(rows))
+        if refusals.refused:
+            raise StoreError(str(refusals.problems[0]))
+        written = self.tables.append(name, {part: checked})
         targets: dict[str, list[str]] = {}
         if "target" in rows.column_names:
             pairs = rows.select(["filesystem", "target"]).group_by(["filesystem", "target"]).aggregate([])

@@ -161,11 +161,22 @@ class Tables:
         marks: Sequence[Transaction] = (),
     ) -> list[str]:
         """Atomically exchange one day's files for `rows`."""
+        return self.replace_days(handle, name, [day], rows, marks)
+
+    def replace_days(
+        self,
+        handle: DeltaTable,
+        name: str,
+        days: Iterable[str],
+        rows: pa.RecordBatchReader,
+        marks: Sequence[Transaction] = (),
+    ) -> list[str]:
+        """Atomically exchange the files of some days for `rows` of the same days."""
         write_deltalake(
             handle,
             rows,
             mode="overwrite",
-            predicate=f"date = '{day}'",
+            predicate=" OR ".join(f"date = '{day}'" for day in days),
             writer_properties=WRITER,
             commit_properties=commit_properties(marks),
         )

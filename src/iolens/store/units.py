@@ -1,0 +1,213 @@
+"""One part of one capture on its way into the store: its items become rows of the tables, and new baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iolens.records import Capture, Item, Note, Problem, Row, Rows, Sample, Samples
+from iolens.schema import TABLES
+from iolens.store.baselines import CounterKey, TargetKey
+from iolens.store.ceilings import Ceiling, Ceilings
+from iolens.store.counter_rows import interval_rows
+from iolens.store.counter_series import MOVING, Stretch, advance_series, sample_at
+from iolens.store.counters import Baseline, Evidence, Outcome, Step, advance
+from iolens.store.gate import Gate
+from iolens.store.order import Counted, as_taken, order_in_stream
+from iolens.store.rows import Pieces
+from iolens.store.tables import BatchPart
+from iolens.store.tally import Tally
+from iolens.units import from_epoch_us, iso
+
+ROWS_PER_ITEM: Final = 12  # a dozen rows in columns take about the memory of a single one
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """One part of one capture."""
+
+    capture: Capture
+    part: BatchPart
+    items: list[Item]
+    last: bool
+    present: bool = False  # the store has it: of counters it has seen, only what it could not place is new
+    tally: Tally = field(default_factory=Tally)
+    rows: dict[str, Pieces] = field(default_factory=dict)  # differenced here
+    finished: dict[str, Pieces] = field(default_factory=dict)  # came as they are; the store may have them already
+    late: dict[str, list[Sample]] = field(default_factory=dict)  # samples from before the baseline, by table
+    touched: dict[CounterKey, Baseline] = field(default_factory=dict)
+    times: list[int] = field(default_factory=list)  # the earliest and the latest ticks of its samples
+    written: dict[str, int] = field(default_factory=dict)  # rows by table
+    dropped: dict[str, int] = field(default_factory=dict)  # finished rows that were present, by table
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing but problems: it may be sent again when they are mended, or understood better."""
+        return bool(self.items) and all(isinstance(item, Problem) for item in self.items)
+
+    @property
+    def weight(self) -> int:
+        """How much there is to hold, in items."""
+        return sum(map(weight, self.items))
+
+    def tables(self) -> set[str]:
+        """Tables it brings rows for."""
+        return {*self.rows, *self.finished}
+
+    def targets(self) -> set[TargetKey]:
+        """Targets that bring raw counters."""
+        return {(item.filesystem, item.target) for item in self.items if isinstance(item, Sample | Samples)}
+
+    def apply(self, known: dict[CounterKey, Baseline], source: str, ceilings: Ceilings) -> None:
+        """Turn the items into rows and new baselines (`touched`); what an earlier attempt made is forgotten."""
+        self.tally, self.rows, self.finished, self.late, self.touched, self.times = Tally(), {}, {}, {}, {}, []
+        gate = Gate(self.capture.origin, self.tally.refuse, ceilings)
+        for counted in as_taken(self._counted(gate), trusted=self.capture.numbered):
+            self._difference(counted, known, source, gate)
+        for item in self.items:
+            self._take_as_it_is(item, source, gate)
+        for pieces in (*self.rows.values(), *self.finished.values()):
+            pieces.arrow()  # now, so that what is refused of it is in the tally
+
+    def _counted(self, gate: Gate) -> list[Counted]:
+        counted: list[Counted] = []
+        for item in self.items:
+            if isinstance(item, Sample) and (sample := gate.sample(item)) is not None:
+                counted.append(sample)
+                self.times.append(sample.time_us)
+            elif isinstance(item, Samples) and len(series := gate.series(item)):
+                counted.append(series)
+                self.times += [int(series.time_us.min()), int(series.time_us.max())]
+        self.times = [min(self.times), max(self.times)] if self.times else []
+        return counted
+
+    def _difference(self, item: Counted, known: dict[CounterKey, Baseline], source: str, gate: Gate) -> None:
+        key = (item.filesystem, item.target, item.table)
+        before = self.touched.get(key) or known.get(key)
+        if self.present and before is not None and before.batch not in ("", self.part.identity):
+            samples = [item] if isinstance(item, Sample) else [sample_at(item, place) for place in range(len(item))]
+            self.late.setdefault(item.table, []).extend(samples)
+            self.tally.samples += len(samples)
+            return
+        ceiling = gate.ceilings.of(item.filesystem, item.labels.get("target_kind"))
+        evidence = Evidence.NONE if before is None else self._evidence(before)
+        if isinstance(item, Sample):
+            steps = [(item, advance(before, item, ceiling, evidence))]
+            after = steps[0][1].baseline if steps[0][1].outcome in MOVING else None
+        else:
+            done = advance_series(before, item, ceiling, evidence)
+            for stretch in done.stretches:
+                self._pieces(self.rows, item.table, gate).columns.append(_stretch_rows(item, stretch, source, gate))
+                self.tally.samples += len(stretch)
+            steps, after = done.steps, done.baseline if done.moved else None
+        if after is not None:
+            self.touched[key] = after
+        for sample, step in steps:
+            self._take(sample, step, source, gate, ceiling)
+
+    def _evidence(self, baseline: Baseline) -> Evidence:
+        """What is known of the order of this unit's samples and that which the baseline came from."""
+        if not baseline.batch:  # it came from this very unit
+            return Evidence.AFTER
+        if baseline.batch == self.part.identity:
+            return Evidence.AFTER if self.capture.numbered else Evidence.SAME_FILE
+        return order_in_stream(self.capture, baseline.batch)
+
+    def _take(self, sample: Sample, step: Step, source: str, gate: Gate, ceiling: Ceiling) -> None:
+        """Book one sample that was applied to its baseline."""
+        tally = self.tally
+        tally.samples += 1
+        tally.baselines += step.outcome is Outcome.BASELINE
+        tally.repeated += step.outcome is Outcome.REPEATED
+        tally.set_back += step.outcome is Outcome.SET_BACK
+        tally.resets += step.resets
+        tally.glitches += step.glitches
+        for name, refused in step.refused.items():
+            for counter, value in refused.items():
+                tally.refuse(_beyond(gate.place, sample, step, f"{name} {counter}".strip(), value, ceiling))
+        if step.outcome is Outcome.INTERVAL:
+            self._pieces(self.rows, sample.table, gate).rows.extend(interval_rows(sample, step, source))
+        elif step.outcome is Outcome.OLDER:
+            self.late.setdefault(sample.table, []).append(sample)
+
+    def _take_as_it_is(self, item: Item, source: str, gate: Gate) -> None:
+        if isinstance(item, Note):
+            self.tally.note(item)
+        elif isinstance(item, Problem):
+            self.tally.refuse(item)
+        elif isinstance(item, Row):
+            self._pieces(self.finished, item.table, gate).rows.append({"source": source, **item.values})
+        elif isinstance(item, Rows) and len(item):
+            columns = gate.columns(TABLES[item.table], {"source": source, **item.columns}, len(item))
+            self._pieces(self.finished, item.table, gate).columns.append(columns)
+
+    def _pieces(self, by_table: dict[str, Pieces], name: str, gate: Gate) -> Pieces:
+        if name not in by_table:
+            by_table[name] = Pieces(TABLES[name], gate.rows)
+        return by_table[name]
+
+    def extent(self) -> tuple[dict[str, set[str]], int | None, int | None]:
+        """Targets by file system, and the earliest and latest time among the items."""
+        seen: dict[str, set[str]] = {}
+        times = list(self.times)
+        for item in self.items:
+            if isinstance(item, Sample | Samples):
+                named = seen.setdefault(item.filesystem, set())
+                named |= {item.target} if item.labels.get("target_kind") != "service" else set()
+        for pieces in self.finished.values():
+            rows = pieces.arrow()
+            names = [column for column in ("filesystem", "target") if column in rows.column_names]
+            for pair in rows.select(names).group_by(names).aggregate([]).to_pylist():
+                if pair["filesystem"] is not None:
+                    targets = seen.setdefault(pair["filesystem"], set())
+                    targets |= {pair["target"]} if "target" in pieces.table.key else set()
+            ends = pc.min_max(rows.column("time").cast(pa.int64())).as_py().values()
+            times += [end for end in ends if end is not None]
+        return seen, min(times, default=None), max(times, default=None)
+
+
+def weight(item: Item) -> int:
+    """How much one item is to hold; a single row or sample is 1."""
+    return 1 + len(item) // ROWS_PER_ITEM if isinstance(item, Rows | Samples) else 1
+
+
+def in_pieces(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
+    """Runs of items that are small enough to hold; where they are cut depends on the items alone."""
+    held: list[Item] = []
+    total = 0
+    for item in items:
+        held.append(item)
+        total += weight(item)
+        if total >= most:
+            yield held
+            held, total = [], 0
+    if held:
+        yield held
+
+
+def _stretch_rows(series: Samples, stretch: Stretch, source: str, gate: Gate) -> pa.Table:
+    columns: dict[str, object] = {
+        "time": stretch.time_us,
+        "start": stretch.start_us,
+        "duration_s": stretch.duration_s,
+        "filesystem": series.filesystem,
+        "source": source,
+        "target": series.target,
+        "after_reset": False,
+        **series.labels,
+        **stretch.moved,
+    }
+    return gate.columns(TABLES[series.table], columns, len(stretch))
+
+
+def _beyond(place: str, sample: Sample, step: Step, counter: str, value: int, ceiling: Ceiling) -> Problem:
+    """Why a movement is not stored."""
+    over = f" in {step.duration_s:g} s" if step.outcome is Outcome.INTERVAL else ""
+    what = f"{sample.table}.{counter} of {sample.target} moved {value}{over} to {iso(from_epoch_us(sample.time_us))}"
+    key = "target_ceiling" if counter.endswith("_bytes") else "target_ops_ceiling"
+    hint = "" if counter.endswith("_us") else f" (raise {key} of [filesystems.{sample.filesystem}] if it is real)"
+    return Problem(place, None, f"{what}: more than {ceiling.shown(counter)} allow; stored as unknown{hint}")
