@@ -176,7 +176,7 @@ def _result(selection: Selection, totals: MetadataTotals, notes: tuple[str, ...]
         daily=_daily(totals, buckets),
         per_target=[_target(name, one, totals, buckets) for name, one in sorted(totals.by_target.items())],
         calibration=costs,
-        coverage=metadata_coverage(selection, totals.targets, totals.tick_us, notes),
+        coverage=metadata_coverage(selection, totals.targets, notes),
         series=_series(totals, buckets),
     )
 
