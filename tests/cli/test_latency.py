@@ -12,8 +12,8 @@ from tests.analyses.telemetry import made_up_devices, made_up_io_times, table_of
 from tests.cli.command import iolens
 
 KEYS = [
-    "filesystem", "window_start", "window_end", "bucket_s", "targets", "samples", "ios", "whole", "per_target",
-    "bucket_starts", "over_time", "coverage",
+    "filesystem", "window_start", "window_end", "bucket_s", "period_s", "targets", "samples", "ios", "whole",
+    "per_target", "bucket_starts", "over_time", "coverage",
 ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ MISSING: Final = "–"
 _UNBOUNDED: Final = 1_000_000  # columns: wider than any table
 _SHORT: Final = 20  # characters: a cell of words no longer than this is not broken
 _GUTTER: Final = 3  # columns between two columns
+_LENGTHS: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 Kind = Literal["text", "integer", "number", "time", "date"]
 Row = tuple[Any, ...]
@@ -124,6 +125,12 @@ def show_percent(value: float) -> str:
 def show_moment(value: datetime) -> str:
     """`2012-10-22 19:00:05`, without microseconds."""
     return str(plain_value(value.replace(microsecond=0))).replace("T", " ").removesuffix("Z")
+
+
+def show_seconds(value: float) -> str:
+    """`58 s`, `4.5 min`, `3 h`."""
+    size, unit = next((one for one in _LENGTHS if value >= 1.5 * one[0]), _LENGTHS[-1])
+    return f"{value / size:.3g} {unit}"
 
 
 def is_missing(value: Any) -> bool:
