@@ -12,7 +12,8 @@ import pytest
 
 from iolens.agent.health import STATUS_FILE, Health
 from iolens.agent.prometheus import collectors
-from iolens.agent.prometheus_fsu import busy_seconds, counter_costs, histogram_costs
+from iolens.agent.prometheus_fsu import Chosen, busy_seconds, counter_costs, histogram_costs
+from iolens.agent.prometheus_lustre import LustreTargets
 from iolens.agent.prometheus_metrics import METRICS, OURS
 from iolens.agent.prometheus_text import OPENMETRICS, TEXT, content_type, takes_gzip
 from iolens.config import DeviceRule
@@ -230,6 +231,21 @@ def test_nothing_new_keeps_the_last_fsu(tmp_path: Path) -> None:
         plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
         first = parsed(served.page(TEXT).body)
     assert one(parsed(served.page(TEXT).body), "iolens_fsu_percent") == one(first, "iolens_fsu_percent") > 0
+
+
+def test_an_fsu_of_long_ago_is_not_served(tmp_path: Path) -> None:
+    """A target that prints the same for minutes, such as a copy of a server, says nothing of now; counters stay."""
+    clock = [1000.0]
+    targets = LustreTargets.of(tmp_path, lambda _: Chosen(GRACE_2012, borrowed=True))
+    targets.utilisation.now_s = lambda: clock[0]
+    for second, count in ((T0, 0), (T0 + 5, 100)):
+        plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
+        first = targets.read().lines
+    for waited_s, is_served in ((59.0, True), (61.0, False), (300 * 86_400.0, False)):
+        clock[0] = 1000.0 + waited_s
+        lines = targets.read().lines
+        assert lines.get("iolens_fsu_percent") == (first["iolens_fsu_percent"] if is_served else None), waited_s
+        assert lines["iolens_target_busy_seconds_total"] == first["iolens_target_busy_seconds_total"]
 
 
 def test_a_target_that_leaves_and_returns_is_measured_from_its_return(tmp_path: Path) -> None:

@@ -392,9 +392,9 @@ def test_a_feed_that_fails_is_told_and_tried_again() -> None:
 
 def test_a_writer_that_stopped_is_missed_and_its_trouble_told() -> None:
     async def script(app: TopApp, pilot: Pilot[None]) -> None:
-        assert "no new interval for 100 s" in text(app, "message")
+        assert "no data for 100 s" in text(app, "message")
         await pilot.press("space")
-        assert "no new interval" not in text(app, "message")  # it is held on purpose
+        assert "no data" not in text(app, "message")  # it is held on purpose
 
     run(view(now_us=lambda: at(40)), script)
     feed = Feed()
@@ -404,6 +404,23 @@ def test_a_writer_that_stopped_is_missed_and_its_trouble_told() -> None:
         await until(pilot, lambda: "the agent says: no room for a sample" in text(app, "message"))
 
     run(view(feed=feed), trouble)
+
+
+def test_old_data_are_not_shown_as_the_present() -> None:
+    """Three hundred days after the last tick nobody reports; a step back shows what was."""
+
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        assert "no data for 300 d" in text(app, "message")
+        assert "0 of 3 targets report" in text(app, "coverage")
+        assert screen(app).count("silent, last interval 300 d ago") == 3
+        assert "50.0" not in screen(app)
+        title = app.lines["title"].render()
+        assert "(300 d ago)" in str(title)
+        await pilot.press("left")
+        assert "3 of 3 targets report" in text(app, "coverage")
+        assert "50.0" in screen(app)
+
+    run(view(now_us=lambda: at(20) + 300 * 86_400_000_000), script)
 
 
 def test_problems_are_told_once_and_notes_not_at_all() -> None:

@@ -26,10 +26,16 @@ def title(origin: str, reading: Reading | None, mode: str, width: int) -> Text:
         if reading.time is not None:
             line.append(f"  {iso(reading.time)}")
         if reading.age_s is not None:
-            line.append(f" ({words.ago(reading.age_s)} ago)", style="dim")
+            style = f"reverse {words.STYLES['busy']}" if reading.stale else "dim"
+            line.append(f" ({words.ago(reading.age_s)} ago)", style=style)
     line.append(f"  {origin}", style="dim")
     line.truncate(width, overflow="ellipsis")
     return line
+
+
+def no_data(reading: Reading) -> str:
+    """What is said where the newest tick is too old: `no data for 300 d`."""
+    return f"no data for {words.ago(reading.age_s)}: has its writer stopped? --at shows the past"
 
 
 def totals(reading: Reading | None, width: int) -> Text:
