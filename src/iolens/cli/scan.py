@@ -370,7 +370,7 @@ def _finish(whole: WholeScan, walk: Walk, wishes: Wishes) -> int:
     from iolens.analyses.scan_summary import summarise
     from iolens.views.formats import render
 
-    items = list(whole.items(whole.filesystem))
+    items = list(whole.items())
     rows = None if wishes.no_store else _store(whole, items, cast(str, wishes.store))
     walk = replace(walk, linked_inodes=whole.links.inodes, linked_names=whole.links.names)
     store = None if rows is None else wishes.store
