@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -19,6 +21,8 @@ from iolens.units import epoch_us
 from iolens.views.top.app import HelpScreen, TopApp, help_text
 from iolens.views.top.session import Session
 from iolens.views.top.table import TargetTable
+from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
+from tests.views.test_hostile_names import is_harmless
 from tests.views.top_rows import T0_US, TICK_US, at, boards_of, rows, ticks
 
 HOUR_US = 3_600_000_000
@@ -155,6 +159,33 @@ def test_a_dead_target_is_shown_as_such() -> None:
         assert "silent: OST0002" in text(app, "coverage")
 
     run(view(items), script)
+
+
+def test_names_that_a_terminal_would_obey_are_shown() -> None:
+    """In the table, the lines above it, the detail, and what is said of problems."""
+    names_ = [name.replace("/", "") for name in SOURCES_OF_TROUBLE]
+    boards = Boards(Board)
+    for tick_ in range(1, 6):
+        boards.take(rows(tick_, dict.fromkeys(names_, 20.0), filesystem=HOSTILE["clear the screen"]))
+    boards.expect({HOSTILE["clear the screen"]: [HOSTILE["set the title"] + "2"]})  # one that does not report
+    feed = Feed([Problem(HOSTILE["clear the screen"], 3, HOSTILE["set the title"])])
+    feed.origin = HOSTILE["new lines"]
+    app = TopApp(Session(boards), feed, now_us=lambda: at(5) + 2_000_000)
+
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "not understood" in text(app, "message"))
+        await pilot.press("enter")
+        await pilot.pause()
+        for number in range(len(names_) + 1):
+            drawn = [screen(app), *(text(app, part) for part in ("title", "totals", "coverage", "message", "detail"))]
+            assert all(is_harmless(one) for one in drawn), number
+            assert {cell_len(line) for line in screen(app).splitlines()} == {table(app).size.width}
+            await pilot.press("down")
+        assert "a\\x1b[2J\\x1b[Hb" in text(app, "title")
+        shown = app.export_screenshot()  # the whole screen, as SVG
+        ElementTree.fromstring(shown)
+
+    run(app, script, (200, 60))
 
 
 # Keys and mouse -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from iolens.units import parse_bytes, parse_duration, parse_local_time, parse_rate
+from iolens.visible_text import visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -187,14 +188,15 @@ def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
         yield lambda label: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bar:
         task = bar.add_task(what, total=total)
 
         def step(label: str) -> None:
-            bar.update(task, advance=1, description=f"{what} {label}"[:60])
+            bar.update(task, advance=1, description=escape(f"{what} {visible(label)}"[:60]))
 
         yield step
 

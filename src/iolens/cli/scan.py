@@ -411,7 +411,7 @@ def _progress(expected: int | None) -> Iterator[Callable[[Advance], None]]:
 
     columns = (TextColumn("scanning"), BarColumn(), TextColumn("{task.description}"))
     # No thread of its own: the processes of the scan are forked while this is shown.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=expected)
 
         def tell(advance: Advance) -> None:

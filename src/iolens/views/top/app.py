@@ -23,6 +23,7 @@ from iolens.views.top.columns import COLUMNS, SORTABLE
 from iolens.views.top.detail import detail
 from iolens.views.top.session import MARGIN_US, MINUTE_US, Page, Session
 from iolens.views.top.table import TargetTable
+from iolens.visible_text import visible
 
 FRAME_S: Final = 0.1
 DETAIL_HEIGHT: Final = 18
@@ -466,7 +467,7 @@ def help_text() -> Text:
 
 def _cut(line: str, width: int) -> str:
     """One line of a message, however long it was."""
-    plain = " ".join(line.split())
+    plain = visible(" ".join(line.split()))
     return plain if len(plain) <= width else f"{plain[: max(0, width - 1)]}…"
 
 
