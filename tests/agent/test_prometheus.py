@@ -15,13 +15,14 @@ from iolens.agent.prometheus import collectors
 from iolens.agent.prometheus_fsu import Chosen, busy_seconds, counter_costs, histogram_costs
 from iolens.agent.prometheus_lustre import LustreTargets
 from iolens.agent.prometheus_metrics import METRICS, OURS
-from iolens.agent.prometheus_text import OPENMETRICS, TEXT, content_type, takes_gzip
+from iolens.agent.prometheus_text import OPENMETRICS, TEXT, Lines, add, content_type, labels, render, takes_gzip
 from iolens.config import DeviceRule
 from iolens.models.transaction_time import GRACE_2012
 from iolens.schema import size_column
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload
 from tests.agent.exposition import Samples, exporter, matching, one, parsed
+from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 
 MIB = 1 << 20
 T0 = 1_600_000_000
@@ -479,3 +480,17 @@ def test_the_format_is_the_one_asked_for(accept: str, expected: str) -> None:
 )
 def test_gzip_only_for_those_who_read_it(accept: str, expected: bool) -> None:
     assert takes_gzip(accept) is expected
+
+
+@pytest.mark.parametrize("content_type_", [TEXT, OPENMETRICS])
+@pytest.mark.parametrize("name", SOURCES_OF_TROUBLE, ids=list(HOSTILE))
+def test_hostile_names_are_the_value_of_their_label_and_nothing_else(name: str, content_type_: str) -> None:
+    """Read back by the official client: the same text, but for bytes that are none."""
+    lines: Lines = {}
+    add(lines, METRICS["iolens_jobs"], labels(component="ost", filesystem=name), 3)
+    add(lines, METRICS["iolens_jobs"], labels(component="mdt", filesystem="plain"), 4)
+    page = render([lines], content_type_)
+    found = parsed(page, content_type_)
+    same = name.encode("utf-8", "backslashreplace").decode()
+    assert one(found, "iolens_jobs", filesystem=same, component="ost") == 3
+    assert len(found) == 2
