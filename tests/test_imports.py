@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
-ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text")
+ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names")
 HEAVY = (
     "numpy",
     "duckdb",
@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "units": (),
     "visible_text": (),
     "target_names": (),
+    "nearest_names": (),
     "errors": ("visible_text",),
     "schema": ("units", "errors"),
     "records": ("units", "errors", "schema", "visible_text"),

@@ -226,8 +226,8 @@ def test_several_file_systems_must_be_named(tmp_path: Path) -> None:
     assert "--filesystem: scratch, scratch2" in done.err
     assert reading("--store", store, "-f", "scratch2")["filesystem"] == "scratch2"
     missing = iolens("top", "--store", store, "--once", "-f", "lost")
-    assert missing.code == 1
-    assert "no file system 'lost'; it holds: scratch, scratch2" in missing.err
+    assert missing.code == 2
+    assert "no file system 'lost'; there are: scratch, scratch2" in missing.err
 
 
 @pytest.mark.parametrize(

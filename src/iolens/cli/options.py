@@ -153,7 +153,7 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What every analysis verb takes; the function takes it as its first argument, `Asked`."""
-    function = _gathered(Asked, function)
+    function = _gathered(Asked, _checked(function))
     formats = click.Choice(["table", "json", "csv", "parquet", "markdown"])
     file = click.Path(path_type=Path, dir_okay=False)
     options = [
@@ -167,6 +167,25 @@ def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         function = option(function)
     return _with_selection(function)
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb, once its figures and its output are known to be possible: nothing is computed for a slip of the pen."""
+
+    @wraps(function)
+    def ask(asked: Asked, *args: Any, **values: Any) -> Any:
+        from iolens.views.formats import check_figures, check_output
+
+        check_output(cast("Any", asked.format_), asked.output)
+        if asked.figures:
+            context = click.get_current_context()
+            above = context.parent.command.name if context.parent is not None else ""
+            check_figures(
+                f"plan_{context.command.name}" if above == "plan" else str(context.command.name), asked.figures
+            )
+        return function(asked, *args, **values)
+
+    return ask
 
 
 def in_zone(moment: datetime | None, zone: str | None) -> datetime | None:
@@ -203,9 +222,9 @@ def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
 
 def present(result: object, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
     """Print or write a result and draw the figures that were asked for."""
-    from iolens.views.formats import draw_figures, figures_of, render
+    from iolens.views.formats import LIST, draw_figures, figures_of, render
 
-    if "list" in figures:
+    if LIST in figures:
         click.echo("\n".join(figures_of(result)))
         return
     render(result, cast("Any", format_), output)

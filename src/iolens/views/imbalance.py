@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distances", "hot-targets")
 SHOWN: Final = 12  # targets; JSON has them all
 ALL_SHOWN: Final = 24  # as many are not cut
 NAMED: Final = 6

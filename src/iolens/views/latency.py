@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("latency", "heatmap")
 TARGETS_SHOWN: Final = 24
 WORST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
