@@ -36,7 +36,7 @@ def title(origin: str, reading: Reading | None, mode: str, width: int) -> Text:
 
 def no_data(reading: Reading) -> str:
     """What is said where the newest tick is too old: `no data for 300 d`."""
-    return f"no data for {words.ago(reading.age_s)}: has its writer stopped? --at shows the past"
+    return f"no data for {words.ago(reading.age_s)}: has its writer stopped? ← shows the past"
 
 
 def totals(reading: Reading | None, width: int) -> Text:
