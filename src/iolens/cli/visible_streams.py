@@ -13,7 +13,7 @@ from typing import Final, TextIO
 
 from iolens.visible_text import visible_lines
 
-_COLOUR: Final = re.compile(r"(\x1b\[[0-9;]*m)")
+_COLOUR: Final = re.compile(r"(\x1b\[[01]m)")  # bold and plain: all that tables use
 
 
 class VisibleStream(io.TextIOWrapper):
