@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,3 +41,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.skipped and item.get_closest_marker("live") and os.environ.get("IOLENS_REQUIRE_LIVE") == "1":
         report.outcome = "failed"
         report.longrepr = f"live test skipped though IOLENS_REQUIRE_LIVE=1: {report.longrepr}"
+
+
+@pytest.fixture
+def endless_path() -> Iterator[Path]:
+    """A folder in which files may be as large as a number can say: in memory, and sparse."""
+    try:
+        with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iolens-") as folder:
+            with (Path(folder) / "large").open("wb") as stream:
+                stream.truncate(2**63 - 1)
+            (Path(folder) / "large").unlink()
+            yield Path(folder)
+    except OSError as error:
+        pytest.skip(f"no file of 8 EiB can be made in /dev/shm: {error}")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
-ROOT = ("schema", "units", "errors", "config", "records")
+ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names")
 HEAVY = (
     "numpy",
     "duckdb",
@@ -35,9 +35,12 @@ HEAVY = (
 # Module or package → what it may import, besides itself. A module of a package is named in full.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "units": (),
-    "errors": (),
+    "visible_text": (),
+    "target_names": (),
+    "nearest_names": (),
+    "errors": ("visible_text",),
     "schema": ("units", "errors"),
-    "records": ("units", "errors", "schema"),
+    "records": ("units", "errors", "schema", "visible_text"),
     "config": ("units", "errors", "schema", "records"),
     "models": ROOT,
     "sources": ROOT,

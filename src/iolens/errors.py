@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from iolens.visible_text import visible
+
 
 class IolensError(Exception):
     """Something went wrong that the user can understand and act on; exit code 1."""
@@ -15,7 +17,7 @@ class InputError(IolensError):
     def __init__(self, place: str, found: str, expected: str = "", line: int | None = None) -> None:
         self.place, self.line, self.found, self.expected = place, line, found, expected
         where = f"{place}:{line}" if line is not None else place
-        super().__init__(f"{where}: {found}" + (f"; expected {expected}" if expected else ""))
+        super().__init__(visible(f"{where}: {found}" + (f"; expected {expected}" if expected else "")))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str, int | None]]:
         """How it passes from one of our processes to another."""

@@ -15,6 +15,7 @@ from iolens.config import load_config
 from iolens.errors import StoreError
 from iolens.models.metadata_time import MetadataCalibration
 from iolens.models.transaction_time import Calibration
+from iolens.store.engines import check_engine
 from iolens.store.selection import FrameSelection, StoreSelection
 from iolens.store.store import RESOLUTIONS, Store
 from iolens.units import parse_duration, parse_rate, parse_time
@@ -30,6 +31,7 @@ class OpenStore:
 
     def __init__(self, url: str | None = None, *, engine: str | None = None, config: str | None = None) -> None:
         self.config = load_config(config)
+        check_engine(engine or self.config.engine)  # before any file is opened
         self.store = Store(self.config.store_url(url), engine or self.config.engine)
 
     def __enter__(self) -> OpenStore:

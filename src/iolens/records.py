@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from iolens.visible_text import visible
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -102,7 +104,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.place}:{self.line}" if self.line is not None else self.place
-        return f"{where}: {self.reason}"
+        return visible(f"{where}: {self.reason}")
 
 
 @dataclass(frozen=True, slots=True)

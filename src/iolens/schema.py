@@ -439,11 +439,12 @@ CONTENTS = Table(
         Column(
             "bin", "int64", "and at most this; 0 of size: empty, 0 of ages: not before the scan; NULL: no upper end"
         ),
+        Column("piece", "int64", "number of the row where the bytes of a bin take several to fit; NULL: it is one row"),
         Column("count", "int64", "inodes"),
         Column("bytes", "int64", "summed size"),
         Column("allocated_bytes", "int64", "summed allocation"),
     ),
-    ("source", "filesystem", "time", "scan", "owner", "project", "inode_type", "histogram", "bin_from", "bin"),
+    ("source", "filesystem", "time", "scan", "owner", "project", "inode_type", "histogram", "bin_from", "bin", "piece"),
     "record",
 )
 DRIVES = Table(

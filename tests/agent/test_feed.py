@@ -18,7 +18,7 @@ from iolens.agent.spool import Spool
 from iolens.agent.store_feed import LATE_US, WINDOW_US, StoreFeed
 from iolens.analyses.live import Board
 from iolens.config import DeviceRule
-from iolens.errors import InputError, StoreError
+from iolens.errors import InputError, StoreError, UsageError
 from iolens.records import Item, Problem, Row, Rows
 from iolens.sources.lustre_proc import read_tree
 from iolens.sources.spool import OPEN
@@ -309,7 +309,7 @@ def test_file_systems_of_a_store(tmp_path: Path) -> None:
     assert set(feed.expected()) == {"home", "scratch"}
     assert {item.columns["filesystem"] for item in feed.poll() if isinstance(item, Rows)} == {"home", "scratch"}
     assert set(StoreFeed(Store(tmp_path), filesystem="home").expected()) == {"home"}
-    with pytest.raises(StoreError, match="holds no file system 'lost'; it holds: home, scratch"):
+    with pytest.raises(UsageError, match="holds no file system 'lost'; there are: home, scratch"):
         StoreFeed(Store(tmp_path), filesystem="lost").poll()
 
 

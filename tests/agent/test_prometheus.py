@@ -12,15 +12,17 @@ import pytest
 
 from iolens.agent.health import STATUS_FILE, Health
 from iolens.agent.prometheus import collectors
-from iolens.agent.prometheus_fsu import busy_seconds, counter_costs, histogram_costs
+from iolens.agent.prometheus_fsu import Chosen, busy_seconds, counter_costs, histogram_costs
+from iolens.agent.prometheus_lustre import LustreTargets
 from iolens.agent.prometheus_metrics import METRICS, OURS
-from iolens.agent.prometheus_text import OPENMETRICS, TEXT, content_type, takes_gzip
+from iolens.agent.prometheus_text import OPENMETRICS, TEXT, Lines, add, content_type, labels, render, takes_gzip
 from iolens.config import DeviceRule
 from iolens.models.transaction_time import GRACE_2012
 from iolens.schema import size_column
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload
 from tests.agent.exposition import Samples, exporter, matching, one, parsed
+from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 
 MIB = 1 << 20
 T0 = 1_600_000_000
@@ -230,6 +232,21 @@ def test_nothing_new_keeps_the_last_fsu(tmp_path: Path) -> None:
         plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
         first = parsed(served.page(TEXT).body)
     assert one(parsed(served.page(TEXT).body), "iolens_fsu_percent") == one(first, "iolens_fsu_percent") > 0
+
+
+def test_an_fsu_of_long_ago_is_not_served(tmp_path: Path) -> None:
+    """A target that prints the same for minutes, such as a copy of a server, says nothing of now; counters stay."""
+    clock = [1000.0]
+    targets = LustreTargets.of(tmp_path, lambda _: Chosen(GRACE_2012, borrowed=True))
+    targets.utilisation.now_s = lambda: clock[0]
+    for second, count in ((T0, 0), (T0 + 5, 100)):
+        plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
+        first = targets.read().lines
+    for waited_s, is_served in ((59.0, True), (61.0, False), (300 * 86_400.0, False)):
+        clock[0] = 1000.0 + waited_s
+        lines = targets.read().lines
+        assert lines.get("iolens_fsu_percent") == (first["iolens_fsu_percent"] if is_served else None), waited_s
+        assert lines["iolens_target_busy_seconds_total"] == first["iolens_target_busy_seconds_total"]
 
 
 def test_a_target_that_leaves_and_returns_is_measured_from_its_return(tmp_path: Path) -> None:
@@ -463,3 +480,17 @@ def test_the_format_is_the_one_asked_for(accept: str, expected: str) -> None:
 )
 def test_gzip_only_for_those_who_read_it(accept: str, expected: bool) -> None:
     assert takes_gzip(accept) is expected
+
+
+@pytest.mark.parametrize("content_type_", [TEXT, OPENMETRICS])
+@pytest.mark.parametrize("name", SOURCES_OF_TROUBLE, ids=list(HOSTILE))
+def test_hostile_names_are_the_value_of_their_label_and_nothing_else(name: str, content_type_: str) -> None:
+    """Read back by the official client: the same text, but for bytes that are none."""
+    lines: Lines = {}
+    add(lines, METRICS["iolens_jobs"], labels(component="ost", filesystem=name), 3)
+    add(lines, METRICS["iolens_jobs"], labels(component="mdt", filesystem="plain"), 4)
+    page = render([lines], content_type_)
+    found = parsed(page, content_type_)
+    same = name.encode("utf-8", "backslashreplace").decode()
+    assert one(found, "iolens_jobs", filesystem=same, component="ost") == 3
+    assert len(found) == 2

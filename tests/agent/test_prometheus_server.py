@@ -7,15 +7,16 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from iolens.agent import prometheus_server
+from iolens.agent.prometheus import Exporter, Page
 from iolens.agent.prometheus_reading import Collector, Reading
-from iolens.agent.prometheus_server import MOST_CONNECTIONS, Address, MetricsServer
+from iolens.agent.prometheus_server import MOST_ANSWERS, Address, MetricsServer
 from iolens.agent.prometheus_text import OPENMETRICS, TEXT
 from tests.agent.exposition import exporter, matching, one, parsed
 from tests.agent.server import Server
@@ -37,7 +38,7 @@ def server(root: Path) -> Iterator[MetricsServer]:
 def serving(root: Path, **settings: object) -> Iterator[MetricsServer]:
     said: list[str] = []
     with MetricsServer(Address("127.0.0.1", 0), exporter(root, **settings), said.append) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
+        thread = threading.Thread(target=running.serve_forever)
         thread.start()
         try:
             yield running
@@ -114,29 +115,92 @@ def test_odd_requests_get_a_short_refusal(server: MetricsServer, request_: bytes
     assert get(server, "/-/healthy").status == 200
 
 
-def test_silent_and_slow_clients_are_cut_off_and_others_told_to_come_back(
+@contextmanager
+def clients(server: MetricsServer, count: int, begin: bytes) -> Iterator[list[socket.socket]]:
+    """Connections that send some bytes and then dawdle."""
+    found = [socket.create_connection(server.address, timeout=10) for _ in range(count)]
+    try:
+        for connection in found:
+            connection.sendall(begin)
+        yield found
+    finally:
+        for connection in found:
+            connection.close()
+
+
+@pytest.mark.parametrize("begin", [b"", b"G", b"GET /metrics HTTP/1.1\r\nAccept: "])
+def test_a_scrape_is_served_while_a_hundred_slow_clients_hang(server: MetricsServer, begin: bytes) -> None:
+    """Twenty-four were enough to keep every scrape out for half a minute."""
+    with clients(server, 100, begin) as slow:
+        for number in range(5):
+            slow[number].sendall(b"E")  # a byte now and then
+            began = time.monotonic()
+            answer = get(server, "/metrics")
+            assert (answer.status, time.monotonic() - began < 2.0) == (200, True)
+            assert one(parsed(answer.read()), "iolens_scrape_success", collector="lustre") == 1
+
+
+def test_a_scrape_is_served_while_others_do_not_read_their_pages(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prometheus_server._Request, "timeout", 60.0)
-    idle = [socket.create_connection(server.address, timeout=10) for _ in range(MOST_CONNECTIONS)]
-    for connection in idle:
-        connection.sendall(b"GET /metr")
-    deadline = time.monotonic() + 20
-    while b" 503 " not in raw_quietly(server):
-        assert time.monotonic() < deadline
-    monkeypatch.setattr(prometheus_server, "LONGEST_S", 0.0)
-    for connection in idle:
-        assert connection.recv(100) == b""  # cut off
-        connection.close()
-    monkeypatch.setattr(prometheus_server, "LONGEST_S", 60.0)
-    while b" 200 " not in raw_quietly(server):
-        assert time.monotonic() < deadline
+    """Each would take 8 MB and reads none; so many pages are not kept in memory for them."""
+    large = Page(b"x" * 8_000_000, True, True)
+    monkeypatch.setattr(Exporter, "page", lambda *_, **__: large)
+    with clients(server, 40, b"GET /metrics HTTP/1.0\r\n\r\n"):
+        began = time.monotonic()
+        assert len(get(server, "/metrics").read()) == 8_000_000
+        assert get(server, "/-/healthy").status == 200
+        assert time.monotonic() - began < 5.0
+        assert sum(one.answer is not None for one in list(server._open)) <= MOST_ANSWERS
+
+
+def test_slow_clients_give_way_to_new_ones_and_are_cut_off(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus_server, "MOST_OPEN", 10)
+    with clients(server, 30, b"GET /metr") as slow:
+        assert get(server, "/-/healthy").status == 200
+        assert slow[0].recv(100) == b""  # the first that came was the first to go
+        assert len(server._open) <= 10
+        monkeypatch.setattr(prometheus_server, "REQUEST_S", 0.0)
+        assert slow[-1].recv(100) == b""
 
 
 def test_a_client_that_says_nothing_is_not_waited_for(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prometheus_server._Request, "timeout", 0.1)
+    monkeypatch.setattr(prometheus_server, "REQUEST_S", 0.1)
     with socket.create_connection(server.address, timeout=10) as silent:
         assert silent.recv(100) == b""
+
+
+def test_a_client_that_stops_reading_is_cut_off(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Exporter, "page", lambda *_, **__: Page(b"x" * 8_000_000, True, True))
+    monkeypatch.setattr(prometheus_server, "SILENCE_S", 0.2)
+    with socket.create_connection(server.address, timeout=10) as lazy:
+        lazy.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        until(lambda: any(one.answer is not None for one in list(server._open)))
+        until(lambda: not server._open)
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_more_requests_than_can_wait_are_told_to_come_back(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = threading.Event()
+    monkeypatch.setattr(prometheus_server, "MOST_WAITING", 3)
+    monkeypatch.setattr(Exporter, "page", lambda *_, **__: free.wait(30) and Page(b"x", True, True))
+    with clients(server, 3, b"GET /metrics HTTP/1.0\r\n\r\n") as waiting:
+        deadline = time.monotonic() + 20
+        while b" 503 " not in (answer := raw_quietly(server)):
+            assert time.monotonic() < deadline
+        assert b"Retry-After: 1" in answer
+        free.set()
+        assert all(b" 200 " in connection.recv(1000) for connection in waiting)
 
 
 def raw_quietly(server: MetricsServer) -> bytes:

@@ -55,7 +55,7 @@ def scanned(
         code, some = counts.code(owner, project, "dir"), number // 10 + 1
         counts.add([code] * some, [4096] * some, [4096] * some, atimes_s=[now] * some, mtimes_s=[now] * some)
         counts.add_widths([code] * some, random.integers(0, 40, some))
-    return [row for item in counts.rows(filesystem, "made up", "whole") for row in _each(item)]
+    return [row for item in counts.rows(filesystem, "whole") for row in _each(item)]
 
 
 def _each(item: object) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def test_a_purge_of_a_counted_scan() -> None:
     used = [round(now_s - age * DAY_S) for age in days]
     counts.add([counts.code("ada", None, "file")] * len(days), [1000] * len(days), atimes_s=used)
     counts.add([counts.code("ada", None, "dir")], [4096], atimes_s=[now_s])
-    (item,) = counts.rows("scratch", "here", "whole")
+    (item,) = counts.rows("scratch", "whole")
     assert isinstance(item, Rows)
     columns = {**item.columns, "source": "scan"}
     table = columns_to_arrow(TABLES["contents"], columns, item.count)

@@ -36,7 +36,7 @@ def counted() -> list[dict[str, Any]]:
         code = counts.code("ada", "climate", "dir")
         counts.add([code], [4096], [4096], atimes_s=[NOW_S], mtimes_s=[NOW_S])
         counts.add_widths([code], [width])
-    (rows,) = counts.rows("scratch", "here", "whole")
+    (rows,) = counts.rows("scratch", "whole")
     places = range(rows.count)  # type: ignore[union-attr]
     columns = rows.columns  # type: ignore[union-attr]
     return [

@@ -224,6 +224,26 @@ def test_a_target_that_stops_is_late_then_silent_and_has_no_numbers() -> None:
     assert board.reading(at(4)).targets_reporting == 1  # a late one is shown, and not in the mean
 
 
+def test_by_the_clock_a_file_system_is_late_then_silent_and_never_reporting_again() -> None:
+    """Patience is 15 s, the interval 5: rows may come 20 s after their start, and one more interval late."""
+    board = board_of(*(sizes(tick, {("write", MIB): 5}) for tick in range(1, 4)))
+    found = {age: board.reading(now_us=at(3) + age * SECOND) for age in (0, 14, 19, 21, 23, 60, 300 * 86_400)}
+    assert [only(one).state for one in found.values()] == [
+        "reporting", "reporting", "reporting", "late", "silent", "silent", "silent",
+    ]  # fmt: skip
+    assert [one.stale for one in found.values()] == [False] * 4 + [True] * 3
+    assert found[60].mean_fsu_pct is None
+    assert (found[60].targets_reporting, found[60].missing_targets) == (0, [OST])
+    assert only(board.reading(at(3), now_us=at(3) + 60 * SECOND)).state == "reporting"  # as it was then
+
+
+def test_one_long_interval_does_not_hold_for_as_long() -> None:
+    """Two captures 300 days apart: that says nothing of the next 300 days."""
+    board = board_of(sizes(1, {("write", MIB): 5}, length=300 * 86_400.0))
+    assert only(board.reading(now_us=at(1) + 600 * SECOND)).state == "reporting"
+    assert only(board.reading(now_us=at(1) + 2 * 86_400 * SECOND)).state == "silent"
+
+
 def test_a_target_that_never_reported_is_named() -> None:
     board = board_of(sizes(1, {}))
     board.expect(["scratch-OST0000", "scratch-OST0007"])

@@ -273,3 +273,16 @@ def test_every_key_is_documented() -> None:
     from iolens.analyses.scan_summary import ScanSummary
 
     assert undocumented(ScanSummary, "scan.md") == []
+
+
+def test_files_above_4_eib_are_in_the_summary_and_in_the_store(tmp_path: Path, scan: Any, endless_path: Path) -> None:
+    """Three sparse files of 8 EiB less a byte: more than a column of the store holds, together."""
+    for name in ("a", "b", "c"):
+        with (endless_path / name).open("wb") as stream:
+            stream.truncate(2**63 - 1)
+    done = scan(endless_path, "--store", "centre", "-f", "scratch", "--format", "json")
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert (result["files"], result["bytes"]) == (3, 3 * (2**63 - 1))
+    shown = json.loads(iolens("contents", "--store", tmp_path / "centre", "--format", "json").out)
+    assert (shown["files"], shown["bytes"], shown["inodes"]) == (3, 3 * (2**63 - 1), 4)

@@ -127,7 +127,9 @@ def test_csv_has_every_column_and_the_table_what_says_something(
     assert "calibrate your own disks" in shown
 
 
-def test_a_store_agrees_with_utilization_over_the_same_interval(tmp_path: Path) -> None:
+def test_a_store_agrees_with_utilization_over_the_same_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = tmp_path / "store"
     made = iolens("simulate", "telemetry", "--osts", 5, "--days", 1 / 48, "--seed", 4, "--store", store)
     assert made.code == 0, made.err
@@ -144,13 +146,34 @@ def test_a_store_agrees_with_utilization_over_the_same_interval(tmp_path: Path) 
             line = lines[target["target"]]
             assert line["fsu_pct"] == pytest.approx(target["mean_fsu_pct"], rel=1e-9)
             assert line["read_bytes_per_s"] * 5 == pytest.approx(target["read_bytes"])
+    monkeypatch.setattr(time, "time_ns", lambda: 1_350_865_803 * 10**9)  # three seconds after the last tick
     newest = reading("--store", store)
     assert newest["time"] == "2012-10-22T00:30:00Z"
     assert newest["targets_reporting"] == newest["targets_known"] == 6
-    assert newest["age_s"] > 1e8
+    assert (newest["age_s"], newest["stale"]) == (3.0, False)
 
 
-def test_a_spool_gives_its_last_complete_interval(tmp_path: Path) -> None:
+def test_a_store_that_nobody_writes_any_more_does_not_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data 300 days old were shown as `reporting`."""
+    store = tmp_path / "store"
+    assert iolens("simulate", "telemetry", "--osts", 2, "--days", 1 / 96, "--seed", 4, "--store", store).code == 0
+    last_s = 1_350_864_900
+    for age_s, states in ((590, {"reporting"}), (606, {"late"}), (610, {"silent"}), (300 * 86_400, {"silent"})):
+        monkeypatch.setattr(time, "time_ns", lambda age_s=age_s: (last_s + age_s) * 10**9)
+        found = reading("--store", store)
+        assert (found["time"], found["age_s"]) == ("2012-10-22T00:15:00Z", age_s)
+        assert {line["state"] for line in found["targets"]} == states, age_s
+        assert found["stale"] == (states == {"silent"})
+    assert (found["targets_reporting"], found["targets_known"], len(found["missing_targets"])) == (0, 3, 3)
+    assert (found["mean_fsu_pct"], found["read_bytes_per_s"], found["interval_s"]) == (None, None, None)
+    assert {line[key] for line in found["targets"] for key in KEYS[3:14]} == {None}
+    assert "No data for 300 d." in top("--store", store, "--once").stdout
+    then = reading("--store", store, "--at", "2012-10-22T00:15:00")  # the past is what it was
+    assert {line["state"] for line in then["targets"]} == {"reporting"}
+
+
+def test_a_spool_gives_its_last_complete_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1_700_000_012 * 10**9)
     server = Server(tmp_path / "root", osts=2)
     with Spool.open(tmp_path / "spool", 1 << 30, host="oss1") as spool:
         sampler = Sampler(server.root, spool, Health("oss1", spool.run), 60_000_000)
@@ -162,7 +185,8 @@ def test_a_spool_gives_its_last_complete_interval(tmp_path: Path) -> None:
     assert [line["iops"] for line in found["targets"]] == [None, 2.0, 4.0]
 
 
-def test_a_dead_target_is_named_and_has_no_numbers(tmp_path: Path) -> None:
+def test_a_dead_target_is_named_and_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1_700_000_036 * 10**9)
     server = Server(tmp_path / "root", osts=2)
     with Spool.open(tmp_path / "spool", 1 << 30, host="oss1") as spool:
         sampler = Sampler(server.root, spool, Health("oss1", spool.run), 60_000_000)
@@ -202,8 +226,8 @@ def test_several_file_systems_must_be_named(tmp_path: Path) -> None:
     assert "--filesystem: scratch, scratch2" in done.err
     assert reading("--store", store, "-f", "scratch2")["filesystem"] == "scratch2"
     missing = iolens("top", "--store", store, "--once", "-f", "lost")
-    assert missing.code == 1
-    assert "no file system 'lost'; it holds: scratch, scratch2" in missing.err
+    assert missing.code == 2
+    assert "no file system 'lost'; there are: scratch, scratch2" in missing.err
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_maintenance_from_the_configuration(store: Path, tmp_path: Path) -> None
         (["--peak", "0"], "above zero"),
         (["--from", "2030-01-01"], "no target's bytes are known in this window"),
         (["--top", "0"], "--top"),
-        (["mix", "--figure", "idle=x.png"], "no figure 'idle' here; there are mix"),
+        (["mix", "--figure", "idle=x.png"], "no figure 'idle' here; there are: mix"),
     ],
 )
 def test_errors_are_one_clear_message(store: Path, arguments: list[str], message: str) -> None:

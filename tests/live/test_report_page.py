@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from iolens.views.figures import LONGEST_NAME
 from iolens.views.report import About, report_html
+from iolens.visible_text import shortened, visible
+from tests.hostile_names import HOSTILE as MARKUP
 from tests.live.browser import NARROW, WIDE, Visit, chromium
 from tests.live.spark_cluster import ComponentMissing
 from tests.views.results import busy_day
+from tests.views.test_hostile_names import hostile_day
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -143,6 +147,42 @@ def test_hostile_names_are_shown_and_run_nothing(browser: Browser, report: Path)
         assert visit.page.locator("body script").count() == 8 + 2
         assert visit.complaints == []
         assert visit.requests == [report.as_uri()]
+
+
+@pytest.fixture(scope="module")
+def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file system whose targets have all the hostile names there are."""
+    path = tmp_path_factory.mktemp("hostile") / "report.html"
+    path.write_text(report_html([hostile_day(MARKUP["markup of pages"])], ABOUT), "utf-8")
+    return path
+
+
+def test_every_hostile_name_is_shown_in_tooltips_too_and_runs_nothing(browser: Browser, hostile_report: Path) -> None:
+    """The pointer goes over every row of the heat map, whose names are the targets'."""
+    with Visit(browser, hostile_report) as visit:
+        visit.draw_all()
+        for picture in visit.page.locator("img.still").all():
+            assert picture.evaluate("one => one.naturalWidth") > 0  # the still picture is well-formed
+        figure = visit.page.locator("figure", has_text="Utilization of every target").first
+        figure.scroll_into_view_if_needed()
+        figure.locator(".live canvas").first.wait_for(state="visible")
+        visit.page.wait_for_timeout(500)
+        box = figure.locator(".live").bounding_box()
+        assert box is not None
+        told = set()
+        for step in range(60):
+            height = box["height"] * (0.1 + 0.75 * step / 60)
+            visit.page.mouse.move(box["x"] + box["width"] * 0.6 + step % 2, box["y"] + height)
+            visit.page.wait_for_timeout(30)
+            told |= set(visit.page.locator(".bk-tooltip-content").all_inner_texts())
+        text = "\n".join(told)
+        seen = [name for name in MARKUP.values() if shortened(visible(name), LONGEST_NAME).split()[0][:12] in text]
+        assert len(seen) >= len(MARKUP) - 2  # the pointer may miss a row
+        assert "</script><script>" in text
+        assert visit.page.evaluate("window.owned") is None
+        assert visit.page.locator("img:not([src^='data:'])").count() == 0
+        assert visit.complaints == []
+        assert visit.requests == [hostile_report.as_uri()]
 
 
 INTRUDER = """<script>

@@ -136,7 +136,7 @@ def test_an_agent_is_followed_and_missed_when_it_stops(tmp_path: Path) -> None:
             finally:
                 agent.terminate()
                 agent.wait()
-            window.until(lambda text: "no new interval for" in text)
+            window.until(lambda text: "no data for" in text)
             assert len(targets(window.screen())) == 7
 
 

@@ -13,13 +13,21 @@ Sums = dict[tuple[Any, ...], tuple[int, int | None, int | None]]
 
 
 def sums_of(items: Sequence[Item]) -> Sums:
-    """Count, bytes and allocation by owner, project, type, histogram and the ends of the bin; each bin occurs once."""
+    """Count, bytes and allocation by owner, project, type, histogram and the ends of the bin.
+
+    Each bin occurs once, but for those whose bytes take several numbered rows.
+    """
     found: Sums = {}
+    seen: set[tuple[Any, ...]] = set()
     for row in rows_of(items, "contents"):
         names = ("owner", "project", "inode_type", "histogram", "bin_from", "bin")
         key = tuple(row.get(name) for name in names)
-        assert key not in found
-        found[key] = (row["count"], row.get("bytes"), row.get("allocated_bytes"))
+        assert (*key, row.get("piece")) not in seen
+        seen.add((*key, row.get("piece")))
+        count, *sizes = found.get(key, (0, 0, 0))
+        new = (row.get("bytes"), row.get("allocated_bytes"))
+        total = (None if old is None or more is None else old + more for old, more in zip(sizes, new, strict=True))
+        found[key] = (count + row["count"], *total)  # type: ignore[assignment]
     return found
 
 

@@ -89,7 +89,7 @@ class MadeUp:
         )
         counts.add(codes, size, [512 * one for one in blocks], atimes_s=atimes, mtimes_s=mtimes)
         counts.add_widths(*zip(*wide, strict=True))
-        return plain_rows(list(counts.rows("scratch", "here")))
+        return plain_rows(list(counts.rows("scratch")))
 
     def _project(self, entry: Entry, projects: Projects, mount: str | None) -> str | None:
         found = None

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.records import Problem, Rows
+from iolens.records import Rows
 from iolens.sources.inode_counts import AGES, DAY_S, ENDS, LARGEST, POWERS, InodeCounts
 
 NOW_S = 1_700_000_000
@@ -17,7 +17,7 @@ GROUPS = [("ada", "climate", "file"), ("ada", None, "dir"), (None, None, "file")
 inodes = st.lists(
     st.tuples(
         st.sampled_from(GROUPS),
-        st.integers(0, 2**62),
+        st.integers(0, LARGEST),
         st.integers(0, 2**50),
         st.integers(NOW_S - 20 * 365 * DAY_S, NOW_S + DAY_S),
         st.integers(NOW_S - 20 * 365 * DAY_S, NOW_S + DAY_S),
@@ -36,7 +36,7 @@ def counted(entries: list[Any]) -> InodeCounts:
 
 def table(counts: InodeCounts) -> list[dict[str, Any]]:
     found = []
-    for item in counts.rows("scratch", "here", "first"):
+    for item in counts.rows("scratch", "first"):
         assert isinstance(item, Rows)
         for place in range(item.count):
             found.append(
@@ -58,25 +58,26 @@ def one_by_one(entries: list[Any]) -> dict[Any, list[int]]:
 
 def as_sums(rows: list[dict[str, Any]]) -> dict[Any, list[int]]:
     names = ("owner", "project", "inode_type", "histogram", "bin")
-    return {tuple(row[name] for name in names): [row["count"], row["bytes"], row["allocated_bytes"]] for row in rows}
+    sums: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for row in rows:
+        for place, name in enumerate(("count", "bytes", "allocated_bytes")):
+            sums[tuple(row[name] for name in names)][place] += row[name]
+    return dict(sums)
 
 
 @given(inodes)
 def test_bins_are_those_of_a_count_one_by_one(entries: list[Any]) -> None:
-    expected = {key: sums for key, sums in one_by_one(entries).items() if sums[1] <= LARGEST}
-    counts = counted(entries)
-    rows = [item for item in counts.rows("scratch", "here") if isinstance(item, Rows)]
-    assert sum(item.count for item in rows) == len(expected)
-    if len(expected) == len(one_by_one(entries)):
-        assert as_sums(table(counts)) == expected
+    rows = table(counted(entries))
+    assert as_sums(rows) == one_by_one(entries)
+    assert all(0 <= row[name] <= LARGEST for row in rows for name in ("bytes", "allocated_bytes"))
 
 
 @given(inodes, st.integers(0, 60))
 def test_parts_merge_to_the_whole(entries: list[Any], cut: int) -> None:
     first, second = counted(entries[:cut]), counted(entries[cut:])
     first.merge(second)
-    whole = list(counted(entries).rows("scratch", "here"))
-    parts = list(first.rows("scratch", "here"))
+    whole = list(counted(entries).rows("scratch"))
+    parts = list(first.rows("scratch"))
     assert [getattr(item, "columns", item) for item in parts] == [getattr(item, "columns", item) for item in whole]
 
 
@@ -84,8 +85,8 @@ def test_a_row_says_when_where_and_which_scan() -> None:
     (row,) = [one for one in table(counted([(GROUPS[0], 5, 512, NOW_S, NOW_S)])) if one["histogram"] == "size"]
     assert row == {
         "time": NOW_S * 1_000_000, "filesystem": "scratch", "scan": "first", "owner": "ada", "project": "climate",
-        "inode_type": "file", "histogram": "size", "bin_from": 4, "bin": 8, "count": 1, "bytes": 5,
-        "allocated_bytes": 512,
+        "inode_type": "file", "histogram": "size", "bin_from": 4, "bin": 8, "piece": None, "count": 1,
+        "bytes": 5, "allocated_bytes": 512,
     }  # fmt: skip
 
 
@@ -114,15 +115,18 @@ def test_widths_have_no_bytes() -> None:
     assert [(row["bin"], row["count"], row["bytes"]) for row in table(counts)] == [(0, 1, None), (4, 2, None)]
 
 
-def test_more_bytes_than_a_column_holds_are_refused_and_the_rest_is_kept() -> None:
+def test_bytes_that_no_column_holds_take_several_rows() -> None:
+    """Files above 4 EiB were left out of their bin, with all others in it."""
     counts = InodeCounts(0)
     code = counts.code("ada", None, "file")
-    counts.add([code] * 3, [2**62 + 1, 2**62 + 1, 7])
-    refused, rows = list(counts.rows("scratch", "here"))
-    assert isinstance(refused, Problem)
-    assert "more bytes than a number can hold" in refused.reason
-    assert isinstance(rows, Rows)
-    assert rows.columns["bytes"] == [7]
+    counts.add([code] * 4, [2**62 + 1, LARGEST, LARGEST, 7], mtimes_s=[0] * 4)
+    rows = {name: [row for row in table(counts) if row["histogram"] == name] for name in ("size", "mtime")}
+    whole = 2**62 + 1 + 2 * LARGEST
+    large = [row for row in rows["size"] if row["bin"] is None]
+    assert [(row["bin_from"], row["piece"], row["count"]) for row in large] == [(2**62, n, 1) for n in (1, 2, 3)]
+    assert sum(row["bytes"] for row in large) == whole
+    assert [row["piece"] for row in rows["size"] if row["bin"] == 8] == [None]
+    assert (sum(row["count"] for row in rows["mtime"]), sum(row["bytes"] for row in rows["mtime"])) == (4, whole + 7)
 
 
 def test_sums_are_exact_where_floats_are_not() -> None:

@@ -45,7 +45,7 @@ def parts(tmp_path: Path, tree: Path) -> list[Path]:
 def sums(whole: WholeScan) -> dict[Any, int]:
     """What was put together, as `histogram_of` has it."""
     found_: dict[Any, int] = {}
-    for item in whole.items("here"):
+    for item in whole.items():
         assert isinstance(item, Rows)
         columns = {name: one if isinstance(one, list) else [one] * item.count for name, one in item.columns.items()}
         for place in range(item.count):
@@ -109,7 +109,7 @@ def test_what_was_not_readable_is_told_without_its_path(tmp_path: Path, tree: Pa
     findings = scanned(tree)
     findings.cannot_read("/scratch/secret", "Permission denied")
     findings.vanished = 4
-    problem, note, *_ = merged([save(tmp_path / "part.json", findings)]).items("here")
+    problem, note, *_ = merged([save(tmp_path / "part.json", findings)]).items()
     assert isinstance(problem, Problem)
     assert "1 place could not be read" in problem.reason
     assert isinstance(note, Note)

@@ -30,7 +30,8 @@ from hypothesis import strategies as st
 from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
 from iolens.sources import batch_stat, inode_owners, tree_walk
-from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.batch_stat import SIZE, EntryStats
+from iolens.sources.inode_counts import LARGEST, InodeCounts
 from iolens.sources.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
 from iolens.sources.scan_findings import Findings, from_plain
 from iolens.sources.scan_journal import Journal, Progress
@@ -366,6 +367,39 @@ def test_more_unreadable_places_than_are_named_are_still_counted() -> None:
     assert (findings.unreadable, len(findings.unreadable_places)) == (1500, 1000)
 
 
+@pytest.mark.parametrize("in_batches", [True, False])
+def test_files_above_4_eib_are_counted(endless_path: Path, monkeypatch: pytest.MonkeyPatch, in_batches: bool) -> None:
+    """Sparse, as anybody may make them: three of the largest there can be, one just above 4 EiB, and a small one."""
+    real = tree_walk.usable
+    monkeypatch.setattr(tree_walk, "usable", lambda descriptor: in_batches and real(descriptor))
+    sizes = [LARGEST, LARGEST, LARGEST, 2**62 + 1, 3]
+    for place, size in enumerate(sizes):
+        with (endless_path / str(place)).open("wb") as stream:
+            stream.truncate(size)
+    os.link(endless_path / "2", endless_path / "linked")
+    files = [row for row in records(walked(rule(endless_path))) if row["inode_type"] == "file"]
+    for name in ("size", "atime", "mtime"):
+        mine = [row for row in files if row["histogram"] == name]
+        assert (sum(row["count"] for row in mine), sum(row["bytes"] for row in mine)) == (5, sum(sizes)), name
+        assert all(0 <= row["bytes"] <= LARGEST for row in mine)
+
+
+def test_a_size_that_cannot_be_is_told_and_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    whole = EntryStats.columns
+
+    def wrong(self: EntryStats) -> Any:
+        columns = whole(self)
+        columns[SIZE][columns[SIZE] == 1] = -1
+        return columns
+
+    monkeypatch.setattr(tree_walk, "usable", lambda descriptor: False)
+    monkeypatch.setattr(EntryStats, "columns", wrong)
+    found = walked(rule(tmp_path))
+    assert found.unreadable == 1
+    assert "1 inodes of an impossible size, such as -1 bytes" in found.unreadable_places[0].reason
+
+
 def test_inode_numbers_of_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two inodes that a signed or a rounded number would mix up."""
     for number, inode in enumerate((2**64 - 1, 2**64 - 2, 2**64 - 1)):
@@ -574,6 +608,45 @@ def test_a_cut_line_is_as_if_the_step_had_not_been(tmp_path: Path, cut: int) -> 
     journal.close()
 
 
+@pytest.mark.parametrize("places", [[0], [1], [2], [-1], [2, 2, -1], [0, 1, 2, 3, -2]])
+def test_a_line_that_is_there_twice_counts_once(tmp_path: Path, places: list[int]) -> None:
+    """Beside itself or at the end; the scan goes on to the same sums."""
+    grow(tmp_path / "tree", 9)
+    order = order_of(tmp_path / "tree")
+    journal = Journal(tmp_path / "state")
+    progress = new_progress(order)
+    journal.begin(order.plain(), progress)
+    run_scan(order, progress, workers=2, journal=journal, step_s=0.0)
+    expected = histogram(progress.findings)
+    lines = journal.path.read_bytes().splitlines(keepends=True)[:-1]  # broken off before the last step
+    beside = list(lines)
+    for place in sorted((place % len(lines) for place in places), reverse=True):
+        beside.insert(place + 1, lines[place])
+    for content in (beside, [*lines, *(lines[place] for place in places)]):
+        journal.path.write_bytes(b"".join(content))
+        progress = journal.progress()
+        run_scan(order, progress, workers=2)
+        assert histogram(progress.findings) == expected
+    assert expected == histogram_of(found(tmp_path / "tree"))
+    journal.close()
+
+
+def test_a_line_that_is_missing_or_another_of_the_same_number_is_refused(tmp_path: Path) -> None:
+    grow(tmp_path / "tree", 9)
+    order = order_of(tmp_path / "tree")
+    journal = Journal(tmp_path / "state")
+    progress = new_progress(order)
+    journal.begin(order.plain(), progress)
+    run_scan(order, progress, workers=2, journal=journal, step_s=0.0)
+    lines = journal.path.read_bytes().splitlines(keepends=True)
+    other = json.dumps(json.loads(lines[2]) | {"done": []}).encode() + b"\n"
+    for content, place in (([*lines[:2], *lines[3:]], 3), ([*lines[:4], other, *lines[4:]], 5)):
+        journal.path.write_bytes(b"".join(content))
+        with pytest.raises(InputError, match=rf"journal:{place}: a line with the number"):
+            journal.progress()
+    journal.close()
+
+
 @pytest.mark.parametrize(
     "wrong", [b"{}\n", b"[]\n", b"rubbish\n", b'{"done":[],"found":[],"findings":[{}],"piece":null}\n']
 )
@@ -590,7 +663,7 @@ def test_a_damaged_journal_is_refused_with_its_line(tmp_path: Path, wrong: bytes
 
 def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    journal.path.write_text('{"iolens_scan_journal": 2, "order": {}}\n')
+    journal.path.write_text('{"iolens_scan_journal": 1, "order": {}}\n')
     with pytest.raises(InputError, match="not a journal of this version"):
         journal.order()
     journal.close()

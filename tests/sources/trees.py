@@ -114,7 +114,7 @@ def histogram_of(names: list[Found], now_s: int = NOW_S) -> Counter[Any]:
 def records(findings: Findings) -> Iterator[dict[str, Any]]:
     """Rows of `contents`; hard-linked inodes are settled first."""
     findings.settle()
-    for item in findings.counts.rows("scratch", "here"):
+    for item in findings.counts.rows("scratch"):
         assert isinstance(item, Rows)
         for place in range(item.count):
             yield {name: one[place] if isinstance(one, list) else one for name, one in item.columns.items()}

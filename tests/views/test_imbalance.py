@@ -12,10 +12,10 @@ import pytest
 import iolens
 from iolens.analyses.imbalance import Imbalance
 from iolens.views import figures as f
-from iolens.views.imbalance import figures, seconds, tables, threshold_name, verdict
+from iolens.views.imbalance import figures, tables, threshold_name, verdict
 from iolens.views.imbalance_report import report_methods
 from iolens.views.report import report_html
-from iolens.views.tables import to_csv, to_terminal
+from iolens.views.tables import show_seconds, to_csv, to_terminal
 from tests.analyses.load_rows import rows_of, spider
 from tests.analyses.telemetry import table_of
 from tests.views.documented import DOCS, undocumented
@@ -99,7 +99,7 @@ def test_the_strangest_target_comes_first(result: Imbalance) -> None:
     [(2.0, "2 s"), (58.0, "58 s"), (90.0, "1.5 min"), (600.0, "10 min"), (7200.0, "2 h"), (0.5, "0.5 s")],
 )
 def test_durations_are_shown_in_the_unit_that_suits(value: float, shown: str) -> None:
-    assert seconds(value) == shown
+    assert show_seconds(value) == shown
 
 
 @pytest.mark.parametrize(

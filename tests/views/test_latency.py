@@ -11,7 +11,7 @@ import pytest
 import iolens
 from iolens.analyses.latency import Latency
 from iolens.views import figures as f
-from iolens.views.latency import figures, is_slow, slowness, tables, verdict
+from iolens.views.latency import figures, slowness, tables, verdict
 from iolens.views.latency_report import report_methods, report_sections, report_summary
 from iolens.views.report import report_html
 from iolens.views.tables import to_terminal
@@ -44,16 +44,50 @@ def empty() -> Latency:
 def test_the_verdict_names_percentiles_and_the_slow(result: Latency) -> None:
     told = verdict(result)
     assert told.startswith("99 % of reads took at most ")
-    assert told.endswith("scratch-OST0001 is far slower than its peers.")
+    assert [(line.target, line.direction) for line in result.per_target if line.finding == "slower"] == [
+        ("scratch-OST0001", "read")
+    ]
+    slow = next(line for line in result.per_target if line.finding == "slower")
+    found = slow.evidence
+    assert found is not None
+    assert f"scratch-OST0001 is far slower than its peers: {found.beyond_twice_pct:.2g} % of scratch-OST0001's " in told
+    assert f"reads took more than {2 * found.tail_ms:.0f} ms" in told
+    assert told.endswith(f"slower in {found.periods_slower} of {found.periods} periods of 4 min.")
+    assert found.periods_slower >= found.periods_needed
 
 
-def test_one_bin_is_chance_and_two_are_not(result: Latency) -> None:
-    line = result.per_target[0]
-    assert not is_slow(replace(line, p99_ratio=2.0, slow_pct=3.0))
-    assert is_slow(replace(line, p99_ratio=4.0, slow_pct=3.0))
-    assert is_slow(replace(line, p99_ratio=2.0, slow_pct=10.0))
-    assert not is_slow(replace(line, p99_ratio=None, slow_pct=None, mean_wait_ratio=1.9))
-    assert is_slow(replace(line, p99_ratio=None, slow_pct=None, mean_wait_ratio=2.0))
+def test_thirteen_writes_one_bin_apart_make_no_verdict() -> None:
+    """The words follow the finding, and the table says why there is none."""
+    first = next(row for row in made_up_io_times(1, ticks=2, targets=1) if row["histogram"] == "io_time_ms")
+    bins = {"a": {4: 9000}, "b": {4: 9000}, "c": {4: 9000}, "d": {4: 8, 8: 5}}
+    rows = [
+        {**first, "target": target, "direction": "write", "bin": edge, "count": count}
+        for target, counts in bins.items()
+        for edge, count in counts.items()
+    ]
+    found = of(target_histograms=rows)
+    last = next(line for line in found.per_target if line.target == "d")
+    assert (last.p99_ratio, last.finding, last.p99_low_ms, last.p99_high_ms) == (2.0, "unknown", 8.0, None)
+    assert last.slow_pct == pytest.approx(38.46, abs=0.01)
+    assert "slower" not in verdict(found)
+    table = next(table for table in tables(found) if table.title.startswith("Targets of"))
+    assert "Unknown: d, writes: 13 I/Os; 1,000 are needed." in table.note
+
+
+def test_the_finding_does_not_depend_on_the_buckets_that_are_shown(result: Latency) -> None:
+    rows = table_of("target_histograms", made_up_io_times(1, ticks=120, targets=5))
+    wide = iolens.latency(target_histograms=rows, every_s=3600)
+    assert (wide.bucket_s, wide.period_s) == (3600.0, result.period_s)
+    assert [line.finding for line in wide.per_target] == [line.finding for line in result.per_target]
+    assert [line.evidence for line in wide.per_target] == [line.evidence for line in result.per_target]
+
+
+def test_slow_by_mean_wait_says_so() -> None:
+    rows = made_up_devices(1, ticks=400, devices=5)
+    slow = [{**row, "read_wait_us": row["read_wait_us"] * (6 if row["target"] == "sdb" else 1)} for row in rows]
+    told = verdict(of(target_io=slow))
+    assert "sdb is far slower than its peers: sdb's reads waited " in told
+    assert " times as long, slower in " in told
 
 
 def test_a_mean_is_never_called_a_percentile(waits: Latency) -> None:
@@ -71,7 +105,7 @@ def test_the_slowest_come_first(result: Latency) -> None:
     assert table.rows[0][:2] == ("scratch-OST0001", "read")
     scores = sorted(map(slowness, result.per_target), reverse=True)
     ratio = [column.name for column in table.columns].index("p99_ratio")
-    assert [row[ratio] for row in table.rows] == [score[0] for score in scores]
+    assert [row[ratio] for row in table.rows] == [score[1] for score in scores]
     assert "mean_wait_ms" not in [column.name for column in table.columns]  # nobody has one
 
 

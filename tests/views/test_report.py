@@ -409,7 +409,7 @@ def test_a_window_without_data_gives_a_report_that_says_so(store: Path, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["-f", "nowhere"], 2, "it holds: scratch, scratch2"),
+        (["-f", "nowhere"], 2, "there are: scratch, scratch2"),
         (["--from", "2020-09-15", "--to", "2020-09-14"], 2, "the window is empty"),
         (["--from", "soon"], 2, "not a time"),
         (["--timezone", "Mars/Olympus", "--from", "2020-09-14"], 2, "no time zone"),

@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -19,6 +21,8 @@ from iolens.units import epoch_us
 from iolens.views.top.app import HelpScreen, TopApp, help_text
 from iolens.views.top.session import Session
 from iolens.views.top.table import TargetTable
+from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
+from tests.views.test_hostile_names import is_harmless
 from tests.views.top_rows import T0_US, TICK_US, at, boards_of, rows, ticks
 
 HOUR_US = 3_600_000_000
@@ -155,6 +159,33 @@ def test_a_dead_target_is_shown_as_such() -> None:
         assert "silent: OST0002" in text(app, "coverage")
 
     run(view(items), script)
+
+
+def test_names_that_a_terminal_would_obey_are_shown() -> None:
+    """In the table, the lines above it, the detail, and what is said of problems."""
+    names_ = [name.replace("/", "") for name in SOURCES_OF_TROUBLE]
+    boards = Boards(Board)
+    for tick_ in range(1, 6):
+        boards.take(rows(tick_, dict.fromkeys(names_, 20.0), filesystem=HOSTILE["clear the screen"]))
+    boards.expect({HOSTILE["clear the screen"]: [HOSTILE["set the title"] + "2"]})  # one that does not report
+    feed = Feed([Problem(HOSTILE["clear the screen"], 3, HOSTILE["set the title"])])
+    feed.origin = HOSTILE["new lines"]
+    app = TopApp(Session(boards), feed, now_us=lambda: at(5) + 2_000_000)
+
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "not understood" in text(app, "message"))
+        await pilot.press("enter")
+        await pilot.pause()
+        for number in range(len(names_) + 1):
+            drawn = [screen(app), *(text(app, part) for part in ("title", "totals", "coverage", "message", "detail"))]
+            assert all(is_harmless(one) for one in drawn), number
+            assert {cell_len(line) for line in screen(app).splitlines()} == {table(app).size.width}
+            await pilot.press("down")
+        assert "a\\x1b[2J\\x1b[Hb" in text(app, "title")
+        shown = app.export_screenshot()  # the whole screen, as SVG
+        ElementTree.fromstring(shown)
+
+    run(app, script, (200, 60))
 
 
 # Keys and mouse -----------------------------------------------------------------------------------------------------
@@ -392,9 +423,9 @@ def test_a_feed_that_fails_is_told_and_tried_again() -> None:
 
 def test_a_writer_that_stopped_is_missed_and_its_trouble_told() -> None:
     async def script(app: TopApp, pilot: Pilot[None]) -> None:
-        assert "no new interval for 100 s" in text(app, "message")
+        assert "no data for 100 s" in text(app, "message")
         await pilot.press("space")
-        assert "no new interval" not in text(app, "message")  # it is held on purpose
+        assert "no data" not in text(app, "message")  # it is held on purpose
 
     run(view(now_us=lambda: at(40)), script)
     feed = Feed()
@@ -404,6 +435,23 @@ def test_a_writer_that_stopped_is_missed_and_its_trouble_told() -> None:
         await until(pilot, lambda: "the agent says: no room for a sample" in text(app, "message"))
 
     run(view(feed=feed), trouble)
+
+
+def test_old_data_are_not_shown_as_the_present() -> None:
+    """Three hundred days after the last tick nobody reports; a step back shows what was."""
+
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        assert "no data for 300 d" in text(app, "message")
+        assert "0 of 3 targets report" in text(app, "coverage")
+        assert screen(app).count("silent, last interval 300 d ago") == 3
+        assert "50.0" not in screen(app)
+        title = app.lines["title"].render()
+        assert "(300 d ago)" in str(title)
+        await pilot.press("left")
+        assert "3 of 3 targets report" in text(app, "coverage")
+        assert "50.0" in screen(app)
+
+    run(view(now_us=lambda: at(20) + 300 * 86_400_000_000), script)
 
 
 def test_problems_are_told_once_and_notes_not_at_all() -> None:

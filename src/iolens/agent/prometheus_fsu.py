@@ -7,6 +7,7 @@ are, and `100 * rate(...)` is FSU over any window.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +20,9 @@ from iolens.models.saturation import DEFAULT_CEILING_PCT, Ceiling
 from iolens.models.transaction_time import Calibration
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.store.counters import Outcome
+
+HOLDS_INTERVALS: Final = 3.0  # a target that prints nothing new for so long says nothing of now …
+LEAST_HOLD_S: Final = 60.0  # … nor for so long
 
 
 class Target(NamedTuple):
@@ -46,6 +50,15 @@ class Chosen(NamedTuple):
     borrowed: bool
     ceiling: Ceiling = Ceiling(DEFAULT_CEILING_PCT, "default")
 
+
+class _Gauge(NamedTuple):
+    """FSU of the last interval, and until when it is served."""
+
+    fsu_pct: float | None
+    until_s: float
+
+
+_NO_GAUGE: Final = _Gauge(None, -math.inf)
 
 Costs = dict[str, float]  # seconds that one count of a counter stands for
 
@@ -81,7 +94,8 @@ class Utilisation:
     calibration_of: Callable[[str], Chosen]
     _chosen: dict[str, Chosen] = field(default_factory=dict)
     _costs: dict[str, Costs] = field(default_factory=dict)
-    _fsu: dict[Target, float] = field(default_factory=dict)
+    _fsu: dict[Target, _Gauge] = field(default_factory=dict)
+    now_s: Callable[[], float] = time.monotonic
 
     def add(self, lines: Lines, target: Target, steady: Steady) -> None:
         """Counter and gauge of one target."""
@@ -107,11 +121,12 @@ class Utilisation:
         return self._chosen[filesystem].calibration
 
     def _since_last(self, target: Target, steady: Steady) -> float | None:
-        """FSU since the last reading; the one before when the target has printed nothing new."""
-        step = steady.step
+        """FSU since the last reading; the one before for a while when the target has printed nothing new."""
+        step, now_s = steady.step, self.now_s()
         if step.outcome is Outcome.INTERVAL and "" in step.movements and step.duration_s > 0:
             busy_s = busy_seconds(step.movements[""].moved, self._costs[target.filesystem])
-            self._fsu[target] = 100.0 / step.duration_s * busy_s
-        elif step.outcome is not Outcome.REPEATED:
+            until_s = now_s + max(HOLDS_INTERVALS * step.duration_s, LEAST_HOLD_S)
+            self._fsu[target] = _Gauge(100.0 / step.duration_s * busy_s, until_s)
+        elif step.outcome is not Outcome.REPEATED or now_s > self._fsu.get(target, _NO_GAUGE).until_s:
             self._fsu.pop(target, None)
-        return self._fsu.get(target)
+        return self._fsu.get(target, _NO_GAUGE).fsu_pct

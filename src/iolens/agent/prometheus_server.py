@@ -1,30 +1,46 @@
-"""A small HTTP server for `/metrics`: a few threads, a few paths, no patience.
+"""A small HTTP server for `/metrics`: one thread for all connections, a few for pages, no patience.
 
-It answers GET and HEAD on three paths and never touches a file. Connections beyond the limit are told to come back;
-one that dawdles is cut off, by the byte and as a whole.
+It answers GET and HEAD on three paths and never touches a file. A connection costs a thread only while its page is
+made: whoever sends or reads slowly holds up nobody, is cut off, and gives way first when there are too many.
 """
 
 from __future__ import annotations
 
+import io
+import queue
+import selectors
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
 
 from iolens.agent.prometheus import Exporter
 from iolens.agent.prometheus_text import content_type, takes_gzip
 
-MOST_CONNECTIONS: Final = 8
-SILENCE_S: Final = 5.0  # between two pieces of a request
-LONGEST_S: Final = 30.0  # from accept to close
+MOST_PAGES: Final = 4  # made at a time
+MOST_WAITING: Final = 64  # requests for pages
+MOST_ANSWERS: Final = 16  # being sent at a time: each holds a page in memory
+MOST_OPEN: Final = 256
+MOST_HEAD_BYTES: Final = 1 << 17
+REQUEST_S: Final = 5.0  # from accept to the end of the request's head
+SILENCE_S: Final = 5.0  # between two pieces of an answer that the client takes
+LONGEST_S: Final = 30.0  # for a whole answer
+LOOK_S: Final = 0.25  # how often the slow are looked for
 SPARE_S: Final = 0.5  # of the scraper's own time-out, for the way back
 PLAIN: Final = "text/plain; charset=utf-8"
-_FULL: Final = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_END_OF_HEAD: Final = (b"\r\n\r\n", b"\n\n")
+
+
+def _refusal(status: HTTPStatus) -> bytes:
+    retry = "Retry-After: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
+    head = f"HTTP/1.0 {status.value} {status.phrase}\r\n{retry}Content-Length: 0\r\nConnection: close\r\n\r\n"
+    return head.encode()
 
 
 class Address(NamedTuple):
@@ -51,78 +67,216 @@ class Address(NamedTuple):
         return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
 
 
-class MetricsServer(ThreadingHTTPServer):
-    """Serves one exporter."""
+@dataclass(slots=True, eq=False)
+class _Connection:
+    """A client: it sends its request, waits for its page, or takes it."""
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 16
+    socket: socket.socket
+    since: float
+    head: bytearray = field(default_factory=bytearray)
+    is_asked: bool = False  # the request is whole
+    answer: memoryview | None = None
+    moved_at: float = 0.0  # when the client last took a piece of the answer
+
+    def is_late(self, now: float) -> bool:
+        """Whether it is to be cut off; one whose page is being made waits for us."""
+        if self.answer is not None:
+            return now - self.moved_at > SILENCE_S or now - self.since > LONGEST_S
+        return not self.is_asked and now - self.since > REQUEST_S
+
+
+class MetricsServer:
+    """Serves one exporter."""
 
     def __init__(self, address: Address, exporter: Exporter, say: Callable[[str], None]) -> None:
         self.exporter, self.say = exporter, say
-        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        self._open: dict[socket.socket, float] = {}
-        self._lock = threading.Lock()
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-        self.address_family = found[0]
-        super().__init__((str(found[4][0]), address.port), _Request)
+        self._listener = socket.socket(found[0], socket.SOCK_STREAM)
+        try:
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._listener.bind(found[4])
+            self._listener.listen(socket.SOMAXCONN)
+        except OSError:
+            self._listener.close()
+            raise
+        self._listener.setblocking(False)
+        self._woken, self._waker = socket.socketpair()
+        self._woken.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._open: dict[_Connection, None] = {}  # in the order they came
+        self._answers: queue.SimpleQueue[tuple[_Connection, bytes]] = queue.SimpleQueue()
+        self._pool = ThreadPoolExecutor(MOST_PAGES, "page")
+        self._stopping, self._stopped = threading.Event(), threading.Event()
+        self._stopped.set()
 
-    def server_bind(self) -> None:
-        """Bind without asking the resolver for this machine's name, which may hang."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+    def __enter__(self) -> MetricsServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._selector.close()
+        for one in (self._listener, self._woken, self._waker):
+            one.close()
 
     @property
     def address(self) -> Address:
         """Where it listens now."""
-        return Address(self.server_name, self.server_port)
+        return Address(*self._listener.getsockname()[:2])
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """A thread for the connection if there is a place, else a short refusal."""
-        if not self._places.acquire(blocking=False):
-            with suppress(OSError):
-                request.settimeout(0.1)
-                request.sendall(_FULL)
-            self.shutdown_request(request)
-            return
-        with self._lock:
-            self._open[request] = time.monotonic()
-        super().process_request(request, client_address)
+    def shutdown(self) -> None:
+        """Let `serve_forever`, in another thread, return."""
+        self._stopping.set()
+        self._wake()
+        self._stopped.wait()
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """The connection, in its thread."""
+    def serve_forever(self) -> None:
+        """Until `shutdown`."""
+        self._stopped.clear()
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(self._woken, selectors.EVENT_READ, self._take_answers)
         try:
-            super().process_request_thread(request, client_address)
+            while not self._stopping.is_set():
+                for key, _ in self._selector.select(LOOK_S):
+                    key.data()
+                for connection in [one for one in self._open if one.is_late(time.monotonic())]:
+                    self._close(connection)
         finally:
-            with self._lock:
-                self._open.pop(request, None)
-            self._places.release()
+            for connection in list(self._open):
+                self._close(connection)
+            self._stopped.set()
 
-    def service_actions(self) -> None:
-        """Between two connections: cut off those that have been open too long."""
-        oldest = time.monotonic() - LONGEST_S
-        with self._lock:
-            late = [request for request, since in self._open.items() if since < oldest]
-        for request in late:
+    def _accept(self) -> None:
+        """Take a new connection; one too many costs that which has been sending its request for longest."""
+        try:
+            client, _ = self._listener.accept()
+        except OSError:  # it has gone already, or this process has no more descriptors
+            self._give_way()
+            return
+        client.setblocking(False)
+        if len(self._open) >= MOST_OPEN and not self._give_way():
             with suppress(OSError):
-                request.shutdown(socket.SHUT_RDWR)
+                client.send(_refusal(HTTPStatus.SERVICE_UNAVAILABLE))
+            client.close()
+            return
+        connection = _Connection(client, time.monotonic())
+        self._open[connection] = None
+        self._selector.register(client, selectors.EVENT_READ, lambda: self._receive(connection))
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news; anything else is a fault of ours."""
-        error = sys.exception()
-        if not isinstance(error, OSError):
+    def _give_way(self) -> bool:
+        """Close the connection that has been sending its request for longest; whether there was one."""
+        slowest = next((one for one in self._open if not one.is_asked), None)
+        if slowest is not None:
+            self._close(slowest)
+        return slowest is not None
+
+    def _receive(self, connection: _Connection) -> None:
+        piece = b""
+        try:
+            piece = connection.socket.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        if not piece:
+            self._close(connection)
+            return
+        connection.head += piece
+        if any(end in connection.head for end in _END_OF_HEAD):
+            self._ask(connection)
+        elif len(connection.head) > MOST_HEAD_BYTES:
+            self._refuse(connection, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _ask(self, connection: _Connection) -> None:
+        """The request is whole: have its page made."""
+        connection.is_asked = True
+        self._selector.unregister(connection.socket)
+        if sum(one.is_asked and one.answer is None for one in self._open) > MOST_WAITING:
+            self._refuse(connection, HTTPStatus.SERVICE_UNAVAILABLE)
+        else:
+            self._pool.submit(self._make, connection)
+
+    def _make(self, connection: _Connection) -> None:
+        """In a thread of the pool."""
+        try:
+            answer = _Request(bytes(connection.head), self).answer
+        except Exception as error:  # a fault of ours
             self.say(f"a request failed: {type(error).__name__}: {error}")
+            answer = _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
+        self._answers.put((connection, answer))
+        self._wake()
+
+    def _wake(self) -> None:
+        with suppress(OSError):
+            self._waker.send(b"\0")
+
+    def _take_answers(self) -> None:
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)
+        with suppress(queue.Empty):
+            while True:
+                self._answer(*self._answers.get_nowait())
+
+    def _refuse(self, connection: _Connection, status: HTTPStatus) -> None:
+        if not connection.is_asked:
+            connection.is_asked = True
+            self._selector.unregister(connection.socket)
+        self._answer(connection, _refusal(status))
+
+    def _answer(self, connection: _Connection, answer: bytes) -> None:
+        """Send what the client takes at once, and the rest as it takes it."""
+        if connection not in self._open:
+            return
+        sending = [one for one in self._open if one.answer is not None]
+        if len(sending) >= MOST_ANSWERS:
+            self._close(min(sending, key=lambda one: one.moved_at))
+        connection.answer, connection.moved_at = memoryview(answer), time.monotonic()
+        self._selector.register(connection.socket, selectors.EVENT_WRITE, lambda: self._send(connection))
+        self._send(connection)
+
+    def _send(self, connection: _Connection) -> None:
+        assert connection.answer is not None
+        try:
+            sent = connection.socket.send(connection.answer)
+        except BlockingIOError:
+            return
+        except OSError:  # a client that went away is no news
+            self._close(connection)
+            return
+        connection.answer, connection.moved_at = connection.answer[sent:], time.monotonic()
+        if not connection.answer:
+            with suppress(OSError):
+                connection.socket.shutdown(socket.SHUT_WR)
+            self._close(connection)
+
+    def _close(self, connection: _Connection) -> None:
+        self._open.pop(connection, None)
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(connection.socket)
+        connection.socket.close()
 
 
 class _Request(BaseHTTPRequestHandler):
-    """One request per connection (HTTP/1.0)."""
+    """One request (HTTP/1.0), from its bytes to the bytes of the answer."""
 
-    server: MetricsServer
+    server: Any
     server_version = "iolens"
     sys_version = ""
-    timeout = SILENCE_S
+
+    def __init__(self, request: bytes, server: MetricsServer) -> None:
+        self._out = io.BytesIO()
+        self.rfile, self.wfile = io.BytesIO(request), self._out
+        super().__init__(request, ("", 0), server)  # type: ignore[arg-type]  # never a socket here
+
+    def setup(self) -> None:
+        """There is no connection to set up."""
+
+    def finish(self) -> None:
+        """Nor to end."""
+
+    @property
+    def answer(self) -> bytes:
+        """What is sent back."""
+        return self._out.getvalue()
 
     def do_GET(self) -> None:
         """A page."""

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from iolens.errors import IolensError, StoreError
+from iolens.errors import IolensError, StoreError, UsageError
+from iolens.nearest_names import not_among
 from iolens.records import Item, Rows
 from iolens.schema import SIZE_BINS, SUMMED_OPERATIONS, size_column
 from iolens.store.selection import StoreSelection
@@ -63,8 +64,9 @@ class StoreFeed:
         if self.filesystem is None:
             return known
         if self.filesystem not in known:
-            held = ", ".join(sorted(known))
-            raise StoreError(f"{self.store.url} holds no file system {self.filesystem!r}; it holds: {held}")
+            raise UsageError(
+                f"{self.store.url} holds no file system {self.filesystem!r}{not_among(self.filesystem, known)}"
+            )
         return {self.filesystem: known[self.filesystem]}
 
     def trouble(self) -> str:

@@ -7,43 +7,50 @@ from dataclasses import replace
 
 import numpy as np
 
+from iolens.analyses.covered_time import CoveredTime
 from iolens.analyses.results import Coverage, TargetCoverage
 from iolens.analyses.target_totals import TargetSums, TargetTotals
 from iolens.analyses.tick_totals import TickTotals
 from iolens.store.selection import Selection
+from iolens.target_names import kind_by_name, of_like_kind
 from iolens.units import epoch_us, from_epoch_us
 
 
 def coverage_of(selection: Selection, targets: TargetTotals, ticks: TickTotals, notes: tuple[str, ...]) -> Coverage:
     """What an answer about data targets rests on."""
-    data = {name for name in selection.known_targets() if "-MDT" not in name} - targets.left_out
-    known = data | set(targets.bytes_by_target)
-    found = _coverage(selection, known, targets, ticks.tick_us, ("target_sizes", "target_io"), notes)
+    seen = set(targets.bytes_by_target) | set(targets.sums)
+    known = _data_targets(selection.known_targets(), seen) - targets.left_out | seen
+    found = _coverage(selection, known, targets, ("target_sizes", "target_io"), notes)
     if ticks.samples and not targets.sums:  # nobody asked for single targets
-        return replace(found, missing_targets=[])
+        return replace(found, missing_targets=[], complete_pct=None)
     return found
 
 
-def metadata_coverage(
-    selection: Selection, targets: TargetTotals, tick_us: int | None, notes: tuple[str, ...]
-) -> Coverage:
+def _data_targets(known: set[str], seen: set[str]) -> set[str]:
+    """Known targets of the kinds that are seen; where none is, of any kind but those that hold metadata."""
+    if seen:
+        return of_like_kind(known, seen)
+    return {name for name in known if kind_by_name(name) not in ("mdt", "mgs")}
+
+
+def metadata_coverage(selection: Selection, targets: TargetTotals, notes: tuple[str, ...]) -> Coverage:
     """What an answer about metadata targets rests on."""
-    known = {name for name in selection.known_targets() if "-MDT" in name}
-    return _coverage(selection, known, targets, tick_us, ("metadata_ops",), notes)
+    known = {name for name in selection.known_targets() if kind_by_name(name) == "mdt"}
+    return _coverage(selection, known, targets, ("metadata_ops",), notes)
 
 
 def _coverage(
     selection: Selection,
     known: set[str],
     targets: TargetTotals,
-    tick_us: int | None,
     tables: Sequence[str],
     notes: tuple[str, ...],
 ) -> Coverage:
     reporting = set(targets.names_with_sizes)
     known = known | reporting
-    hours = _window_hours(selection, targets)
-    lines = [_line(name, one, hours) for name, one in sorted(targets.sums.items())]
+    begin_us, end_us = _window_us(selection, targets)
+    hours = max(end_us - begin_us, 0) / 3.6e9
+    lines = [_line(name, one, targets.covered, end_us, hours) for name, one in sorted(targets.sums.items())]
     reported = [line.hours for line in lines]
     extent = targets.extent_us
     return Coverage(
@@ -56,7 +63,7 @@ def _coverage(
         hours_max=max(reported, default=None),
         complete_pct=100.0 * sum(reported) / (len(known) * hours) if known and hours else None,
         resets=sum(line.resets for line in lines),
-        missed_samples=sum(_missed(one, tick_us) for one in targets.sums.values()),
+        missed_samples=sum(targets.covered.missed(name) for name in targets.sums),
         irregular_samples=round(sum(one.irregular for one in targets.sums.values())),
         ios_outside_bins=round(sum(one.outside for one in targets.sums.values())),
         targets_without_sizes=sorted(_without_sizes(targets)),
@@ -69,22 +76,16 @@ def _coverage(
     )
 
 
-def _window_hours(selection: Selection, targets: TargetTotals) -> float:
+def _window_us(selection: Selection, targets: TargetTotals) -> tuple[int, int]:
+    """Where the window starts and ends; where it is open, the first and the last interval."""
     start, end = selection.window
     first, last = targets.extent_us or (0, 0)
-    begin_us = epoch_us(start) if start else first
-    end_us = epoch_us(end) if end else last
-    return max(end_us - begin_us, 0) / 3.6e9
+    return epoch_us(start) if start else first, epoch_us(end) if end else last
 
 
-def _line(name: str, one: TargetSums, window_hours: float) -> TargetCoverage:
-    hours = one.duration_s / 3600.0
-    return TargetCoverage(name, hours, one.longest_s, max(window_hours - hours, 0.0), round(one.resets))
-
-
-def _missed(one: TargetSums, tick_us: int | None) -> int:
-    """Ticks inside the target's own intervals at which it should have reported and did not."""
-    return max(0, round(one.nominal_s * 1e6 / tick_us - one.rows)) if tick_us else 0
+def _line(name: str, one: TargetSums, covered: CoveredTime, end_us: int, window_hours: float) -> TargetCoverage:
+    hours = min(covered.seconds(name, max(one.last_us - end_us, 0)) / 3600.0, window_hours)
+    return TargetCoverage(name, hours, one.longest_s, window_hours - hours, round(one.resets))
 
 
 def _without_sizes(targets: TargetTotals) -> list[str]:

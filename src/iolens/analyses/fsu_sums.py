@@ -70,7 +70,7 @@ class FsuSums:
         is_busy = nw.col("busy") > nw.col("duration_s") * number(BUSY_ABOVE_PCT)
         rows = rows.with_columns(nw.when(is_busy).then(nw.col("duration_s")).otherwise(number(0.0)).alias("busy_s"))
         summed = ("duration_s", "busy", "busy_s", "ios", "outside", *QUALITY)
-        return rows.group_by("target", "bucket").agg(
+        return rows.group_by("target", "bucket", "length_us").agg(
             nw.len().alias("rows"),
             *(nw.col(name).sum() for name in summed),
             nw.col("duration_s").max().alias("longest_s"),
@@ -79,17 +79,29 @@ class FsuSums:
         )
 
 
-QUALITY: Final = ("nominal_s", "irregular", "resets")
+QUALITY: Final = ("reported_s", "irregular", "resets")
 
 
 def quality(frame: nw.LazyFrame[Any]) -> list[nw.Expr]:
-    """How well a row was sampled: its length by the ticks, whether that is off its own clock's, and a reset."""
-    nominal_s = (nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) * number(1e-6)
+    """How well a row was sampled: its length by the ticks, whether that is off its own clock's, and a reset.
+
+    A row reports of its whole interval; one of a rollup of the raw rows it is made of.
+    """
+    names = frame.collect_schema().names()
+    length_us = nw.col("epoch_us") - nw.col("start_us")
+    nominal_s = length_us.cast(nw.Float64) * number(1e-6)
+    reported_s = nominal_s
+    if "samples" in names:
+        shorter = ~nw.col("samples").is_null() & (nw.col("duration_s") < nominal_s)
+        reported_s = nw.when(shorter).then(nw.col("duration_s")).otherwise(nominal_s)
     off_beat = (nw.col("duration_s") - nominal_s).abs() > nominal_s * number(IRREGULAR_SHARE)
-    has_resets = "after_reset" in frame.collect_schema().names()
+    has_resets = "after_reset" in names
     reset = nw.when(nw.col("after_reset")).then(number(1.0)).otherwise(number(0.0)) if has_resets else number(0.0)
     irregular = nw.when(off_beat).then(number(1.0)).otherwise(number(0.0))
-    return [nominal_s.alias("nominal_s"), irregular.alias("irregular"), reset.alias("resets")]
+    return [
+        length_us.alias("length_us"), reported_s.alias("reported_s"), irregular.alias("irregular"),
+        reset.alias("resets"),
+    ]  # fmt: skip
 
 
 def bytes_per_tick(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyFrame[Any]:
@@ -155,7 +167,7 @@ def collect(frame: nw.LazyFrame[Any]) -> Columns:
         column = table.column(name)
         if name in TEXTS:
             columns[name] = np.array(column.to_pylist(), dtype=object)
-        elif name in ("epoch_us", "bucket", "bin", "first_us", "last_us"):
+        elif name in ("epoch_us", "bucket", "bin", "first_us", "last_us", "length_us"):
             columns[name] = column.cast("int64").to_numpy()
         else:
             columns[name] = column.cast("float64").to_numpy()

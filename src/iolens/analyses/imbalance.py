@@ -25,6 +25,7 @@ from iolens.errors import NotKnownError, UsageError
 from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
+from iolens.target_names import of_like_kind
 from iolens.units import epoch_us, from_epoch_us, iso
 
 PERCENTILES: Final = (80.0, 95.0)
@@ -359,12 +360,13 @@ def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
 def _coverage(
     selection: Selection, found: _Gathered, thresholds: Sequence[tuple[str, float | None, float]]
 ) -> ImbalanceCoverage:
-    ticks, known = found.ticks, selection.known_targets()
+    ticks = found.ticks
+    known = of_like_kind(selection.known_targets(), ticks.targets) - ticks.left_out
     sketches = [*found.series.extremes.values(), *([found.other] if found.knows_background else [])]
     return ImbalanceCoverage(
-        targets_known=len((known | set(ticks.targets)) - ticks.left_out),
+        targets_known=len(known | set(ticks.targets)),
         targets_reporting=len(ticks.targets),
-        missing_targets=sorted(known - set(ticks.targets) - ticks.left_out),
+        missing_targets=sorted(known - set(ticks.targets)),
         target_kinds=list(ticks.kinds),
         targets_of_other_kinds=sorted(ticks.left_out),
         sources=selection.sources(TABLE),

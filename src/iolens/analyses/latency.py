@@ -7,9 +7,10 @@ mean wait stands beside: a mean, never called a percentile. Reads and writes apa
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from math import gcd
 from typing import Any, Final
 
 import numpy as np
@@ -30,14 +31,16 @@ from iolens.analyses.latency_totals import (
     waits_by_bucket,
 )
 from iolens.analyses.results import OverIntervals
+from iolens.analyses.slow_targets import FEWEST_PEERS, Finding, Slowness, SlownessEvidence, percentile_interval
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
+from iolens.target_names import of_like_kind
 from iolens.units import from_epoch_us
 
 TABLES: Final = ("target_histograms", "target_io")
 WAITS: Final = ("read_wait_us", "write_wait_us")
 MOST_BUCKETS: Final = 96
-FEWEST_PEERS: Final = 3
+MOST_PERIODS: Final = 48  # parts of the window in which targets are compared with their peers
 
 Values = NDArray[np.float64]
 
@@ -67,11 +70,16 @@ class TargetLatency:
     p99_ms: float | None
     max_ms: float | None
     mean_wait_ms: float | None
+    p99_low_ms: float | None
+    p99_high_ms: float | None
     peers_p99_ms: float | None
     p99_ratio: float | None
     slow_pct: float | None
     peers_mean_wait_ms: float | None
     mean_wait_ratio: float | None
+    finding: Finding
+    not_judged: str | None
+    evidence: SlownessEvidence | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,7 @@ class Latency(OverIntervals):
     window_start: datetime | None
     window_end: datetime | None
     bucket_s: float
+    period_s: float
     targets: int
     samples: int
     ios: int | None
@@ -137,18 +146,28 @@ def latency(
     tables = [table for table, is_there in zip(TABLES, (has_histogram, has_waits), strict=True) if is_there]
     extent = selection.extent_us(*tables)
     width_s = None if every_s is None else checked_width(every_s, extent)
-    totals = LatencyTotals()
+    totals, fine_s = LatencyTotals(), 0
     for chunk in selection.chunks(*tables) if tables else ():
         frames = {table: chunk.frame(table) for table in tables}
-        width_s = width_s or width_for(frames[tables[0]], extent, MOST_BUCKETS)
+        if not fine_s:
+            usual_s = width_for(frames[tables[0]], extent, MOST_BUCKETS)
+            width_s = width_s or usual_s
+            fine_s = gcd(width_s, usual_s)
+            totals.per_bucket, totals.per_period = width_s // fine_s, _per_period(extent, fine_s)
         if "target_histograms" in frames:
-            by_bucket = io_times_by_bucket(io_times(frames["target_histograms"]), width_s * 1_000_000)
+            by_bucket = io_times_by_bucket(io_times(frames["target_histograms"]), fine_s * 1_000_000)
             totals.add_io_times(collect(by_bucket))
         if "target_io" in frames:
-            totals.add_waits(collect(waits_by_bucket(frames["target_io"], width_s * 1_000_000)))
+            totals.add_waits(collect(waits_by_bucket(frames["target_io"], fine_s * 1_000_000)))
         if progress is not None and chunk.end_us is not None:
             progress(from_epoch_us(chunk.end_us - 1).date())
     return _result(selection, totals, width_s or 86400, tables, notes)
+
+
+def _per_period(extent_us: tuple[int, int] | None, bucket_s: int) -> int:
+    """Buckets in a period, so that the window has as many periods as are compared."""
+    buckets = -(-(extent_us[1] - extent_us[0]) // (bucket_s * 1_000_000)) if extent_us else 1
+    return max(-(-buckets // MOST_PERIODS), 1)
 
 
 def _result(
@@ -164,6 +183,7 @@ def _result(
         window_start=start or (from_epoch_us(extent[0]) if extent else None),
         window_end=end or (from_epoch_us(extent[1]) if extent else None),
         bucket_s=float(bucket_s),
+        period_s=float(bucket_s // totals.per_bucket * totals.per_period),
         targets=len(totals.kinds),
         samples=int(np.any(reported, axis=0).sum()) if reported else 0,
         ios=round(sum(sum(totals.bins.get((None, way), {}).values()) for way in DIRECTIONS)) if totals.bins else None,
@@ -201,20 +221,41 @@ def _per_target(totals: LatencyTotals) -> list[TargetLatency]:
         )
         for group, same in peers.items()
     }
+    slow = _slowness(totals, lines)
     found = []
     for (target, way), line in lines.items():
         p99, wait = usual[totals.kinds.get(target), way]
+        bins = totals.bins.get((target, way), {})
+        low, high = percentile_interval(bins, 99) if line["ios"] else (None, None)
+        judged = slow[target, way]
         found.append(
             TargetLatency(
                 target=target,
                 **line,
+                p99_low_ms=low,
+                p99_high_ms=high,
                 peers_p99_ms=p99,
                 p99_ratio=_ratio(line["p99_ms"], p99),
-                slow_pct=None if p99 is None else slower_pct(totals.bins.get((target, way), {}), p99),
+                slow_pct=None if p99 is None else slower_pct(bins, p99),
                 peers_mean_wait_ms=wait,
                 mean_wait_ratio=_ratio(line["mean_wait_ms"], wait),
+                finding=judged.finding,
+                not_judged=judged.reason,
+                evidence=judged.evidence,
             )
         )
+    return found
+
+
+def _slowness(totals: LatencyTotals, lines: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Slowness]:
+    """Every target and direction beside its peers: by the histogram those that have one, by mean waits the others."""
+    groups: dict[tuple[str | None, str, bool], list[str]] = {}
+    for target, way in lines:
+        groups.setdefault((totals.kinds.get(target), way, (target, way) in totals.bins), []).append(target)
+    found: dict[tuple[str, str], Slowness] = {}
+    for (_, way, has_histogram), targets in groups.items():
+        peers = totals.timed_peers(targets, way) if has_histogram else totals.waiting_peers(targets, way)
+        found |= {(target, way): peers.judge(place, len(lines)) for place, target in enumerate(targets)}
     return found
 
 
@@ -242,12 +283,13 @@ def _coverage(
     with_histogram, with_waits = (
         {target for target, _ in keys if target is not None} for keys in (totals.bins, totals.waits)
     )
-    known = selection.known_targets() | with_histogram | with_waits
+    timed = with_histogram | with_waits
+    known = (of_like_kind(selection.known_targets(), timed) if timed else selection.known_targets()) | timed
     return LatencyCoverage(
         targets_known=len(known),
         targets_with_histogram=len(with_histogram),
         targets_with_waits=len(with_waits),
-        targets_without=sorted(known - with_histogram - with_waits),
+        targets_without=sorted(known - timed),
         sources=sorted({name for table in tables for name in selection.sources(table)}),
         overlapping_rows=selection.overlapping_rows,
         first_sample=from_epoch_us(totals.extent_us[0]) if totals.extent_us else None,

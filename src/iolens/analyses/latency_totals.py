@@ -5,7 +5,7 @@ Buckets nest in a day and chunks are whole days, so a bucket's percentiles are s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.fsu_sums import Columns
+from iolens.analyses.slow_targets import TimedPeers, WaitingPeers
 from iolens.schema import DIRECTIONS
 
 HISTOGRAM: Final = "io_time_ms"
 PERCENTS: Final = (50, 95, 99)
 MEASURES: Final = ("ios", "p50_ms", "p95_ms", "p99_ms", "max_ms")
 WAITED: Final = ("wait_us", "ops")
+PLACED: Final = ("target", "bucket", "period")
 
 Values = NDArray[np.float64]
 Key = tuple[str | None, str]  # target (None: all data targets) and direction
@@ -76,20 +78,28 @@ def _kind(frame: nw.LazyFrame[Any]) -> nw.Expr:
 
 @dataclass(slots=True)
 class LatencyTotals:
-    """Feed the sums chunk by chunk."""
+    """Feed the sums chunk by chunk.
 
+    So many of the buckets that were asked for make one that is shown, and one period in which targets are compared.
+    """
+
+    per_bucket: int = 1
+    per_period: int = 1
     kinds: dict[str, str | None] = field(default_factory=dict)
     bins: dict[Key, Bins] = field(default_factory=dict)
     waits: dict[Key, tuple[float, float]] = field(default_factory=dict)  # summed microseconds, operations
     extent_us: tuple[int, int] | None = None
     _io_times: list[Columns] = field(default_factory=list)
     _waits: list[Columns] = field(default_factory=list)
+    _timed: list[Columns] = field(default_factory=list)
 
     def add_io_times(self, rows: Columns) -> None:
         """Sums of `io_times_by_bucket`."""
         if not len(rows["bin"]):
             return
         self._note_targets(rows)
+        rows = self._placed(rows)
+        self._timed.append({name: rows[name] for name in ("target", "direction", "period", "bin", "ios")})
         data = rows["kind"] != "mdt"
         everything = {name: values[data] for name, values in rows.items()}
         for part in (rows, {**everything, "target": np.full(int(data.sum()), None)}):
@@ -98,11 +108,12 @@ class LatencyTotals:
 
     def add_waits(self, rows: Columns) -> None:
         """Sums of `waits_by_bucket`."""
+        rows = self._placed(rows)
         for way in DIRECTIONS:
             known = rows[f"{way}_rows"] > 0
             if not known.any():
                 continue
-            part: Columns = {name: rows[name][known] for name in ("target", "kind", "bucket", "first_us", "last_us")}
+            part: Columns = {name: rows[name][known] for name in (*PLACED, "kind", "first_us", "last_us")}
             self._note_targets(part)
             part |= {"wait_us": rows[f"{way}_wait_us"][known], "ops": rows[f"{way}_ops"][known]}
             part["direction"] = np.full(int(known.sum()), way, dtype=object)
@@ -133,6 +144,38 @@ class LatencyTotals:
                     measures[waited][where] = np.nan_to_num(measures[waited][where])
                     np.add.at(measures[waited], where, part[waited][mine])
         return np.arange(first, first + width), found
+
+    def timed_peers(self, targets: Sequence[str], direction: str) -> TimedPeers:
+        """I/Os of these targets by period and bin."""
+        rows = self._by_period(self._timed, targets, direction)
+        edges, column = np.unique(rows["bin"], return_inverse=True)
+        counts = np.zeros((len(targets), int(rows["period"].max(initial=-1)) + 1, edges.size))
+        np.add.at(counts, (rows["place"], rows["period"], column), rows["ios"])
+        return TimedPeers(counts, edges)
+
+    def waiting_peers(self, targets: Sequence[str], direction: str) -> WaitingPeers:
+        """Waits and operations of these targets by period."""
+        rows = self._by_period(self._waits, targets, direction)
+        sums = []
+        for name in WAITED:
+            sums.append(np.zeros((len(targets), int(rows["period"].max(initial=-1)) + 1)))
+            np.add.at(sums[-1], (rows["place"], rows["period"]), rows[name])
+        return WaitingPeers(*sums)
+
+    def _by_period(self, parts: Sequence[Columns], targets: Sequence[str], direction: str) -> Columns:
+        """Rows of these targets, with their place among them and the number of their period."""
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        places = {target: number for number, target in enumerate(targets)}
+        place = np.fromiter((places.get(target, -1) for target in rows["target"]), np.int64, len(rows["target"]))
+        mine = (place >= 0) & (rows["direction"] == direction)
+        period = rows["period"][mine]
+        chosen = {name: values[mine] for name, values in rows.items()}
+        return chosen | {"place": place[mine], "period": period - period.min() if period.size else period}
+
+    def _placed(self, rows: Columns) -> Columns:
+        """With the bucket that is shown and the period."""
+        fine = rows["bucket"]
+        return {**rows, "bucket": fine // self.per_bucket, "period": fine // self.per_period}
 
     def _note_targets(self, rows: Columns) -> None:
         self.kinds |= dict(zip(rows["target"], rows["kind"], strict=True))

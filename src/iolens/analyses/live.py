@@ -27,6 +27,8 @@ IDLE_BELOW_PCT: Final = 2.0
 BUSY_ABOVE_PCT: Final = 30.0
 OVERDUE: Final = 1.5  # an interval's numbers hold until its successor is overdue by half its length
 LOOK_BACK_S: Final = 90.0  # at least this far for intervals that still hold
+LONGEST_HOLD_S: Final = 3600.0  # no interval says anything of now for longer than it and half of it, by the clock
+LEAST_DELAY_US: Final = 15_000_000  # so late may rows come that were sampled in time
 COMPLETE_SHARE: Final = 0.75  # a tick is complete enough with this share of the targets of its best neighbour
 CAPACITY_HOLDS_US: Final = 3_600_000_000  # fullness changes slowly
 MOST_CELLS: Final = 120_000  # ticks × targets that are kept: about 60 MB
@@ -86,6 +88,7 @@ class Reading:
     interval_s: float | None  # between the snapshots, by the servers' own clocks
     filesystem: str
     age_s: float | None
+    stale: bool  # by the clock no target reports any more: the tick is too old to say anything of now
     calibration: str
     mean_fsu_pct: float | None
     mean_fsu_bytes_pct: float | None
@@ -200,11 +203,16 @@ class Board:
         return next(time for time, count in zip(recent, counts, strict=True) if count >= enough)
 
     def reading(self, at_us: int | None = None, now_us: int | None = None, history: int = HISTORY_TICKS) -> Reading:
-        """The file system at its last tick up to `at_us` (None: the newest that is complete)."""
+        """The file system at its last tick up to `at_us`, as it was then.
+
+        Without `at_us` it is the newest that is complete, as it is now: an interval whose successor is overdue by the
+        clock `now_us` does not hold, and rows may come as late as `patience_us`.
+        """
         tick = self.newest() if at_us is None else next(self._ticks.before(at_us), None)
         if tick is None:
             return self._nothing()
-        values = self._values(tick)
+        due_us = self._due(tick, now_us) if at_us is None and now_us is not None else tick
+        values = self._values(tick, due_us)
         lines = self._lines(tick, tick if now_us is None else now_us, values)
         data = values.reporting & self._is_data()
         moving = values.reporting & self._is_counted_once()
@@ -213,6 +221,7 @@ class Board:
             interval_s=_median(values.seconds[values.reporting]),
             filesystem=self.filesystem,
             age_s=None if now_us is None else max(0.0, (now_us - tick) / 1e6),
+            stale=due_us > tick and not (values.reporting | values.late).any(),
             calibration=self.calibration.name,
             mean_fsu_pct=_mean(values.of("fsu_pct")[data]),
             mean_fsu_bytes_pct=_mean(values.of("fsu_bytes_pct")[data]),
@@ -230,6 +239,10 @@ class Board:
             course=self._mean_course(tick, history),
             courses=self._courses(tick, history),
         )
+
+    def _due(self, tick: int, now_us: int) -> int:
+        """The moment at which the intervals of a tick must hold: rows of later ones may still be on their way."""
+        return max(tick, now_us - max(self.patience_us, LEAST_DELAY_US))
 
     def sizes_of(self, target: str, at_us: int) -> list[SizeRate]:
         """Disk I/Os by size in the interval of a target that ends at a tick; empty when it has none."""
@@ -323,16 +336,17 @@ class Board:
             longest = max(longest, OVERDUE * float(np.fmax.reduce(lengths, initial=0.0)))
             yield time, lengths
 
-    def _values(self, tick: int) -> _Values:
+    def _values(self, tick: int, due_us: int) -> _Values:
         count = len(self.names)
         measures = np.full((_SECONDS + 1, count), np.nan)
         reporting, late = np.zeros(count, bool), np.zeros(count, bool)
         for table, place in _LENGTHS.items():
             before = list(self._lengths(self._ticks, tick, place))
             usual = self._usual([lengths for _, lengths in before])
+            usual = np.fmin(usual, LONGEST_HOLD_S) if due_us > tick else usual
             found = np.zeros(count, bool)
             for time, lengths in before:
-                ago = (tick - time) / 1e6
+                ago = (due_us - time) / 1e6
                 with np.errstate(invalid="ignore"):
                     holds = ~found & np.isfinite(lengths) & (ago < OVERDUE * usual)
                     late |= holds & (ago >= usual)
@@ -340,7 +354,7 @@ class Board:
                 found |= holds
                 if holds.any():
                     self._copy(time, table, holds, measures)
-        return _Values(measures, reporting, late & ~reporting, self._latencies(tick), self._used_at(tick))
+        return _Values(measures, reporting, late & ~reporting, self._latencies(tick, due_us), self._used_at(tick))
 
     def _usual(self, lengths: Sequence[Floats]) -> Floats:
         """How often each target reports: its shortest interval, or that of its kind if its own all span gaps."""
@@ -361,11 +375,11 @@ class Board:
         measures[_RESET, which] = np.fmax(measures[_RESET], reset)[which]
         measures[_SECONDS, which] = np.fmin(measures[_SECONDS], seconds)[which]
 
-    def _latencies(self, tick: int) -> Floats:
+    def _latencies(self, tick: int, due_us: int) -> Floats:
         found = np.full(len(self.names), np.nan)
         for time, lengths in self._lengths(self._latency, tick, 0):
             with np.errstate(invalid="ignore"):
-                holds = np.isnan(found) & ((tick - time) / 1e6 < OVERDUE * lengths)
+                holds = np.isnan(found) & ((due_us - time) / 1e6 < OVERDUE * lengths)
             found[holds] = self._latency.row(time, 1, len(self.names))[holds]
         return found
 
@@ -442,7 +456,7 @@ class Board:
         lines = [TargetLine(name, kind, "waiting") for name, kind in sorted(zip(self.names, self.kinds, strict=True))]
         unknown = (None,) * 6
         return Reading(
-            None, None, self.filesystem, None, self.calibration.name, *unknown, len(lines), 0, [], 0, 0,
+            None, None, self.filesystem, None, False, self.calibration.name, *unknown, len(lines), 0, [], 0, 0,
             lines, list(self.notes), (), np.empty((len(lines), 0)),
         )  # fmt: skip
 

@@ -182,7 +182,7 @@ def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns
         daily=_daily(totals, buckets, days),
         per_target=[_target(name, one, totals, buckets) for name, one in sorted(totals.by_target.items())],
         calibration=costs,
-        coverage=metadata_coverage(selection, totals.targets, totals.tick_us, notes),
+        coverage=metadata_coverage(selection, totals.targets, notes),
         series=_series(totals, buckets),
     )
 

@@ -60,7 +60,7 @@ class MetadataSums:
             *quality(frame),
             *counts,
         )
-        return rows.group_by("target", "bucket").agg(
+        return rows.group_by("target", "bucket", "length_us").agg(
             nw.len().alias("rows"),
             *(nw.col(name).sum() for name in ("duration_s", *QUALITY, *self.live, *self.live_us)),
             nw.col("duration_s").max().alias("longest_s"),
@@ -121,7 +121,6 @@ class MetadataTotals:
     samples: int = 0
     target_samples: int = 0
     targets: TargetTotals = field(init=False)
-    tick_us: int | None = None
     _buckets: list[Columns] = field(default_factory=list)
     _held: HeldBack = field(default_factory=HeldBack)
 
@@ -135,9 +134,6 @@ class MetadataTotals:
 
     def add(self, rows: Columns, by_bucket: Columns, complete_until_us: int | None) -> None:
         """Take the answers on the next chunk."""
-        if self.tick_us is None and len(rows["epoch_us"]) > 1:
-            spacings = np.diff(np.unique(rows["epoch_us"]))
-            self.tick_us = int(np.median(spacings)) if len(spacings) else None
         self.target_samples += len(rows["epoch_us"])
         seconds = rows["duration_s"]
         rate, mdu = rows["ops"] / seconds, 100.0 * rows["model_s"] / seconds
@@ -153,7 +149,7 @@ class MetadataTotals:
         }  # fmt: skip
         self._take(self._held.merge(ticks, complete_until_us))
         self.targets.add_sizes({**by_bucket, **{name: np.zeros(len(by_bucket["rows"])) for name in UNUSED}})
-        self._buckets.append(by_bucket)
+        self._buckets.append(self._of_any_length(by_bucket))
 
     def finish(self) -> None:
         """Take what was held back."""
@@ -162,11 +158,24 @@ class MetadataTotals:
 
     def by_bucket(self) -> Columns:
         """The sums by target and bucket of all chunks."""
-        names = ("target", "bucket", "duration_s", *self.sums.live, *self.sums.live_us)
+        names = ("target", "bucket", *self._summed)
         if not self._buckets:
             return {name: np.zeros(0, object if name == "target" else np.float64) for name in names}
-        found = {name: np.concatenate([part[name] for part in self._buckets]) for name in names}
-        return {name: values if name == "target" else np.nan_to_num(values) for name, values in found.items()}
+        return {name: np.concatenate([part[name] for part in self._buckets]) for name in names}
+
+    @property
+    def _summed(self) -> Sequence[str]:
+        return "duration_s", *self.sums.live, *self.sums.live_us
+
+    def _of_any_length(self, rows: Columns) -> Columns:
+        """Sums by target and bucket of sums by target, bucket and length of the interval; unknown counts are zero."""
+        names, where = codes(rows["target"])
+        pairs, place = np.unique(np.stack([where, rows["bucket"]]), axis=1, return_inverse=True)
+        sums = {
+            name: np.bincount(place, weights=np.nan_to_num(rows[name]), minlength=pairs.shape[1])
+            for name in self._summed
+        }
+        return {"target": np.array(names, dtype=object)[pairs[0]], "bucket": pairs[1], **sums}
 
     def _take(self, ticks: Columns) -> None:
         """A tick of the file system: rates add up over its targets, MDU is their unweighted mean."""

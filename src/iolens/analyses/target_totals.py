@@ -9,10 +9,11 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.analyses.covered_time import CoveredTime
 from iolens.analyses.days import covered_pct
 from iolens.analyses.fsu_sums import Columns
 
-ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "nominal_s", "irregular", "resets")
+ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "irregular", "resets")
 
 Key = TypeVar("Key", int, str)
 Moved = tuple[float | None, float | None]  # bytes read and written; None where nobody counted them
@@ -28,7 +29,6 @@ class TargetSums:
     busy_s: float = 0.0
     ios: float = 0.0
     outside: float = 0.0
-    nominal_s: float = 0.0
     irregular: float = 0.0
     resets: float = 0.0
     longest_s: float = 0.0
@@ -46,10 +46,14 @@ class TargetTotals:
     bytes_by_day: dict[int, Moved] = field(default_factory=dict)
     util_by_target: dict[str, tuple[float, float]] = field(default_factory=dict)  # busy and observed seconds
     left_out: set[str] = field(default_factory=set)
+    covered: CoveredTime = field(init=False)
     _days: list[Columns] = field(default_factory=list)
     _heat: list[tuple[NDArray[np.object_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = field(
         default_factory=list
     )
+
+    def __post_init__(self) -> None:
+        self.covered = CoveredTime(self.bucket_s)
 
     @property
     def names_with_sizes(self) -> list[str]:
@@ -79,6 +83,7 @@ class TargetTotals:
             one.longest_s = max(one.longest_s, float(longest[number]))
             one.first_us = min(one.first_us, int(first[number]))
             one.last_us = max(one.last_us, int(last[number]))
+        self.covered.add(rows)
         self._heat.append((rows["target"], rows["bucket"], rows["busy"], rows["duration_s"]))
 
     def add_target_bytes(self, rows: Columns) -> None:

@@ -10,6 +10,7 @@ import click
 
 from iolens import __version__
 from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.visible_streams import guard_streams
 from iolens.errors import IolensError
 
 ALIASES: Final = {"fsu": "utilization"}
@@ -32,6 +33,7 @@ def iolens() -> None:
 
 def main() -> NoReturn:
     """Run the command line; every error is one clear message on standard error."""
+    guard_streams()
     code = _run()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -62,7 +64,8 @@ def _run() -> int:
 
 
 def _say(message: str, code: int) -> int:
-    click.echo(f"iolens: {message}", err=True)
+    """One message; further lines of it are set in, so that none looks like a message of its own."""
+    click.echo("iolens: " + message.replace("\n", "\n        "), err=True)
     return code
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate
+from iolens.visible_text import visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -153,7 +154,7 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What every analysis verb takes; the function takes it as its first argument, `Asked`."""
-    function = _gathered(Asked, function)
+    function = _gathered(Asked, _checked(function))
     formats = click.Choice(["table", "json", "csv", "parquet", "markdown"])
     file = click.Path(path_type=Path, dir_okay=False)
     options = [
@@ -167,6 +168,25 @@ def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         function = option(function)
     return _with_selection(function)
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb, once its figures and its output are known to be possible: nothing is computed for a slip of the pen."""
+
+    @wraps(function)
+    def ask(asked: Asked, *args: Any, **values: Any) -> Any:
+        from iolens.views.formats import check_figures, check_output
+
+        check_output(cast("Any", asked.format_), asked.output)
+        if asked.figures:
+            context = click.get_current_context()
+            above = context.parent.command.name if context.parent is not None else ""
+            check_figures(
+                f"plan_{context.command.name}" if above == "plan" else str(context.command.name), asked.figures
+            )
+        return function(asked, *args, **values)
+
+    return ask
 
 
 def in_zone(moment: datetime | None, zone: str | None) -> datetime | None:
@@ -188,28 +208,29 @@ def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
         yield lambda label: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bar:
         task = bar.add_task(what, total=total)
 
         def step(label: str) -> None:
-            bar.update(task, advance=1, description=f"{what} {label}"[:60])
+            bar.update(task, advance=1, description=escape(f"{what} {visible(label)}"[:60]))
 
         yield step
 
 
 def present(result: object, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
     """Print or write a result and draw the figures that were asked for."""
-    from iolens.views.formats import draw_figures, figures_of, render
+    from iolens.views.formats import LIST, draw_figures, figures_of, render
 
-    if "list" in figures:
+    if LIST in figures:
         click.echo("\n".join(figures_of(result)))
         return
     if format_ in ("csv", "parquet"):  # one table of numbers has no place for what does not fit
         for warning in getattr(result, "warnings", ()):
-            click.echo(f"iolens: warning: {warning}", err=True)
+            click.echo(visible(f"iolens: warning: {warning}"), err=True)
     render(result, cast("Any", format_), output)
     for path in draw_figures(result, figures):
         click.echo(f"drawn: {path}", err=True)

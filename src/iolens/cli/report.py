@@ -90,14 +90,14 @@ def COMMAND(
 def _chosen(opened: OpenStore, given: tuple[str, ...]) -> list[str]:
     """The file systems asked for, or all there are."""
     from iolens.errors import StoreError, UsageError
+    from iolens.nearest_names import not_among
 
     known = opened.store.targets_by_filesystem()
     if not known:
         raise StoreError(f"{opened.store.url} holds no data yet; load some with `iolens ingest`")
     unknown = [name for name in given if name not in known]
     if unknown:
-        held = ", ".join(sorted(known))
-        raise UsageError(f"{opened.store.url} holds no file system {unknown[0]!r}; it holds: {held}")
+        raise UsageError(f"{opened.store.url} holds no file system {unknown[0]!r}{not_among(unknown[0], known)}")
     return list(dict.fromkeys(given)) or sorted(known)
 
 

@@ -370,7 +370,7 @@ def _finish(whole: WholeScan, walk: Walk, wishes: Wishes) -> int:
     from iolens.analyses.scan_summary import summarise
     from iolens.views.formats import render
 
-    items = list(whole.items(whole.filesystem))
+    items = list(whole.items())
     rows = None if wishes.no_store else _store(whole, items, cast(str, wishes.store))
     walk = replace(walk, linked_inodes=whole.links.inodes, linked_names=whole.links.names)
     store = None if rows is None else wishes.store
@@ -411,7 +411,7 @@ def _progress(expected: int | None) -> Iterator[Callable[[Advance], None]]:
 
     columns = (TextColumn("scanning"), BarColumn(), TextColumn("{task.description}"))
     # No thread of its own: the processes of the scan are forked while this is shown.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=expected)
 
         def tell(advance: Advance) -> None:

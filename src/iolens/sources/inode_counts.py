@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.records import Problem, Rows
+from iolens.records import Rows
 
 TABLE: Final = "contents"
 HOUR_S: Final = 3600
@@ -51,6 +51,16 @@ class Sum(NamedTuple):
     def plus(self, other: Sum) -> Sum:
         """Both together; what one of them does not tell, the sum does not tell."""
         return Sum(self.inodes + other.inodes, _plus(self.size, other.size), _plus(self.allocated, other.allocated))
+
+    def pieces(self) -> Iterator[tuple[int | None, Sum]]:
+        """Itself, or as many numbered sums as it takes for each to fit a signed number of 64 bits."""
+        count = -(-max(self.size or 0, self.allocated or 0) // LARGEST)
+        if count <= 1:
+            yield None, self
+            return
+        for number in range(count):
+            parts = (None if value is None else (value + number) // count for value in self)
+            yield number + 1, Sum(*parts)  # type: ignore[arg-type]  # inodes are never None
 
 
 @dataclass(slots=True)
@@ -101,19 +111,17 @@ class InodeCounts:
         for (code, histogram, place), one in other.sums.items():
             self.add_sum(codes[code], histogram, place, one)
 
-    def rows(self, filesystem: str, place: str, scan: str | None = None) -> Iterator[Rows | Problem]:
-        """All bins that hold something, in order; a sum that no column can hold is a problem."""
+    def rows(self, filesystem: str, scan: str | None = None) -> Iterator[Rows]:
+        """All bins that hold something, in order; one whose bytes no column can hold takes several rows."""
         names = list(self.groups)
         found = sorted(self.sums.items(), key=lambda item: (_order(names[item[0][0]]), item[0][1], item[0][2]))
         columns: dict[str, Any] = {name: [] for name in _COLUMNS}
-        for (code, histogram, bin_place), one in found:
-            if max(one.size or 0, one.allocated or 0) > LARGEST:
-                yield Problem(place, None, f"{histogram} of {names[code]}: more bytes than a number can hold")
-                continue
+        for (code, histogram, bin_place), whole in found:
             ends = (None, *ENDS[histogram], None)
-            values = (*names[code], histogram, ends[bin_place], ends[bin_place + 1], *one)
-            for name, value in zip(_COLUMNS, values, strict=True):
-                columns[name].append(value)
+            for piece, one in whole.pieces():
+                values = (*names[code], histogram, ends[bin_place], ends[bin_place + 1], piece, *one)
+                for name, value in zip(_COLUMNS, values, strict=True):
+                    columns[name].append(value)
         if count := len(columns["count"]):
             columns |= {"time": self.time_us, "filesystem": filesystem, "scan": scan}
             yield Rows(TABLE, columns, count)
@@ -135,7 +143,7 @@ _DENSEST: Final = 4  # up to so many keys per inode, counting every key there co
 # numbers the sums of halves are exact in a float too, which is what the dense way adds in.
 _EXACT: Final = 1 << 20
 _COLUMNS: Final = (
-    "owner", "project", "inode_type", "histogram", "bin_from", "bin", "count", "bytes", "allocated_bytes",
+    "owner", "project", "inode_type", "histogram", "bin_from", "bin", "piece", "count", "bytes", "allocated_bytes",
 )  # fmt: skip
 
 

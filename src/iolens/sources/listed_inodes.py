@@ -147,7 +147,7 @@ class ListedInodes:
             yield Note(place, None, reason)
         if not self.listed:
             yield Problem(place, None, "no inode is listed in it")
-        yield from self.counts.rows(filesystem, place, scan)
+        yield from self.counts.rows(filesystem, scan)
 
     def _first_names(self, some: Listed) -> NDArray[np.bool_]:
         """Which of them are not further names of a file that was counted. Directories have one name."""

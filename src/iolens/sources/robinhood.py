@@ -98,7 +98,7 @@ class Reading:
             yield from count_by_path(entries, entries.names, self.path_rules, counts, projects)
         else:
             yield from count_entries(entries, counts, projects)
-        yield from counts.rows(self.filesystem, database.place)
+        yield from counts.rows(self.filesystem)
 
     def _accounts(self, database: Database) -> Iterator[Item]:
         table = database.schema()[ACCOUNTS]

@@ -49,14 +49,14 @@ class WholeScan:
     findings: Findings
     links: Links
 
-    def items(self, place: str) -> Iterator[Item]:
+    def items(self) -> Iterator[Item]:
         """Rows of `contents`; what could not be read is told without its path, for the store keeps none."""
         found = self.findings
         if found.unreadable:
             yield Problem(self.filesystem, None, f"{_places(found.unreadable)} could not be read and are not counted")
         if found.vanished:
             yield Note(self.filesystem, None, f"{_places(found.vanished)} went away during the scan")
-        yield from found.counts.rows(self.filesystem, place, self.scan)
+        yield from found.counts.rows(self.filesystem, self.scan)
 
 
 def saved(header: Header, findings: Findings) -> Iterator[bytes]:
@@ -201,4 +201,4 @@ SOURCE: Final = ScanParts()
 
 
 def _items(paths: list[Path]) -> Iterator[Item]:
-    yield from merged(paths).items(str(paths[0]))
+    yield from merged(paths).items()

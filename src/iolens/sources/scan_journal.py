@@ -2,11 +2,13 @@
 
 One line of JSON per step, each synced before the next: which directories are finished with, which were found instead,
 and what was counted. A line that was cut by a crash is dropped, with all it counted: its directories are walked again.
+Lines are numbered, so that one that is there twice counts once and one that is missing is noticed.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,7 @@ from iolens.sources.inode_counts import InodeCounts
 from iolens.sources.scan_findings import Findings, from_plain
 from iolens.sources.tree_walk import Step
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 JOURNAL, LOCK = "journal", "lock"
 COMPACT_BYTES: Final = 64 << 20  # a journal this large is written anew as one step, if that makes it much smaller
 DIRECTORIES_PER_LINE: Final = 20_000
@@ -67,7 +69,7 @@ class Journal:
                 raise IolensError(f"{folder}: another scan keeps its progress here and is running") from None
             raise NoPlaceError(f"{folder}: cannot be locked: {error.strerror}") from error
         self._stream = -1
-        self._size = self._least = 0
+        self._size = self._least = self._next = 0
 
     @property
     def path(self) -> Path:
@@ -98,7 +100,10 @@ class Journal:
         beside = self.path.with_suffix(".new")
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
-            stream.writelines(map(_line, _records(order, progress)))
+            self._next = 0
+            for record in _records(order, progress):
+                stream.write(_line(record, self._next))
+                self._next += 1
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(self.path)
@@ -112,12 +117,13 @@ class Journal:
         """One step, on disk when this returns."""
         first, *links = step.findings.plain()
         record = {"done": step.done, "found": step.found, "findings": [first, *links], "piece": step.piece}
-        line = _line(record)
+        line = _line(record, self._next)
         rest = memoryview(line)
         while rest:
             rest = rest[os.write(self._stream, rest) :]
         os.fdatasync(self._stream)
         self._size += len(line)
+        self._next += 1
 
     @property
     def is_long(self) -> bool:
@@ -126,7 +132,7 @@ class Journal:
 
     def order(self) -> dict[str, Any] | None:
         """What the scan that is kept here was asked to do; None where there is none."""
-        first = next(self._lines(), None)
+        first = next((record for _, record in self._lines()), None)
         if first is None:
             return None
         order = first.get("order")
@@ -137,11 +143,11 @@ class Journal:
     def progress(self) -> Progress:
         """How far that scan has come."""
         lines = self._lines()
-        first = next(lines)
+        _, first = next(lines)
         progress = Progress(
             Findings(InodeCounts(first["order"]["time_us"])), dict.fromkeys(first["unfinished"]), scan=first["scan"]
         )
-        for number, record in enumerate(lines, 2):
+        for number, record in lines:
             try:
                 self._take(progress, record)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -156,11 +162,23 @@ class Journal:
             findings.add(from_plain(time_us, piece))
         progress.take(Step(record["done"], record["found"], [], findings, record["piece"], False))
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Every whole line once, with its place in the file; one that is there twice is taken the first time."""
+        seen: list[bytes] = []  # by the lines' own numbers
+        for place, line, record in self._records():
+            number = record.get("number") if seen else 0  # the first may be of another version
+            digest = hashlib.blake2b(line, digest_size=16).digest()
+            if number == len(seen):
+                seen.append(digest)
+                yield place, record
+            elif type(number) is not int or not 0 <= number < len(seen) or seen[number] != digest:
+                raise InputError(str(self.path), f"a line with the number {number!r}", str(len(seen)), place)
+
+    def _records(self) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
         """Every whole line. Only the last can be cut, for a line is begun when the one before it is on disk."""
         try:
             with self.path.open("rb") as stream:
-                for number, line in enumerate(stream, 1):
+                for place, line in enumerate(stream, 1):
                     if not line.endswith(b"\n"):
                         return
                     try:
@@ -170,8 +188,8 @@ class Journal:
                     if not isinstance(record, dict):
                         if not stream.read(1):  # blocks of the last line that never reached the disk
                             return
-                        raise InputError(str(self.path), "damaged", "a line of JSON", number)
-                    yield record
+                        raise InputError(str(self.path), "damaged", "a line of JSON", place)
+                    yield place, line, record
         except FileNotFoundError:
             return
 
@@ -196,9 +214,9 @@ def _record(found: Sequence[str] = (), findings: Sequence[Any] = (), piece: str 
     return {"done": [], "found": list(found), "findings": list(findings), "piece": piece}
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def _line(record: dict[str, Any], number: int) -> bytes:
     """One line; names that are no text keep their bytes (as lone surrogates, which JSON escapes)."""
-    return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
+    return json.dumps(record | {"number": number}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def _sync(folder: Path) -> None:

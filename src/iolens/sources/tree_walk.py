@@ -41,7 +41,7 @@ from iolens.sources.batch_stat import (
     Numbers,
     usable,
 )
-from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.inode_counts import LARGEST, InodeCounts
 from iolens.sources.inode_owners import owner_name, project_id, storable
 from iolens.sources.projects import Projects
 from iolens.sources.scan_findings import TYPES, Findings, Place
@@ -477,17 +477,28 @@ class TreeWalk:
         self._found.counts.add(codes, columns[SIZE], room, atimes_s=columns[ATIME], mtimes_s=columns[MTIME])
 
     def _of_known_type(self, columns: Numbers) -> tuple[Numbers, Numbers]:
-        """The inodes whose type has a name, and the code of each one's group."""
+        """The inodes whose type has a name and whose size can be, and the code of each one's group."""
+        columns = self._of_possible_size(columns)
         keys = _key(columns[PROJECT], columns[UID], columns[MODE] >> 12)
         found, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
         of_key = [self._group_code(key) for key in found.tolist()]
         codes = np.array(of_key, np.int64)[places]
-        if min(of_key) >= 0:
+        if min(of_key, default=0) >= 0:
             return columns, codes
         for key, code, count in zip(found.tolist(), of_key, counts.tolist(), strict=True):
             if code < 0:
                 self._found.cannot_read(self.rule.root, f"{count} inodes of unknown type {key & 0xF:#o}", count)
         return columns[:, codes >= 0], codes[codes >= 0]
+
+    def _of_possible_size(self, columns: Numbers) -> Numbers:
+        """Those whose size and allocation a file system can have; the others are counted as not readable."""
+        blocks = columns[BLOCKS]
+        impossible = (columns[SIZE] < 0) | (blocks < 0) | (blocks > LARGEST // BLOCK_BYTES)
+        if not impossible.any():
+            return columns
+        count, size = int(impossible.sum()), int(columns[SIZE][impossible][0])
+        self._found.cannot_read(self.rule.root, f"{count} inodes of an impossible size, such as {size} bytes", count)
+        return columns[:, ~impossible]
 
     def _group_code(self, key: int) -> int:
         """The code of a group; −1 where its type is none we know."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from importlib.util import find_spec
+from typing import Any, Final, Protocol
 
 import narwhals as nw
 
 from iolens.errors import UsageError
+from iolens.nearest_names import not_among
 from iolens.store.tables import Tables
+
+DUCKDB, LOCAL_SPARK = "duckdb", "local-spark"
+CLUSTERS: Final = ("spark://", "sc://")
 
 
 class Engine(Protocol):
@@ -25,14 +30,24 @@ class Engine(Protocol):
         """Let go of what the engine started."""
 
 
-def get_engine(name: str = "duckdb") -> Engine:
+def get_engine(name: str = DUCKDB) -> Engine:
     """The engine called `duckdb`, `local-spark`, `spark://host:port` or `sc://host:port`."""
-    if name == "duckdb":
+    check_engine(name)
+    if name == DUCKDB:
         from iolens.store.duckdb_engine import DuckDBEngine
 
         return DuckDBEngine()
-    if name == "local-spark" or name.startswith(("spark://", "sc://")):
-        from iolens.store.spark_engine import SparkEngine
+    from iolens.store.spark_engine import SparkEngine
 
-        return SparkEngine(name)
-    raise UsageError(f"no engine is called {name!r}; there are: duckdb, local-spark, spark://HOST:PORT, sc://HOST:PORT")
+    return SparkEngine(name)
+
+
+def check_engine(name: str) -> None:
+    """Whether there is such an engine, and what it needs is installed; nothing is started."""
+    if name == DUCKDB:
+        return
+    if name != LOCAL_SPARK and not name.startswith(CLUSTERS):
+        known = (DUCKDB, LOCAL_SPARK, *(f"{cluster}HOST:PORT" for cluster in CLUSTERS))
+        raise UsageError(f"no engine is called {name!r}{not_among(name, known)}")
+    if find_spec("pyspark") is None:
+        raise UsageError(f"engine {name} needs PySpark: pip install 'iolens[spark]'")

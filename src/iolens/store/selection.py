@@ -5,14 +5,16 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Protocol
 
 import narwhals as nw
+from deltalake import DeltaTable
 
 from iolens.errors import UsageError
+from iolens.nearest_names import not_among
 from iolens.store.engines import Engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
@@ -20,6 +22,42 @@ from iolens.units import epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
 DAY_US: Final = 86_400_000_000
+
+
+def chosen_targets(given: Sequence[str], known: Collection[str], filesystem: str) -> tuple[str, ...]:
+    """The targets that were meant: `OST0001` is `scratch-OST0001`, in whatever case; an error names the nearest.
+
+    A file system that has no targets, only records such as drives, leaves them as they are.
+    """
+    if not known:
+        return tuple(given)
+    return tuple(dict.fromkeys(_chosen_target(one, known, filesystem) for one in given))
+
+
+def _chosen_target(given: str, known: Collection[str], filesystem: str) -> str:
+    if given in known:
+        return given
+    meant = given.lower()
+    found = sorted(name for name in known if meant in (name.lower(), *_short_names(name, filesystem)))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"several targets of {filesystem} may be meant by {given!r}: {', '.join(found)}")
+    raise UsageError(f"{filesystem} has no target {given!r}{_nearest(given, known, filesystem)}")
+
+
+def _nearest(given: str, known: Collection[str], filesystem: str) -> str:
+    """The nearest targets, as they were asked for: with or without the file system's name."""
+    prefix = f"{filesystem}-"
+    is_whole = given.lower().startswith(prefix.lower())
+    return not_among(given, known if is_whole else [name.removeprefix(prefix) for name in known])
+
+
+def _short_names(name: str, filesystem: str) -> Iterator[str]:
+    """A target's name without the file system's, which users leave out."""
+    lower = name.lower()
+    yield lower.removeprefix(f"{filesystem.lower()}-").removeprefix(f"{filesystem.lower()}:")
+    yield lower.rpartition("-")[2]
 
 
 class Chunk(Protocol):
@@ -119,7 +157,7 @@ class StoreSelection:
     def snapshot(self, table: str) -> Snapshot:
         """The table's files that can matter to this selection."""
         if table not in self._snapshots:
-            whole = Snapshot.of(self.tables.load(self._name(table)))
+            whole = Snapshot.of(self._handle(table))
             since, until = self.window
             first = since.date() if since else date.min
             last = (until - timedelta(microseconds=1)).date() if until else date.max
@@ -195,6 +233,16 @@ class StoreSelection:
         frame = self._rows(table, snapshot)
         found = frame.select("source").unique().collect(backend="pyarrow").to_native()
         return sorted(found.column("source").to_pylist())
+
+    def _handle(self, table: str) -> DeltaTable | None:
+        """The table; a rollup that was never made of rows there are is an error, not a table without rows."""
+        handle = self.tables.load(self._name(table))
+        if handle is None and self._name(table) != table and self.tables.load(table) is not None:
+            raise UsageError(
+                f"{self.tables.url} has no {self.resolution} rollup of {table}; make it with `iolens store rollup`,"
+                " or leave --resolution out"
+            )
+        return handle
 
     def _name(self, table: str) -> str:
         """Where the table is; only intervals are rolled up."""

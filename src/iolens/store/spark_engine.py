@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from iolens.errors import StoreError, UsageError
+from iolens.errors import StoreError
 from iolens.schema import Column
 from iolens.store.tables import Tables, declared
 
@@ -47,10 +47,8 @@ class SparkEngine:
     @cached_property
     def session(self) -> Any:
         """The Spark session."""
-        try:
-            from pyspark.sql import SparkSession
-        except ImportError as error:
-            raise UsageError(f"engine {self.name} needs PySpark: pip install 'iolens[spark]'") from error
+        from pyspark.sql import SparkSession  # `check_engine` has looked whether it is there
+
         builder = SparkSession.Builder().appName("iolens")
         for key, value in SETTINGS.items():
             if key.startswith("spark.sql") or not self.name.startswith("sc://"):

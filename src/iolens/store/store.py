@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from iolens.errors import StoreError, UsageError
+from iolens.nearest_names import not_among
 from iolens.records import Capture
 from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
 from iolens.store.ceilings import NO_CEILINGS, Ceilings
@@ -20,7 +21,7 @@ from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
 from iolens.store.ingest import Tally, ingest
 from iolens.store.rows import to_arrow
-from iolens.store.selection import StoreSelection
+from iolens.store.selection import StoreSelection, chosen_targets
 from iolens.store.tables import BatchPart, Tables
 
 RESOLUTIONS = ("60s", "1h")
@@ -114,16 +115,30 @@ class Store:
         if since is not None and until is not None and since >= until:
             raise UsageError(f"the window is empty: it starts at {since} and ends at {until}")
         if resolution is not None and resolution not in RESOLUTIONS:
-            raise UsageError(f"no resolution is called {resolution!r}; there are: raw, {', '.join(RESOLUTIONS)}")
+            raise UsageError(f"no resolution is called {resolution!r}{not_among(resolution, ('raw', *RESOLUTIONS))}")
         known = self.targets_by_filesystem()
         chosen = filesystem or self._only_filesystem(known)
         if chosen not in known:
-            raise UsageError(
-                f"{self.url} holds no file system {chosen!r}; it holds: {', '.join(sorted(known)) or 'none'}"
-            )
+            raise UsageError(f"{self.url} holds no file system {chosen!r}{not_among(chosen, known)}")
+        self._check_source(chosen, source)
+        meant = chosen_targets(targets, known[chosen], chosen)
         return StoreSelection(
-            self.tables, self.engine, chosen, (since, until), targets, source, source_order, resolution, known[chosen]
+            self.tables, self.engine, chosen, (since, until), meant, source, source_order, resolution, known[chosen]
         )
+
+    def _check_source(self, filesystem: str, source: str | None) -> None:
+        """Whether any batch brought the file system rows of that source; where batches do not say, the tables do."""
+        handle = None if source is None else self.tables.load("batches")
+        if handle is None or source is None:
+            return
+        brought = query(self.tables, handle, "batches", "SELECT DISTINCT source, filesystems FROM found")
+        known = {name for name, text in brought if name is not None and filesystem in json.loads(text or "{}")}
+        if source not in known and any(name is None for name, _ in brought):
+            whole = StoreSelection(self.tables, self.engine, filesystem)
+            asked = [table.name for table in TABLES.values() if {"source", "filesystem"} <= set(table.key)]
+            known |= {name for table in asked for name in whole.sources(table)}
+        if source not in known:
+            raise UsageError(f"{filesystem} has no rows of source {source!r}{not_among(source, known)}")
 
     def _only_filesystem(self, known: dict[str, set[str]]) -> str:
         if not known:

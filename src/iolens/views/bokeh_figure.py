@@ -43,6 +43,7 @@ def draw(figure: figures.Figure, path: Path) -> None:
 
 def to_html(figure: figures.Figure) -> str:
     """The figure as a whole page."""
+    figure = figures.legible(figure)
     head = Div(text=figure.title, render_as_text=True, styles={"font-size": "18px", "font-weight": "bold"})
     plots = layout(figure)
     plots.children = [head, *plots.children]
@@ -51,7 +52,7 @@ def to_html(figure: figures.Figure) -> str:
 
 def layout(figure: figures.Figure) -> Any:
     """The panels one above the other, without the figure's title."""
-    plots = [_plot(panel) for panel in figure.panels]
+    plots = [_plot(panel) for panel in figures.legible(figure).panels]
     if figure.linked_x:
         for plot in plots[1:]:
             plot.x_range = plots[0].x_range
@@ -109,7 +110,7 @@ def _message(plot: Any, panel: figures.Panel) -> None:
     for axis in [*plot.yaxis, *(plot.xaxis if panel.x.low is None else [])]:
         axis.major_label_text_color = axis.major_tick_line_color = axis.minor_tick_line_color = None
     middle: Any = {"x": 200, "y": PANEL_HEIGHT_PX / 2 - 60, "x_units": "screen", "y_units": "screen"}
-    plot.add_layout(Label(**middle, text=panel.message, text_color="#666666", text_font_size="18px"))
+    plot.add_layout(Label(**middle, text=_plain(panel.message), text_color="#666666", text_font_size="18px"))
 
 
 def _range(axis: figures.Axis) -> Any:
@@ -124,7 +125,7 @@ def _range(axis: figures.Axis) -> Any:
 
 
 def _axis(here: Any, axis: figures.Axis) -> None:
-    here.axis_label = axis.label
+    here.axis_label = _plain(axis.label)
     here.axis_label_text_font_style = "normal"
     if axis.scale != "time":
         here.formatter = NumeralTickFormatter(format="0,0.[0000]")
@@ -234,7 +235,7 @@ def _heat_map(plot: Any, mark: figures.HeatMap, panel: figures.Panel) -> None:
     plot.add_layout(
         ColorBar(
             color_mapper=colours,
-            title=f"{mark.label}; grey: no data",
+            title=_plain(f"{mark.label}; grey: no data"),
             formatter=NumeralTickFormatter(format="0,0.[00]"),
         ),
         "right",
@@ -250,7 +251,7 @@ def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:
     plot.add_layout(BoxAnnotation(left=start, right=end, level="underlay", **shade))
     if mark.text:
         words: Any = {"text_align": "center", "text_color": "#7A4A00", "text_font_size": "12px"}
-        plot.add_layout(Label(x=(start + end) / 2, y=8, y_units="screen", text=mark.text, **words))
+        plot.add_layout(Label(x=(start + end) / 2, y=8, y_units="screen", text=_plain(mark.text), **words))
     return plot.quad(
         left=[start], right=[start], bottom=[np.nan], top=[np.nan], fill_color=mark.colour, line_color=None
     )
@@ -261,11 +262,11 @@ def _rule(plot: Any, mark: figures.Rule, panel: figures.Panel) -> None:
     if mark.direction == "vertical":
         at = _place(mark.at, panel.x)
         plot.add_layout(Span(location=at, dimension="height", **style))
-        plot.add_layout(Label(x=at, y=250, y_units="screen", x_offset=4, text=mark.text, **_WORDS))
+        plot.add_layout(Label(x=at, y=250, y_units="screen", x_offset=4, text=_plain(mark.text), **_WORDS))
     else:
         side: Any = {"y_range_name": _range_name(mark)}
         plot.add_layout(Span(location=mark.at, dimension="width", **style, **side))
-        plot.add_layout(Label(x=8, y=mark.at, x_units="screen", y_offset=2, text=mark.text, **_WORDS, **side))
+        plot.add_layout(Label(x=8, y=mark.at, x_units="screen", y_offset=2, text=_plain(mark.text), **_WORDS, **side))
 
 
 _WORDS: Final[dict[str, Any]] = {"text_color": figures.RULE, "text_font_size": "12px"}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 
+FIGURES: Final = ("prediction", "bandwidth", "sizes", "asymptote")
 DIRECTIONS: Final = ("write", "read")
 
 

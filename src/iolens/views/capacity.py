@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 
+FIGURES: Final = ("usage", "targets", "inodes")
 READINGS_SHOWN: Final = 14
 TARGETS_SHOWN: Final = 24
 EXTREMES_SHOWN: Final = 10

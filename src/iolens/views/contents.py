@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("sizes", "ages", "projects", "widths", "history")
 NO_DATA: Final = "No scan in this window."
 HOUR_S: Final = 3600
 DAY_S: Final = 86_400

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("waf", "dwpd", "wear")
 SHOWN: Final = 10  # drives and groups; JSON has them all
 NAMED: Final = 6  # serial numbers in a list
 CENTURY: Final = 100.0

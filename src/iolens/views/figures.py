@@ -6,11 +6,12 @@ with their names as the axis's ticks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.errors import UsageError
+from iolens.visible_text import shortened, visible, with_short_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +27,9 @@ SATURATED: Final = "#FAD9A6"
 STEADY: Final = "#DCEBF5"
 NO_DATA: Final = "#D9D9D9"
 RULE: Final = "#666666"
+
+LONGEST_NAME: Final = 40  # characters beside the picture: more would leave no room for it
+LONGEST_TITLE: Final = 160
 
 Scale = Literal["linear", "log", "time"]
 Side = Literal["left", "right"]
@@ -187,6 +191,41 @@ def stacked(groups: list[tuple[str, str, NDArray[Any]]], names: tuple[str, ...])
         Bars(places - 0.4, places + 0.4, heights, label, colour, names, bottom)
         for (label, colour, heights), bottom in zip(groups, bottoms, strict=True)
     )
+
+
+def legible(figure: Figure) -> Figure:
+    """The figure with every text of it fit to be drawn: names of others are made visible and shortened."""
+    return replace(figure, title=_title(figure.title), panels=tuple(map(_legible_panel, figure.panels)))
+
+
+def _legible_panel(panel: Panel) -> Panel:
+    return replace(
+        panel,
+        title=_title(panel.title),
+        message=_title(panel.message),
+        x=_legible_axis(panel.x),
+        y=_legible_axis(panel.y),
+        right=None if panel.right is None else _legible_axis(panel.right),
+        marks=tuple(map(_legible_mark, panel.marks)),
+    )
+
+
+def _legible_axis(axis: Axis) -> Axis:
+    return replace(axis, label=_name(axis.label), ticks=tuple((at, _name(name)) for at, name in axis.ticks))
+
+
+def _legible_mark(mark: Mark) -> Mark:
+    texts = {name: _name(getattr(mark, name)) for name in ("label", "text") if hasattr(mark, name)}
+    lists = {name: tuple(map(_name, getattr(mark, name))) for name in ("names", "rows") if hasattr(mark, name)}
+    return replace(mark, **texts, **lists)  # type: ignore[arg-type]  # only what the mark has
+
+
+def _title(text: str) -> str:
+    return shortened(with_short_words(visible(text), LONGEST_NAME), LONGEST_TITLE)
+
+
+def _name(text: str) -> str:
+    return shortened(visible(text), LONGEST_NAME)
 
 
 def check_suffix(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 The view of an analysis is found by name: a result of `analyses/imbalance.py` is shown by `views/imbalance.py`, which
 gives `tables(result)`, the main one first, and `figures(result)`, the first one the default. A result of
-`plans/capacity.py` is shown by `views/plan_capacity.py`.
+`plans/capacity.py` is shown by `views/plan_capacity.py`. `FIGURES` of a view are the names of all it can draw.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.errors import UsageError
+from iolens.nearest_names import not_among
 from iolens.views import atomic
 from iolens.views.resolution import on_figure, on_tables
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from iolens.views.tables import Table
 
 Format = Literal["table", "json", "csv", "parquet", "markdown"]
+LIST: Final = "list"  # asked for in place of a figure
 FORMATS: Final[tuple[Format, ...]] = ("table", "json", "csv", "parquet", "markdown")
 
 
 def render(result: object, format: Format, output: Path | None = None, width: int | None = None) -> None:  # noqa: A002
     """Write the result to `output`, or to standard output; `width` is the terminal's unless given."""
-    if format == "parquet":
-        _refuse_terminal(output)
+    check_output(format, output)
     content = _content(result, format, width, terminal=output is None and sys.stdout.isatty())
     if output is not None:
         atomic.write(output, content)
@@ -53,6 +54,16 @@ def _described(result: object, describe: Callable[[], Figure]) -> Callable[[], F
     return lambda: on_figure(result, describe())
 
 
+def check_figures(view: str, requests: Sequence[str]) -> None:
+    """Refuse a figure that the view never draws and a kind of file that none is, before anything is computed."""
+    from iolens.views.figures import check_suffix
+
+    names = import_module(f"iolens.views.{view}").FIGURES
+    for request in requests:
+        if request != LIST:
+            check_suffix(_asked(request, names)[1])
+
+
 def draw_figures(result: object, requests: Sequence[str]) -> list[Path]:
     """Draw `FILE` (the first figure) or `NAME=FILE` for each request; every request is checked before any is drawn."""
     from iolens.views.figures import check_suffix, draw
@@ -66,12 +77,12 @@ def draw_figures(result: object, requests: Sequence[str]) -> list[Path]:
     return [path for _, path in asked]
 
 
-def _asked(request: str, names: list[str]) -> tuple[str, Path]:
+def _asked(request: str, names: Sequence[str]) -> tuple[str, Path]:
     name, equals, file = request.partition("=")
     if not equals or "/" in name or "." in name:
         return names[0], Path(request)
     if name not in names:
-        raise UsageError(f"no figure {name!r} here; there are {', '.join(names)}")
+        raise UsageError(f"no figure {name!r} here{not_among(name, names)}")
     return name, Path(file)
 
 
@@ -97,7 +108,10 @@ def _content(result: object, format: Format, width: int | None, terminal: bool) 
     raise UsageError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
 
 
-def _refuse_terminal(output: Path | None) -> None:
+def check_output(format: Format, output: Path | None) -> None:  # noqa: A002
+    """Refuse bytes where text is read."""
+    if format != "parquet":
+        return
     if output is None:
         raise UsageError("parquet is binary: name a file with --output")
     if output.is_char_device() and output.name != "null":

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distances", "hot-targets")
 SHOWN: Final = 12  # targets; JSON has them all
 ALL_SHOWN: Final = 24  # as many are not cut
 NAMED: Final = 6
-SHORT: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 FINDINGS: Final = {
     "dead": "moved nothing while its peers did, to the end",
     "silent": "moved nothing for a time while its peers did",
@@ -51,12 +51,6 @@ def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
     }
 
 
-def seconds(value: float) -> str:
-    """`58 s`, `4.5 min`, `3 h`."""
-    size, unit = next((one for one in SHORT if value >= 1.5 * one[0]), SHORT[-1])
-    return f"{value / size:.3g} {unit}"
-
-
 def threshold_name(one: Threshold) -> str:
     """`80th percentile`, or the value that was asked for."""
     return _named(one.percentile, one.std_bytes_per_s)
@@ -85,7 +79,7 @@ def _lasting(result: Imbalance, one: Threshold) -> str:
     assert lasted.p90_s is not None
     assert lasted.max_s is not None
     reached = f"It reached {format_bytes_si(one.std_bytes_per_s)}/s {one.periods:,} times"
-    nine, longest = seconds(lasted.p90_s), seconds(lasted.max_s)
+    nine, longest = t.show_seconds(lasted.p90_s), t.show_seconds(lasted.max_s)
     return f"{reached}: nine in ten of these periods lasted at most {nine}, the longest {longest}."
 
 
@@ -120,12 +114,12 @@ def _listed(names: Sequence[str]) -> str:
 
 def duration(name: str, heading: str) -> Column:
     """Seconds, shown in the unit that suits."""
-    return t.Column(name, heading, "number", seconds)
+    return t.Column(name, heading, "number", t.show_seconds)
 
 
 def hours(name: str, heading: str) -> Column:
     """Hours, shown in the unit that suits."""
-    return t.Column(name, heading, "number", lambda value: seconds(3600.0 * value))
+    return t.Column(name, heading, "number", lambda value: t.show_seconds(3600.0 * value))
 
 
 def thresholds(result: Imbalance) -> Table:
@@ -158,7 +152,7 @@ def extremes(result: Imbalance) -> Table:
     rows: list[Row] = [
         (words[name], *(getattr(one, column.name) for column in columns[1:])) for name, one in result.extremes.items()
     ]
-    return t.Table("Load per target", columns, rows, f"{result.samples:,} ticks of {seconds(result.tick_s)}.")
+    return t.Table("Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}.")
 
 
 def hot_targets(result: Imbalance) -> Table:

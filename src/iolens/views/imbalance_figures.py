@@ -11,8 +11,8 @@ from iolens.units import format_bytes_si
 from iolens.views.figures import FSU, READ, SHADES, WRITE, Axis, Bars, Figure, HeatMap, Line, Mark, Panel, Points, Rule
 from iolens.views.figures import stacked as stacked_bars
 from iolens.views.growth_figures import byte_unit
-from iolens.views.imbalance import seconds, threshold_name
-from iolens.views.tables import show_moment
+from iolens.views.imbalance import threshold_name
+from iolens.views.tables import show_moment, show_seconds
 from iolens.views.window_axes import target_axis, window_title
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
     share = 100.0 * found.seconds[rows] / (found.bucket_us / 1e6)
     high = max(float(np.nanmax(share)), 1e-3)
     end = found.start_us + found.bucket_us * share.shape[1]
-    label = f"% of {seconds(found.bucket_us / 1e6)}, log scale"
+    label = f"% of {show_seconds(found.bucket_us / 1e6)}, log scale"
     mark = HeatMap(float(found.start_us), float(end), names, share, high / 100.0, high, label)
     time = Axis("time (UTC)", "time", float(found.start_us), float(end))
     height = min(max(1.0, len(names) / 14), 1.5)

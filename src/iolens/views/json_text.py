@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import Field, fields, is_dataclass
 from datetime import UTC, date, datetime
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from iolens.units import iso
+from iolens.visible_text import UNSEEN
+
+_UNSEEN: Final = re.compile(f"(?!\n)[{UNSEEN}]")
 
 
 def to_json(result: object) -> str:
     """The whole result as indented JSON that ends with a newline."""
-    return json.dumps(to_plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(to_plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return _UNSEEN.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    """As JSON writes any character; what is not seen stands only inside texts, so that the text stays the same."""
+    code = ord(found[0])
+    pair = divmod(code - 0x10000, 0x400) if code > 0xFFFF else None
+    return f"\\u{code:04x}" if pair is None else f"\\u{0xD800 + pair[0]:04x}\\u{0xDC00 + pair[1]:04x}"
 
 
 def to_plain(result: object) -> dict[str, Any]:

@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("latency", "heatmap")
 TARGETS_SHOWN: Final = 24
 WORST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
-SLOW_RATIO: Final = 4.0  # one bin is a factor of two, and may be chance
-SLOW_PCT: Final = 10.0  # 1 % is usual
-SLOW_WAIT_RATIO: Final = 2.0
+SLOW_NAMED: Final = 6
 PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
 
 
@@ -49,22 +48,34 @@ def verdict(result: Latency) -> str:
             for line in result.whole
             if line.mean_wait_ms is not None
         ]
-    slow = list(dict.fromkeys(line.target for line in result.per_target if is_slow(line)))
-    ends = "is far slower than its peers" if len(slow) == 1 else "are far slower than their peers"
-    peers = f" {_listed(slow)} {ends}." if slow else ""
     text = ", ".join(told) or "no I/O took place"
-    return f"{text[0].upper()}{text[1:]}.{peers}"
+    return f"{text[0].upper()}{text[1:]}.{_slow_words(result)}"
 
 
-def is_slow(line: TargetLatency) -> bool:
-    """Two bins above its peers' 99th percentile or a tenth of its I/Os beyond it; else, twice their mean wait."""
-    if line.p99_ratio is None:
-        return (line.mean_wait_ratio or 0) >= SLOW_WAIT_RATIO
-    return line.p99_ratio >= SLOW_RATIO or (line.slow_pct or 0) >= SLOW_PCT
+def _slow_words(result: Latency) -> str:
+    """Who is far slower, with the evidence of the first."""
+    slow = sorted((line for line in result.per_target if line.finding == "slower"), key=slowness, reverse=True)
+    if not slow:
+        return ""
+    names = list(dict.fromkeys(line.target for line in slow))
+    listed = ", ".join(names[:SLOW_NAMED]) + (f" and {len(names) - SLOW_NAMED} more" if names[SLOW_NAMED:] else "")
+    ends = "is far slower than its peers" if len(names) == 1 else "are far slower than their peers"
+    return f" {listed} {ends}: {_evidence(slow[0], result.period_s)}."
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+def _evidence(line: TargetLatency, period_s: float) -> str:
+    """Why a target is called slower."""
+    found = line.evidence
+    assert found is not None
+    when = f"slower in {found.periods_slower} of {found.periods} periods of {t.show_seconds(period_s)}"
+    if found.beyond_twice_pct is None:
+        return f"{line.target}'s {line.direction}s waited {line.mean_wait_ratio:,.1f} times as long, {when}"
+    assert found.tail_ms is not None
+    return (
+        f"{found.beyond_twice_pct:.2g} % of {line.target}'s {line.direction}s took more than"
+        f" {2 * found.tail_ms:,.0f} ms, {found.peers_beyond_pct:.2g} % of its peers' more than {found.tail_ms:,.0f} ms;"
+        f" {when}"
+    )
 
 
 def milliseconds(name: str, heading: str) -> Column:
@@ -94,20 +105,24 @@ def worst(result: Latency) -> Table:
         milliseconds("max_ms", "All"), milliseconds("peers_p99_ms", "Peers' 99 %"),
         t.number("p99_ratio", "Ratio", "×", ",.2f"), t.percent("slow_pct", "Slower than peers' 99 %"),
         milliseconds("mean_wait_ms", "Mean wait"), t.number("mean_wait_ratio", "of peers'", "×", ",.2f"),
+        t.text("finding", "Beside its peers"),
     )  # fmt: skip
     shown = sorted(result.per_target, key=slowness, reverse=True)
     note = "The slowest beside the median of their peers first." if shown else NO_DATA
+    unknown = next((line for line in shown if line.finding == "unknown"), None)
     if len(shown) > TARGETS_SHOWN:
         note = f"The {WORST_SHOWN} slowest of {len(shown)} beside the median of their peers; JSON has them all."
         shown = shown[:WORST_SHOWN]
+    if unknown is not None:
+        note += f"\nUnknown: {unknown.target}, {unknown.direction}s: {unknown.not_judged}."
     used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
     rows: list[Row] = [tuple(getattr(line, column.name) for column in used) for line in shown]
     return t.Table(f"Targets of {result.filesystem}", tuple(used or columns), rows, note)
 
 
-def slowness(line: TargetLatency) -> tuple[float, float, float]:
-    """By the 99th percentile, then by the share of slow I/Os, then by the mean wait; each beside the peers."""
-    return line.p99_ratio or 0.0, line.slow_pct or 0.0, line.mean_wait_ratio or 0.0
+def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:
+    """Those called slower first; by the 99th percentile, the share of slow I/Os, the mean wait; beside the peers."""
+    return line.finding == "slower", line.p99_ratio or 0.0, line.slow_pct or 0.0, line.mean_wait_ratio or 0.0
 
 
 def coverage(result: Latency) -> Table:

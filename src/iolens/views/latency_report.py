@@ -44,8 +44,10 @@ def report_methods(results: Sequence[Latency]) -> list[Section]:
         " the upper edge of the first bin at which that share of the I/Os is reached: it is right to a factor of two."
         " Where there is no such histogram, the mean wait stands in: summed waiting time divided by operations. A mean"
         " says nothing about the slowest.",
-        "Peers are the targets of the same kind. A target is called far slower when its 99th percentile is at least"
-        " four times (two bins) the median of its peers', when a tenth of its I/Os are slower than that median, or,"
-        " where it has no percentiles, when its mean wait is at least twice theirs.",
+        "Peers are the targets of the same kind. A target is called far slower when more of its I/Os take longer than"
+        " twice a time than of its peers' take longer than that time (their 95th or 99th percentile), with a"
+        " confidence that lets equal targets be called so in at most one of a hundred windows, and when it is above"
+        " most of its peers in most parts of the window. It takes a thousand I/Os; below that nothing is said. Where"
+        " there are no percentiles, its mean wait must be more than twice theirs, and above it in most parts.",
     )
     return [Section("Latency", words)]

@@ -27,6 +27,7 @@ _TOTALS: Final = (
     t.number("metadata_ops_per_s", "Metadata", "ops/s", ",.0f"), t.count("targets_known", "Targets known"),
     t.count("targets_reporting", "Targets reporting"), t.text("missing_targets", "Silent"),
     t.count("resets", "Resets"), t.count("gaps", "Gaps"), t.number("age_s", "Age", "s", ",.0f"),
+    t.text("stale", "Too old to say anything of now"),
 )  # fmt: skip
 
 
@@ -36,8 +37,13 @@ def tables(result: Reading) -> list[t.Table]:
     total: t.Row = tuple(getattr(result, column.name) for column in _TOTALS)
     return [
         t.Table(f"Targets of {result.filesystem}", COLUMNS, rows),
-        t.Table(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(result.notes), sideways=True),
+        t.Table(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),
     ]
+
+
+def _notes(result: Reading) -> list[str]:
+    stale = [f"No data for {t.show_seconds(result.age_s)}."] if result.stale and result.age_s is not None else []
+    return [*stale, *result.notes]
 
 
 def compact(result: Reading) -> list[t.Table]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
@@ -49,7 +51,7 @@ def draw(figure: figures.Figure, path: Path) -> None:
 
 def to_bytes(figure: figures.Figure, kind: str) -> bytes:
     """The figure as the content of a file of that kind: `svg`, `png` or `pdf`."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE), _without_missing_glyphs():
         canvas = _canvas(figure)
         out = io.BytesIO()
         canvas.savefig(out, format=kind, dpi=PNG_DPI, metadata=_NO_DATE[kind])
@@ -58,10 +60,19 @@ def to_bytes(figure: figures.Figure, kind: str) -> bytes:
 
 def draw_with(figure: figures.Figure, renderer: RendererBase) -> None:
     """Draw the figure with a renderer of another library that takes points for pixels."""
-    with mpl.rc_context({**_STYLE, "font.family": "DejaVu Sans"}):  # that comes with matplotlib, whoever uses it
+    style = {**_STYLE, "font.family": "DejaVu Sans"}  # that comes with matplotlib, whoever uses it
+    with mpl.rc_context(style), _without_missing_glyphs():
         canvas = _canvas(figure)
         canvas.set_dpi(POINTS_PER_IN)
         canvas.draw(renderer)
+
+
+@contextmanager
+def _without_missing_glyphs() -> Iterator[None]:
+    """A sign that no font has is drawn as a box; nobody need be told."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from", UserWarning)
+        yield
 
 
 def size_pt(figure: figures.Figure) -> tuple[float, float]:
@@ -71,6 +82,7 @@ def size_pt(figure: figures.Figure) -> tuple[float, float]:
 
 
 def _canvas(figure: figures.Figure) -> Canvas:
+    figure = figures.legible(figure)
     heights = [panel.height for panel in figure.panels]
     width_pt, height_pt = size_pt(figure)
     canvas = Canvas(figsize=(width_pt / POINTS_PER_IN, height_pt / POINTS_PER_IN), layout="constrained")

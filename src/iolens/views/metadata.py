@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 
+FIGURES: Final = ("operations", "mdu")
 DAYS_SHOWN: Final = 14
 NO_DATA: Final = "No data in this window."
 

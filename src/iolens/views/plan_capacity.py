@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 
+FIGURES: Final = ("growth", "cases", "purges", "ages")
 IN_BYTES: Final = "_bytes"
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("mdt", "files", "inodes")
 SIDEWAYS_AT_MOST: Final = 6  # thresholds: many columns, so that few rows stand better upright
 NO_KNEE: Final = "There is no knee: the curve does not bend."
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("demand", "required")
 NAMES: Final = {
     "read_bytes_per_s": "read bandwidth",
     "write_bytes_per_s": "write bandwidth",

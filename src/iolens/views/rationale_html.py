@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.views import tables as t
+from iolens.views.html_text import html_text
 from iolens.views.rationale_document import Caution, Command, Document, Drawing, Equations, Part, Points, runs
 from iolens.views.report_figures import still
 
@@ -25,7 +26,7 @@ def to_html(document: Document) -> str:
         {"title": chapter.title, "parts": [_part(part, figures) for part in chapter.parts]}
         for chapter in document.chapters
     ]
-    page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined)
+    page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
     return page.get_template("rationale.html.jinja").render(
         document=document,
         policy=POLICY,
@@ -36,8 +37,10 @@ def to_html(document: Document) -> str:
 
 def _part(part: Part, figures: Any) -> dict[str, Any]:
     if isinstance(part, Drawing):
-        title = part.figure.title
-        return {"kind": "figure", "number": next(figures), "title": title, "still": still(part.figure)}
+        from markupsafe import Markup
+
+        picture = Markup(still(part.figure))  # noqa: S704 (base64)
+        return {"kind": "figure", "number": next(figures), "title": part.figure.title, "still": picture}
     if isinstance(part, t.Table):
         return {"kind": "table", "title": part.title, **_cells(part), "notes": part.note.splitlines()}
     if isinstance(part, Equations):

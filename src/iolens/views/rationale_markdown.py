@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from iolens.views import tables as t
-from iolens.views.rationale_document import Caution, Chapter, Command, Document, Drawing, Equations, Part, Points
+from iolens.views.markdown_text import markdown_cell, markdown_line
+from iolens.views.rationale_document import (
+    Caution,
+    Chapter,
+    Command,
+    Document,
+    Drawing,
+    Equations,
+    Part,
+    Points,
+    runs,
+)
+from iolens.visible_text import visible, visible_lines
 
 NO_FIGURES: Final = "Figures are drawn where the document is written to a file."
 
@@ -31,7 +44,7 @@ def write(document: Document, path: Path) -> list[Path]:
 def to_markdown(document: Document, figures_in: str | None = None) -> str:
     """The text; with a folder for figures it shows them, without one it says that they are left out."""
     writer = _Writer(figures_in)
-    blocks = [f"# {_plain(document.title)}", _facts(document)]
+    blocks = [f"# {markdown_cell(document.title)}", _facts(document)]
     for number, chapter in enumerate(document.chapters, 1):
         blocks += writer.chapter(number, chapter)
     if figures_in is None and document.drawings():
@@ -59,14 +72,14 @@ class _Writer:
         if isinstance(part, Drawing):
             return self._drawing(part)
         if isinstance(part, t.Table):
-            return _plain(t.to_markdown([part], level=3))
+            return t.to_markdown([part], level=3)
         if isinstance(part, Equations):
             lines = [
                 line for one in part.equations for line in (one.symbols, *(f"    {each}" for each in one.workings))
             ]
-            return "\n".join(["```text", *lines, "```"])
+            return "\n".join(["```text", *map(_in_fence, lines), "```"])
         if isinstance(part, Command):
-            return f"```sh\n{part.text}\n```"
+            return "\n".join(["```sh", *map(_in_fence, part.text.split("\n")), "```"])
         if isinstance(part, Points):
             return "\n".join(f"- {_plain(point)}" for point in part.points)
         return f"> **{_plain(part.text)}**" if isinstance(part, Caution) else _plain(part)
@@ -75,11 +88,18 @@ class _Writer:
         if self.figures_in is None:
             return ""
         self.figures += 1
-        title = _plain(drawing.figure.title)
-        place = f"{self.figures_in}/{drawing.name}.svg".replace(" ", "%20")
+        title = markdown_cell(drawing.figure.title)
+        place = quote(f"{self.figures_in}/{drawing.name}.svg", errors="surrogateescape")
         return f"![{title}]({place})\n\n*Figure {self.figures}. {title}.*"
 
 
 def _plain(text: str) -> str:
-    """Text that no reader takes for markup: names of file systems and paths may hold anything."""
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+    """Text that no reader takes for markup, but for what stands between backticks: something to type."""
+    pieces = [f"`{visible(run)}`" if is_code else markdown_line(run) for run, is_code in runs(text)]
+    return "".join(pieces)
+
+
+def _in_fence(line: str) -> str:
+    """A line of a fenced block, which no line of its own can end."""
+    seen = visible_lines(line)
+    return f" {seen}" if seen.lstrip().startswith("```") else seen

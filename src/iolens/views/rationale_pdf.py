@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape as escaped_markup
 
 from reportlab.lib import colors
 from reportlab.lib.enums import TA_RIGHT
@@ -48,6 +48,7 @@ from iolens.views.rationale_document import (
     runs,
 )
 from iolens.views.reportlab_figure import FigureOnPage
+from iolens.visible_text import shown_lines, shown_name
 
 REGULAR: Final = "iolens-regular"
 BOLD: Final = "iolens-bold"
@@ -94,13 +95,13 @@ def to_pdf(document: Document, made: datetime) -> bytes:
     template = _Template(
         out,
         pagesize=A4,
-        title=document.title,
-        author=document.author or "",
+        title=shown_name(document.title),
+        author=shown_name(document.author or ""),
         creator=document.maker,
         producer=document.maker,
         invariant=1,
     )
-    template.foot = f"{document.title} · {document.maker}"
+    template.foot = f"{shown_name(document.title)} · {document.maker}"
     template.build(list(_story(document)), canvasmaker=_canvas_of(made))
     return out.getvalue()
 
@@ -190,8 +191,13 @@ def _story(document: Document) -> Iterator[Flowable]:
 
 def _words(text: str, style: str = "body") -> Paragraph:
     pieces = runs(_tied(text))
-    marked = (f'<font name="{FIXED}">{escape(run)}</font>' if is_code else escape(run) for run, is_code in pieces)
+    marked = (f'<font name="{FIXED}">{_xml(run)}</font>' if is_code else _xml(run) for run, is_code in pieces)
     return Paragraph("".join(marked), _STYLES[style])
+
+
+def _xml(text: str) -> str:
+    """Text of a paragraph: no markup, nothing unseen."""
+    return escaped_markup(shown_lines(text))
 
 
 def _tied(text: str) -> str:
@@ -200,7 +206,7 @@ def _tied(text: str) -> str:
 
 
 def _facts(facts: tuple[tuple[str, str], ...]) -> Table:
-    rows = [[Paragraph(escape(name), _STYLES["note"]), _words(value, "point")] for name, value in facts]
+    rows = [[Paragraph(_xml(name), _STYLES["note"]), _words(value, "point")] for name, value in facts]
     bare = [
         ("LEFTPADDING", (0, 0), (-1, -1), 0), ("TOPPADDING", (0, 0), (-1, -1), 0),
         ("BOTTOMPADDING", (0, 0), (-1, -1), 0), ("VALIGN", (0, 0), (-1, -1), "TOP"),
@@ -225,7 +231,7 @@ class _Writer:
         if isinstance(part, Drawing):
             self.figures += 1
             drawn = FigureOnPage(_without_title(part), (REGULAR, BOLD), MOST_FIGURE)
-            caption = f"<b>Figure {self.figures}.</b> {escape(part.figure.title)}."
+            caption = f"<b>Figure {self.figures}.</b> {_xml(part.figure.title)}."
             yield KeepTogether([Spacer(0, 4), drawn, Paragraph(caption, _STYLES["caption"])])
         elif isinstance(part, t.Table):
             yield from _table(part)
@@ -300,7 +306,7 @@ def _grid(table: t.Table) -> tuple[Table, int]:
     ]
     rows = [
         [
-            Paragraph(escape(cell), styles[2 * (number > 0) + (align == "right")])
+            Paragraph(_xml(cell), styles[2 * (number > 0) + (align == "right")])
             for cell, align in zip(line, aligns, strict=True)
         ]
         for number, line in enumerate(lines)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.analyses.results import OverIntervals
 from iolens.views import tables as t
 from iolens.views.figures import Figure
+from iolens.views.html_text import html_text
 from iolens.views.report_figures import bokeh_script, report_figure
 from iolens.views.report_section import Facts, Part, Section
 from iolens.views.resolution import on_section, warnings
@@ -67,7 +68,7 @@ def report_html(results: Sequence[Any], about: About) -> str:
 
     numbers = Numbers()
     chapters = [_chapter(place, chapter, numbers) for place, chapter in enumerate(_chapters(results, about), 1)]
-    page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined)
+    page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
     names = _filesystems(results)
     return page.get_template("report.html.jinja").render(
         title=f"Storage report: {_listed(names)}" if names else "Storage report",
@@ -254,7 +255,8 @@ def _figure(figure: Figure, numbers: Numbers) -> dict[str, Any]:
     numbers.figures += 1
     drawn = report_figure(figure)
     live = Markup(drawn.live_json)  # noqa: S704 (escaped for a script element)
-    return {"kind": "figure", "number": numbers.figures, "drawn": drawn, "live_json": live}
+    still = Markup(drawn.still)  # noqa: S704 (base64)
+    return {"kind": "figure", "number": numbers.figures, "drawn": drawn, "still": still, "live_json": live}
 
 
 def _table(table: t.Table) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A table as a plain description, and its renderings: terminal, markdown, CSV and Parquet.
 
-People see formatted values with units and `–` for what is missing; machines get the numbers as they are.
+People see formatted values with units and `–` for what is missing; machines get the numbers as they are. Names of
+others are made visible here, as each output needs it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.json_text import plain_value
+from iolens.views.markdown_text import markdown_cell, markdown_lines
+from iolens.visible_text import shortened, shown_lines, shown_name, visible, with_short_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +30,16 @@ WARNING: Final = "Warning:"
 _UNBOUNDED: Final = 1_000_000  # columns: wider than any table
 _SHORT: Final = 20  # characters: a cell of words no longer than this is not broken
 _GUTTER: Final = 3  # columns between two columns
+_LONGEST_CELL: Final = 1000  # characters of words in a cell
+_FORMULA: Final = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\N{FULLWIDTH EQUALS SIGN}",
+    "\N{FULLWIDTH PLUS SIGN}",
+)  # spreadsheets compute these
+_LENGTHS: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 Kind = Literal["text", "integer", "number", "time", "date"]
 Row = tuple[Any, ...]
@@ -131,6 +144,12 @@ def show_moment(value: datetime) -> str:
     return str(plain_value(value.replace(microsecond=0))).replace("T", " ").removesuffix("Z")
 
 
+def show_seconds(value: float) -> str:
+    """`58 s`, `4.5 min`, `3 h`."""
+    size, unit = next((one for one in _LENGTHS if value >= 1.5 * one[0]), _LENGTHS[-1])
+    return f"{value / size:.3g} {unit}"
+
+
 def is_missing(value: Any) -> bool:
     """Whether there is no such value: None, NaN or infinite."""
     return value is None or (isinstance(value, float) and not math.isfinite(value))
@@ -151,7 +170,7 @@ def to_csv(table: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(column.name for column in table.columns)
-    writer.writerows([_machine_cell(value) for value in row] for row in table.rows)
+    writer.writerows([_csv_cell(value) for value in row] for row in table.rows)
     return out.getvalue()
 
 
@@ -175,7 +194,9 @@ def to_parquet(table: Table) -> bytes:
 
 
 def _show_text(value: Any) -> str:
-    return (", ".join(map(str, value)) or "none") if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(shown_name(str(one)) for one in value) or "none"
+    return shortened(with_short_words(visible(str(value))), _LONGEST_CELL)
 
 
 def _machine_cell(value: Any) -> Any:
@@ -183,11 +204,25 @@ def _machine_cell(value: Any) -> Any:
     return ";".join(map(str, plain)) if isinstance(plain, list) else plain
 
 
+def _csv_cell(value: Any) -> Any:
+    """As it is, but for text that a terminal obeys or a spreadsheet would compute."""
+    cell = _machine_cell(value)
+    if not isinstance(cell, str):
+        return cell
+    seen = visible(cell)
+    return f"'{seen}" if seen.startswith(_FORMULA) else seen
+
+
 def _typed(value: Any, kind: Kind) -> Any:
     if is_missing(value) or kind in ("time", "date"):
         return None if is_missing(value) else value
     cell = _machine_cell(value)
-    return str(cell) if kind == "text" else round(cell) if kind == "integer" else float(cell)
+    return _storable(str(cell)) if kind == "text" else round(cell) if kind == "integer" else float(cell)
+
+
+def _storable(text: str) -> str:
+    """Text that can be written as UTF-8: a byte that is none is shown by its number."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # Cells as people see them: headings on top, or headings at the left with one column of values per row.
@@ -223,12 +258,13 @@ def _terminal_block(table: Table, width: int | None, colour: bool) -> str:
         file=out, width=_UNBOUNDED, force_terminal=colour, color_system="auto" if colour else None,
         force_jupyter=False, legacy_windows=False, highlight=False, markup=False, emoji=False,
     )  # fmt: skip
-    console.print(Text(table.title, style="bold"), width=width)
+    console.print(Text(with_short_words(visible(table.title)), style="bold"), width=width)
     for warning in table.warnings:
-        console.print(Text(_wrapped(f"{WARNING} {warning}", width), style="bold yellow"))
+        for line in shown_lines(f"{WARNING} {warning}").splitlines():
+            console.print(Text(_wrapped(line, width), style="bold yellow"))
     if table.rows:
         console.print(_rich_table(table, width))
-    for line in table.note.splitlines():
+    for line in shown_lines(table.note).splitlines():
         console.print(Text(_wrapped(line, width)))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
@@ -249,7 +285,7 @@ def _rich_table(table: Table, width: int | None) -> RichTable:
 def _widths(table: Table, width: int | None) -> list[int]:
     """Columns as wide as they like, narrowed to `width` as far as words and numbers stay whole."""
     columns = list(zip(headings(table), *body(table), strict=True))
-    words = [table.sideways or column.kind == "text" for column in table.columns]
+    words = [True] * len(columns) if table.sideways else [column.kind == "text" for column in table.columns]
     wide = [max(map(_length, cells)) for cells in columns]
     least = [
         max(_longest_heading_word(heading), *(_longest_word(cell) if words[place] else _length(cell) for cell in cells))
@@ -287,16 +323,12 @@ def _wrapped(line: str, width: int | None) -> str:
 
 
 def _markdown_block(table: Table, level: int) -> str:
-    parts = [f"{'#' * level} {table.title}\n"]
-    parts += [f"> **{WARNING}** {warning}\n" for warning in table.warnings]
+    parts = [f"{'#' * level} {markdown_cell(table.title)}\n"]
+    parts += [f"> **{WARNING}** {markdown_cell(warning)}\n" for warning in table.warnings]
     if table.rows:
         rules = ["---:" if align == "right" else "---" for align in aligns(table)]
-        lines = [headings(table), rules, *body(table)]
-        parts.append("".join(f"| {' | '.join(map(_markdown_cell, line))} |\n" for line in lines))
+        cells = [[markdown_cell(cell) for cell in line] for line in (headings(table), *body(table))]
+        parts.append("".join(f"| {' | '.join(line)} |\n" for line in (cells[0], rules, *cells[1:])))
     if table.note:
-        parts.append("  \n".join(table.note.splitlines()) + "\n")
+        parts.append("  \n".join(markdown_lines(table.note)) + "\n")
     return "\n".join(parts)
-
-
-def _markdown_cell(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ")

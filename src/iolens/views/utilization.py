@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = ("bandwidth", "histogram", "sizes", "heatmap", "util")
 DAYS_SHOWN: Final = 14
 NOTEWORTHY_HOURS: Final = 0.005  # shows as 0.01; less is the jitter of clocks
 TARGETS_SHOWN: Final = 24

@@ -17,6 +17,24 @@ if TYPE_CHECKING:
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 
+FIGURES: Final = (
+    "bandwidth",
+    "percentiles",
+    "bandwidth-model",
+    "peak-vs-sum",
+    "mix",
+    "sizes-pdf",
+    "sizes-cdf",
+    "size-bandwidth",
+    "interarrival",
+    "interarrival-model",
+    "idle",
+    "idle-model",
+    "rhythm-week",
+    "rhythm-day",
+    "throughput",
+    "throughput-cdf",
+)
 NO_SIZES: Final = "No request sizes in this window."
 WAYS: Final = ("read", "write")
 PERCENT: Final = 100.0

@@ -23,10 +23,9 @@ from iolens.views.top.columns import COLUMNS, SORTABLE
 from iolens.views.top.detail import detail
 from iolens.views.top.session import MARGIN_US, MINUTE_US, Page, Session
 from iolens.views.top.table import TargetTable
+from iolens.visible_text import visible
 
 FRAME_S: Final = 0.1
-STALE_INTERVALS: Final = 3.0
-STALE_LEAST_S: Final = 15.0
 DETAIL_HEIGHT: Final = 18
 LOW_SCREEN: Final = 30  # lines; below this the detail takes the place of the table
 MOST_PROBLEMS: Final = 1000
@@ -233,7 +232,7 @@ class TopApp(App[None]):
 
     def _show_message(self, reading: Reading | None) -> None:
         lines = [line for line in (self.said, *self._warnings(reading)) if line]
-        style = words.STYLES["moderate"]
+        style = words.STYLES["busy" if reading is not None and reading.stale else "moderate"]
         if not lines and reading is not None and reading.notes:
             lines, style = reading.notes[:1], "dim"
         text = Text("\n".join(_cut(line, self.size.width - 2) for line in lines[:3]), style=style)
@@ -248,8 +247,8 @@ class TopApp(App[None]):
             yield f"loading {_span(self.loading)} …"
         elif (reading is None or reading.time is None) and not self.failure:
             yield "no interval here" if self.session.is_recording else "no interval yet: the first needs two samples"
-        if self._is_stale(reading) and reading is not None:
-            yield f"no new interval for {words.ago(reading.age_s)}: has its writer stopped?"
+        if reading is not None and reading.stale and not self.failure:
+            yield summary.no_data(reading)
         if self.problems:
             latest = next(reversed(self.problems.values()))
             yield f"not understood: {latest}" + (
@@ -257,18 +256,6 @@ class TopApp(App[None]):
             )
         if self.session.order.pattern:
             yield f"filter: {self.session.order.pattern}  (Esc clears it)"
-
-    def _is_stale(self, reading: Reading | None) -> bool:
-        """Whether the newest tick is older than it should be."""
-        if (
-            reading is None
-            or reading.age_s is None
-            or self.failure
-            or self.feed is None
-            or self.session.at_us is not None
-        ):
-            return False
-        return reading.age_s > max(STALE_LEAST_S, STALE_INTERVALS * self.feed.interval_s, self.session.patience_s)
 
     def _show_detail(self) -> None:
         pane, table = self.pane, self.table
@@ -480,7 +467,7 @@ def help_text() -> Text:
 
 def _cut(line: str, width: int) -> str:
     """One line of a message, however long it was."""
-    plain = " ".join(line.split())
+    plain = visible(" ".join(line.split()))
     return plain if len(plain) <= width else f"{plain[: max(0, width - 1)]}…"
 
 

@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
+
 from iolens.analyses.live import TargetLine
 from iolens.views.top import words
+from iolens.visible_text import shown_name
 
 SHORTEST_SPARKLINE: Final = 8
 LONGEST_SPARKLINE: Final = 60
@@ -93,16 +96,16 @@ class Placed(NamedTuple):
 
 
 def short_name(target: str, filesystem: str) -> str:
-    """The target without what the header says already."""
+    """The target without what the header says already, fit to be shown."""
     for mark in ("-", ":"):
         if target.startswith(f"{filesystem}{mark}"):
-            return target[len(filesystem) + 1 :]
-    return target
+            return shown_name(target[len(filesystem) + 1 :])
+    return shown_name(target)
 
 
 def place(width: int, lines: Sequence[TargetLine], filesystem: str) -> list[Placed]:
     """The columns that fit, by rank; the sparkline takes what is left over."""
-    longest = max((len(short_name(line.target, filesystem)) for line in lines), default=0)
+    longest = max((cell_len(short_name(line.target, filesystem)) for line in lines), default=0)
     widths = {column.key: column.width for column in COLUMNS}
     widths["target"] = min(max(widths["target"], longest), max(widths["target"], width // 3))
     known = {one.key for one in COLUMNS if any(one.value(line) is not None for line in lines)}

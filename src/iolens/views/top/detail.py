@@ -9,6 +9,7 @@ from rich.text import Text
 from iolens.analyses.live import Board, Past, SizeRate, TargetLine, category
 from iolens.units import MIB, from_epoch_us, iso
 from iolens.views.top import words
+from iolens.visible_text import shown_name
 
 CHART_HEIGHT = 4
 LABEL_WIDTH = 9
@@ -27,7 +28,7 @@ def detail(board: Board, line: TargetLine, at_us: int, width: int, height: int) 
 
 
 def _facts(line: TargetLine, width: int) -> Text:
-    text = Text(f" {line.target}", style="bold", no_wrap=True)
+    text = Text(f" {shown_name(line.target)}", style="bold", no_wrap=True)
     facts = [line.target_kind or "", line.state]
     busy = line.busy_pct
     if busy is not None:

@@ -122,11 +122,6 @@ class Session:
         """Its board, once there is one."""
         return self.boards.of.get(self.filesystem or "")
 
-    @property
-    def patience_s(self) -> float:
-        """How old the newest tick may be before its writer is missed."""
-        return self.board.patience_us / 1e6 if self.board is not None else 0.0
-
     def reading(self, now_us: int | None) -> Reading | None:
         """What is to be shown; computed anew when the board or the moment has changed, or it is a while ago."""
         board = self.board

@@ -10,6 +10,7 @@ from iolens.analyses.live import Reading, some
 from iolens.units import iso
 from iolens.views.top import words
 from iolens.views.top.columns import short_name
+from iolens.visible_text import shown_name, visible
 
 BAR_WIDTH: Final = 20
 NARROW: Final = 80
@@ -22,14 +23,20 @@ def title(origin: str, reading: Reading | None, mode: str, width: int) -> Text:
     line.append(" ")
     line.append(f" {mode} ", style="bold" if mode == "live" else f"reverse {words.STYLES['moderate']}")
     if reading is not None:
-        line.append(f" {reading.filesystem}", style="bold")
+        line.append(f" {shown_name(reading.filesystem)}", style="bold")
         if reading.time is not None:
             line.append(f"  {iso(reading.time)}")
         if reading.age_s is not None:
-            line.append(f" ({words.ago(reading.age_s)} ago)", style="dim")
-    line.append(f"  {origin}", style="dim")
+            style = f"reverse {words.STYLES['busy']}" if reading.stale else "dim"
+            line.append(f" ({words.ago(reading.age_s)} ago)", style=style)
+    line.append(f"  {visible(origin)}", style="dim")
     line.truncate(width, overflow="ellipsis")
     return line
+
+
+def no_data(reading: Reading) -> str:
+    """What is said where the newest tick is too old: `no data for 300 d`."""
+    return f"no data for {words.ago(reading.age_s)}: has its writer stopped? ← shows the past"
 
 
 def totals(reading: Reading | None, width: int) -> Text:
@@ -84,7 +91,7 @@ def coverage(reading: Reading | None, width: int) -> Text:
         line.append(f" · {reading.gaps} with missed samples", style=words.STYLES["moderate"])
     if reading.interval_s is not None:
         line.append(f" · interval {reading.interval_s:.3g} s", style="dim")
-    line.append(f" · calibration {reading.calibration}", style="dim")
+    line.append(f" · calibration {visible(reading.calibration)}", style="dim")
     line.truncate(width, overflow="ellipsis")
     return line
 

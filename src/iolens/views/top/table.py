@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -126,9 +127,7 @@ class TargetTable(ScrollView, can_focus=True):
             if column is SPARKLINE:
                 segments += _sparkline(self.course_of(line, wide), wide)
             elif column is TARGET:
-                name = short_name(line.target, self.filesystem)
-                shown = name if len(name) <= wide else f"{name[: wide - 1]}…"
-                segments.append(Segment(shown.ljust(wide), faint))
+                segments.append(Segment(_fitted(short_name(line.target, self.filesystem), wide), faint))
             else:
                 value = column.value(line)
                 level = isinstance(value, float) and column.is_level
@@ -139,7 +138,7 @@ class TargetTable(ScrollView, can_focus=True):
         return segments
 
     def _without_numbers(self, line: TargetLine) -> list[Segment]:
-        name = short_name(line.target, self.filesystem).ljust(self.columns[0].width if self.columns else 0)
+        name = _fitted(short_name(line.target, self.filesystem), self.columns[0].width if self.columns else 0)
         if line.state == "waiting":
             return [Segment(f"{name} ", _DIM), Segment("waiting for its second sample", _DIM)]
         since = "did not report here" if line.age_s is None else f"silent, last interval {words.ago(line.age_s)} ago"
@@ -182,6 +181,13 @@ class TargetTable(ScrollView, can_focus=True):
             self.scroll_to(y=number - rows + 1, animate=False)
         self.refresh()
         self.post_message(self.Chosen(opened))
+
+
+def _fitted(name: str, width: int) -> str:
+    """As wide as that on the screen, whatever the signs are."""
+    return (
+        name if cell_len(name) == width else f"{set_cell_size(name, width - 1)}{'…' if cell_len(name) > width else ' '}"
+    )
 
 
 def _mark(line: TargetLine) -> str:
