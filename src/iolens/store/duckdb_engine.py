@@ -12,6 +12,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from iolens.store.tables import Tables, arrow_schema, declared
+from iolens.store.tables import data_files as data_files
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
 
@@ -90,11 +91,6 @@ def files_of_days(handle: DeltaTable, days: Collection[int] | None) -> list[str]
         return files
     wanted = {f"date={date.fromordinal(EPOCH + day).isoformat()}" for day in days}
     return [path for path in files if path.partition("/")[0] in wanted]
-
-
-def data_files(handle: DeltaTable) -> list[str]:
-    """Paths of all files of the snapshot, relative to the table."""
-    return [str(path) for path in pa.table(handle.get_add_actions()).column("path").to_pylist()]
 
 
 def _absent(field: pa.Field) -> str:

@@ -6,8 +6,6 @@ import hashlib
 import json
 import math
 import os
-import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,16 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from duckdb import ColumnExpression, ConstantExpression
 
 from iolens.errors import StoreError, UsageError
 from iolens.schema import BASELINES, BATCHES, SCHEMA_VERSION, TABLES
+from iolens.store.data_files import LARGEST_BYTES
 from iolens.store.duckdb_engine import DuckDBEngine, connection, query, relation
-from iolens.store.rows import to_arrow
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import RESOLUTIONS, Store
-from iolens.store.tables import WRITER, BatchPart, Tables, arrow_schema, declared, retrying
+from iolens.store.tables import COMPACT, Tables, arrow_schema, declared, retrying
 from iolens.units import epoch_us, iso
 
 Step = Callable[[str], None]
@@ -83,7 +82,6 @@ def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
         for day, files in sorted(counts.items()):
             if files > 1:
                 written = retrying(partial(_compact_day, store.tables, name, day), f"compact {name} {day}")
-                record_checksums(store.tables, "compact", name, written)
                 done.days += 1
                 done.files_before += files
                 done.files_after += len(written)
@@ -97,32 +95,36 @@ def _compact_day(tables: Tables, name: str, day: date) -> list[str]:
     files = Snapshot.of(handle).on_days(lambda one: one == day).paths
     if handle is None or len(files) < 2:  # somebody else was faster
         return []
-    table = declared(name)
-    order = ", ".join(f'"{column}"' for column in dict.fromkeys(("time", *table.key)))
-    found = relation(tables, name, files)
-    columns = ", ".join(f'"{column}"' for column in arrow_schema(table).names)
-    rows = found.project(columns).order(order).to_arrow_reader()
-    return tables.replace_day(handle, name, day.isoformat(), rows)
+    return _merge(tables, handle, name, files)
+
+
+def _merge(tables: Tables, handle: DeltaTable, name: str, files: list[str]) -> list[str]:
+    """Exchange files for as few as possible with the same rows in time order."""
+    names = arrow_schema(declared(name)).names
+    keys = [key for key in dict.fromkeys(("time", *declared(name).key)) if key in names]
+    columns, order = (", ".join(f'"{column}"' for column in some) for some in (names, keys))
+    rows = relation(tables, name, files).project(columns).order(order).to_arrow_reader()
+    return tables.put(handle, name, tables.write(name, rows), instead_of=files, what=COMPACT)
 
 
 def _compact_records(tables: Tables, done: Compaction) -> None:
-    """Tables that are not cut by day: merged by delta-rs; of baselines only what may still be needed is kept."""
-    record_checksums(tables, "compact", "baselines", retrying(lambda: _prune_baselines(tables), "compact baselines"))
+    """Tables that are not cut by day: small files are merged; of baselines only what may still be needed is kept."""
+    retrying(lambda: _prune_baselines(tables), "compact baselines")
     for table in TABLES.values():
-        before = len(Snapshot.of(tables.load(table.name)).paths)
-        if table.partitioned or before < 2:
-            continue
-        after = retrying(partial(_merge_records, tables, table.name), f"compact {table.name}")
-        done.files_before, done.files_after = done.files_before + before, done.files_after + len(after)
-        if table is not BATCHES:
-            record_checksums(tables, "compact", table.name, after)
+        if not table.partitioned:
+            before, after = retrying(partial(_merge_records, tables, table.name), f"compact {table.name}")
+            done.files_before, done.files_after = done.files_before + before, done.files_after + after
 
 
-def _merge_records(tables: Tables, name: str) -> list[str]:
+def _merge_records(tables: Tables, name: str) -> tuple[int, int]:
+    """How many files there were and are, of those that are small enough to merge."""
     handle = tables.load(name)
-    assert handle is not None
-    handle.optimize.compact(writer_properties=WRITER)
-    return Snapshot.of(handle).paths
+    if handle is None:
+        return 0, 0
+    listed = Snapshot.of(handle).files
+    sizes = dict(zip(listed.column("path").to_pylist(), listed.column("size_bytes").to_pylist(), strict=True))
+    small = sorted(path for path, size in sizes.items() if size < LARGEST_BYTES // 2)
+    return (len(small), len(_merge(tables, handle, name, small))) if len(small) > 1 else (0, 0)
 
 
 def _prune_baselines(tables: Tables) -> list[str]:
@@ -157,22 +159,6 @@ def _prune_baselines(tables: Tables) -> list[str]:
     if rows.num_rows == Snapshot.of(handle).rows:
         return []
     return tables.replace_all(handle, "baselines", rows)
-
-
-def record_checksums(tables: Tables, what: str, name: str, paths: list[str]) -> None:
-    """Note the checksums of rewritten files."""
-    if not paths:
-        return
-    part = BatchPart(f"{what}/{uuid.uuid4()}", 1)
-    checksums = {name: {path: tables.checksum(name, path) for path in paths}}
-    row = {
-        "batch": part.identity,
-        "part": 1,
-        "time": time.time_ns() // 1000,
-        "source": what,
-        "checksums": json.dumps(checksums),
-    }
-    tables.append("batches", {part: to_arrow(BATCHES, [row])})
 
 
 def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False) -> int:

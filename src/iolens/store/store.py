@@ -52,8 +52,13 @@ class Store:
         progress: Callable[[Capture], None] | None = None,
         workers: int = 1,
     ) -> Tally:
-        """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once."""
-        return ingest(self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers)
+        """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once.
+
+        What it took in, or found to be there, will outlive a power cut when this returns.
+        """
+        tally = ingest(self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers)
+        self.tables.settle("batches")
+        return tally
 
     def append(self, name: str, rows: pa.Table, identity: str | None = None) -> None:
         """Append finished rows of one table exactly once under `identity`, and note them in `batches`."""
@@ -79,7 +84,7 @@ class Store:
             "filesystems": json.dumps({name: sorted(found) for name, found in targets.items()}),
             "rows": len(rows),
             "rows_by_table": json.dumps({name: len(rows)}),
-            "checksums": json.dumps({name: {path: self.tables.checksum(name, path) for path in written}}),
+            "checksums": json.dumps(self.tables.checksums({name: written})),
         }
         self.tables.append("batches", {part: to_arrow(BATCHES, [batch])})
 
@@ -153,5 +158,4 @@ class Store:
 
     def add_calibration(self, values: dict[str, object]) -> None:
         """Store one calibration; times in microseconds since 1970."""
-        part = BatchPart(f"calibration/{uuid.uuid4()}", 1)
-        self.tables.append("calibrations", {part: to_arrow(CALIBRATIONS, [values])})
+        self.append("calibrations", to_arrow(CALIBRATIONS, [values]), f"calibration/{uuid.uuid4()}")
