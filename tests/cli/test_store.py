@@ -36,7 +36,9 @@ def test_a_store_is_described_compacted_checked_and_cleaned(store: Path) -> None
     checked = iolens("store", "verify", "--store", store)
     assert (checked.code, " 0 faults" in checked.out) == (0, True)
     assert "would be removed" in iolens("store", "vacuum", "--older", "0s", "--dry-run", "--store", store).out
-    assert iolens("store", "vacuum", "--older", "0s", "--store", store).code == 0
+    refused = iolens("store", "vacuum", "--older", "0s", "--store", store)
+    assert (refused.code, "--force" in refused.err) == (2, True)
+    assert iolens("store", "vacuum", "--older", "0s", "--force", "--store", store).code == 0
     assert iolens("store", "verify", "--store", store).code == 0
     assert "target_io" in iolens("store", "info", "--store", store).out
 

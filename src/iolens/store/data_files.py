@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -45,6 +46,11 @@ class DataFile:
         """The line of the log that makes it part of the table; no change when its rows were there before."""
         now_ms = time.time_ns() // 1_000_000
         return AddAction(self.path, self.size, partition_values(self.path), now_ms, is_change, self.statistics)
+
+
+def described(path: str, size: int, metadata: pq.FileMetaData) -> DataFile:
+    """A file as its footer describes it."""
+    return DataFile(path, size, metadata.num_rows, json.dumps(statistics(metadata)))
 
 
 def checksum_in(path: str) -> str | None:
@@ -132,14 +138,15 @@ def _written(rows: pa.Table | pa.RecordBatchReader, open_sink: Any) -> Iterator[
     pieces = _by_day(rows)
     day, piece = next(pieces, (None, None))
     while piece is not None:
-        current, metadata = day, []
+        current = day
+        metadata: list[pq.FileMetaData] = []
         with open_sink(current) as sink:
             options = {"compression": "zstd", "compression_level": 3, "metadata_collector": metadata}
             with pq.ParquetWriter(sink, piece.schema, **options) as writer:
                 while piece is not None and day == current and sink.size < LARGEST_BYTES:
                     writer.write_table(piece, row_group_size=ROWS_PER_GROUP)
                     day, piece = next(pieces, (None, None))
-        yield DataFile(sink.name, sink.size, metadata[0].num_rows, json.dumps(statistics(metadata[0])))
+        yield described(sink.name, sink.size, metadata[0])
 
 
 def _by_day(rows: pa.Table | pa.RecordBatchReader) -> Iterator[tuple[date | None, pa.Table]]:
@@ -156,7 +163,7 @@ def _by_day(rows: pa.Table | pa.RecordBatchReader) -> Iterator[tuple[date | None
             part, days = part.take(pa.array(order)), days[order]
         part = part.drop_columns(["date"])
         edges = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist(), len(days)]
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             yield date.fromordinal(719_163 + int(days[start])), part.slice(start, end - start)
 
 
@@ -174,29 +181,39 @@ def _in_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 def statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
     """Rows, and the extremes and NULLs of every column, in the words of Delta's log."""
-    smallest: dict[str, Any] = {}
-    largest: dict[str, Any] = {}
-    nulls: dict[str, int] = {}
+    found = extremes(metadata)
+    return {
+        "numRecords": metadata.num_rows,
+        "minValues": {name: _in_json(low) for name, (low, _, _) in found.items() if low is not None},
+        "maxValues": {name: _in_json(high) for name, (_, high, _) in found.items() if high is not None},
+        "nullCount": {name: nulls for name, (_, _, nulls) in found.items()},
+    }
+
+
+def extremes(metadata: pq.FileMetaData) -> dict[str, tuple[Any, Any, int]]:
+    """Smallest and largest value of each column, None where they prove nothing, and its number of NULLs."""
+    found: dict[str, tuple[Any, Any, int]] = {}
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     for position in range(metadata.num_columns):
-        name = metadata.schema.column(position).name
-        found = [group.column(position).statistics for group in groups]
-        if any(one is None or not one.has_null_count for one in found):
-            continue
-        nulls[name] = sum(one.null_count for one in found)
-        extremes = [one for one in found if one.has_min_max]
-        if len(extremes) < sum(one.num_values > 0 for one in found) or not extremes:
-            continue
-        try:
-            low, high = min(one.min for one in extremes), max(one.max for one in extremes)
-        except (OverflowError, ValueError):  # a time that no calendar has
-            continue
-        if _is_telling(low) and _is_telling(high):
-            smallest[name], largest[name] = _in_json(low), _in_json(high)
-    return {"numRecords": metadata.num_rows, "minValues": smallest, "maxValues": largest, "nullCount": nulls}
+        stated = [group.column(position).statistics for group in groups]
+        if all(one is not None and one.has_null_count for one in stated):
+            low, high = _ends([one for one in stated if one.has_min_max or one.num_values])
+            nulls = sum(one.null_count for one in stated)
+            found[metadata.schema.column(position).name] = low, high, nulls
+    return found
 
 
-def _is_telling(value: Any) -> bool:
+def _ends(stated: list[pq.Statistics]) -> tuple[Any, Any]:
+    if not stated or not all(one.has_min_max for one in stated):
+        return None, None
+    try:
+        low, high = min(one.min for one in stated), max(one.max for one in stated)
+    except (OverflowError, ValueError):  # a time that no calendar has
+        return None, None
+    return (low, high) if _proves_something(low) and _proves_something(high) else (None, None)
+
+
+def _proves_something(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) < LONGEST_TEXT
     return isinstance(value, int | datetime) or (isinstance(value, float) and math.isfinite(value))

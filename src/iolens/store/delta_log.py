@@ -29,8 +29,8 @@ CONTEMPORARY_S: Final = 60.0  # writers that were at work together left their en
 STILL_WRITTEN_S: Final = 10.0  # on a network file system an entry may be seen before its content
 WRITTEN_BACK_S: Final = 300.0  # what is older than this the kernel has long written by itself
 CHECKPOINT_EVERY: Final = 100
-_ENTRY: Final = re.compile(r"(\d{20})\.json")
-_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
+ENTRY: Final = re.compile(r"(\d{20})\.json")
+CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class DeltaLog:
 
     def versions(self) -> list[int]:
         """Versions of all entries that are there."""
-        return sorted(int(match.group(1)) for name in os.listdir(self.folder) if (match := _ENTRY.fullmatch(name)))
+        return sorted(int(match.group(1)) for path in self.folder.iterdir() if (match := ENTRY.fullmatch(path.name)))
 
     def settle(self, known: int) -> int:
         """Have all entries on disk: those up to version `known`, and those that came after; the newest version.
@@ -94,15 +94,22 @@ class DeltaLog:
         rest = content.rstrip(b"\0")
         if not rest or (rest != content and b"\0" not in rest):
             return True
-        lines = rest.splitlines()
         try:
-            first, _ = json.loads(lines[0]), json.loads(lines[-1])
-        except ValueError:
+            actions = [json.loads(line) for line in rest.splitlines()]
+            said = {key for action in actions for key in action}
+            expected = actions[0].get("commitInfo", {}).get(ACTIONS)
+        except (ValueError, TypeError, AttributeError):
             return rest.startswith(b"{") and b"\0" not in rest
         if version == 0:
-            return not (b'{"protocol":' in rest and b'{"metaData":' in rest)
-        expected = first.get("commitInfo", {}).get(ACTIONS)
-        return expected is not None and expected != len(lines) - 1
+            return not {"protocol", "metaData"} <= said
+        return expected is not None and expected != len(actions) - 1
+
+    def is_empty(self, version: int) -> bool:
+        """Whether an entry is there and says nothing at all, which delta-rs passes over in silence."""
+        try:
+            return self.entry(version).stat().st_size == 0
+        except FileNotFoundError:
+            return False
 
     def torn_at_the_end(self, newest: int | None = None) -> list[int]:
         """Torn entries among the newest, which nobody was told to be safe."""
@@ -124,13 +131,15 @@ class DeltaLog:
             done = [self._put_aside(path) for path in self._damaged_checkpoints()]
             for version in sorted({*versions, *self.torn_at_the_end()}):
                 self._wait_for_content(version)
-                if self.is_torn(version) or not self.entry(version).exists():
+                is_needed = version == 0 and self.entry(1).exists()  # without it there is no table
+                if not is_needed and (self.is_torn(version) or not self.entry(version).exists()):
                     done.append(self._replace(version))
         self.settled, self.is_checked = -1, True
         return done
 
     def _wait_for_content(self, version: int) -> None:
-        while self.is_torn(version) and _age_s(self.entry(version)) < STILL_WRITTEN_S:
+        deadline = time.monotonic() + STILL_WRITTEN_S
+        while self.is_torn(version) and _age_s(self.entry(version)) < STILL_WRITTEN_S and time.monotonic() < deadline:
             time.sleep(0.1)
 
     def _replace(self, version: int) -> str:
@@ -158,13 +167,13 @@ class DeltaLog:
         import pyarrow.parquet as pq
 
         good = set()
-        for name in os.listdir(self.folder):
-            if match := _CHECKPOINT.fullmatch(name):
+        for path in list(self.folder.iterdir()):
+            if match := CHECKPOINT.fullmatch(path.name):
                 try:
-                    pq.read_table(self.folder / name)
+                    pq.read_table(path)
                     good.add(int(match.group(1)))
                 except (pa.ArrowException, OSError):
-                    yield self.folder / name
+                    yield path
         hint = self.folder / "_last_checkpoint"
         try:
             if json.loads(hint.read_bytes())["version"] not in good:
@@ -202,7 +211,7 @@ class DeltaLog:
 
     def sync_checkpoint(self) -> None:
         """Have the newest checkpoint and the hint to it on disk; only then may older entries go."""
-        made = [self.folder / name for name in os.listdir(self.folder) if _CHECKPOINT.fullmatch(name)]
+        made = [path for path in self.folder.iterdir() if CHECKPOINT.fullmatch(path.name)]
         sync_all([*sorted(made)[-1:], *self.folder.glob("_last_checkpoint")])
 
 

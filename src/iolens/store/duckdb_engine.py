@@ -11,7 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from iolens.store.tables import Tables, arrow_schema, declared
+from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
@@ -53,8 +53,7 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
     if not files:
         found = connection().from_arrow(schema.empty_table())
     elif tables.is_local:
-        paths = [f"{tables.uri(name)}/{path}" for path in files]
-        found = connection().read_parquet(paths, hive_partitioning=True, union_by_name=True)
+        found = _scan(f"{tables.uri(name)}/", files, is_partitioned=declared(name).partitioned)
     else:
         found = connection().from_arrow(_dataset(tables, name, files, schema))
     present = set(found.columns)
@@ -70,6 +69,18 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
     return found.project(", ".join([*columns, *moments]))
 
 
+def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.DuckDBPyRelation:
+    """Files below the table's directory. The day is that of the log, which is the path below the table; what stands
+    above it (`…/read_bytes=7/store`) is nobody's column.
+    """
+    paths = [root + path for path in files]
+    found = connection().read_parquet(paths, hive_partitioning=False, union_by_name=True, filename=is_partitioned)
+    if not is_partitioned:
+        return found
+    first = len(root) + len("date=") + 1
+    return found.project(f"* EXCLUDE (filename), substr(filename, {first}, {len('2012-10-22')})::DATE AS date")
+
+
 def query(
     tables: Tables,
     handle: DeltaTable,
@@ -79,9 +90,12 @@ def query(
     days: Collection[int] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Rows of a small question in SQL over the table (of some days since 1970), which the statement calls `found`."""
-    found = relation(tables, name, files_of_days(handle, days))
-    assert found is not None
-    return connection().execute(sql, list(parameters)).fetchall()
+    try:
+        found = relation(tables, name, files_of_days(handle, days))
+        assert found is not None
+        return connection().execute(sql, list(parameters)).fetchall()
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise unreadable(tables.uri(name), error) from error
 
 
 def files_of_days(handle: DeltaTable, days: Collection[int] | None) -> list[str]:

@@ -23,6 +23,10 @@ class Marker:
     batches_entry_sha256: str
     schema_version: int = SCHEMA_VERSION
 
+    def holds(self, checksum: str | None) -> bool:
+        """Whether that is the entry; one that was cleared away behind a checkpoint was."""
+        return checksum in (None, self.batches_entry_sha256)
+
     def encoded(self) -> bytes:
         """As it is stored."""
         return json.dumps(asdict(self), indent=2).encode() + b"\n"

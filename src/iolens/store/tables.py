@@ -45,7 +45,9 @@ ARROW_TYPES: Final[dict[str, pa.DataType]] = {
 }
 VERSION_MARK: Final = "iolens schema "  # what a table's description says before its version
 RETRY_SECONDS: Final = 120.0
-REFUSED_IN_PATHS: Final = "[]^|\\*?"  # delta-rs or DuckDB take them for something else
+REFUSED_IN_PATHS: Final = re.compile(
+    r"[][^|\\*?\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}"
+)  # a library takes them for something else
 
 COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE = "compact", "rollup", "retain", "repair", "exchange"
 UPKEEP: Final = (COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE)  # batches that bring nothing: identities begin so
@@ -80,24 +82,25 @@ class Tables:
     """All tables below one URL or directory."""
 
     def __init__(self, url: str) -> None:
-        self.url = url.rstrip("/")
-        self.is_local = "://" not in url
+        self.url = url.rstrip("/") or url
+        self.is_local = "://" not in url or url.startswith("file://")
         self._logs: dict[str, DeltaLog] = {}
-        if not self.is_local and "@" in urlsplit(url).netloc:
+        if self.is_local:
+            self.folder = _local_folder(url)
+        elif "@" in urlsplit(url).netloc:
             raise UsageError("an address holds no credentials: object stores take them from the environment")
-        if self.is_local and (strange := sorted(set(REFUSED_IN_PATHS) & set(str(Path(url).absolute())))):
-            raise UsageError(f"{url}: the path of a store cannot contain {' '.join(strange)}")
 
     def uri(self, name: str) -> str:
-        """Where the table of that name lives."""
-        return f"{self.url}/{name}" if name else self.url
+        """Where the table of that name lives; without a name, where the store does."""
+        root = str(self.folder) if self.is_local else self.url
+        return f"{root}/{name}" if name else root
 
     def load(self, name: str, *, recover: bool = True) -> DeltaTable | None:
         """A fresh handle on the newest snapshot; None when nothing was ever written.
 
         Newest entries that a power cut tore are put aside; without `recover` they are an error.
         """
-        if self.is_local and not (Path(self.url) / name / "_delta_log").is_dir():
+        if self.is_local and not (self.folder / name / "_delta_log").is_dir():
             return None
         try:
             handle = DeltaTable(self.uri(name))
@@ -107,6 +110,8 @@ class Tables:
             if recover and self.is_local and self._recover(name):
                 return self.load(name, recover=False)
             raise StoreError(f"{self.uri(name)}: cannot be opened: {_in_one_line(error)}") from error
+        if recover and self.is_local and self._log(name).is_empty(handle.version()) and self._recover(name):
+            return self.load(name, recover=False)
         _refuse_newer(handle, name)
         return handle
 
@@ -129,7 +134,7 @@ class Tables:
         return bool(done)
 
     def _log(self, name: str) -> DeltaLog:
-        return self._logs.setdefault(name, DeltaLog(Path(self.url) / name))
+        return self._logs.setdefault(name, DeltaLog(self.folder / name))
 
     def load_or_create(self, name: str, table: Table) -> DeltaTable:
         """A handle to write with: the table is made on demand with its declared columns, migrated when it lacks some,
@@ -157,7 +162,7 @@ class Tables:
 
     def _create(self, name: str, table: Table) -> DeltaTable:
         if self.is_local:
-            make_directory(Path(self.url).absolute() / name)
+            make_directory(self.folder / name)
         return DeltaTable.create(
             self.uri(name),
             schema=DeltaSchema.from_arrow(arrow_schema(table)),
@@ -204,7 +209,7 @@ class Tables:
     def write(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> list[DataFile]:
         """Data files that are no part of the table yet; on a local store they are on disk, with their names."""
         if self.is_local:
-            return write_data_files(Path(self.url) / name, rows)
+            return write_data_files(self.folder / name, rows)
         return upload_data_files(self.filesystem(name), rows)
 
     def put(
@@ -310,22 +315,36 @@ class Tables:
             handle.update_incremental()
             newest = handle.version()
         if name == BATCHES.name:
-            self._write_marker(newest)
+            self.write_marker(newest)
         if self.is_local and self._log(name).is_checkpoint_due(base, newest):
             self._make_checkpoint(name)
 
-    def _write_marker(self, version: int) -> None:
-        """Note how far the books have come, unless another writer is further."""
-        with suppress(OSError, ValueError):
-            if Marker.decoded(self.read_bytes("", MARKER)).batches_version >= version:
-                return
-        entry = self.read_bytes(BATCHES.name, f"_delta_log/{version:020}.json")
-        content = Marker(version, hashlib.sha256(entry).hexdigest()).encoded()
+    def write_marker(self, version: int, *, anew: bool = False) -> None:
+        """Note how far the books have come, unless another writer is further.
+
+        While the entry that was noted last is not the one in the log, the note stays: it is all that tells of the loss.
+        """
+        if not anew:
+            with suppress(OSError, DeltaError, ValueError):
+                last = Marker.decoded(self.read_bytes("", MARKER))
+                if last.batches_version >= version or not last.holds(self.entry_sha256(last.batches_version)):
+                    return
+        checksum = self.entry_sha256(version)
+        assert checksum is not None
+        content = Marker(version, checksum).encoded()
         if self.is_local:
-            replace_file(Path(self.url) / MARKER, content)
+            replace_file(self.folder / MARKER, content)
         else:
             with self.filesystem("").open_output_stream(MARKER) as stream:
                 stream.write(content)
+
+    def entry_sha256(self, version: int) -> str | None:
+        """The checksum of an entry of the books' log; None when it was cleared away behind a checkpoint."""
+        try:
+            entry = self.read_bytes(BATCHES.name, f"_delta_log/{version:020}.json")
+        except (OSError, DeltaError):
+            return None
+        return hashlib.sha256(entry).hexdigest()
 
     def _make_checkpoint(self, name: str) -> None:
         with suppress(DeltaError, OSError):  # it only saves time: the next one will do
@@ -343,7 +362,7 @@ class Tables:
     def open_file(self, name: str, path: str) -> Any:
         """One file of a table, opened for reading."""
         if self.is_local:
-            return (Path(self.url) / name / unquote(path)).open("rb")
+            return (self.folder / name / unquote(path)).open("rb")
         return self.filesystem(name).open_input_stream(unquote(path))
 
     def filesystem(self, name: str) -> Any:
@@ -366,6 +385,20 @@ class Tables:
             while block := stream.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
+
+
+def _local_folder(url: str) -> Path:
+    """The directory of a store; in full, so that no library sees a `~` or a scheme at its beginning."""
+    path = unquote(urlsplit(url).path) if url.startswith("file://") else url
+    folder = Path(path).absolute()
+    strange = sorted({repr(one).strip("'") for one in REFUSED_IN_PATHS.findall(str(folder))})
+    if strange:
+        raise UsageError(f"{url}: the path of a store cannot contain {' '.join(strange)}")
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{url!a}: the path of a store must be text in UTF-8") from None
+    return folder
 
 
 def data_files(handle: DeltaTable) -> list[str]:
@@ -412,13 +445,25 @@ def retrying(attempt: Callable[[], Result], what: str, seconds: float = RETRY_SE
         except CommitFailedError as error:
             if time.monotonic() > deadline:
                 raise StoreBusyError(f"{what}: other writers kept winning for {seconds:.0f} s; send again") from error
-        except (DeltaError, OSError, duckdb.Error) as error:
+        except StoreError as error:
+            raise type(error)(f"{what}: {error}") from error
+        except duckdb.Error as error:
+            raise unreadable(what, error) from error
+        except (DeltaError, OSError) as error:
             if not _lost_creation_race(error):
                 raise StoreError(f"{what}: {_in_one_line(error)}") from error
             if time.monotonic() > deadline:
                 raise StoreBusyError(f"{what}: {_in_one_line(error)}") from error
         time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 (jitter, not a secret)
         pause = min(pause * 1.5, 1.0)
+
+
+def unreadable(what: str, error: Exception) -> StoreError:
+    """What an engine says of a file that it cannot read, and what to do."""
+    return StoreError(
+        f"{what}: {str(error).splitlines()[0]}; `iolens store verify` names all that is damaged, "
+        "`iolens store repair` takes it out"
+    )
 
 
 def _lost_creation_race(error: Exception) -> bool:
@@ -446,4 +491,5 @@ def _refuse_newer(handle: DeltaTable, name: str) -> None:
 def _in_one_line(error: BaseException) -> str:
     """The message with its causes, which delta-rs draws as a coloured tree."""
     lines = (re.sub(r"\x1b\[[0-9;]*m|^[\s↳]+", "", line.strip()).strip("↳ ") for line in str(error).splitlines())
-    return ": ".join(line for line in lines if line) or type(error).__name__
+    telling = (line for line in lines if line and not re.match(r"\d+: <unknown>|at |stack backtrace", line))
+    return ": ".join(telling) or type(error).__name__
