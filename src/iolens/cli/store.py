@@ -18,7 +18,9 @@ def _open(store: str | None, config: str | None) -> Store:
     from iolens.config import load_config
     from iolens.store.store import Store
 
-    return Store(load_config(config).store_url(store))
+    opened = Store(load_config(config).store_url(store))
+    opened.check_that_it_exists()
+    return opened
 
 
 @click.group("store")

@@ -32,6 +32,11 @@ class Store:
         self.tables = Tables(self.url)
         self._engine_name = engine
 
+    def check_that_it_exists(self) -> None:
+        """Raise a StoreError that says what is here instead; for those who read, since a wrong path looks empty."""
+        if reason := self.tables.why_no_store():
+            raise StoreError(f"{self.url} holds no data yet: {reason}; load some with `iolens ingest`")
+
     @cached_property
     def engine(self) -> Engine:
         """The engine, started when first needed."""
@@ -116,6 +121,8 @@ class Store:
         if resolution is not None and resolution not in RESOLUTIONS:
             raise UsageError(f"no resolution is called {resolution!r}; there are: raw, {', '.join(RESOLUTIONS)}")
         known = self.targets_by_filesystem()
+        if not known:
+            self.check_that_it_exists()
         chosen = filesystem or self._only_filesystem(known)
         if chosen not in known:
             raise UsageError(

@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 import duckdb
 import pyarrow as pa
+import pyarrow.fs as pafs
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -94,6 +95,18 @@ class Tables:
         """Where the table of that name lives; without a name, where the store does."""
         root = str(self.folder) if self.is_local else self.url
         return f"{root}/{name}" if name else root
+
+    def why_no_store(self) -> str:
+        """Why there is no store to read here; empty when there is one."""
+        if not self.is_local:
+            listed = self.filesystem("").get_file_info(pafs.FileSelector("", allow_not_found=True))
+            return "" if listed else "nothing is stored below this address"
+        if not self.folder.exists():
+            return "there is no such directory"
+        if not self.folder.is_dir():
+            return "it is a file; a store is a directory"
+        is_store = (self.folder / MARKER).exists() or any(self.folder.glob("*/_delta_log"))
+        return "" if is_store else "the directory holds no store"
 
     def load(self, name: str, *, recover: bool = True) -> DeltaTable | None:
         """A fresh handle on the newest snapshot; None when nothing was ever written.
@@ -367,7 +380,6 @@ class Tables:
 
     def filesystem(self, name: str) -> Any:
         """An Arrow file system rooted at the table."""
-        import pyarrow.fs as pafs
         from deltalake.fs import DeltaStorageHandler
 
         return pafs.PyFileSystem(DeltaStorageHandler(self.uri(name)))
