@@ -1,4 +1,4 @@
-"""The end of a command: interrupted, or with nobody left to read what it prints, it says so in one line or not at all."""
+"""The end of a command: interrupted, or with nobody left to read what it prints, it needs one line or none."""
 
 from __future__ import annotations
 

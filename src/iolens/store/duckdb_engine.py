@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 import narwhals as nw
@@ -15,6 +16,8 @@ from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
+
+Answer = TypeVar("Answer")
 
 _connection: duckdb.DuckDBPyConnection | None = None
 
@@ -45,6 +48,18 @@ def connection() -> duckdb.DuckDBPyConnection:
         _connection.execute("SET preserve_insertion_order = false")
         _connection.execute("SET enable_progress_bar = false")
     return _connection
+
+
+def interruptible(work: Callable[[], Answer]) -> Answer:
+    """Do something long on the connection, in a thread beside this one: the engine does not notice Ctrl-C by itself."""
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(work)
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:
+            connection().interrupt()
+            wait([waiting])
+            raise
 
 
 def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPyRelation:

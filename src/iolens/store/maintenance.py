@@ -18,7 +18,7 @@ from duckdb import ColumnExpression, ConstantExpression
 from iolens.errors import UsageError
 from iolens.schema import BASELINES, SCHEMA_VERSION, TABLES
 from iolens.store.data_files import LARGEST_BYTES
-from iolens.store.duckdb_engine import DuckDBEngine, connection, relation
+from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, relation
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import COMPACT, Tables, arrow_schema, declared, retrying, unreadable
@@ -199,9 +199,9 @@ def export_table(
     try:
         rows = _exported(store, table, filesystem, since, until, resolution)
         if output.suffix == ".parquet":
-            rows.write_parquet(str(beside), compression="zstd")
+            interruptible(lambda: rows.write_parquet(str(beside), compression="zstd"))
         else:
-            rows.write_csv(str(beside), timestamp_format="%Y-%m-%dT%H:%M:%S.%fZ")
+            interruptible(lambda: rows.write_csv(str(beside), timestamp_format="%Y-%m-%dT%H:%M:%S.%fZ"))
         beside.replace(output)
         return int(rows.aggregate("count(*)").fetchall()[0][0])
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
