@@ -49,6 +49,8 @@ def make_directory(directory: Path) -> None:
     """The directory and those above it, each on disk before the next is made."""
     if directory.is_dir():
         return
+    if directory.exists():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
     if directory.parent != directory:
         make_directory(directory.parent)
     directory.mkdir(exist_ok=True)

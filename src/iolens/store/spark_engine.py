@@ -106,6 +106,10 @@ def _declaration(column: Column) -> str:
 def _address(tables: Tables, name: str) -> str:
     """Where the executors find the table; Spark calls S3 `s3a`."""
     uri = tables.uri(name)
+    if strange := sorted({one for one in uri if one in "{}"}):
+        raise UsageError(
+            f"{tables.url}: Spark takes {' '.join(strange)} in a path for a pattern; use the engine duckdb"
+        )
     if tables.is_local:  # Hadoop takes the path as it stands: an escaped blank would be looked for by its escape
         return f"file://{Path(uri).resolve()}"
     return uri.replace("s3://", "s3a://", 1)

@@ -49,6 +49,7 @@ RETRY_SECONDS: Final = 120.0
 REFUSED_IN_PATHS: Final = re.compile(
     r"[][^|\\*?\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}"
 )  # a library takes them for something else
+REFUSED_IN_ADDRESSES: Final = re.compile(r"[?#]|%[0-9A-Fa-f]{2}")
 
 COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE = "compact", "rollup", "retain", "repair", "exchange"
 UPKEEP: Final = (COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE)  # batches that bring nothing: identities begin so
@@ -90,6 +91,8 @@ class Tables:
             self.folder = _local_folder(url)
         elif "@" in urlsplit(url).netloc:
             raise UsageError("an address holds no credentials: object stores take them from the environment")
+        elif strange := REFUSED_IN_ADDRESSES.findall(url):
+            raise UsageError(f"{url}: the address of a store cannot contain {' '.join(sorted(set(strange)))}")
 
     def uri(self, name: str) -> str:
         """Where the table of that name lives; without a name, where the store does."""
@@ -120,10 +123,12 @@ class Tables:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            if recover and self.is_local and self._recover(name):
+            if recover and self.is_local:
+                self._recover(name)
                 return self.load(name, recover=False)
             raise StoreError(f"{self.uri(name)}: cannot be opened: {_in_one_line(error)}") from error
-        if recover and self.is_local and self._log(name).is_empty(handle.version()) and self._recover(name):
+        if recover and self.is_local and self._log(name).is_empty(handle.version()):
+            self._recover(name)
             return self.load(name, recover=False)
         _refuse_newer(handle, name)
         return handle
@@ -133,8 +138,8 @@ class Tables:
         if self.is_local and (handle := self.load(name)) is not None:
             self._log(name).settle(handle.version())
 
-    def _recover(self, name: str) -> bool:
-        """Whether something torn was put aside."""
+    def _recover(self, name: str) -> None:
+        """Put aside what is torn, and say so."""
         try:
             done = self._log(name).recover()
         except OSError as error:
@@ -144,7 +149,6 @@ class Tables:
             ) from error
         for line in done:
             sys.stderr.write(f"iolens: {line}\n")
-        return bool(done)
 
     def _log(self, name: str) -> DeltaLog:
         return self._logs.setdefault(name, DeltaLog(self.folder / name))
@@ -157,9 +161,10 @@ class Tables:
         if handle is None:
             handle = self._create(name, table)
         elif self.is_local and not self._log(name).is_checked:
-            if self._log(name).torn_at_the_end(handle.version()) and self._recover(name):
-                return self.load_or_create(name, table)
             self._log(name).is_checked = True
+            if self._log(name).torn_at_the_end(handle.version()):
+                self._recover(name)
+                return self.load_or_create(name, table)
         if self.is_local:
             self._log(name).settle(handle.version())  # a writer that was killed may have left marks to act on
         missing = {column.name for column in table.columns} - {field.name for field in handle.schema().fields}
@@ -404,6 +409,7 @@ def _local_folder(url: str) -> Path:
     path = unquote(urlsplit(url).path) if url.startswith("file://") else url
     folder = Path(path).absolute()
     strange = sorted({repr(one).strip("'") for one in REFUSED_IN_PATHS.findall(str(folder))})
+    strange += [name for name in folder.parts if name == "_delta_log"]
     if strange:
         raise UsageError(f"{url}: the path of a store cannot contain {' '.join(strange)}")
     try:
