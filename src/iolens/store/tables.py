@@ -35,6 +35,7 @@ from iolens.store.data_files import DataFile, checksum_in, partition_values, upl
 from iolens.store.delta_log import ACTIONS, DeltaLog
 from iolens.store.durable import make_directory, replace_file
 from iolens.store.marker import MARKER, Marker
+from iolens.store.object_storage import arrow_filesystem
 
 ARROW_TYPES: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
@@ -385,9 +386,7 @@ class Tables:
 
     def filesystem(self, name: str) -> Any:
         """An Arrow file system rooted at the table."""
-        from deltalake.fs import DeltaStorageHandler
-
-        return pafs.PyFileSystem(DeltaStorageHandler(self.uri(name)))
+        return arrow_filesystem(self.uri(name))
 
     def checksums(self, written: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
         """The checksum of every file, by table and path."""
