@@ -136,7 +136,11 @@ class Tables:
 
     def settle(self, name: str) -> None:
         """Have on disk all that the table's log says, also by writers that were killed; object storage has it."""
-        if self.is_local and (handle := self.load(name)) is not None:
+        if not self.is_local:
+            return
+        if self._log(name).settled >= 0:
+            self._log(name).settle(self._log(name).settled)
+        elif (handle := self.load(name)) is not None:
             self._log(name).settle(handle.version())
 
     def _recover(self, name: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ from deltalake.exceptions import DeltaError
 from iolens.errors import StoreError
 from iolens.schema import BATCHES, TABLES
 from iolens.store.books import Books, FileKey
-from iolens.store.data_files import LONGEST_TEXT, checksum_in, extremes, partition_values
+from iolens.store.data_files import checksum_in, extremes, partition_values
 from iolens.store.delta_log import DeltaLog
 from iolens.store.log_reader import LogReader
 from iolens.store.marker import MARKER, Marker
@@ -32,6 +32,7 @@ from iolens.store.store import RESOLUTIONS, Store
 from iolens.store.tables import Tables
 
 Step = Callable[[str], None]
+FILES_AT_ONCE: Final = 500  # of which the log's statistics are held
 MOST_LISTED: Final = 20  # faults of one kind and table that are listed one by one
 
 
@@ -143,16 +144,22 @@ def _faults_of_the_books(contents: Contents, found: Verification) -> Iterator[st
 
 def _check_files(contents: Contents, name: str, found: Verification) -> None:
     """Check each file of a table's snapshot."""
-    files = Snapshot.of(contents.handles[name]).files
-    for number, path in enumerate(files.column("path").to_pylist()):
+    for logged in _logged_files(contents.handles[name]):
         found.files += 1
+        path = str(logged["path"])
         promised = {one for one in (checksum_in(path), contents.books.checksums.get((name, path))) if one is not None}
         found.unrecorded += not promised
-        for fault in _faults(contents.tables, name, path, promised, files.slice(number, 1)):
+        for fault in _faults(contents.tables, name, path, promised, logged):
             found.faults.append(f"{contents.tables.uri(name)}/{path}: {fault}")
 
 
-def _faults(tables: Tables, name: str, path: str, promised: set[str], logged: pa.Table) -> Iterator[str]:
+def _logged_files(handle: DeltaTable) -> Iterator[dict[str, Any]]:
+    """What the log says of each file of a snapshot."""
+    for batch in Snapshot.of(handle).files.to_batches(max_chunksize=FILES_AT_ONCE):
+        yield from batch.to_pylist()
+
+
+def _faults(tables: Tables, name: str, path: str, promised: set[str], logged: dict[str, Any]) -> Iterator[str]:
     """What is wrong with a file, or with what the log says of it."""
     try:
         content = tables.read_bytes(name, path)
@@ -160,9 +167,8 @@ def _faults(tables: Tables, name: str, path: str, promised: set[str], logged: pa
         is_gone = isinstance(error, FileNotFoundError) or "not found" in str(error).lower()
         yield "missing" if is_gone else str(error)
         return
-    size = logged.column("size_bytes")[0].as_py()
-    if len(content) != size:
-        yield f"altered: {len(content)} bytes long, written with {size}"
+    if len(content) != logged["size_bytes"]:
+        yield f"altered: {len(content)} bytes long, written with {logged['size_bytes']}"
         return
     if promised and {hashlib.sha256(content).hexdigest()} != promised:
         yield "altered: its checksum is not the recorded one"
@@ -177,23 +183,20 @@ def _faults(tables: Tables, name: str, path: str, promised: set[str], logged: pa
     yield from (f"the log is altered: {what}" for what in _wrong_in_log(path, metadata, logged))
 
 
-def _wrong_in_log(path: str, metadata: pq.FileMetaData, logged: pa.Table) -> Iterator[str]:
+def _wrong_in_log(path: str, metadata: pq.FileMetaData, logged: dict[str, Any]) -> Iterator[str]:
     """What the log says of a file and the file does not: by the log rows are counted and files passed over."""
-
-    def said(name: str) -> object:
-        return logged.column(name)[0].as_py() if name in logged.column_names else None
-
-    if said("num_records") != metadata.num_rows:
-        yield f"it says {said('num_records')} rows, the file has {metadata.num_rows}"
+    if logged["num_records"] != metadata.num_rows:
+        yield f"it says {logged['num_records']} rows, the file has {metadata.num_rows}"
     for key, value in partition_values(path).items():
-        if str(said(f"partition.{key}")) != value:
-            yield f"it says {key} {said(f'partition.{key}')}"
-    for column, (low, high, _) in extremes(metadata).items() if checksum_in(path) else ():  # delta-rs cuts times
-        for end, value in ((f"min.{column}", low), (f"max.{column}", high)):
-            by_log = said(end)
-            is_cut = isinstance(by_log, str) and len(by_log) >= LONGEST_TEXT
-            if by_log is not None and value is not None and not is_cut and by_log != value:
-                yield f"it says {end.replace('.', ' ')} {by_log}, the file has {value}"
+        if str(logged.get(f"partition.{key}")) != value:
+            yield f"it says {key} {logged.get(f'partition.{key}')}"
+    if checksum_in(path) is None:  # written by delta-rs, which cuts times and long texts
+        return
+    for column, (low, high, _) in extremes(metadata).items():
+        for end, value in (("min", low), ("max", high)):
+            said = logged.get(f"{end}.{column}")
+            if said is not None and value is not None and said != value:
+                yield f"it says {end} {column} {said}, the file has {value}"
 
 
 def _missing_tables(contents: Contents) -> Iterator[str]:
