@@ -24,6 +24,7 @@ soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)
 	$(BIN)/python -m bench.agent_soak
 	$(BIN)/python -m bench.rebuild_soak
+	$(BIN)/python -m bench.power_cut_soak
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -12,12 +12,12 @@ from iolens.analyses.applied_calibrations import applied_calibrations
 from iolens.analyses.metadata_calibrations import TOOL, find_metadata_calibration
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
-from iolens.errors import StoreError
 from iolens.models.metadata_time import MetadataCalibration
 from iolens.models.transaction_time import Calibration
 from iolens.store.engines import check_engine
 from iolens.store.selection import FrameSelection, StoreSelection
 from iolens.store.store import RESOLUTIONS, Store
+from iolens.store.tables import unreadable
 from iolens.units import parse_duration, parse_rate, parse_time
 
 Answer = TypeVar("Answer")
@@ -114,7 +114,7 @@ class OpenStore:
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ENGINES:
                 raise
-            raise StoreError(f"{self.store.url}: the engine could not read it: {str(error).splitlines()[0]}") from error
+            raise unreadable(f"{self.store.url}: the engine could not read it", error) from error
 
     def _defaults(self, name: str, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
         """The options of an analysis in its own words, with what the store and the configuration know beside them."""

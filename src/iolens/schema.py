@@ -592,6 +592,7 @@ BATCHES = Table(
         Column("refused", "int64", "places in the input that were not understood"),
         _text("problems", "JSON: the first of those places, with reasons"),
         _text("checksums", "JSON: SHA-256 of the data files written, by table and path"),
+        _text("replaced", "JSON: data files whose place these took, by table"),
     ),
     ("batch", "part"),
     "record",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from iolens.cli import main
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
@@ -36,7 +38,9 @@ def test_a_store_is_described_compacted_checked_and_cleaned(store: Path) -> None
     checked = iolens("store", "verify", "--store", store)
     assert (checked.code, " 0 faults" in checked.out) == (0, True)
     assert "would be removed" in iolens("store", "vacuum", "--older", "0s", "--dry-run", "--store", store).out
-    assert iolens("store", "vacuum", "--older", "0s", "--store", store).code == 0
+    refused = iolens("store", "vacuum", "--older", "0s", "--store", store)
+    assert (refused.code, "--force" in refused.err) == (2, True)
+    assert iolens("store", "vacuum", "--older", "0s", "--force", "--store", store).code == 0
     assert iolens("store", "verify", "--store", store).code == 0
     assert "target_io" in iolens("store", "info", "--store", store).out
 
@@ -87,3 +91,43 @@ def test_a_store_may_have_a_name_with_spaces_but_not_with_wildcards(tmp_path: Pa
     assert iolens("fsu", "--store", store.url).code == 0
     wrong = iolens("fsu", "--store", tmp_path / "a[1]")
     assert (wrong.code, "cannot contain [ ]" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("none", "there is no such directory"),
+        ("file", "it is a file; a store is a directory"),
+        ("file/below", "there is no such directory"),
+        ("empty", "the directory holds no store"),
+        ("other", "the directory holds no store"),
+    ],
+)
+def test_a_path_without_a_store_is_an_error_for_all_who_read_and_nothing_is_made(
+    place: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no store")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other" / "date=2020-01-01").mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        "store info", "store verify", "store compact", "store rollup", "store retain --raw 1d", "store vacuum",
+        "store repair", "store export target_io -o out.csv", "fsu", "capacity", "drives", "top --once", "calibrate fit",
+        "calibrate show", "report -o out.html", "plan endurance",
+    ):  # fmt: skip
+        monkeypatch.setattr(sys, "argv", ["iolens", *words.split(), "--store", str(tmp_path / place)])
+        assert main._run() == 1, words
+        assert f"{tmp_path / place} holds no data yet: {reason}" in capsys.readouterr().err, words
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_store_without_a_row_is_a_store(tmp_path: Path) -> None:
+    """A capture of which nothing was understood is noted in batches all the same."""
+    nonsense = tmp_path / "nonsense.txt"
+    nonsense.write_text("obdfilter.scratch-OST0000.stats=\nwhat is this\n")
+    iolens("ingest", "lustre-lctl", nonsense, "--store", tmp_path / "store")
+    assert (tmp_path / "store").is_dir()
+    for verb in ("info", "verify", "compact", "rollup"):
+        done = iolens("store", verb, "--store", tmp_path / "store")
+        assert done.code == 0, done.err

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.live
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two file systems over a midnight, with missed samples, overlapping sources and a target that falls silent."""
-    folder = tmp_path_factory.mktemp("store")
+    folder = tmp_path_factory.mktemp("store") / "read_bytes=7" / "our centre's store, ä #1"  # means the same to all
     store = Store(folder)
     parts = [
         made_up(1, ticks=200, targets=4, first_tick=17280 - 100, missing=0.3),

@@ -342,10 +342,9 @@ def _store(url: str) -> Finding:
 
 def _probe(url: str) -> None:
     """Write one small object and remove it."""
-    import pyarrow.fs as pafs
-    from deltalake.fs import DeltaStorageHandler
+    from iolens.store.object_storage import arrow_filesystem
 
-    files = pafs.PyFileSystem(DeltaStorageHandler(url))
+    files = arrow_filesystem(url)
     with files.open_output_stream("iolens-doctor") as stream:
         stream.write(b"iolens")
     files.delete_file("iolens-doctor")

@@ -60,6 +60,7 @@ class StoreFeed:
         """Every target the store ever heard of, by file system."""
         known = self.store.targets_by_filesystem()
         if not known:
+            self.store.check_that_it_exists()
             raise StoreError(f"{self.store.url} holds no data yet")
         if self.filesystem is None:
             return known

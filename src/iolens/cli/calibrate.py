@@ -341,6 +341,7 @@ def _stored_rows(config: Config, store: str | None, last_sweep: bool = False) ->
     from iolens.store.store import Store
 
     opened = Store(config.store_url(store))
+    opened.check_that_it_exists()
     rows: list[dict[str, Any]] = opened.benchmark_runs()
     if not rows:
         raise UsageError(f"{opened.url} holds no benchmark runs: `iolens calibrate run`, or name files of results")
@@ -417,7 +418,10 @@ def show(filesystem: str | None, format_: str, output: Path | None, store: str |
     from iolens.store.store import Store
 
     found = load_config(config)
-    known = known_calibrations(Store(found.store_url(store)).calibrations(), found)
+    opened = Store(found.store_url(store))
+    if store is not None:
+        opened.check_that_it_exists()
+    known = known_calibrations(opened.calibrations(), found)
     if filesystem is not None:
         known = [one for one in known if one.filesystem == filesystem]
     result = KnownCalibrations(known, drift(known))

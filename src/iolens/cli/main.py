@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Any, Final, NoReturn
 
@@ -14,6 +15,8 @@ from iolens.cli.visible_streams import guard_streams
 from iolens.errors import IolensError
 
 ALIASES: Final = {"fsu": "utilization"}
+INTERRUPTED, CLOSED_PIPE = 130, 141  # as a shell reports SIGINT and SIGPIPE
+_interrupts: list[int] = []
 
 
 @click.group(
@@ -33,34 +36,60 @@ def iolens() -> None:
 
 def main() -> NoReturn:
     """Run the command line; every error is one clear message on standard error."""
+    _occupy_closed_descriptors()
     guard_streams()
+    signal.signal(signal.SIGINT, _note_interrupt)
     code = _run()
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if stream is not None:
+                stream.flush()
         except BrokenPipeError:
-            code = code or 141
+            code = code or CLOSED_PIPE
     # The engines' C++ bindings report harmless leaks while the interpreter is torn down; leave before that.
     os._exit(code)
+
+
+def _occupy_closed_descriptors() -> None:
+    """A data file that got the number of a closed standard output would be printed into."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+
+
+def _note_interrupt(*_: object) -> NoReturn:
+    """Engines make errors of their own of an interrupt that reaches them."""
+    _interrupts.append(1)
+    raise KeyboardInterrupt
 
 
 def _run() -> int:
     try:
         result: Any = iolens.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        return _say("interrupted", 130)
-    except click.ClickException as error:
+    except SystemExit as error:  # click's way to end after a closed pipe
+        return CLOSED_PIPE if error.code == 1 else int(error.code or 0)
+    except (Exception, KeyboardInterrupt) as error:
+        if _interrupts or isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
+            return _say("interrupted", INTERRUPTED)
+        return _explained(error)
+    return result if isinstance(result, int) else 0
+
+
+def _explained(error: BaseException) -> int:
+    if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
-    except IolensError as error:
+    if isinstance(error, IolensError):
         return _say(str(error), error.exit_code)
-    except BrokenPipeError:
+    if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except OSError as error:
+        return CLOSED_PIPE
+    if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return _say(f"{place}{error.strerror or error}", 1)
-    return result if isinstance(result, int) else 0
+    raise error
 
 
 def _say(message: str, code: int) -> int:

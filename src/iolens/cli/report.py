@@ -94,6 +94,7 @@ def _chosen(opened: OpenStore, given: tuple[str, ...]) -> list[str]:
 
     known = opened.store.targets_by_filesystem()
     if not known:
+        opened.store.check_that_it_exists()
         raise StoreError(f"{opened.store.url} holds no data yet; load some with `iolens ingest`")
     unknown = [name for name in given if name not in known]
     if unknown:

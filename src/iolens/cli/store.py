@@ -1,4 +1,4 @@
-"""Look after the store: info, compact, vacuum, verify, rollup, retain, export."""
+"""Look after the store: info, compact, vacuum, verify, repair, rollup, retain, export."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def _open(store: str | None, config: str | None) -> Store:
     from iolens.config import load_config
     from iolens.store.store import Store
 
-    return Store(load_config(config).store_url(store))
+    opened = Store(load_config(config).store_url(store))
+    opened.check_that_it_exists()
+    return opened
 
 
 @click.group("store")
@@ -65,12 +67,13 @@ def compact(store: str | None, config: str | None) -> None:
     "--older", type=DURATION, default="7d", show_default=True, help="Only files that no snapshot has used for this long"
 )
 @click.option("--dry-run", is_flag=True, help="Only tell what would go")
+@click.option("--force", is_flag=True, help="Also files younger than an hour; only when nobody uses the store")
 @store_options
-def vacuum(older: float, dry_run: bool, store: str | None, config: str | None) -> None:
+def vacuum(older: float, dry_run: bool, force: bool, store: str | None, config: str | None) -> None:
     """Remove files that no snapshot needs any more: left by compaction, retention or a crash."""
     from iolens.store.maintenance import vacuum_store
 
-    count = vacuum_store(_open(store, config), older / 3600.0, dry_run=dry_run)
+    count = vacuum_store(_open(store, config), older / 3600.0, dry_run=dry_run, force=force)
     click.echo(f"{count} files {'would be ' if dry_run else ''}removed")
 
 
@@ -84,10 +87,31 @@ def verify(store: str | None, config: str | None) -> int:
         found = verify_store(_open(store, config), step)
     for fault in found.faults:
         click.echo(f"{fault}", err=True)
+    for line in found.unchecked:
+        click.echo(f"not checked: {line}", err=True)
     click.echo(
         f"{found.files} files checked, {found.unrecorded} without a recorded checksum, {len(found.faults)} faults"
     )
     return 1 if found.faults else 0
+
+
+@COMMAND.command(epilog="Example: iolens store repair --dry-run --store centre")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be done")
+@store_options
+def repair(dry_run: bool, store: str | None, config: str | None) -> int:
+    """Take out what cannot be read, put back what only the log lost, and name what is gone; exit code 1 if any is."""
+    from iolens.store.repair import repair_store
+
+    found = repair_store(_open(store, config), dry_run=dry_run)
+    for line in found.done:
+        click.echo(line)
+    for line in found.lost:
+        click.echo(f"lost: {line}", err=True)
+    if found.lost:
+        click.echo("send again what is lost: `iolens ingest … --rebuild`", err=True)
+    elif not found.done:
+        click.echo("nothing to repair")
+    return 1 if found.lost else 0
 
 
 @COMMAND.command(epilog="Example: iolens store rollup --store centre")

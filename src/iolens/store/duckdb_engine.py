@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 import narwhals as nw
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from iolens.store.tables import Tables, arrow_schema, declared
+from iolens.store.tables import Tables, arrow_schema, declared, unreadable
+from iolens.store.tables import data_files as data_files
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
+
+Answer = TypeVar("Answer")
 
 _connection: duckdb.DuckDBPyConnection | None = None
 
@@ -46,14 +50,25 @@ def connection() -> duckdb.DuckDBPyConnection:
     return _connection
 
 
+def interruptible(work: Callable[[], Answer]) -> Answer:
+    """Do something long on the connection, in a thread beside this one: the engine does not notice Ctrl-C by itself."""
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(work)
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:
+            connection().interrupt()
+            wait([waiting])
+            raise
+
+
 def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
     """The declared columns of a table over the given files (paths relative to the table)."""
     schema = arrow_schema(declared(name))
     if not files:
         found = connection().from_arrow(schema.empty_table())
     elif tables.is_local:
-        paths = [f"{tables.uri(name)}/{path}" for path in files]
-        found = connection().read_parquet(paths, hive_partitioning=True, union_by_name=True)
+        found = _scan(f"{tables.uri(name)}/", files, is_partitioned=declared(name).partitioned)
     else:
         found = connection().from_arrow(_dataset(tables, name, files, schema))
     present = set(found.columns)
@@ -69,6 +84,18 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
     return found.project(", ".join([*columns, *moments]))
 
 
+def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.DuckDBPyRelation:
+    """Files below the table's directory. The day is that of the log, which is the path below the table; what stands
+    above it (`…/read_bytes=7/store`) is nobody's column.
+    """
+    paths = [root + path for path in files]
+    found = connection().read_parquet(paths, hive_partitioning=False, union_by_name=True, filename=is_partitioned)
+    if not is_partitioned:
+        return found
+    first = len(root) + len("date=") + 1
+    return found.project(f"* EXCLUDE (filename), substr(filename, {first}, {len('2012-10-22')})::DATE AS date")
+
+
 def query(
     tables: Tables,
     handle: DeltaTable,
@@ -78,9 +105,12 @@ def query(
     days: Collection[int] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Rows of a small question in SQL over the table (of some days since 1970), which the statement calls `found`."""
-    found = relation(tables, name, files_of_days(handle, days))
-    assert found is not None
-    return connection().execute(sql, list(parameters)).fetchall()
+    try:
+        found = relation(tables, name, files_of_days(handle, days))
+        assert found is not None
+        return connection().execute(sql, list(parameters)).fetchall()
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise unreadable(tables.uri(name), error) from error
 
 
 def files_of_days(handle: DeltaTable, days: Collection[int] | None) -> list[str]:
@@ -90,11 +120,6 @@ def files_of_days(handle: DeltaTable, days: Collection[int] | None) -> list[str]
         return files
     wanted = {f"date={date.fromordinal(EPOCH + day).isoformat()}" for day in days}
     return [path for path in files if path.partition("/")[0] in wanted]
-
-
-def data_files(handle: DeltaTable) -> list[str]:
-    """Paths of all files of the snapshot, relative to the table."""
-    return [str(path) for path in pa.table(handle.get_add_actions()).column("path").to_pylist()]
 
 
 def _absent(field: pa.Field) -> str:

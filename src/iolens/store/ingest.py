@@ -171,6 +171,7 @@ class _Loader:
     def _rebuild(self, group: list[Unit]) -> dict[str, Rebuilt]:
         """Fit what came too late into each table."""
         rebuilt = {}
+        part = BatchPart(f"{REBUILD}/{uuid.uuid4()}", 1)
         own = frozenset((unit.part.identity, unit.part.part) for unit in group)
         for name in sorted({name for unit in group for name in (*unit.late, *unit.finished)}):
             late = [(unit, sample) for unit in group for sample in unit.late.get(name, [])]
@@ -181,7 +182,7 @@ class _Loader:
             samples = [Late(sample, unit.capture) for unit, sample in late]
             refusals = Tally()
             gate = Gate(group[0].capture.origin, refusals.refuse, self.ceilings)
-            attempt = partial(rebuild_table, self.tables, name, self.source, samples, rows, gate, own)
+            attempt = partial(rebuild_table, self.tables, name, self.source, samples, rows, gate, part, own)
             done = rebuilt[name] = retrying(attempt, f"rebuild {name}")
             for (unit, _), fate in zip(late, done.fates, strict=True):
                 setattr(unit.tally, fate.value, getattr(unit.tally, fate.value) + 1)
@@ -210,10 +211,10 @@ class _Loader:
         for unit in group:
             unit.tally.rows = Counter({name: count for name, count in unit.written.items() if count})
             unit.tally.repeated += sum(unit.dropped.values())
-        checksums = self._checksums(written)
+        checksums = self.tables.checksums(written)
         rows = {unit.part: to_arrow(BATCHES, [self._batch_row(unit, checksums)]) for unit in group}
         if any(done.files for done in rebuilt.values()):
-            part = BatchPart(f"{REBUILD}/{uuid.uuid4()}", 1)
+            part = next(done.part for done in rebuilt.values())
             rows[part] = to_arrow(BATCHES, [self._rebuild_row(part, group, rebuilt)])
         done = [
             Transaction(_complete(unit.capture), unit.capture.sequence)
@@ -225,14 +226,9 @@ class _Loader:
             row = to_arrow(BATCHES, [{**note, "checksums": json.dumps(checksums, sort_keys=True)}])  # files are ours
             self.tables.append("batches", {BatchPart(str(note["batch"]), 1): row})
 
-    def _checksums(self, written: dict[str, list[str]]) -> dict[str, dict[str, str]]:
-        return {
-            name: {path: self.tables.checksum(name, path) for path in paths} for name, paths in written.items() if paths
-        }
-
     def _rebuild_row(self, part: BatchPart, group: list[Unit], rebuilt: dict[str, Rebuilt]) -> dict[str, object]:
         """What was exchanged; `rows_by_table` may be negative, so that it adds up over all batches."""
-        checksums = self._checksums({name: done.files for name, done in rebuilt.items()})
+        checksums = self.tables.checksums({name: done.files for name, done in rebuilt.items()})
         return {
             "batch": part.identity,
             "part": part.part,

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-import time
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from deltalake.exceptions import DeltaError
+import duckdb
+from deltalake import DeltaTable
 from duckdb import ColumnExpression, ConstantExpression
 
-from iolens.errors import StoreError, UsageError
-from iolens.schema import BASELINES, BATCHES, SCHEMA_VERSION, TABLES
-from iolens.store.duckdb_engine import DuckDBEngine, connection, query, relation
-from iolens.store.rows import to_arrow
+from iolens.errors import UsageError
+from iolens.schema import BASELINES, SCHEMA_VERSION, TABLES
+from iolens.store.data_files import LARGEST_BYTES
+from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, relation
 from iolens.store.snapshot import Snapshot
-from iolens.store.store import RESOLUTIONS, Store
-from iolens.store.tables import WRITER, BatchPart, Tables, arrow_schema, declared, retrying
+from iolens.store.store import Store
+from iolens.store.tables import COMPACT, Tables, arrow_schema, declared, retrying, unreadable
+from iolens.store.verification import Verification as Verification
+from iolens.store.verification import table_names
+from iolens.store.verification import verify_store as verify_store
 from iolens.units import epoch_us, iso
 
 Step = Callable[[str], None]
-
-
-def table_names() -> Iterator[str]:
-    """Every table and rollup a store may have."""
-    yield from TABLES
-    for resolution in RESOLUTIONS:
-        yield from (f"{resolution}/{table.name}" for table in TABLES.values() if table.kind == "interval")
+YOUNGEST_HOURS: Final = 1.0  # no ingest takes that long between writing a file and committing it
 
 
 def store_info(store: Store) -> dict[str, Any]:
@@ -83,7 +77,6 @@ def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
         for day, files in sorted(counts.items()):
             if files > 1:
                 written = retrying(partial(_compact_day, store.tables, name, day), f"compact {name} {day}")
-                record_checksums(store.tables, "compact", name, written)
                 done.days += 1
                 done.files_before += files
                 done.files_after += len(written)
@@ -97,32 +90,36 @@ def _compact_day(tables: Tables, name: str, day: date) -> list[str]:
     files = Snapshot.of(handle).on_days(lambda one: one == day).paths
     if handle is None or len(files) < 2:  # somebody else was faster
         return []
-    table = declared(name)
-    order = ", ".join(f'"{column}"' for column in dict.fromkeys(("time", *table.key)))
-    found = relation(tables, name, files)
-    columns = ", ".join(f'"{column}"' for column in arrow_schema(table).names)
-    rows = found.project(columns).order(order).to_arrow_reader()
-    return tables.replace_day(handle, name, day.isoformat(), rows)
+    return _merge(tables, handle, name, files)
+
+
+def _merge(tables: Tables, handle: DeltaTable, name: str, files: list[str]) -> list[str]:
+    """Exchange files for as few as possible with the same rows in time order."""
+    names = arrow_schema(declared(name)).names
+    keys = [key for key in dict.fromkeys(("time", *declared(name).key)) if key in names]
+    columns, order = (", ".join(f'"{column}"' for column in some) for some in (names, keys))
+    rows = relation(tables, name, files).project(columns).order(order).to_arrow_reader()
+    return tables.put(handle, name, tables.write(name, rows), instead_of=files, what=COMPACT)
 
 
 def _compact_records(tables: Tables, done: Compaction) -> None:
-    """Tables that are not cut by day: merged by delta-rs; of baselines only what may still be needed is kept."""
-    record_checksums(tables, "compact", "baselines", retrying(lambda: _prune_baselines(tables), "compact baselines"))
+    """Tables that are not cut by day: small files are merged; of baselines only what may still be needed is kept."""
+    retrying(lambda: _prune_baselines(tables), "compact baselines")
     for table in TABLES.values():
-        before = len(Snapshot.of(tables.load(table.name)).paths)
-        if table.partitioned or before < 2:
-            continue
-        after = retrying(partial(_merge_records, tables, table.name), f"compact {table.name}")
-        done.files_before, done.files_after = done.files_before + before, done.files_after + len(after)
-        if table is not BATCHES:
-            record_checksums(tables, "compact", table.name, after)
+        if not table.partitioned:
+            before, after = retrying(partial(_merge_records, tables, table.name), f"compact {table.name}")
+            done.files_before, done.files_after = done.files_before + before, done.files_after + after
 
 
-def _merge_records(tables: Tables, name: str) -> list[str]:
+def _merge_records(tables: Tables, name: str) -> tuple[int, int]:
+    """How many files there were and are, of those that are small enough to merge."""
     handle = tables.load(name)
-    assert handle is not None
-    handle.optimize.compact(writer_properties=WRITER)
-    return Snapshot.of(handle).paths
+    if handle is None:
+        return 0, 0
+    listed = Snapshot.of(handle).files
+    sizes = dict(zip(listed.column("path").to_pylist(), listed.column("size_bytes").to_pylist(), strict=True))
+    small = sorted(path for path, size in sizes.items() if size < LARGEST_BYTES // 2)
+    return (len(small), len(_merge(tables, handle, name, small))) if len(small) > 1 else (0, 0)
 
 
 def _prune_baselines(tables: Tables) -> list[str]:
@@ -159,27 +156,16 @@ def _prune_baselines(tables: Tables) -> list[str]:
     return tables.replace_all(handle, "baselines", rows)
 
 
-def record_checksums(tables: Tables, what: str, name: str, paths: list[str]) -> None:
-    """Note the checksums of rewritten files."""
-    if not paths:
-        return
-    part = BatchPart(f"{what}/{uuid.uuid4()}", 1)
-    checksums = {name: {path: tables.checksum(name, path) for path in paths}}
-    row = {
-        "batch": part.identity,
-        "part": 1,
-        "time": time.time_ns() // 1000,
-        "source": what,
-        "checksums": json.dumps(checksums),
-    }
-    tables.append("batches", {part: to_arrow(BATCHES, [row])})
-
-
-def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False) -> int:
+def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False, force: bool = False) -> int:
     """Remove files that no snapshot of the last `older_hours` needs, in whole hours rounded up.
 
-    With 0 that includes what other writers have written and not yet committed: ask so only when nobody writes.
+    Younger ones may belong to an ingest or an analysis that is at work: they go only with `force`.
     """
+    if older_hours < YOUNGEST_HOURS and not (force or dry_run):
+        raise UsageError(
+            f"files younger than {YOUNGEST_HOURS:g} h may belong to an ingest or an analysis that is at work; "
+            "when nobody uses the store, --force takes them"
+        )
     hours = math.ceil(older_hours)
     return sum(
         retrying(partial(_vacuum, store.tables, name, hours, dry_run), f"vacuum {name}") for name in table_names()
@@ -191,81 +177,6 @@ def _vacuum(tables: Tables, name: str, hours: int, dry_run: bool) -> int:
     if handle is None:
         return 0
     return len(handle.vacuum(retention_hours=hours, dry_run=dry_run, enforce_retention_duration=False, full=True))
-
-
-@dataclass(slots=True)
-class Verification:
-    """What a check of all files found."""
-
-    files: int = 0
-    unrecorded: int = 0
-    faults: list[str] = field(default_factory=list)
-
-
-def verify_store(store: Store, step: Step = lambda label: None) -> Verification:
-    """Check every file of the newest snapshots: there, as long as the log says, and with the recorded checksum."""
-    found = Verification()
-    recorded = _recorded_checksums(store.tables, found)
-    for name in table_names():
-        try:
-            handle = store.tables.load(name)
-        except StoreError as error:
-            found.faults.append(str(error))
-            continue
-        if handle is None:
-            continue
-        files = Snapshot.of(handle).files
-        for path, size in zip(files.column("path").to_pylist(), files.column("size_bytes").to_pylist(), strict=True):
-            found.files += 1
-            expected = recorded.get(name, {}).get(path)
-            found.unrecorded += expected is None
-            fault = _fault(store.tables, name, path, size, expected)
-            if fault is not None:
-                found.faults.append(f"{store.tables.uri(name)}/{path}: {fault}")
-        step(name)
-    return found
-
-
-def _recorded_checksums(tables: Tables, found: Verification) -> dict[str, dict[str, str]]:
-    recorded: dict[str, dict[str, str]] = {}
-    try:
-        handle = tables.load("batches")
-        if handle is None:
-            return recorded
-        rows = query(tables, handle, "batches", "SELECT checksums FROM found WHERE checksums IS NOT NULL")
-    except StoreError:  # a damaged log shows up again as a fault of its table
-        return recorded
-    except Exception as error:  # a damaged file of `batches` itself shows up again as its own fault
-        found.faults.append(f"{tables.uri('batches')}: cannot be read: {str(error).splitlines()[0]}")
-        return recorded
-    for (text,) in rows:
-        for name, files in json.loads(text).items():
-            recorded.setdefault(name, {}).update(files)
-    return recorded
-
-
-def _fault(tables: Tables, name: str, path: str, size: int, expected: str | None) -> str | None:
-    try:
-        content = tables.read_bytes(name, path)
-    except (OSError, DeltaError) as error:
-        return "missing" if isinstance(error, FileNotFoundError) or "not found" in str(error).lower() else str(error)
-    if len(content) != size:
-        return f"altered: {len(content)} bytes long, written with {size}"
-    if expected is None:
-        return _undecodable(content)
-    return None if hashlib.sha256(content).hexdigest() == expected else "altered: its checksum is not the recorded one"
-
-
-def _undecodable(content: bytes) -> str | None:
-    """All that can be said of a file without a checksum: whether every value of it can still be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        pq.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError) as error:
-        return f"altered: not a whole Parquet file: {str(error).splitlines()[0]}"
-    return None
 
 
 def export_table(
@@ -284,27 +195,35 @@ def export_table(
         raise UsageError(f"{output}: write to FILE.parquet or FILE.csv")
     if resolution != "raw" and TABLES[table].kind != "interval":
         raise UsageError(f"{table} has no rollups; leave out the resolution {resolution}")
+    beside = output.with_name(f".{output.name}.{os.getpid()}{output.suffix}")
+    try:
+        rows = _exported(store, table, filesystem, since, until, resolution)
+        if output.suffix == ".parquet":
+            interruptible(lambda: rows.write_parquet(str(beside), compression="zstd"))
+        else:
+            interruptible(lambda: rows.write_csv(str(beside), timestamp_format="%Y-%m-%dT%H:%M:%S.%fZ"))
+        beside.replace(output)
+        return int(rows.aggregate("count(*)").fetchall()[0][0])
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise unreadable(f"export {table}", error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _exported(
+    store: Store, table: str, filesystem: str | None, since: datetime | None, until: datetime | None, resolution: str
+) -> duckdb.DuckDBPyRelation:
+    """The rows of an export, in time order."""
     names = arrow_schema(TABLES[table]).names
     if TABLES[table].partitioned:
         chosen = store.select(
             filesystem, since=since, until=until, resolution=None if resolution == "raw" else resolution
         )
         chosen.engine = DuckDBEngine()
-        rows = chosen.frame(table).select(*names).to_native()
+        rows: duckdb.DuckDBPyRelation = chosen.frame(table).select(*names).to_native()
     else:
         rows = _records(store.tables, table, filesystem, since, until)
-    order = ", ".join(f'"{name}"' for name in dict.fromkeys(("time", *TABLES[table].key)) if name in names)
-    beside = output.with_name(f".{output.name}.{os.getpid()}{output.suffix}")
-    try:
-        ordered = rows.order(order)
-        if output.suffix == ".parquet":
-            ordered.write_parquet(str(beside), compression="zstd")
-        else:
-            ordered.write_csv(str(beside), timestamp_format="%Y-%m-%dT%H:%M:%S.%fZ")
-        beside.replace(output)
-    finally:
-        beside.unlink(missing_ok=True)
-    return int(rows.aggregate("count(*)").fetchall()[0][0])
+    return rows.order(", ".join(f'"{name}"' for name in dict.fromkeys(("time", *TABLES[table].key)) if name in names))
 
 
 def _records(tables: Tables, name: str, filesystem: str | None, since: datetime | None, until: datetime | None) -> Any:

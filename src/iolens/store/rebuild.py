@@ -33,7 +33,7 @@ from iolens.store.gate import Gate
 from iolens.store.placing import Fate, Late, Placer, Removed, files_between
 from iolens.store.rows import DAY_US
 from iolens.store.snapshot import DayMarks
-from iolens.store.tables import Tables, arrow_schema
+from iolens.store.tables import BatchPart, Tables, arrow_schema
 
 REBUILT: Final = "rebuilt"  # marks days some of whose rows were exchanged for others, which their number does not show
 _INTERVAL: Final = ("source", "filesystem", "who", "start_us", "epoch_us")  # what names an interval of any table
@@ -43,7 +43,8 @@ _INTERVAL: Final = ("source", "filesystem", "who", "start_us", "epoch_us")  # wh
 class Rebuilt:
     """What a rebuild did to one table."""
 
-    fates: list[Fate] = field(default_factory=list)  # of each late sample
+    part: BatchPart  # under which the table's log and `batches` know it
+    fates: list[Fate]  # of each late sample
     files: list[str] = field(default_factory=list)
     added: int = 0
     removed: int = 0
@@ -58,19 +59,21 @@ def rebuild_table(
     late: Sequence[Late],
     finished: pa.Table,
     gate: Gate,
+    part: BatchPart,
     own: frozenset[tuple[str, int]],
 ) -> Rebuilt:
     """Fit late samples and finished rows into one table, in one commit; `own` are parts of batches under way here."""
     table = TABLES[name]
     handle = tables.load_or_create(name, table)
     placement = Placer(tables, handle, table, source, gate.ceilings, own).place(late)
-    done = Rebuilt(placement.fates)
+    done = Rebuilt(part, placement.fates)
     kept, replaced = _accepted(tables, handle, table, finished, done)
     rows = pa.concat_tables([gate.rows(table, placement.added), kept])
     removed = [*placement.removed, *replaced]
     if rows.num_rows or removed:
         filesystems = pc.unique(kept.column("filesystem")).to_pylist()
         marks = [Transaction(f"rows/{source}/{filesystem}", handle.version() + 1) for filesystem in filesystems]
+        marks.append(part.transaction)
         done.added = rows.num_rows
         _exchange(tables, handle, table, source, removed, rows, marks, done)
     return done

@@ -16,12 +16,11 @@ from typing import Final
 
 from iolens.schema import TABLES, Column, Table
 from iolens.store.duckdb_engine import EPOCH, connection, query, relation
-from iolens.store.maintenance import record_checksums
 from iolens.store.placing import DROPPED
 from iolens.store.rebuild import REBUILT
 from iolens.store.snapshot import DayMarks, Snapshot
 from iolens.store.store import Store
-from iolens.store.tables import Tables, commit_properties, retrying
+from iolens.store.tables import RETAIN, ROLLUP, Tables, retrying
 
 STEPS: Final = (("", "60s", 60_000_000), ("60s/", "1h", 3_600_000_000))
 
@@ -62,8 +61,7 @@ def _roll_table(
         elif rolled.get(day) == rows and seen.of(day) == rebuilt.of(day):
             done.current += 1
         else:
-            written = retrying(partial(_roll_day, tables, table, fine, coarse, day, width_us), f"roll up {coarse}")
-            record_checksums(tables, "rollup", coarse, written)
+            retrying(partial(_roll_day, tables, table, fine, coarse, day, width_us), f"roll up {coarse}")
             done.days += 1
             done.rows += Snapshot.of(tables.load(coarse)).on_days(day.__eq__).rows
             step(f"{coarse} {day}")
@@ -80,16 +78,16 @@ def raw_rows_by_day(tables: Tables, name: str, only: date | None = None) -> dict
     return dict(query(tables, handle, name, sql, days=None if only is None else {only.toordinal() - EPOCH}))
 
 
-def _roll_day(tables: Tables, table: Table, fine: str, coarse: str, day: date, width_us: int) -> list[str]:
+def _roll_day(tables: Tables, table: Table, fine: str, coarse: str, day: date, width_us: int) -> None:
     finer, target = tables.load(fine), tables.load_or_create(coarse, table)
     files = Snapshot.of(finer).on_days(lambda one: one == day).paths
     if not files or DayMarks(finer, DROPPED).of(day):  # somebody dropped the day meanwhile
-        return []
+        return
     found = relation(tables, fine, files)
     assert found is not None
     rows = connection().sql(_statement(table, width_us)).to_arrow_reader()
     marks = DayMarks(target, REBUILT).set_to({day: DayMarks(finer, REBUILT).of(day)})
-    return tables.replace_day(target, coarse, day.isoformat(), rows, marks)
+    tables.replace_day(target, coarse, day.isoformat(), rows, marks, ROLLUP)
 
 
 def _statement(table: Table, width_us: int) -> str:
@@ -159,6 +157,8 @@ def _drop_day(tables: Tables, name: str, day: date, without_rollup: bool, dry_ru
     if not without_rollup and (stands_for != rows or seen.of(day) != rebuilt.of(day)):
         return 0, f"{rows} rows are not rolled up; run `iolens store rollup` first"
     if not dry_run:
-        marks = commit_properties(dropped.set_to({day: stands_for}))
-        raw.delete(f"date = '{day.isoformat()}'", commit_properties=marks)
+        rolled = Snapshot.of(tables.load(f"60s/{name}")).on_days(day.__eq__).paths if stands_for else []
+        old = Snapshot.of(raw).on_days(day.__eq__).paths
+        tables.note_exchange(RETAIN, {}, {name: old}, {f"60s/{name}": rolled})
+        tables.delete_day(raw, name, day.isoformat(), dropped.set_to({day: stands_for}))
     return rows, ""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from iolens.errors import StoreError
+from iolens.errors import StoreError, UsageError
 from iolens.schema import Column
 from iolens.store.tables import Tables, declared
 
@@ -104,8 +104,12 @@ def _declaration(column: Column) -> str:
 def _address(tables: Tables, name: str) -> str:
     """Where the executors find the table; Spark calls S3 `s3a`."""
     uri = tables.uri(name)
-    if tables.is_local:
-        return Path(uri).resolve().as_uri()
+    if strange := sorted({one for one in uri if one in "{}"}):
+        raise UsageError(
+            f"{tables.url}: Spark takes {' '.join(strange)} in a path for a pattern; use the engine duckdb"
+        )
+    if tables.is_local:  # Hadoop takes the path as it stands: an escaped blank would be looked for by its escape
+        return f"file://{Path(uri).resolve()}"
     return uri.replace("s3://", "s3a://", 1)
 
 

@@ -35,6 +35,11 @@ class Store:
         self.tables = Tables(self.url)
         self._engine_name = engine
 
+    def check_that_it_exists(self) -> None:
+        """Raise a StoreError that says what is here instead; for those who read, since a wrong path looks empty."""
+        if reason := self.tables.why_no_store():
+            raise StoreError(f"{self.url} holds no data yet: {reason}; load some with `iolens ingest`")
+
     @cached_property
     def engine(self) -> Engine:
         """The engine, started when first needed."""
@@ -56,10 +61,15 @@ class Store:
         workers: int = 1,
         ceilings: Ceilings | None = None,
     ) -> Tally:
-        """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once."""
-        return ingest(
+        """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once.
+
+        What it took in, or found to be there, will outlive a power cut when this returns.
+        """
+        tally = ingest(
             self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers, ceilings=ceilings
         )
+        self.tables.settle("batches")
+        return tally
 
     def append(self, name: str, rows: pa.Table, identity: str | None = None) -> None:
         """Append finished rows of one table exactly once under `identity`, and note them in `batches`.
@@ -85,7 +95,7 @@ class Store:
             "filesystems": json.dumps({name: sorted(found) for name, found in targets.items()}),
             "rows": len(rows),
             "rows_by_table": json.dumps({name: len(rows)}),
-            "checksums": json.dumps({name: {path: self.tables.checksum(name, path) for path in written}}),
+            "checksums": json.dumps(self.tables.checksums({name: written})),
         }
         self.tables.append("batches", {part: to_arrow(BATCHES, [batch])})
 
@@ -117,6 +127,8 @@ class Store:
         if resolution is not None and resolution not in RESOLUTIONS:
             raise UsageError(f"no resolution is called {resolution!r}{not_among(resolution, ('raw', *RESOLUTIONS))}")
         known = self.targets_by_filesystem()
+        if not known:
+            self.check_that_it_exists()
         chosen = filesystem or self._only_filesystem(known)
         if chosen not in known:
             raise UsageError(f"{self.url} holds no file system {chosen!r}{not_among(chosen, known)}")
@@ -173,5 +185,4 @@ class Store:
 
     def add_calibration(self, values: dict[str, object]) -> None:
         """Store one calibration; times in microseconds since 1970."""
-        part = BatchPart(f"calibration/{uuid.uuid4()}", 1)
-        self.tables.append("calibrations", {part: to_arrow(CALIBRATIONS, [values])})
+        self.append("calibrations", to_arrow(CALIBRATIONS, [values]), f"calibration/{uuid.uuid4()}")

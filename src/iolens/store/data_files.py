@@ -1,0 +1,225 @@
+"""Data files of a table: Parquet, a day per file, with the checksum of the content in the name.
+
+They are written and on disk before a log entry names them. The log's statistics on a file are those of its own footer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from iolens.store.durable import make_directory, sync_all
+
+ROWS_PER_GROUP: Final = 262_144
+LARGEST_BYTES: Final = 100 << 20  # what is longer goes on in the next file
+LONGEST_TEXT: Final = 32  # longer text has no extremes in the log: they would prove nothing, and take space
+_CHECKSUM: Final = re.compile(r"-([0-9a-f]{64})\.zstd\.parquet$")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file of a table, and what the log is to say about it."""
+
+    path: str  # relative to the table
+    size: int
+    rows: int
+    statistics: str
+
+    def add_action(self, *, is_change: bool = True) -> AddAction:
+        """The line of the log that makes it part of the table; no change when its rows were there before."""
+        now_ms = time.time_ns() // 1_000_000
+        return AddAction(self.path, self.size, partition_values(self.path), now_ms, is_change, self.statistics)
+
+
+def described(path: str, size: int, metadata: pq.FileMetaData) -> DataFile:
+    """A file as its footer describes it."""
+    return DataFile(path, size, metadata.num_rows, json.dumps(statistics(metadata)))
+
+
+def checksum_in(path: str) -> str | None:
+    """The SHA-256 that a file's name promises; None for one written by delta-rs or by iolens 0.1."""
+    match = _CHECKSUM.search(path)
+    return match.group(1) if match else None
+
+
+def partition_values(path: str) -> dict[str, str | None]:
+    """The partition that a path below the table says: `date=2012-10-22/part-….parquet`."""
+    folder, _, name = path.rpartition("/")
+    key, _, value = folder.partition("=")
+    return {key: value} if name and key else {}
+
+
+def write_data_files(folder: Path, rows: pa.Table | pa.RecordBatchReader) -> list[DataFile]:
+    """Write rows below `folder`, on disk with their names when this returns; those with a `date` go by day."""
+    files = list(_written(rows, lambda day: _local_sink(folder, day)))
+    sync_all(folder / file.path for file in files)
+    return files
+
+
+def upload_data_files(filesystem: Any, rows: pa.Table | pa.RecordBatchReader) -> list[DataFile]:
+    """Write rows to a table on object storage, which is durable by itself."""
+    return list(_written(rows, lambda day: _remote_sink(filesystem, day)))
+
+
+class _Hashed:
+    """A file being written that knows the checksum of what it holds."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.size, self.digest = stream, 0, hashlib.sha256()
+        self.closed = False
+        self.name = ""
+
+    def write(self, content: Any) -> int:
+        octets = memoryview(content)
+        self.stream.write(octets)
+        self.digest.update(octets)
+        self.size += octets.nbytes
+        return octets.nbytes
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _path(day: date | None, sink: _Hashed) -> str:
+    folder = f"date={day.isoformat()}/" if day is not None else ""
+    return f"{folder}part-{uuid.uuid4()}-{sink.digest.hexdigest()}.zstd.parquet"
+
+
+@contextmanager
+def _local_sink(folder: Path, day: date | None) -> Iterator[_Hashed]:
+    """Written beside its final name, which depends on the content."""
+    beside = folder / (f"date={day.isoformat()}" if day is not None else "") / f"part-{uuid.uuid4()}.writing"
+    make_directory(beside.parent)
+    try:
+        with beside.open("wb") as stream:
+            yield (sink := _Hashed(stream))
+        sink.name = _path(day, sink)
+        beside.rename(folder / sink.name)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _remote_sink(filesystem: Any, day: date | None) -> Iterator[_Hashed]:
+    with tempfile.TemporaryFile() as stream:
+        yield (sink := _Hashed(stream))
+        sink.name = _path(day, sink)
+        stream.seek(0)
+        with filesystem.open_output_stream(sink.name) as target:
+            while block := stream.read(8 << 20):
+                target.write(block)
+
+
+def _written(rows: pa.Table | pa.RecordBatchReader, open_sink: Any) -> Iterator[DataFile]:
+    """One file after the other: a new one for each day, and when one is long enough."""
+    pieces = _by_day(rows)
+    day, piece = next(pieces, (None, None))
+    while piece is not None:
+        current = day
+        metadata: list[pq.FileMetaData] = []
+        with open_sink(current) as sink:
+            options = {"compression": "zstd", "compression_level": 3, "metadata_collector": metadata}
+            with pq.ParquetWriter(sink, piece.schema, **options) as writer:
+                while piece is not None and day == current and sink.size < LARGEST_BYTES:
+                    writer.write_table(piece, row_group_size=ROWS_PER_GROUP)
+                    day, piece = next(pieces, (None, None))
+        yield described(sink.name, sink.size, metadata[0])
+
+
+def _by_day(rows: pa.Table | pa.RecordBatchReader) -> Iterator[tuple[date | None, pa.Table]]:
+    """Runs of rows of one day, without the column that the directory's name stands for."""
+    for part in [rows] if isinstance(rows, pa.Table) else _in_groups(rows):
+        if not part.num_rows:
+            continue
+        if "date" not in part.column_names:
+            yield None, part
+            continue
+        days = np.asarray(part.column("date").cast(pa.int32()))
+        if (np.diff(days) < 0).any():
+            order = np.argsort(days, kind="stable")
+            part, days = part.take(pa.array(order)), days[order]
+        part = part.drop_columns(["date"])
+        edges = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist(), len(days)]
+        for start, end in pairwise(edges):
+            yield date.fromordinal(719_163 + int(days[start])), part.slice(start, end - start)
+
+
+def _in_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """A stream in pieces of at least a row group."""
+    held: list[pa.RecordBatch] = []
+    for batch in reader:
+        held.append(batch)
+        if sum(one.num_rows for one in held) >= ROWS_PER_GROUP:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
+    """Rows, and the extremes and NULLs of every column, in the words of Delta's log."""
+    found = extremes(metadata)
+    return {
+        "numRecords": metadata.num_rows,
+        "minValues": {name: _in_json(low) for name, (low, _, _) in found.items() if low is not None},
+        "maxValues": {name: _in_json(high) for name, (_, high, _) in found.items() if high is not None},
+        "nullCount": {name: nulls for name, (_, _, nulls) in found.items()},
+    }
+
+
+def extremes(metadata: pq.FileMetaData) -> dict[str, tuple[Any, Any, int]]:
+    """Smallest and largest value of each column, None where they prove nothing, and its number of NULLs."""
+    found: dict[str, tuple[Any, Any, int]] = {}
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    for position in range(metadata.num_columns):
+        stated = [group.column(position).statistics for group in groups]
+        if all(one is not None and one.has_null_count for one in stated):
+            low, high = _ends([one for one in stated if one.has_min_max or one.num_values])
+            nulls = sum(one.null_count for one in stated)
+            found[metadata.schema.column(position).name] = low, high, nulls
+    return found
+
+
+def _ends(stated: list[pq.Statistics]) -> tuple[Any, Any]:
+    if not stated or not all(one.has_min_max for one in stated):
+        return None, None
+    try:
+        low, high = min(one.min for one in stated), max(one.max for one in stated)
+    except (OverflowError, ValueError):  # a time that no calendar has
+        return None, None
+    return (low, high) if _proves_something(low) and _proves_something(high) else (None, None)
+
+
+def _proves_something(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) < LONGEST_TEXT
+    return isinstance(value, int | datetime) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return value

@@ -1,0 +1,71 @@
+"""Files and names that outlive a power cut: on disk before anybody relies on them.
+
+A new file is safe once its content and then the directory that names it were synced; a new directory likewise.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+SYNCS_AT_ONCE: Final = 16  # the file system writes its journal once for all that wait
+_NO_DIRECTORY_SYNC: Final = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # some network file systems have none
+
+
+def sync_file(path: Path) -> None:
+    """Have the content of a file on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make new and changed names in a directory outlive a crash."""
+    try:
+        sync_file(directory)
+    except OSError as error:
+        if error.errno not in _NO_DIRECTORY_SYNC:
+            raise
+
+
+def sync_all(files: Iterable[Path]) -> None:
+    """Have new files on disk: first their content, then the directories that name them."""
+    paths = list(files)
+    for sync, wanted in ((sync_file, paths), (sync_directory, list({path.parent for path in paths}))):
+        if len(wanted) > 1:
+            with ThreadPoolExecutor(min(len(wanted), SYNCS_AT_ONCE)) as pool:
+                list(pool.map(sync, wanted))
+        elif wanted:
+            sync(wanted[0])
+
+
+def make_directory(directory: Path) -> None:
+    """The directory and those above it, each on disk before the next is made."""
+    if directory.is_dir():
+        return
+    if directory.exists():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
+    if directory.parent != directory:
+        make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync_directory(directory.parent)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Exchange the content of a file at once: after a crash it is the old or the new, never half of it."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with beside.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    sync_directory(path.parent)
