@@ -142,10 +142,14 @@ def _written(rows: pa.Table | pa.RecordBatchReader, open_sink: Any) -> Iterator[
         metadata: list[pq.FileMetaData] = []
         with open_sink(current) as sink:
             options = {"compression": "zstd", "compression_level": 3, "metadata_collector": metadata}
-            with pq.ParquetWriter(sink, piece.schema, **options) as writer:
+            writer = pq.ParquetWriter(sink, piece.schema, **options)
+            try:
                 while piece is not None and day == current and sink.size < LARGEST_BYTES:
                     writer.write_table(piece, row_group_size=ROWS_PER_GROUP)
                     day, piece = next(pieces, (None, None))
+                writer.close()
+            finally:
+                writer.is_open = False  # or, on a full disk, it would try again when it is collected, and print that
         yield described(sink.name, sink.size, metadata[0])
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -335,6 +335,16 @@ class _Target:
         for part in spliced.values() if self.placer.dense else ():
             for (start_us, end_us), after in part.gaps.items():
                 self._fill(start_us, end_us, {} if after is None else {"": after})
+        for start_us, end_us in self._lost_at_the_end() if self.placer.dense else ():
+            self._fill(start_us, end_us, self.known.anchors[end_us])
+
+    def _lost_at_the_end(self) -> Iterable[tuple[int, int]]:
+        """From the last stored interval to each later baseline: rows that were there, until a repair took them out."""
+        ends = [row.time_us for stored in self.known.stored.values() for row in stored]
+        last_us = max(ends, default=self.known.left_us)
+        if last_us is None:
+            return ()
+        return pairwise([last_us, *sorted(tick for tick in self.known.anchors if tick > last_us)])
 
     def _open(self) -> dict[int, Late]:
         """Samples without a place so far."""

@@ -207,8 +207,9 @@ class StoreSelection:
         return {target for target in self.targets_known if not self.targets or target in self.targets}
 
     def days(self, *tables: str) -> set[date]:
-        """Days of the window on which any of the tables has rows, by the log."""
-        return {day for table in tables for day in self.snapshot(table).days()}
+        """Days of the window on which any of the tables has rows, by the log; a rollup that was not made has none."""
+        made = [table for table in tables if self.tables.load(self._name(table)) is not None]
+        return {day for table in made for day in self.snapshot(table).days()}
 
     def sources(self, table: str) -> list[str]:
         """The one source if the log proves it, else by asking."""
