@@ -630,12 +630,22 @@ def test_transport_security_by_parameter(home: Path) -> None:
         ("mysql://u@db/a;b", "name the database"),
         ("mysql://u:12/secret@db/x", "name the database"),
         ("mysql://u@db:port/x", "the port is not a number"),
+        ("mysql://u:secret@[::1/x", "not an address; write mysql://user@host:port/database"),
+        ("mysql://u:secret@[db]/x", "not an address"),
         ("mysql://u:secret@db/x?tls=1", "unknown parameter 'tls'"),
     ],
 )
 def test_an_address_that_is_wrong_is_a_usage_error(home: Path, url: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
         list(SOURCE.url_captures([url], PACIFIC))
+    assert "secret" not in str(raised.value)
+
+
+def test_a_host_no_name_service_takes_is_refused_alone(home: Path) -> None:
+    """Its name has a label of 70 characters, on which the lookup fails before any connection."""
+    (refused,) = SOURCE.url_captures([f"mysql://u:secret@{'a' * 70}.example/x"], PACIFIC)
+    with pytest.raises(InputError, match=r"cannot connect|Can't connect") as raised:
+        list(refused.items())
     assert "secret" not in str(raised.value)
 
 

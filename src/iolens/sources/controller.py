@@ -65,9 +65,11 @@ class Controller:
     def url_captures(self, urls: Sequence[str], options: ReadOptions) -> Iterator[Capture]:
         """The same from live databases: `mysql://user@host/database`."""
         layout = layout_of(options.settings)
-        for url in urls:
-            for table in _listed_in(MysqlOpening(url), layout, options, None):
-                yield Capture(table.place, table.identity, table.items)
+        list_tables = partial(_listed_in, layout=layout, options=options, path=None)
+        found, refused = read_each([MysqlOpening(url) for url in urls], list_tables, lambda opening: opening.place)
+        yield from refused
+        for table in (table for tables in found for table in tables):
+            yield Capture(table.place, table.identity, table.items)
 
 
 SOURCE: Final = Controller()

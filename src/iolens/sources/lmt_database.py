@@ -264,7 +264,7 @@ class MysqlOpening:
     @property
     def database_name(self) -> str:
         """The name of the database."""
-        return unquote(urlsplit(self.url).path.strip("/"))
+        return unquote(self._parts().path.strip("/"))
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Database]:
@@ -272,8 +272,14 @@ class MysqlOpening:
         import pymysql
         from pymysql.cursors import SSCursor
 
+        arguments = self.arguments()
         try:
-            connection = pymysql.connect(**self.arguments(), cursorclass=SSCursor)
+            connection = pymysql.connect(**arguments, cursorclass=SSCursor)
+        except pymysql.Error as error:
+            raise InputError(self.place, f"MySQL: {_reason(error)}", "a readable database") from error
+        except (OSError, RuntimeError, ValueError) as error:  # no such certificate, library or host name
+            raise InputError(self.place, f"cannot connect: {error}") from error
+        try:
             with contextlib.closing(connection):
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET SESSION time_zone = '+00:00', SESSION group_concat_max_len = {LONGEST_TEXT}")
@@ -283,8 +289,8 @@ class MysqlOpening:
                 yield _Mysql(self.place, connection)
         except pymysql.Error as error:
             raise InputError(self.place, f"MySQL: {_reason(error)}", "a readable database") from error
-        except (OSError, RuntimeError) as error:  # certificates that are not there; methods that need other libraries
-            raise InputError(self.place, f"cannot connect: {error}") from error
+        except OSError as error:
+            raise InputError(self.place, f"the connection was lost: {error}") from error
 
     def arguments(self) -> dict[str, Any]:
         """What the driver is told: from the URL, the environment and `~/.my.cnf`."""
@@ -305,7 +311,11 @@ class MysqlOpening:
 
     def _parts(self) -> SplitResult:
         """The parts of the URL; what is wrong with it is said without quoting it, for a password may be anywhere."""
-        parts = urlsplit(self.url)
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:  # brackets that hold no IPv6 address, characters no host has
+            scheme = self.url.partition("://")[0]
+            raise UsageError(f"{scheme}://…: not an address; write {scheme}://user@host:port/database") from None
         if not _NAME.fullmatch(unquote(parts.path.strip("/"))):
             raise UsageError(f"name the database, such as {parts.scheme}://user@host/filesystem_scratch")
         try:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item
-from iolens.sources import ReadOptions, lmt_brw_stats
+from iolens.sources import ReadOptions, lmt_brw_stats, read_each
 from iolens.sources.lmt_brw_stats import BrwStats
 from iolens.sources.lmt_database import (
     SCHEMES,
@@ -87,20 +87,6 @@ class DayReading:
             yield from tables.items()
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A database that cannot be read: it says so when its turn comes, and the others go on."""
-
-    place: str
-    found: str
-    expected: str
-
-    def items(self) -> Iterator[Item]:
-        """Fails."""
-        raise InputError(self.place, self.found, self.expected)
-        yield  # makes this an iterator that fails when it is read
-
-
 class Listed(NamedTuple):
     """One day and what makes it itself."""
 
@@ -109,13 +95,9 @@ class Listed(NamedTuple):
 
 
 def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Capture]:
-    days: list[Listed] = []
-    for opening in openings:
-        try:
-            days += _list(opening, options)
-        except InputError as error:
-            refusal = Refusal(error.place, error.found, error.expected)
-            yield Capture(opening.place, f"refused/{uuid.uuid4()}", refusal.items)
+    databases, refused = read_each(openings, partial(_list, options=options), lambda opening: opening.place)
+    yield from refused
+    days = [day for database in databases for day in database]
     for identity, reading in sorted(days, key=lambda one: one.reading.day.number):
         yield Capture(reading.opening.place, identity, reading.items)
 
