@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 from iolens.config import DeviceRule, ProjectRule
 from iolens.errors import InputError, IolensError, UsageError, unexpected
 from iolens.records import Capture, Item
+from iolens.sources.bounded_input import head_of
 
 Input = TypeVar("Input")
 Opened = TypeVar("Opened")
@@ -83,7 +84,7 @@ def recognise(path: Path) -> Source:
     """The source whose format `path` has."""
     if not path.exists():
         raise InputError(str(path), "no such file or directory")
-    head = b"" if path.is_dir() else _head(path)
+    head = b"" if path.is_dir() else head_of(path)
     if not head and path.is_file():
         raise InputError(str(path), "empty file", "telemetry")
     failed = ""
@@ -143,8 +144,3 @@ def _modules() -> list[str]:
 def _defines_source(module_name: str) -> bool:
     path = Path(__path__[0]) / f"{module_name}.py"
     return path.is_file() and "\nSOURCE" in path.read_text("utf-8")
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(65536)

@@ -12,8 +12,10 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Problem
-from iolens.sources.histogram_bins import DIRECTORY, FILE, LARGEST, SIZE, WIDTH, CountedBin
-from iolens.sources.saved_text import Line, cells_of, shown
+from iolens.sources.bounded_input import Line
+from iolens.sources.histogram_bins import DIRECTORY, FILE, SIZE, WIDTH, CountedBin
+from iolens.sources.parsed_numbers import count, shown
+from iolens.sources.saved_text import cells_of
 
 END: Final = "bin_size"
 BY_END: Final = {
@@ -83,14 +85,8 @@ def _row(line: Line, heading: list[str], wanted: list[str]) -> _Row:
     if len(cells) != len(heading):
         raise ValueError(f"{len(cells)} columns, the heading has {len(heading)}")
     named = dict(zip(heading, cells, strict=True))
-    numbers = {name: _whole(named[name], name) for name in wanted}
+    numbers = {name: count(named[name], name) for name in wanted}
     return _Row(numbers[wanted[0]], numbers)
-
-
-def _whole(text: str, name: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > LARGEST:
-        raise ValueError(f"{name} {shown(text)} is not a count")
-    return int(text)
 
 
 def _by_end(rows: list[_Row]) -> Iterator[CountedBin]:

@@ -18,12 +18,13 @@ from iolens.records import Capture, Item, Note, Problem
 from iolens.schema import METADATA_OPERATIONS
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
-from iolens.sources.saved_text import Line, numbered_lines, shown, supplied_identity, unpacked
+from iolens.sources.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.parsed_numbers import LARGEST, count_or_none, real, real_or_none, shown
+from iolens.sources.saved_text import supplied_identity
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import KIB
 
 SECOND_US: Final = 1_000_000
-LARGEST: Final = 2**63 - 1
 NOT_READ: Final = frozenset({"lmt_osc", "lmt_router"})  # how an MDS sees its OSTs; LNET routers: no table of ours
 
 # Fields of one OST in lmt_ost 2, which grew without a new version number: told apart by how many there are.
@@ -63,7 +64,7 @@ UNNAMED: Final = 2  # version 3 of lmt_mdt counts two more, whose names it does 
 _RECORD: Final = re.compile(r"(\d{9,11}) (\d{9,11}) (\S+) (\w+) (.+)")
 _RECORD_START: Final = re.compile(rb"\d{9,11} \d{9,11} \S+ lmt_\w+ \d+(?:\.\d+)?;")
 _TARGET: Final = re.compile(r"(.+)-(OST|MDT)[0-9a-fA-F]{4}(?:_UUID)?")
-_RECOVERY: Final = re.compile(r"([A-Za-z_]+)(?: +(\d+)(?:/(\d+))?)?(?: +(\d+)s remaining)?\s*")
+_RECOVERY: Final = re.compile(r"([A-Za-z_]++)(?: ++(\d++)(?:/(\d++))?)?(?: ++(\d++)s remaining)?\s*+")
 
 
 class Malformed(ValueError):
@@ -96,7 +97,7 @@ def parse_metric(name: str, value: str) -> Report | None:
         return None
     version, *fields = value.strip().removesuffix(";").split(";")
     try:
-        parse = _PARSERS[name, float(version)]
+        parse = _PARSERS[name, real(version, "version")]
     except (KeyError, ValueError):
         raise Malformed(f"metric {name} version {shown(version)} is not known") from None
     return parse(fields)
@@ -110,10 +111,10 @@ def parse_recovery(text: str) -> dict[str, object]:
     status, completed, expected, remaining = match.groups()
     return {
         "recovery_status": status,
-        "completed_clients": int(completed) if completed else None,
-        "expected_clients": int(expected) if expected else None,
+        "completed_clients": _count(completed) if completed else None,
+        "expected_clients": _count(expected) if expected else None,
         # LMT prints 0 where the server names no remaining time
-        "recovery_remaining_s": float(remaining) if remaining and status == "RECOVERING" else None,
+        "recovery_remaining_s": float(_count(remaining)) if remaining and status == "RECOVERING" else None,
     }
 
 
@@ -215,6 +216,8 @@ def _mdt_reading(group: Sequence[str], begin: int, operations: Sequence[str]) ->
 def _capacity(said: Mapping[str, str]) -> dict[str, int]:
     total_kib, free_kib = _count(said["total_kib"]), _count(said["free_kib"])
     inodes, free_inodes = _count(said["total_inodes"]), _count(said["free_inodes"])
+    if free_kib > total_kib or free_inodes > inodes:
+        raise Malformed(f"{shown(said['name'])} has more free than its size")
     if max(total_kib, free_kib) > LARGEST // KIB:
         raise Malformed(f"{max(total_kib, free_kib)} KiB is more than any file system holds")
     return {
@@ -228,17 +231,15 @@ def _capacity(said: Mapping[str, str]) -> dict[str, int]:
 
 
 def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or (number := int(text)) > LARGEST:
+    number = count_or_none(text)
+    if number is None:
         raise Malformed(f"{shown(text)} where a count was expected")
     return number
 
 
 def _percent(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 100:
+    number = real_or_none(text, largest=100.0)
+    if number is None:
         raise Malformed(f"{shown(text)} where a percentage was expected")
     return number
 

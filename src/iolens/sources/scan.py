@@ -17,12 +17,14 @@ from typing import Any, Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.inode_counts import LARGEST, InodeCounts
-from iolens.sources.saved_text import Line, combined_identity, numbered_lines, unpacked
+from iolens.sources.saved_text import combined_identity
 from iolens.sources.scan_findings import Findings, Links, from_plain
 from iolens.sources.tree_walk import Part
 
 FORMAT: Final = 1
+LONGEST_PIECE: Final = 256 << 20  # one line of sums: millions of owners, types and bins
 _MARK: Final = "iolens_scan"
 _BEGINS: Final = b'{"iolens_scan":'
 _TEXTS: Final = ("filesystem", "root", "scan")
@@ -153,7 +155,7 @@ def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> Header:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line in numbered_lines(path):
+    for line in numbered_lines(path, LONGEST_PIECE):
         if not isinstance(line, Line):
             raise InputError(line.place, line.reason, line=line.line)
         try:
