@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, read_each
+from iolens.sources.bounded_input import parameter_bytes
 from iolens.sources.lustre_samples import ServerSample
 from iolens.sources.lustre_server import (
     NOT_TARGETS,
@@ -121,7 +122,7 @@ def _job_items(root: Path, naming: Naming, time_us: int | None, tree: _Tree) -> 
         if parameter.leaf != JOB_STATS or parameter in done:
             continue
         try:
-            reading = Reading(parameter, path.read_bytes(), str(path))
+            reading = Reading(parameter, parameter_bytes(path), str(path))
         except OSError as error:
             yield Problem(str(path), None, f"cannot be read: {error.strerror}")
             continue
@@ -187,7 +188,7 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
         if parameter in sample.readings or parameter.leaf in skip:
             continue
         try:
-            reading = Reading(parameter, path.read_bytes(), str(path))
+            reading = Reading(parameter, parameter_bytes(path), str(path))
         except OSError as error:
             problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
         else:

@@ -39,7 +39,7 @@ TIMED_LEAVES: Final = frozenset({"stats", "md_stats", "brw_stats"})
 NOT_TARGETS: Final = frozenset({"MGS", "MDS", "OSS", "num_refs"})
 
 _TARGET_NAME: Final = re.compile(r"(?:(.+)-)?(OST|MDT)[0-9a-fA-F]{4,}")
-_JOB_TIME: Final = re.compile(rb"^\s+snapshot_time:([^\n]*)", re.MULTILINE)
+_JOB_TIME: Final = re.compile(rb"^[ \t]++snapshot_time:([^\n]*)", re.MULTILINE)
 
 
 class Parameter(NamedTuple):
