@@ -198,8 +198,8 @@ def _counters_at(database: Database, schema: Schema, ts_id: int) -> list[tuple[A
         return []
     values = ", ".join(database.number(table.column(name)) for name in ("READ_BYTES", "WRITE_BYTES"))
     where = f"{_is_any(table, 'OST_ID', numbers)} AND {table.column('TS_ID')} = ?"
-    sql = f"SELECT {table.column('OST_ID')}, {values} FROM {table.quoted} WHERE {where}"  # noqa: S608 (as above)
-    return sorted(tuple(int(value) for value in row) for row in database.rows(sql, (*numbers, ts_id)))
+    sql = f"SELECT {database.key(table, 'OST_ID')}, {values} FROM {table.quoted} WHERE {where}"  # noqa: S608 (as above)
+    return sorted(database.rows(sql, (*numbers, ts_id)))
 
 
 def _numbers(database: Database, names: TableSchema | None, key: str) -> list[Any]:
