@@ -54,6 +54,11 @@ class LongLine(NamedTuple):
         return Problem(place, number, f"a line of {self.length} bytes: longer than {longest >> 10} KiB, left out")
 
 
+def opened_itself(path: Path) -> BinaryIO:
+    """The bytes of a regular file as they are; raises OSError, also where a symbolic link has its name."""
+    return os.fdopen(_descriptor(path, os.O_NOFOLLOW), "rb")
+
+
 def opened(path: Path) -> BinaryIO:
     """The bytes of a regular file, unpacked if they are gzip."""
     try:
@@ -112,10 +117,10 @@ def blocks_of(stream: BinaryIO, size: int) -> Iterator[bytes]:
         yield b"".join(held)
 
 
-def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[bytes | LongLine]:
+def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE, *, padded: bool = True) -> Iterator[bytes | LongLine]:
     """Every line with its end; one that is longer than `longest` is skipped and never held.
 
-    Zeros around a line are the padding of a copy of /sys, and go.
+    Where lines may be `padded`, zeros around one are the padding of a copy of /sys, and go.
     """
     held: list[bytes] = []
     length = 0  # of the line that goes on in the next block
@@ -132,7 +137,7 @@ def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[byt
         if end:
             whole = b"".join((*held, block[begin:end]))
             held, length = [block[end:]], len(block) - end
-            yield from _each(whole, longest)
+            yield from _each(whole, longest, padded)
         else:
             held.append(block[begin:])
             length += len(block) - begin
@@ -141,15 +146,19 @@ def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[byt
     if length > longest:
         yield LongLine(length)
     elif length:
-        yield from _each(b"".join(held), longest)
+        yield from _each(b"".join(held), longest, padded)
 
 
-def _each(whole: bytes, longest: int) -> Iterator[bytes | LongLine]:
-    if len(whole) <= longest and b"\0" not in whole:
+def _each(whole: bytes, longest: int, padded: bool) -> Iterator[bytes | LongLine]:
+    padded = padded and b"\0" in whole
+    if len(whole) <= longest and not padded:
         yield from io.BytesIO(whole)
-    else:
-        for line in io.BytesIO(whole):
-            yield _unpadded(line) if len(line) <= longest else LongLine(len(line))
+        return
+    for line in io.BytesIO(whole):
+        if len(line) > longest:
+            yield LongLine(len(line))
+        else:
+            yield _unpadded(line) if padded else line
 
 
 def _unpadded(line: bytes) -> bytes:
@@ -210,9 +219,14 @@ def parameter_bytes(path: Path) -> bytes:
     return b"".join(pieces).rstrip(b"\0")
 
 
-def _descriptor(path: Path) -> int:
+def _descriptor(path: Path, flags: int = 0) -> int:
     """A regular file, open for reading. A pipe would block, and a device never end: both are refused."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP and flags & os.O_NOFOLLOW:
+            raise OSError(errno.ELOOP, "a symbolic link, which is not followed") from error
+        raise
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)

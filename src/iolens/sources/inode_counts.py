@@ -107,8 +107,10 @@ class InodeCounts:
         found = sorted(self.sums.items(), key=lambda item: (_order(names[item[0][0]]), item[0][1], item[0][2]))
         columns: dict[str, Any] = {name: [] for name in _COLUMNS}
         for (code, histogram, bin_place), one in found:
-            if max(one.size or 0, one.allocated or 0) > LARGEST:
-                yield Problem(place, None, f"{histogram} of {names[code]}: more bytes than a number can hold")
+            if max(one.inodes, one.size or 0, one.allocated or 0) > LARGEST:
+                yield Problem(
+                    place, None, f"{histogram} of {names[code]}: more inodes or more bytes than a number can hold"
+                )
                 continue
             ends = (None, *ENDS[histogram], None)
             values = (*names[code], histogram, ends[bin_place], ends[bin_place + 1], *one)

@@ -186,7 +186,9 @@ def _host(fields: list[str]) -> tuple[str, tuple[float, float], list[str]]:
 def _groups(fields: list[str]) -> list[list[str]]:
     """The fields of each target: a target's name begins them."""
     starts = [place for place, field in enumerate(fields) if _TARGET.fullmatch(field)]
-    if fields and (not starts or starts[0] != 0):
+    if not fields:  # a server whose targets are on its partner
+        return []
+    if not starts or starts[0] != 0:
         raise Malformed(f"{shown(fields[0])} where the name of a target such as scratch-OST0000 was expected")
     return [fields[begin:end] for begin, end in zip(starts, [*starts[1:], len(fields)], strict=True)]
 

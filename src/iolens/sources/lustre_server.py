@@ -24,6 +24,7 @@ from iolens.sources.lustre_stats import (
     target_io_counters,
     unknown_counters,
 )
+from iolens.sources.parsed_numbers import LARGEST
 
 OBDFILTER, OSD, MDT, MDS, SERVER = "obdfilter", "osd", "mdt", "mds", ""
 _STATE_LEAVES: Final = ("recovery_status", "num_exports")
@@ -229,7 +230,12 @@ def _capacity(reader: _TargetReader) -> Iterator[Item]:
             else:
                 readings[text.parameter.leaf] = number
         best = readings if len(readings) > len(best) else best
-    if best:
+    if best.get("kbytesfree", 0) > best.get("kbytestotal", LARGEST) or best.get("filesfree", 0) > best.get(
+        "filestotal", LARGEST
+    ):
+        place = next(iter(reader.texts.values())).place
+        yield Problem(place, None, f"{reader.target.name} has more free than its size: capacity left out")
+    elif best:
         yield reader.row("target_capacity", capacity.capacity(best))
 
 

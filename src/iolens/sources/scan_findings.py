@@ -15,6 +15,7 @@ from iolens.sources.linked_inodes import LinkedInodes, columns_of, count_linked
 
 PLACES_KEPT: Final = 1000  # places that are named; the others are counted
 LINKS_PER_PIECE: Final = 20_000
+SUMS_PER_PIECE: Final = 100_000
 # The file type in `st_mode >> 12`.
 TYPES: Final[Mapping[int, str]] = {
     0o10: "file", 0o04: "dir", 0o12: "symlink", 0o06: "blk", 0o02: "chr", 0o01: "fifo", 0o14: "sock",
@@ -77,7 +78,9 @@ class Findings:
         counts = {name: getattr(self, name) for name in _COUNTS}
         lists = {name: getattr(self, name) for name in _LISTS}
         sums = [[*key, *one] for key, one in self.counts.sums.items()]
-        yield {"groups": list(self.counts.groups), "sums": sums} | counts | lists
+        yield {"groups": list(self.counts.groups), "sums": sums[:SUMS_PER_PIECE]} | counts | lists
+        for begin in range(SUMS_PER_PIECE, len(sums), SUMS_PER_PIECE):
+            yield {"groups": list(self.counts.groups), "sums": sums[begin : begin + SUMS_PER_PIECE]}
         rows = self.links.rows(self.counts.groups)
         for begin in range(0, len(rows), LINKS_PER_PIECE):
             yield {"groups": list(self.counts.groups), "links": columns_of(rows[begin : begin + LINKS_PER_PIECE])}
