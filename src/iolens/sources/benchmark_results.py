@@ -14,6 +14,7 @@ from typing import Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem, Row
+from iolens.schema import TABLES
 from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.bounded_input import whole_text
 from iolens.sources.local_time import find_zone
@@ -23,6 +24,7 @@ from iolens.units import epoch_us, parse_bytes
 
 TABLE: Final = "benchmark_runs"
 _ID_LENGTH: Final = 16
+_REALS: Final = frozenset(column.name for column in TABLES[TABLE].columns if column.type == "float64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class ResultFile:
             if isinstance(value, int | float) and not _is_possible(name, value):
                 yield Problem(self.place, line, f"{name} = {value:g}: more or less than can be: left out")
             elif value is not None:
-                known[name] = value
+                known[name] = float(value) if name in _REALS and isinstance(value, int) else value
         yield Row(TABLE, known)
 
     def text(self) -> tuple[str, str | None]:

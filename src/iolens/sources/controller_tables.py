@@ -137,6 +137,7 @@ class _CsvStream(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self.problems: list[Problem] = []
+        self._place = str(path)
         self._pieces = record_pieces(path, b"\n", may_lack_end=True)
         self._held = memoryview(b"")
 
@@ -151,12 +152,29 @@ class _CsvStream(io.RawIOBase):
             if isinstance(piece, Problem):
                 self.problems.append(piece)
             else:
-                escaped = piece if _is_utf8(piece) else piece.decode("utf-8", "backslashreplace").encode()
+                whole = self._without_open_quotes(piece) if b'"' in piece else piece
+                escaped = whole if _is_utf8(whole) else whole.decode("utf-8", "backslashreplace").encode()
                 self._held = memoryview(escaped)
         count = min(len(buffer), len(self._held))
         buffer[:count] = self._held[:count]
         self._held = self._held[count:]
         return count
+
+    def _without_open_quotes(self, piece: bytes) -> bytes:
+        """Without lines in which a quotation does not end: Arrow would look for its end in all that follows."""
+        text = np.frombuffer(piece, np.uint8)
+        ends = np.flatnonzero(text == ord("\n")) + 1
+        if not len(ends) or ends[-1] < len(piece):
+            ends = np.append(ends, len(piece))
+        quotes = np.diff(np.searchsorted(np.flatnonzero(text == ord('"')), ends), prepend=0)
+        odd = quotes % 2 == 1
+        if not odd.any():
+            return piece
+        begins = np.concatenate(([0], ends[:-1]))
+        first = shown(piece[begins[odd][0] : ends[odd][0]].decode("utf-8", "backslashreplace"))
+        reason = f"{int(odd.sum())} lines with a quotation that does not end: left out, such as {first}"
+        self.problems.append(Problem(self._place, None, reason))
+        return b"".join(piece[begin:end] for begin, end in zip(begins[~odd], ends[~odd], strict=True))
 
 
 def _is_utf8(piece: bytes) -> bool:

@@ -220,6 +220,8 @@ class _Sqlite:
         self.steps = 0
         try:
             yield self.connection.execute(sql, tuple(parameters))
+        except UnicodeDecodeError as error:  # of a message of SQLite's that quotes a damaged schema
+            raise InputError(self.place, "SQLite: a damaged schema", "a readable copy of a database") from error
         except sqlite3.OperationalError as error:
             if self.steps <= self.most_steps:
                 raise
