@@ -23,6 +23,7 @@ bench: $(VENV)/.installed-test
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)
 	$(BIN)/python -m bench.agent_soak
+	$(BIN)/python -m bench.fuzz $(FUZZ)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
