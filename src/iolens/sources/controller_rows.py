@@ -160,7 +160,8 @@ def _counts(numbers: Column, factor: int, seconds: float | None) -> tuple[Column
     """Whole bytes or operations, exact where the cells were whole; how many were impossible."""
     unknown = np.ma.getmaskarray(numbers)
     plain = np.where(unknown, 0, np.ma.getdata(numbers))
-    scaled = plain.astype(np.float64) * factor * (seconds or 1.0)
+    with np.errstate(over="ignore"):  # what is beyond any number is among the impossible
+        scaled = plain.astype(np.float64) * factor * (seconds or 1.0)
     wrong = ~unknown & ((scaled < 0) | (scaled >= LARGEST) | np.isnan(scaled))
     unknown = unknown | wrong
     whole = plain.dtype.kind == "i" and seconds is None

@@ -57,7 +57,7 @@ _FIELDS: Final = {
 }
 _FEWEST_FIELDS: Final = 14
 _OLD_PARTITION_FIELDS: Final = 7  # 2.6.0 to 2.6.24: partitions have four counters
-_LINE: Final = re.compile(rb"^ *+\d++ ++\d++ \S++(?: \d++){11,} *+\r?$", re.MULTILINE)
+_LINE: Final = re.compile(rb"^ *+\d++ ++\d++ (?=[A-Za-z])\S++(?: \d++){11,24} *+\r?$", re.MULTILINE)
 _EPOCH: Final = re.compile(r"\d{9,11}(?:\.\d+)?")
 _MARKS: Final = re.compile(r"(?:BEGIN|[#=\-\s])*")
 
