@@ -25,6 +25,7 @@ soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.agent_soak
 	$(BIN)/python -m bench.rebuild_soak
 	$(BIN)/python -m bench.power_cut_soak
+	$(BIN)/python -m bench.fuzz $(FUZZ)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

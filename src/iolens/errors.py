@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 from iolens.visible_text import visible
+
+REPORT: Final = "please report this"
+_LONGEST_MESSAGE: Final = 200
 
 
 class IolensError(Exception):
@@ -40,3 +46,18 @@ class UsageError(IolensError):
 
 class NotKnownError(UsageError):
     """An input of the question is neither given nor in the store; with it, there would be an answer."""
+
+
+def unexpected(error: BaseException) -> str:
+    """What to say of an exception that nobody foresaw while an input was read, so that it can be reported and mended.
+
+    Which exception, and where in iolens: the innermost of our own places on its way.
+    """
+    import traceback
+
+    package = Path(__file__).parent
+    ours = [one for one in traceback.extract_tb(error.__traceback__) if package in Path(one.filename).parents]
+    where = f"{Path(ours[-1].filename).relative_to(package)}:{ours[-1].lineno}" if ours else "outside iolens"
+    message = " ".join(str(error).split())
+    shown = message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 1]}…"
+    return f"{REPORT}: {type(error).__name__} at {where}" + (f": {shown}" if shown else "")

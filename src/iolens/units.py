@@ -25,7 +25,7 @@ _TIME_UNITS: Final[dict[str, float]] = {
 }  # fmt: skip
 _LARGEST: Final = 1 << 63  # what a column of the store cannot hold
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,}(\.[0-9]+)?")  # from 1973 on; eight digits are a date such as 20121022
-_NUMBER: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
+_NUMBER: Final = re.compile(r"([0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?)\s*+([A-Za-z]*+)")
 
 
 def parse_bytes(text: str) -> int:
@@ -128,7 +128,7 @@ def _refuse_bare(text: str, example: str) -> None:
 
 
 def _split(text: str) -> tuple[str, str]:
-    match = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r}: not a quantity; write a number and a unit, such as 4KiB, 35GB/s or 5s")
     return match[1], match[2]

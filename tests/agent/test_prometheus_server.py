@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import socket
 import threading
 import time
@@ -18,6 +17,8 @@ from iolens.agent.prometheus import Exporter, Page
 from iolens.agent.prometheus_reading import Collector, Reading
 from iolens.agent.prometheus_server import MOST_ANSWERS, Address, MetricsServer
 from iolens.agent.prometheus_text import OPENMETRICS, TEXT
+from iolens.sources import lustre_proc
+from iolens.sources.bounded_input import parameter_bytes
 from tests.agent.exposition import exporter, matching, one, parsed
 from tests.agent.server import Server
 
@@ -221,12 +222,27 @@ def test_many_at_once_share_one_reading(root: Path) -> None:
         assert answers == [200] * 6
 
 
-def test_a_file_that_hangs_costs_its_collector_and_not_the_scrape(root: Path) -> None:
+@contextmanager
+def hanging(monkeypatch: pytest.MonkeyPatch, hung: Path) -> Iterator[threading.Event]:
+    """A read in the kernel that does not return until the event is set. (A pipe would be refused, not read.)"""
+    returns = threading.Event()
+
+    def read(path: Path) -> bytes:
+        if path == hung:
+            returns.wait()
+        return parameter_bytes(path)
+
+    monkeypatch.setattr(lustre_proc, "parameter_bytes", read)
+    try:
+        yield returns
+    finally:
+        returns.set()
+
+
+def test_a_file_that_hangs_costs_its_collector_and_not_the_scrape(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hung = root / "proc/fs/lustre/obdfilter/scratch-OST0001/stats"
-    hung.unlink()
-    os.mkfifo(hung)  # as a read in the kernel that does not return
     threads = threading.active_count()
-    with serving(root, timeout_s=0.3) as server:
+    with hanging(monkeypatch, hung) as returns, serving(root, timeout_s=0.3) as server:
         for _ in range(5):
             began = time.monotonic()
             samples = parsed(get(server, "/metrics").read())
@@ -237,24 +253,20 @@ def test_a_file_that_hangs_costs_its_collector_and_not_the_scrape(root: Path) ->
             assert list(matching(samples, "lustre_write_bytes_total")) == []  # no old values: they would look idle
         assert threading.active_count() <= threads + 4  # the reading that hangs was not started again
 
-        os.close(os.open(hung, os.O_WRONLY))  # it returns
+        returns.set()
         deadline = time.monotonic() + 10
         while not one(samples, "iolens_scrape_success", collector="lustre") and time.monotonic() < deadline:
-            hung.unlink(missing_ok=True)
             samples = parsed(get(server, "/metrics").read())
         assert one(samples, "lustre_write_bytes_total", target="scratch-OST0000") > 0
 
 
-def test_prometheus_own_time_out_is_respected(root: Path) -> None:
+def test_prometheus_own_time_out_is_respected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hung = root / "proc/fs/lustre/obdfilter/scratch-OST0001/stats"
-    hung.unlink()
-    os.mkfifo(hung)
-    with serving(root, timeout_s=60.0) as server:
+    with hanging(monkeypatch, hung), serving(root, timeout_s=60.0) as server:
         began = time.monotonic()
         samples = parsed(get(server, "/metrics", **{"X-Prometheus-Scrape-Timeout-Seconds": "0.8"}).read())
         assert time.monotonic() - began < 5
         assert one(samples, "iolens_scrape_success", collector="lustre") == 0
-        os.close(os.open(hung, os.O_WRONLY))
 
 
 def test_a_reading_that_fails_says_why_once() -> None:

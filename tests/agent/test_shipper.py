@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from iolens.agent.health import Health
 from iolens.agent.shipper import UNREACHABLE, Shipment, ship, take
 from iolens.agent.shipping import FIRST_PAUSE_S, Shipping
 from iolens.agent.spool import SHIP_LOCK, Spool, locked, waiting
-from iolens.errors import StoreError
+from iolens.errors import IolensError, StoreError
 from iolens.records import CounterSet, Problem, Sample
 from iolens.sources import ReadOptions
 from iolens.sources.spool import SOURCE, Header, Tick, encode_header, encode_tick
 from iolens.store.store import Store
 from tests.agent import truth
+from tests.sources.test_spool import raw_tick
 
 S = 1_000_000
 T0 = 1_700_000_000 * S
@@ -77,7 +81,9 @@ def test_a_segment_that_cannot_be_understood_goes_aside_and_stops_no_other(tmp_p
     second.write_bytes(b"what is this\n" * 10)
     done = ship(spool, str(store))
     assert (done.shipped, done.bad, done.left) == (2, 1, 0)
-    assert [path.name for path in (spool / "bad").iterdir()] == [second.name]
+    assert sorted(path.suffix for path in (spool / "bad").iterdir()) == [".reason", ".seg"]
+    assert (spool / "bad" / second.name).read_bytes() == b"what is this\n" * 10
+    assert "not one readable tick" in (spool / "bad" / second.name).with_suffix(".reason").read_text()
     assert "moved to bad/" in done.reasons[0]
     assert truth.total(store) == 110
     assert ship(spool, str(store)) == Shipment()
@@ -95,6 +101,135 @@ def test_a_value_that_is_no_counter_costs_itself_and_is_named(tmp_path: Path) ->
     assert (done.shipped, done.bad, done.refused) == (3, 0, 2)
     assert "fs-OST0001 at 2023-11-14T22:13:20Z: write_bytes is many, expected a whole number" in done.reasons[0]
     assert truth.total(store) == 70
+
+
+def test_a_small_segment_of_nested_json_does_not_block_the_others(tmp_path: Path) -> None:
+    """413 bytes with the right checksum: the shipper failed on them at every start, and shipped nothing any more."""
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4), range(4, 8))
+    header = Header("oss1", "r0", 1)
+    poisoned = spool / f"{header.stem}.seg"
+    poisoned.write_bytes(encode_header(header) + raw_tick(b'["and so on", ' * 5000))
+    assert poisoned.stat().st_size < 500
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad, done.left) == (2, 1, 0)
+    assert truth.total(store) == 70
+    assert "RecursionError" in (spool / "bad" / poisoned.name).with_suffix(".reason").read_text()
+    assert ship(spool, str(store)) == Shipment()
+
+
+def test_a_tick_that_cannot_be_read_is_kept_and_the_rest_of_its_segment_is_stored(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    path = fill(spool, range(8))[0]
+    path.write_bytes(path.read_bytes() + raw_tick(b"{}"))
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad, done.refused) == (1, 1, 1)
+    assert truth.total(store) == 70
+    assert (spool / "bad" / path.name).exists()
+
+
+def test_four_megabytes_that_inflate_to_gigabytes_take_little_memory(tmp_path: Path) -> None:
+    """Peak memory of the shipper, MiB; its libraries take about 200 of them."""
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4))
+    header = Header("oss1", "r0", 1)
+    bomb = raw_tick(b'{"t": 1, "i": [' + b'"",' * (1 << 20), repeated=500)
+    (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + bomb + bomb)
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom iolens.agent.shipper import ship\n"
+        "done = ship(Path(sys.argv[1]), sys.argv[2])\n"
+        "print(done.shipped, done.bad, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, spool, store], capture_output=True, text=True, check=True)
+    shipped, bad, peak_mib = map(int, ran.stdout.split())
+    assert (shipped, bad) == (1, 1)
+    assert peak_mib < 600
+
+
+# --- directories that are not the agent's own
+
+
+def test_links_and_pipes_in_a_spool_are_put_aside_and_nothing_is_read_through_them(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+    fill(spool, range(4))
+    secret = fill(tmp_path / "elsewhere", range(4, 8), run="r9")[0]
+    (spool / secret.name).symlink_to(secret)
+    os.mkfifo(spool / "oss1~r8~00000001.seg")
+    done = ship(spool, str(store))
+    assert (done.shipped, done.bad, done.left) == (1, 2, 0)
+    assert truth.total(store) == 30
+    assert secret.exists()
+
+
+def test_a_link_in_place_of_a_file_of_the_spool_is_not_written_through(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    for name in ("reserve", "health.json", "store.json", "health.json.new", "store.json.new"):
+        spool, store = tmp_path / f"spool-{name}", tmp_path / f"store-{name}"
+        fill(spool, range(4))
+        (spool / name).symlink_to(victim)
+        with Spool.open(spool, 1 << 20) as opened:
+            opened.append(T0, [sample(0, "fs-OST0009")])
+            Health("oss1", "r1").write(spool)
+        ship(spool, str(store))
+        assert victim.read_text() == "precious"
+    for name in ("ship.lock", "sampler.lock"):
+        spool = tmp_path / f"spool-{name}"
+        fill(spool, range(4))
+        (spool / name).symlink_to(victim)
+        with pytest.raises(OSError, match="symbolic link"):
+            ship(spool, str(tmp_path / "s")) if name == "ship.lock" else open_spool(spool)
+
+
+def open_spool(directory: Path) -> None:
+    with Spool.open(directory, 1 << 20):
+        pass
+
+
+def test_what_the_agent_makes_is_its_own(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with Spool.open(tmp_path / "a" / "spool", 1 << 20) as spool:
+            spool.append(T0, [sample(0)])
+            Health("oss1", "r1").write(spool.directory)
+            spool.close_segment()
+            (spool.directory / "oss1~r0~00000001.seg").write_bytes(b"damaged")
+            ship(spool.directory, str(tmp_path / "store"))
+            made = {path.name: path.stat().st_mode & 0o777 for path in spool.directory.rglob("*")}
+            made.pop("oss1~r0~00000001.seg")
+            assert spool.directory.stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(before)
+    assert made.pop("bad") == 0o700
+    assert {name: oct(mode) for name, mode in made.items() if mode != 0o600} == {}
+    assert {"health.json", "store.json", "reserve", "sampler.lock", "ship.lock"} <= set(made)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o775, 0o1777])
+def test_a_spool_that_others_can_write_is_refused(tmp_path: Path, mode: int) -> None:
+    spool = tmp_path / "spool"
+    fill(spool, range(4))
+    spool.chmod(mode)
+    for use in (lambda: ship(spool, str(tmp_path / "store")), lambda: open_spool(spool)):
+        with pytest.raises(IolensError, match=rf"others can write there .mode {mode:o}.: chmod go-w {spool}"):
+            use()
+    assert len(waiting(spool)) == 1
+    done = truth.ship(spool, tmp_path / "store")
+    assert (done.returncode, "chmod go-w" in json.loads(done.stdout)["error"]) == (UNREACHABLE, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_spool_of_another_user_is_refused(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    fill(spool, range(4))
+    os.chown(spool, 65534, 65534)
+    with pytest.raises(IolensError, match=r"belongs to nobody, and this runs as root: chown root "):
+        ship(spool, str(tmp_path / "store"))
+    link = tmp_path / "link"
+    link.symlink_to(fill(tmp_path / "own", range(4))[0].parent)
+    os.lchown(link, 65534, 65534)
+    with pytest.raises(IolensError, match="a symbolic link made by nobody"):
+        open_spool(link)
 
 
 def test_a_damaged_line_costs_itself_and_the_evidence_is_kept(tmp_path: Path) -> None:

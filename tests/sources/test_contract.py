@@ -11,7 +11,7 @@ import pytest
 from iolens.errors import InputError, IolensError
 from iolens.records import Problem, Row, Rows, Sample, Samples
 from iolens.schema import TABLES
-from iolens.sources import ReadOptions, get_source, source_names
+from iolens.sources import ReadOptions, get_source, read_each, recognise, source_names
 from iolens.store.readers import guarded
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -79,6 +79,36 @@ def test_a_missing_file_does_not_stop_the_others(tmp_path: Path, name: str) -> N
         problems = [Problem(error.place, None, error.found)]
     assert problems
     assert all(isinstance(item, Problem) for item in problems)
+
+
+def test_a_file_on_which_listing_fails_is_refused_and_the_others_are_opened(tmp_path: Path) -> None:
+    def read(path: Path) -> str:
+        if path.name == "odd":
+            raise IndexError("index 0 is out of bounds")
+        if path.name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return path.name
+
+    opened, refused = read_each([tmp_path / name for name in ("a", "odd", "locked", "b")], read)
+    assert opened == ["a", "b"]
+    reasons = [str(item) for capture in refused for item in guarded(capture)]
+    assert reasons[0].startswith(f"{tmp_path}/odd: not read; please report this: IndexError at ")
+    assert reasons[1] == f"{tmp_path}/locked: cannot be read: Permission denied"
+
+
+def test_a_source_that_fails_to_recognise_does_not_hide_the_one_that_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: Path, head: bytes) -> bool:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(type(get_source("controller")), "recognises", lambda self, path, head: fails(path, head))
+    path = tmp_path / "histogram.csv"
+    path.write_text("bin_size,num_files\n0,1\n")
+    assert recognise(path).name == "size-histogram"
+    path.write_text("colour,shape\n")
+    with pytest.raises(InputError, match=r"not recognised .controller: please report this: OverflowError"):
+        recognise(path)
 
 
 def real_captures(shared_data: Path, name: str) -> list[Path]:

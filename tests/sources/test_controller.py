@@ -301,12 +301,15 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
 
 
 def test_bandwidth_and_operations_in_two_files_are_refused(tmp_path: Path) -> None:
+    """Bandwidth in one and operations in the other would be two rows of one interval: the first file is taken."""
     one = write(tmp_path, "time,controller,read_bytes_per_s\n1275393600,a,1\n", "one.csv")
     other = write(tmp_path, "time,controller,read_ops_per_s\n1275393600,a,1\n", "other.csv")
-    with pytest.raises(InputError, match="join them first"):
-        items_of("controller", [one, other], PLAIN)
-    more = write(tmp_path, "time,controller,read_bytes_per_s,write_bytes_per_s\n1275393602,a,1,1\n", "more.csv")
     timed = ReadOptions(filesystem="spider", interval_s=2.0)
+    taken, refused = get_source("controller").captures([one, other], timed)
+    assert len(rows_of(list(taken.items()), "target_io")) == 1
+    with pytest.raises(InputError, match="join them first"):
+        list(refused.items())
+    more = write(tmp_path, "time,controller,read_bytes_per_s,write_bytes_per_s\n1275393602,a,1,1\n", "more.csv")
     assert len(rows_of(items_of("controller", [one, more], timed), "target_io")) == 2  # a later export may tell more
 
 

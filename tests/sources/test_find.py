@@ -329,11 +329,19 @@ def test_pieces_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert sums_of(items_of("find", file, OPTIONS)) == whole
 
 
-def test_a_record_without_end_is_given_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolens.sources.record_fields.LONGEST_RECORD", 1 << 20)
+def test_a_record_longer_than_any_path_is_skipped_and_what_follows_is_read(file: Path) -> None:
+    file.write_bytes(SMALL.encode() + b"f" * (9 << 20) + b"\n" + b"f 7 0 99 1.0 1.0 /scratch/last\n")
+    items = items_of("find", file, OPTIONS)
+    assert problems_of(items) == [
+        f"a record of {(9 << 20) + 1} bytes: longer than 1024 KiB, left out; is it ended by NUL?"
+    ]
+    assert totals_of(items)["file"] == (3, 5007)
+
+
+def test_a_record_without_end_is_told(file: Path) -> None:
     file.write_bytes(SMALL.encode() + b"f" * (5 << 20))
     items = items_of("find", file, OPTIONS)
-    assert any("no end of a record" in one for one in problems_of(items))
+    assert f"a record of {5 << 20} bytes" in problems_of(items)[0]
     assert totals_of(items)["file"] == (2, 5000)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -211,11 +213,67 @@ def test_terse(tmp_path: Path) -> None:
     assert (second.get("transfer_bytes"), second.get("operations")) == (None, None)  # 3 KiB on average: mixed
 
 
+def terse_of(version: int, read_: tuple[int, ...], write: tuple[int, ...]) -> str:
+    """A line of any version: volume, bandwidth, IOPS, milliseconds of each direction, and zeros for the rest."""
+    width, directions = {3: (41, 2), 4: (41, 3), 5: (47, 3)}[version]
+    figures = [[*one, *[0] * (width - len(one))] for one in (read_, write, ())[:directions]]
+    fields = [version, "fio-3.40", "mix", 0, 0, *(figure for one in figures for figure in one), *["0.0%"] * 34]
+    return ";".join(map(str, [*fields, "sdx", 500, 2, 0, 0, 1, 1, 2, "9.1%"]))
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_terse_of_every_version_with_its_own_fields(tmp_path: Path, version: int) -> None:
+    """Version 4 adds trims, version 5 six fields to each direction: where the writes stand differs."""
+    line = terse_of(version, (4000, 4000, 1000, 1000), (8000, 8000, 500, 1000))
+    found = read(tmp_path, "fio", line + "\n")
+    assert found.problems == []
+    assert found.column("direction") == ["read", "write"]
+    assert found.column("bytes") == [4000 * KIB, 8000 * KIB]
+    assert found.column("transfer_bytes") == [4 * KIB, 16 * KIB]
+    assert found.column("device_ops") == [500, 2]
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_terse_of_the_program_itself_says_what_its_json_says(tmp_path: Path, version: int) -> None:
+    fio = shutil.which("fio")
+    if fio is None:
+        pytest.skip("fio is not installed")
+    command = [
+        fio, "--name=mix", f"--filename={tmp_path}/file", "--size=1m", "--rw=randrw", "--bs=16k", "--ioengine=psync",
+        f"--terse-version={version}",
+    ]  # fmt: skip
+    text = subprocess.run([*command, "--output-format=json,terse"], capture_output=True, text=True, check=True).stdout
+    (line,) = [line for line in text.splitlines() if line.startswith(f"{version};fio-")]
+    (tmp_path / "a.terse").write_text(line + "\n")
+    (tmp_path / "a.json").write_text(text.replace(line, ""))
+    by_json, by_terse = Results(tmp_path / "a.json", "fio"), Results(tmp_path / "a.terse", "fio")
+    assert by_terse.problems == []
+    for name in ("direction", "bytes", "duration_s"):
+        assert by_terse.column(name) == by_json.column(name)
+    (tmp_path / "both").write_text(text)
+    both = Results(tmp_path / "both", "fio")
+    assert both.column("operations") == by_json.column("operations")
+    assert "terse output beside the JSON" in both.notes[0].reason
+
+
 def test_terse_of_another_version_or_cut_is_named(tmp_path: Path) -> None:
     line = terse(4000, 1000, 1000)
-    found = read(tmp_path, "fio", "4" + line[1:] + "\n" + line[:90] + "\n" + line + "\n")
+    found = read(tmp_path, "fio", "6" + line[1:] + "\n" + line[:90] + "\n" + line + "\n")
     assert len(found.rows) == 1
-    assert ["version 4" in found.problems[0].reason, "fields" in found.problems[1].reason] == [True, True]
+    assert "terse version '6' is not supported; versions 3, 4, 5 are" in found.problems[0].reason
+    assert "fields; terse version 3 has at least 121" in found.problems[1].reason
+    (tmp_path / "old").write_text(";".join(["2", "card0", "0", "0", "7139336", "121836", *["0"] * 100]) + "\n")
+    (problem,) = Results(tmp_path / "old", "fio").problems
+    assert "terse version 2 is not supported" in problem.reason
+
+
+def test_a_damaged_document_between_others_costs_itself(tmp_path: Path) -> None:
+    first, second, third = (
+        json.dumps(document(job(write=side(count, 4096, 9)), at=T0 + count * 90_000), indent=1) for count in (7, 8, 9)
+    )
+    found = read(tmp_path, "fio", first + "\n" + second[: len(second) // 2] + "\n" + third + "\n")
+    assert found.column("operations") == [7, 9]
+    assert [one.reason for one in found.problems] == ["a document that is cut or damaged: that run is left out"]
 
 
 def test_a_document_cut_off_loses_only_itself(tmp_path: Path) -> None:

@@ -105,6 +105,16 @@ def test_load_is_of_the_moment_of_a_step(path: Path) -> None:
     assert rows(named, "host_load", by="host")["mds1"].columns["cpu_pct"].tolist() == [2.5] * 6
 
 
+def test_a_few_bytes_that_declare_terabytes_are_refused(tmp_path: Path) -> None:
+    for name, shape in (("FSStepsGroup/FSStepsDataSet", (10**12,)), ("OSTReadGroup/OSTBulkReadDataSet", (4, 10**12))):
+        path = day_file(tmp_path / "day.h5lmt", **{name: None})
+        with h5py.File(path, "a") as file:
+            file.create_dataset(name, shape, "f8", chunks=(1024,) if len(shape) == 1 else (1, 1024))
+            file[name].attrs["OSTNames"] = np.array(OSTS, "S")
+        with pytest.raises(InputError, match=r"declares [0-9]+ numbers"):
+            items(path)
+
+
 # --- zero or nothing
 
 

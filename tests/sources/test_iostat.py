@@ -398,7 +398,7 @@ class TestDamage:
         text = BANNER + "\n" + since_boot() + report(new("sda"), "sdb 1.00 2.00\n", new("sdc").replace(" 1.50", " nan"))
         found = items(tmp_path, text)
         assert [row["target"] for row in rows(found)] == ["oss1:sda"]
-        assert problems(found) == ["3 columns, expected 23", "'nan' is not a number"]
+        assert problems(found) == ["3 columns, expected 23", "r_await 'nan' is not a number"]
 
     def test_without_the_first_line_the_server_is_named_by_the_user(self, tmp_path: Path) -> None:
         text = since_boot() + report(new("sda"))

@@ -302,15 +302,23 @@ def test_a_member_of_any_size_costs_only_itself(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_without_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dump_module, "LONGEST_ARCHIVE", 100_000)
-    bomb = (member("dump/nid1/bomb.txt"), bytes(900_000))
+    monkeypatch.setattr("iolens.sources.bounded_input.RATIO_FROM", 100_000)
+    bomb = (member("dump/nid1/bomb.txt"), bytes(9_000_000))
     items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz", [bomb]), POND)
     assert len(rows_of(items, "drives")) == 3
-    assert any("unpacks to more than any dump" in one for one in problems_of(items))
+    assert any("inflates beyond 800 times its size" in one for one in problems_of(items))
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
+def test_a_name_longer_than_any_is_not_held(tmp_path: Path, kind: bytes) -> None:
+    endless = (member("././@LongLink", kind), b"n" * (2 << 20))
+    items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz", [endless]), POND)
+    assert len(rows_of(items, "drives")) == 3
+    assert f"cannot be read to its end: a header of {2 << 20} bytes" in problems_of(items)
 
 
 def test_too_many_members_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dump_module, "MOST_MEMBERS", 10)
+    monkeypatch.setattr("iolens.sources.archives.MOST_MEMBERS", 10)
     items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz"), POND)
     assert 0 < len(rows_of(items, "drives")) < 3
     assert any("more than 10 members" in one for one in problems_of(items))

@@ -16,6 +16,7 @@ from iolens.records import Capture, Item, Note, Problem, Row, Rows, Samples
 from iolens.sources import ReadOptions, lmt_database, recognise
 from iolens.sources.lmt_database import MysqlOpening
 from iolens.sources.lmt_db import SOURCE
+from iolens.store.readers import guarded
 from iolens.store.store import Store
 from tests.sources.lmt_copy import COLUMNS, STOCK, LmtCopy, grow, ost_row, small_copy
 
@@ -630,6 +631,8 @@ def test_transport_security_by_parameter(home: Path) -> None:
         ("mysql://u@db/a;b", "name the database"),
         ("mysql://u:12/secret@db/x", "name the database"),
         ("mysql://u@db:port/x", "the port is not a number"),
+        ("mysql://u:secret@[::1/x", "not an address; write mysql://user@host:port/database"),
+        ("mysql://u:secret@[db]/x", "not an address"),
         ("mysql://u:secret@db/x?tls=1", "unknown parameter 'tls'"),
     ],
 )
@@ -637,6 +640,80 @@ def test_an_address_that_is_wrong_is_a_usage_error(home: Path, url: str, message
     with pytest.raises(UsageError, match=message) as raised:
         list(SOURCE.url_captures([url], PACIFIC))
     assert "secret" not in str(raised.value)
+
+
+def test_a_host_no_name_service_takes_is_refused_alone(home: Path) -> None:
+    """Its name has a label of 70 characters, on which the lookup fails before any connection."""
+    (refused,) = SOURCE.url_captures([f"mysql://u:secret@{'a' * 70}.example/x"], PACIFIC)
+    with pytest.raises(InputError, match=r"cannot connect|Can't connect") as raised:
+        list(refused.items())
+    assert "secret" not in str(raised.value)
+
+
+# --- copies that mean harm
+
+ENDLESS = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t)"
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("OST_DATA", "1 AS OST_ID, n AS TS_ID, n AS READ_BYTES, n AS WRITE_BYTES"),
+        ("TIMESTAMP_INFO", "n AS TS_ID, '2018-01-28 00:00:00' AS TIMESTAMP"),
+        ("OST_INFO", "n AS OST_ID, 'scratch-OST0000' AS OST_NAME"),
+        ("FILESYSTEM_INFO", "n AS FILESYSTEM_NAME"),
+    ],
+)
+def test_a_view_without_an_end_is_refused_and_the_next_database_is_read(
+    copy: LmtCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, columns: str
+) -> None:
+    monkeypatch.setattr(lmt_database, "FEWEST_STEPS", 1_000_000)
+    monkeypatch.setattr(lmt_database, "STEPS_PER_BYTE", 1)
+    good = small_copy(tmp_path / "good.sqlite3")
+    copy.run(f"DROP TABLE {table}")
+    copy.run(f"CREATE VIEW {table} AS {ENDLESS} SELECT {columns} FROM t")
+    assert recognise(copy.path).name == "lmt-db"
+    found = list(SOURCE.captures([copy.path, good.path], PACIFIC))
+    refused = [item for one in found for item in guarded(one) if one.origin == str(copy.path)]
+    assert all(isinstance(item, Problem) for item in refused)
+    assert any("did not end within" in item.reason or "more than" in item.reason for item in refused)
+    assert len(samples([item for one in found if one.origin == str(good.path) for item in one.items()])) == 2
+
+
+def test_a_query_over_a_real_copy_stays_far_below_the_bound(copy: LmtCopy) -> None:
+    """Steps per byte of the file: an honest query takes a fraction of what a query may."""
+    grow(copy, "2018-01-28 00:01:00", 2000, since=100)
+    with lmt_database.SqliteOpening(copy.path).open() as database:
+        database.steps, most = 0, 0  # type: ignore[attr-defined]
+        database.connection.set_progress_handler(lambda: setattr(database, "steps", database.steps + 1), 1)  # type: ignore[attr-defined]
+        for sql in ("SELECT COUNT(*) FROM MDS_OPS_DATA", "SELECT * FROM OST_DATA ORDER BY WRITE_BYTES"):
+            database.rows(sql)
+            most = max(most, database.steps)  # type: ignore[attr-defined]
+    assert most < lmt_database.STEPS_PER_BYTE / 20 * copy.path.stat().st_size
+
+
+@pytest.mark.parametrize("value", ["'x'", "x'00ff'", "-1", "NULL", "1e300", "9e18"])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("TIMESTAMP_INFO", "TS_ID"), ("OST_DATA", "TS_ID"), ("OST_INFO", "OST_ID"), ("OST_DATA", "OST_ID"),
+        ("MDS_OPS_DATA", "OPERATION_ID"), ("OPERATION_INFO", "OPERATION_ID"), ("MDS_INFO", "MDS_ID"),
+        ("OST_DATA", "READ_BYTES"), ("OST_DATA", "KBYTES_USED"), ("OSS_DATA", "PCT_CPU"), ("OST_INFO", "OST_NAME"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_none_costs_its_row(copy: LmtCopy, table: str, column: str, value: str) -> None:
+    copy.run(f"UPDATE {table} SET {column} = {value} WHERE rowid = 1")
+    found = items(copy.path)
+    assert "scratch-OST0001" in samples(found)
+    assert not any("please report" in one for one in problems(found))
+
+
+def test_times_beyond_any_calendar_are_refused(copy: LmtCopy) -> None:
+    copy.run("UPDATE TIMESTAMP_INFO SET TIMESTAMP = '0000-01-01 00:00:00' WHERE TS_ID = 1")
+    copy.run("UPDATE TIMESTAMP_INFO SET TIMESTAMP = '9999-12-31 23:59:59' WHERE TS_ID = 2")
+    found = items(copy.path)
+    assert "TS_ID 1 to 2: TIMESTAMP is not a time such as 2018-01-28 00:00:00" in problems(found)
+    assert len(samples(found)["scratch-OST0000"]) == 2
 
 
 # --- the real thing

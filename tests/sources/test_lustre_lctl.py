@@ -274,6 +274,37 @@ def test_a_bare_text_needs_file_system_and_target(read: Reader) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"snapshot_time {T0}.0 secs.usecs\n",
+        f"snapshot_time {T0}.0 secs.usecs\nfrobnicate 5 samples [reqs]\n",
+        f"snapshot_time {T0} and then a letter to the editor\nwith a second line\n",
+    ],
+)
+@pytest.mark.parametrize("target", ["fs-OST0000", "fs-MDT0000"])
+def test_a_nameless_text_without_a_known_counter_is_no_baseline_of_zeros(read: Reader, text: str, target: str) -> None:
+    found = read(text, options=ReadOptions("fs", target))
+    assert found
+    assert all(isinstance(item, Problem) for item in found)
+    named = read(f"obdfilter.fs-OST0000.stats=\nsnapshot_time {T0}.0 secs.usecs\n")
+    assert samples(named, "target_io")[0].sets[""].counters["write_bytes"] == 0  # named, it is an idle target
+
+
+def test_a_capture_padded_with_zeros_says_the_same(read: Reader) -> None:
+    text = (stats("fs-OST0000", T0, 7) + "obdfilter.fs-OST0000.kbytesfree=40\n").encode()
+    assert read(text.ljust(8192, b"\0")) == read(text)
+
+
+def test_a_line_longer_than_any_costs_its_parameter_alone(read: Reader) -> None:
+    text = stats("fs-OST0000", T0, 7) + "ldlm" + "x" * (2 << 20) + "\n" + stats("fs-OST0001", T0, 8)
+    found = read(text)
+    assert [item.target for item in found if isinstance(item, Sample)] == ["fs-OST0001"]
+    assert [(one.line, one.reason.split(":")[0]) for one in problems(found)] == [
+        (4, f"a line of {(2 << 20) + 5} bytes")
+    ]
+
+
 def test_what_the_user_had_to_supply_is_part_of_the_identity(tmp_path: Path) -> None:
     path = tmp_path / "stats"
     path.write_text(stats("x", T0, 1).partition("\n")[2])

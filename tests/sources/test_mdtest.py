@@ -44,18 +44,44 @@ def test_one_row_per_phase_that_ran(tmp_path: Path) -> None:
     assert found.column("direction") == ["directory_creation", "file_creation", "tree_creation"]
     row = found.rows[1]
     expected = {
-        "tool": "mdtest", "tasks": 8, "nodes": 2, "operations": 800, "duration_s": 2.5, "reported_ops_per_s": 320.0,
+        "tool": "mdtest", "tasks": 8, "nodes": 2, "operations": 800, "reported_ops_per_s": 320.0,
         "ops_per_s_max": 400.0, "ops_per_s_min": 200.0, "ops_per_s_stddev": 80.0, "repetitions": 3,
         "transfer_bytes": 3901, "bytes": 3901 * 800, "fullness_pct": 41.5,
         "time": epoch_us(datetime(2026, 3, 3, 11, 2, tzinfo=UTC)),
     }  # fmt: skip
     assert {name: row[name] for name in expected} == expected
+    # 400, 200 and, for their mean is 320, 360 per second: 2, 4 and 2.22 s. At the mean rate it would be 2.5.
+    assert row["duration_s"] == pytest.approx((800 / 400 + 800 / 200 + 800 / 360) / 3)
     assert found.rows[2].get("operations") is None  # how many directories a tree has is not printed
 
 
 def test_times_of_a_tree_are_seconds_whatever_the_heading_says(tmp_path: Path) -> None:
     found = read(tmp_path, "mdtest", HEAD + RATES + TIMES + TAIL)
-    assert found.column("duration_s") == [0.5, 2.5, 0.015]
+    assert found.column("duration_s") == pytest.approx([(0.4 + 0.8 + 800 / 1800) / 3, 2.7407, 0.015], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("iterations", "seconds"),
+    [(1, 2.5), (2, 3.0), (3, (2 + 4 + 800 / 360) / 3), (4, 2.8), (10, 2.8)],
+)
+def test_a_time_is_the_mean_of_the_iterations(tmp_path: Path, iterations: int, seconds: float) -> None:
+    """Of more than three iterations the rates do not tell each: then the printed mean time counts."""
+    text = (HEAD + RATES + (TIMES if iterations > 2 else "") + TAIL).replace("(of 3", f"(of {iterations}")
+    found = read(tmp_path, "mdtest", text)
+    assert found.rows[1]["duration_s"] == pytest.approx(seconds)
+    assert found.rows[1]["operations"] == 800
+
+
+def test_real_times_are_those_mdtest_printed(shared_data: Path) -> None:
+    """`-P` prints the mean time of each phase beside its rates, to a millisecond."""
+    path = shared_data / "mdtest" / "rates_and_times_n4.txt"
+    found = {row["direction"]: row["duration_s"] for row in Results(path, "mdtest").rows}
+    printed = {
+        "directory_creation": 0.437, "directory_stat": 0.022, "directory_rename": 0.034, "directory_removal": 1.058,
+        "file_creation": 0.476, "file_stat": 0.018, "file_read": 0.022, "file_removal": 0.027,
+        "tree_creation": 0.013, "tree_removal": 0.024,
+    }  # fmt: skip
+    assert found == pytest.approx(printed, abs=0.00051)
 
 
 def test_a_named_zone_moves_the_time(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_settings_are_checked(tmp_path: Path, settings: dict[str, object]) -> No
     ("old", "new", "reason"),
     [
         ("  200  2 ", "  200 ", "1 values, the table has 2 columns"),
-        ("  200  2 ", "  many  2 ", "'many' where a number was expected"),
+        ("  200  2 ", "  many  2 ", "value 'many' is not a number: row left out"),
         ("  200  2 ", "  -5  2 ", "out of range"),
         ("-12:02:00  200", "-12:62:00  200", "no such time"),
         ("Timestamp gpfs_nsdds_bytes_written", "Timestamp something_else", "where the legend has"),

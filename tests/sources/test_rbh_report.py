@@ -151,9 +151,9 @@ def test_a_ranking_is_a_scan_of_its_own(tmp_path: Path) -> None:
     ("row", "reason"),
     [
         ("ada, file, 3, 5", "4 columns, the heading has 6: 'ada, file, 3, 5'"),
-        ("ada, file, -3, 5, 5, 5", "count '-3' is no count"),
-        ("ada, file, many, 5, 5, 5", "count 'many' is no count"),
-        ("ada, file, 99999999999999999999, 5, 5, 5", "count '99999999999999999999' is no count"),
+        ("ada, file, -3, 5, 5, 5", "count '-3' is not a count"),
+        ("ada, file, many, 5, 5, 5", "count 'many' is not a count"),
+        ("ada, file, 99999999999999999999, 5, 5, 5", "count '99999999999999999999' is out of range"),
         ("ada, file, 1, 5 bytes, 5, 5", "volume '5 bytes' is no size"),
         ("ada, file, 1, nan, 5, 5", "volume 'nan' is no size"),
         ("ada, file, 1, 9.00 EB, 5, 5", "volume '9.00 EB' is more than a number can hold"),

@@ -549,3 +549,24 @@ def test_projects_of_the_shared_copy(shared_data: Path) -> None:
         counted[row["project"]] += row["count"]
     assert counted == top
     assert ROOT not in counted
+
+
+def test_a_root_below_its_own_child_does_not_go_round_for_ever(tmp_path: Path) -> None:
+    made = made_up(5, 30)
+    child = made.add(ROOT, "climate", type="dir")
+    made.add(child, "data")
+    made.entries.append(made.entries[-1] | {"id": ROOT, "type": "dir"})
+    made.link(ROOT, child, "up")
+    items = read(made.write(tmp_path / "rbh.sqlite3"), BY_PATH)
+    assert sum(row["count"] for row in contents(items, "size")) == 33
+
+
+def test_a_view_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lmt_database, "FEWEST_STEPS", 1_000_000)
+    monkeypatch.setattr(lmt_database, "STEPS_PER_BYTE", 1)
+    path = made_up(5, 30).write(tmp_path / "rbh.sqlite3")
+    change(path, "DROP TABLE ENTRIES")
+    endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t)"
+    change(path, f"CREATE VIEW ENTRIES AS {endless} SELECT n AS id, n AS size, 'file' AS type FROM t")
+    with pytest.raises(InputError, match="a query did not end within"):
+        read(path)

@@ -21,6 +21,7 @@ from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
 BY_END = "bin_size,num_files,num_dirs,num_symlinks\n0,3,0,1\n1,5,0,0\n2,0,0,0\n4,7,2,0\n"
 BY_START = "bin num,object count,object size sum (bytes),bin start\n0,4,0,0\n1,2,2,1\n2,3,8,2\n3,1,100,4\n"
+TYPED = "size,dir,fifo,file,sock,symlink\n0,0,6,30,8,0\n1,0,0,4,0,2\n2,0,0,0,0,0\n4096,12,0,11,0,0\n"
 WIDTHS = "bin_size,num_child_counts\n0,4\n1,2\n2,0\n4,9\n"
 OPTIONS = ReadOptions("scratch")
 DAY = 86_400
@@ -148,6 +149,24 @@ def read(file: Path, text: str, options: ReadOptions = OPTIONS) -> list[Item]:
 
 def inodes(items: list[Item]) -> InodeSizes:
     return sizes_of_rows(rows_of(items, "contents"), "here")
+
+
+def test_a_column_per_type_of_robinhood(file: Path) -> None:
+    """As `mysqldump2sizebytypehist` writes it: `size` is the inclusive end of a bin; its last bin it leaves out."""
+    items = read(file, TYPED)
+    inodes_by_type = {name: count for name, (count, _) in totals_of(items).items()}
+    assert inodes_by_type == {"file": 45, "dir": 12, "fifo": 6, "sock": 8, "symlink": 2}
+    rows = {(row["inode_type"], row["bin_from"], row["bin"]): row["count"] for row in rows_of(items, "contents")}
+    assert (rows["file", None, 0], rows["file", 0, 1], rows["file", 2, 4096]) == (30, 4, 11)
+    assert rows["dir", 2, 4096] == 12
+    assert any("leaves out the bin of the largest inodes" in one for one in problems_of(items))
+
+
+@pytest.mark.parametrize("heading", ["size,dir,fifo", "size,file,colour", "file,size,dir"])
+def test_other_headings_with_such_columns_are_not_taken_for_it(file: Path, heading: str) -> None:
+    file.write_text(TYPED.replace("size,dir,fifo,file,sock,symlink", heading))
+    with pytest.raises(InputError, match="not recognised"):
+        recognise(file)
 
 
 @pytest.mark.parametrize("text", [BY_END, BY_END.replace("\n", "\r\n"), BY_END + "\n\n", "\ufeff" + BY_END])

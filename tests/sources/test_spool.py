@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import binascii
+import json
 import os
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ from iolens.sources.spool import (
     encode_header,
     encode_tick,
 )
+from iolens.store.readers import guarded
 from iolens.store.store import Store
 
 T0 = 1_700_000_000_000_000
@@ -126,6 +130,68 @@ def test_an_item_of_an_unknown_table_is_a_problem(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + encode_tick(Tick(T0, [Row("of_tomorrow", {"time": T0})])))
     offset = sum(len(line) for line in path.read_bytes().splitlines(keepends=True)[:-1])
     assert problems(path) == [f"{path}:4: byte {offset}: table 'of_tomorrow' is not known"]
+
+
+def raw_tick(text: bytes, *, repeated: int = 1) -> bytes:
+    """A line with the right checksum around any text; repeated, it is deflated once and its packed bytes repeated."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    piece = packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)
+    packed = zlib.compress(text) if repeated == 1 else b"\x78\x9c" + piece * repeated + packer.flush() + bytes(4)
+    payload = binascii.b2a_base64(packed, newline=False)
+    return b"%08x %b\n" % (zlib.crc32(payload), payload)
+
+
+def plain_tick(*items: object, at: object = T0) -> bytes:
+    return raw_tick(json.dumps({"t": at, "i": items}).encode())
+
+
+SETS = {"": [None, {"write_bytes": 1}]}
+NOT_TICKS = {
+    "RecursionError": raw_tick(b'["and so on", ' * 20_000),
+    "nothing but brackets": raw_tick(b'{"t": 1, "i": [' + b"[]," * 30_000 + b"0]}"),
+    "inflates beyond 32 MiB": raw_tick(bytes(1 << 20), repeated=33),
+    "Exceeds the limit": raw_tick(b'{"t": ' + b"9" * 5000 + b', "i": []}'),
+    "a counter of more than 64 bits": plain_tick([0, "target_io", "fs", "x", 0, 0, {"": [None, {"a": 2**64}]}, {}]),
+    "a counter that is no count": plain_tick([0, "target_io", "fs", "x", 0, 0, {"": [None, {"a": "many"}]}, {}]),
+    "a time that no clock shows": plain_tick([0, "target_io", "fs", "x", 10**18, 0, SETS, {}]),
+    "a name that is no text": plain_tick([0, "target_io", ["fs"], "x", 0, 0, SETS, {}]),
+    "a bin without direction": plain_tick([0, "target_histograms", "fs", "x", 0, 0, {"h": [None, {"a": 1}]}, {}]),
+    "a value that no column holds": plain_tick([1, "target_capacity", {"time": T0, "used_bytes": 2**70}]),
+    "TypeError": plain_tick(None),
+    "not an item": plain_tick([7]),
+}
+
+
+@pytest.mark.parametrize("reason", NOT_TICKS)
+def test_a_line_with_the_right_checksum_that_is_no_tick_costs_itself(tmp_path: Path, reason: str) -> None:
+    path = segment(tmp_path, 1, range(2))
+    path.write_bytes(path.read_bytes() + NOT_TICKS[reason] + encode_tick(tick(2)))
+    assert samples(path) == [0, 1, 2]
+    (problem,) = problems(path)
+    assert reason in problem
+    assert len(problem) < 600
+    unread: list[Problem] = []
+    assert len(list(Segment.open(path).items(unread))) == 7
+    assert [str(one) for one in unread] == [problem]
+
+
+def test_a_segment_is_read_itself_and_not_what_a_link_points_to(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    real = segment(tmp_path / "elsewhere", 1, range(2))
+    link = tmp_path / real.name
+    link.symlink_to(real)
+    with pytest.raises(InputError, match="a symbolic link, which is not followed"):
+        Segment.open(link)
+    os.mkfifo(tmp_path / "oss1~r1~00000002.seg")
+    refused = [str(item) for one in SOURCE.captures([tmp_path], ReadOptions()) for item in guarded(one)]
+    assert len(refused) == 2
+    assert all("symbolic link" in one or "not a regular file" in one for one in refused)
+
+
+def test_a_header_longer_than_any_is_not_held(tmp_path: Path) -> None:
+    path = tmp_path / "oss1~r1~00000001.seg"
+    path.write_bytes(b"x" * 1_000_000 + b"\n" + encode_tick(tick(1)))
+    assert samples(path) == [1]  # its name tells the segment
 
 
 def load(store: Store, *paths: Path) -> dict[str, int]:

@@ -15,6 +15,7 @@ from iolens.records import Item, Problem, Rows
 from iolens.sources import ReadOptions, get_source
 from iolens.sources import hdf5_series as series_module
 from iolens.sources.tokio_hdf5 import SOURCE
+from iolens.store.readers import guarded
 from iolens.store.store import Store
 
 T0 = 1_513_152_000
@@ -211,8 +212,47 @@ def test_times_that_do_not_rise_cost_their_group_only(tmp_path: Path) -> None:
     with h5py.File(path, "a") as file:
         file["datatargets/timestamps"][...] = [T0, T0]
     found = items(path)
-    assert problems(found) == ["the times of datatargets do not rise: left out"]
+    assert problems(found) == ["the times in datatargets/timestamps do not rise: the rest of datatargets left out"]
     assert list(rows(found, "target_capacity")) == OSTS[:1]
+
+
+def test_a_few_bytes_that_declare_terabytes_are_refused_and_cost_their_group_only(tmp_path: Path) -> None:
+    datasets = {
+        "datatargets/readbytes": ([[1], [1]], OSTS[:1], "bytes"),
+        "fullness/bytes": ([[1], [1]], OSTS[:1], "KiB"),
+    }
+    path = series_file(tmp_path / "a.hdf5", datasets)
+    with h5py.File(path, "a") as file:
+        huge = file["datatargets"].create_dataset("writebytes", (2, 10**12), "f8", chunks=(1, 1024))
+        huge.attrs["columns"] = np.array(OSTS[:1], "S")
+    assert path.stat().st_size < 100_000
+    found = items(path)
+    assert problems(found) == [
+        "/datatargets/writebytes declares 2000000000000 numbers: the rest of datatargets left out"
+    ]
+    assert list(rows(found, "target_capacity")) == OSTS[:1]
+
+
+@pytest.mark.parametrize("times", [["a", "b"], [1e300, 2e300], [[T0], [T0 + 10]], []])
+def test_times_that_are_none_are_refused(tmp_path: Path, times: Any) -> None:
+    path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": ([[1], [1]], OSTS[:1], "bytes")})
+    with h5py.File(path, "a") as file:
+        del file["datatargets/timestamps"]
+        file["datatargets/timestamps"] = np.array(times, "S" if times and isinstance(times[0], str) else "f8")
+    refused = [item for one in SOURCE.captures([path], NOTHING_SAID) for item in guarded(one)]
+    assert refused
+    assert all(isinstance(item, Problem) and "please report" not in item.reason for item in refused)
+
+
+def test_groups_within_groups_have_an_end(tmp_path: Path) -> None:
+    path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": ([[1], [1]], OSTS[:1], "bytes")})
+    with h5py.File(path, "a") as file:
+        group = file
+        for _ in range(3000):  # a walk down them in C overflows its stack
+            group = group.create_group("g")
+        group["x"] = [1]
+        file["datatargets/again"] = h5py.SoftLink("/datatargets")
+    assert list(rows(items(path))) == OSTS[:1]
 
 
 def test_damaged_files_are_refused_by_name(tmp_path: Path) -> None:

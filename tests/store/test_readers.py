@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from iolens.errors import InputError
-from iolens.records import Capture, Problem, Row
+from iolens.errors import InputError, UsageError
+from iolens.records import Capture, Item, Problem, Row
+from iolens.sources.find_format import parse_format
 from iolens.store import readers
-from iolens.store.readers import read_ahead
+from iolens.store.readers import guarded, read_ahead
 from iolens.store.store import Store
 
 
@@ -21,6 +24,8 @@ def fullness(path: Path):
         os.abort()
     if number == 14:
         raise InputError(str(path), "nonsense", "a number", 1)
+    if number == 15:
+        raise OverflowError("int too large to convert to C long")
     values = {"time": number * 1_000_000, "filesystem": "scratch", "target": "OST0000", "used_bytes": number}
     yield Row("target_capacity", values)
 
@@ -40,7 +45,8 @@ def test_captures_come_in_their_order_and_a_dead_reader_costs_one(tmp_path: Path
     assert isinstance(found[13][0], Problem)
     assert "died" in found[13][0].reason
     assert "nonsense" in found[14][0].reason
-    assert sum(isinstance(items[0], Row) for items in found.values() if items) == 57
+    assert found[15][0].reason.startswith("not read on; please report this: OverflowError at ")
+    assert sum(isinstance(items[0], Row) for items in found.values() if items) == 56
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -50,9 +56,74 @@ def test_the_store_is_the_same_however_many_read(tmp_path: Path, monkeypatch, wo
     store = Store(tmp_path / "store")
     wanted = [one for one in captures(tmp_path / "in", 40) if Path(one.origin).name != "13"]
     tally = store.ingest(wanted, "test", workers=workers)
-    assert (tally.captures, tally.rows["target_capacity"], tally.refused) == (39, 38, 1)
+    assert (tally.captures, tally.rows["target_capacity"], tally.refused) == (39, 37, 2)
     again = store.ingest(wanted, "test", workers=workers)
-    assert (again.already_present, again.refused, again.rows) == (38, 1, {})
+    assert (again.already_present, again.refused, again.rows) == (37, 2, {})
+
+
+def fails_within_a_source(path: Path) -> Iterator[Item]:
+    """As a source of ours would: the report names the place in iolens."""
+    yield Row("target_capacity", {"time": 1_000_000, "filesystem": "scratch", "target": "OST0000", "used_bytes": 1})
+    parse_format(None, str(path))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [IndexError("index 0"), RecursionError(), MemoryError(), ValueError("9" * 9000)])
+def test_whatever_a_source_raises_costs_its_capture_alone(tmp_path: Path, error: Exception) -> None:
+    def broken() -> Iterator[Item]:
+        raise error
+        yield
+
+    good = captures(tmp_path, 2)
+    store = Store(tmp_path / "store")
+    tally = store.ingest([good[0], Capture("/data/bad", "file/bad", broken), good[1]], "test")
+    assert (tally.rows["target_capacity"], tally.refused, tally.captures) == (2, 1, 3)
+    (problem,) = tally.problems
+    assert problem.place == "/data/bad"
+    assert problem.reason.startswith(f"not read on; please report this: {type(error).__name__} at ")
+    assert len(problem.reason) < 300
+
+
+def test_the_report_names_the_place_in_our_own_code(tmp_path: Path) -> None:
+    items = list(guarded(Capture("/data/bad", "file/bad", partial(fails_within_a_source, tmp_path))))
+    assert isinstance(items[0], Row)
+    assert re.search(r"TypeError at sources/find_format\.py:\d+: ", items[1].reason)
+
+
+def test_a_list_of_captures_that_breaks_off_keeps_those_before_it(tmp_path: Path) -> None:
+    def breaking_off() -> Iterator[Capture]:
+        yield from captures(tmp_path, 3)
+        raise ZeroDivisionError("in the middle of the list")
+
+    tally = Store(tmp_path / "store").ingest(breaking_off(), "test")
+    assert (tally.rows["target_capacity"], tally.refused) == (3, 1)
+    assert "please report this: ZeroDivisionError" in tally.problems[0].reason
+
+
+def test_a_refusal_while_listing_keeps_what_was_loaded_and_its_count(tmp_path: Path) -> None:
+    def refusing() -> Iterator[Capture]:
+        yield from captures(tmp_path, 3)
+        raise InputError("/data/x", "nothing here", "something")
+
+    tally = Store(tmp_path / "store").ingest(refusing(), "test")
+    assert (tally.rows["target_capacity"], [str(one) for one in tally.problems]) == (
+        3,
+        ["/data/x: nothing here; expected something"],
+    )
+
+
+def test_a_wrong_question_ends_the_call(tmp_path: Path) -> None:
+    def wrong() -> Iterator[Capture]:
+        raise UsageError("name the database")
+        yield
+
+    with pytest.raises(UsageError):
+        Store(tmp_path / "store").ingest(wrong(), "test")
+
+
+def test_what_a_damaged_file_holds_is_quoted_in_part() -> None:
+    problem = Problem("/data/x", 3, "not a line: " + "[" * 100_000)
+    (short,) = guarded(Capture("/data/x", "file/x", partial(iter, (problem,))))
+    assert (short.line, len(short.reason)) == (3, 1000)
 
 
 def test_a_few_captures_start_no_process(tmp_path: Path, monkeypatch) -> None:

@@ -17,9 +17,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, Literal
 
+from iolens.agent.private_files import refuse_foreign
 from iolens.agent.spool import BAD, LATE, waiting
 from iolens.config import DeviceRule
-from iolens.errors import StoreError
+from iolens.errors import IolensError, StoreError
 from iolens.records import Problem
 from iolens.sources.block_devices import target_name
 from iolens.sources.diskstats import DISKSTATS, BlockDevices
@@ -27,6 +28,7 @@ from iolens.sources.lustre_capacity import CAPACITY_LEAVES, parse_version
 from iolens.sources.lustre_clock import snapshot_of
 from iolens.sources.lustre_parameters import NOT_TARGETS, TIMED_LEAVES, parameter_of
 from iolens.sources.lustre_proc import PLACES, VERSION_FILES
+from iolens.sources.spool import CLOSED
 from iolens.units import format_bytes
 
 Status = Literal["ok", "missing", "note"]
@@ -296,6 +298,12 @@ def _spool(directory: Path) -> Iterator[Finding]:
     if reason:
         yield Finding("spool", "missing", reason)
         return
+    if directory.is_dir():
+        try:
+            refuse_foreign(directory)
+        except IolensError as error:
+            yield Finding("spool", "missing", str(error))
+            return
     free = shutil.disk_usage(_existing(directory)).free
     status: Status = "ok" if free >= LEAST_FREE_BYTES else "missing"
     yield Finding("spool", status, f"{directory} is writable, {format_bytes(free)} free")
@@ -303,7 +311,7 @@ def _spool(directory: Path) -> Iterator[Finding]:
         return
     yield Finding("spool", "note", f"{len(waiting(directory))} segments wait for the store")
     for folder, what in ((BAD, "could not be understood"), (LATE, "came too late: iolens ingest spool --rebuild")):
-        aside = len(_names(directory / folder))
+        aside = sum(name.endswith(CLOSED) for name in _names(directory / folder))
         if aside:
             yield Finding("spool", "missing", f"{aside} segments in {directory / folder} {what}")
 

@@ -163,15 +163,17 @@ class SpoolFeed:
             for line in lines(path, begin):
                 if line.is_torn:
                     return
-                self.read_to[path.stem] = line.offset + len(line.raw)
+                self.read_to[path.stem] = line.offset + line.length
                 yield from _items(path, line)
         except FileNotFoundError:
             return  # renamed or shipped since the directory was listed: the next poll finds it, or a gap
+        except OSError as error:  # a symbolic link or a pipe in its place
+            yield Problem(str(path), None, error.strerror or "cannot be read")
 
 
 def _items(path: Path, line: Line) -> Iterator[Item]:
     if line.payload is None:
-        yield Problem(str(path), line.number, f"byte {line.offset}: damaged line, {len(line.raw)} bytes skipped")
+        yield Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped")
     elif not line.payload.startswith(b"{"):
         try:
             yield from decode_tick(line.payload).items

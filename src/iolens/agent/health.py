@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from iolens.agent.private_files import replace_private
 from iolens.records import Row
 from iolens.schema import TABLES
 
@@ -62,9 +63,8 @@ class Health:
 
     def write(self, directory: Path) -> None:
         """The status file, replaced in one step."""
-        beside = directory / f"{STATUS_FILE}.new"
-        beside.write_text(json.dumps({**asdict(self), "pid": os.getpid()}, indent=1) + "\n", "utf-8")
-        beside.replace(directory / STATUS_FILE)
+        text = json.dumps({**asdict(self), "pid": os.getpid()}, indent=1) + "\n"
+        replace_private(directory / STATUS_FILE, text.encode())
 
 
 def rss_bytes() -> int:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolens.agent.health import rss_bytes
+from iolens.agent.private_files import make_private_directory, refuse_foreign, replace_private
 from iolens.agent.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locked, sync_directory, waiting
-from iolens.errors import InputError, StoreError
-from iolens.records import Capture
+from iolens.errors import InputError, IolensError, StoreError
+from iolens.records import Capture, Problem
+from iolens.sources.bounded_input import opened_itself
 from iolens.sources.spool import CLOSED, STORED_AS, TAKEN, Check, Segment, check
 
 if TYPE_CHECKING:
@@ -26,7 +29,9 @@ SEGMENTS_PER_RUN: Final = 20  # a child that writes for long grows
 REASONS_KEPT: Final = 20
 SEEN_STORE: Final = "store.json"  # which store has been written to from here
 UNREACHABLE: Final = 75  # exit code: try again later
-_WRONG_CONTENT: Final = (ValueError, TypeError, LookupError, ArithmeticError)
+REASON: Final = ".reason"  # of the file that says why a segment was put aside
+LONGEST_NOTE: Final = 1 << 16
+_WRONG_CONTENT: Final = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
 
 Load = Callable[[Capture], "Tally"]
 
@@ -65,6 +70,7 @@ def ship(directory: Path, url: str, most: int = SEGMENTS_PER_RUN) -> Shipment:
     from iolens.store.store import Store
 
     done = Shipment()
+    refuse_foreign(directory)
     with locked(directory, SHIP_LOCK, wait=False) as mine:
         if not mine:
             done.left = len(waiting(directory))
@@ -94,20 +100,24 @@ def take(directory: Path, most: int) -> list[Path]:
 
 def _ship_one(path: Path, load: Load, done: Shipment) -> None:
     """One segment into the store; then it goes, or aside when the store did not take all of it."""
+    unread: list[Problem] = []
     try:
         segment, state = Segment.open(path), _checked(path)
         if not state.good:
             raise InputError(str(path), "not one readable tick")
-        tally = load(segment.capture())
+        tally = load(replace(segment.capture(), items=partial(segment.items, unread)))
     except (InputError, *_WRONG_CONTENT) as error:
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/: {error}")
-        _move_aside(path, BAD)
+        _move_aside(path, BAD, str(error))
         return
     done.count(tally)
-    if state.damaged:
+    if state.damaged or unread:
         done.bad += 1
-        _move_aside(path, BAD)
+        done.tell(f"{path}: moved to {BAD}/; what could be read is in the store")
+        _move_aside(path, BAD, *(str(problem) for problem in tally.problems))
+        if len(unread) == state.good:  # not one tick of it
+            return
     elif tally.older:  # only `iolens ingest spool --rebuild` can take these
         done.late += 1
         _move_aside(path, LATE)
@@ -123,10 +133,14 @@ def _checked(path: Path) -> Check:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
 
 
-def _move_aside(path: Path, folder: str) -> None:
+def _move_aside(path: Path, folder: str, *reasons: str) -> None:
+    """Put a segment into a folder beside the others, and why into a file beside it."""
     aside = path.parent / folder
-    aside.mkdir(exist_ok=True)
-    path.rename((aside / path.name).with_suffix(CLOSED))
+    make_private_directory(aside)
+    there = (aside / path.name).with_suffix(CLOSED)
+    path.rename(there)
+    if reasons:
+        replace_private(there.with_suffix(REASON), "".join(f"{reason}\n" for reason in reasons).encode())
     sync_directory(aside)
 
 
@@ -139,17 +153,16 @@ def _refuse_another_store(directory: Path, store: Store) -> None:
 
 def _seen_store(directory: Path) -> str | None:
     try:
-        url: str = json.loads((directory / SEEN_STORE).read_text("utf-8"))["url"]
-    except (FileNotFoundError, ValueError, LookupError, TypeError):
+        with opened_itself(directory / SEEN_STORE) as stream:
+            url: str = json.loads(stream.read(LONGEST_NOTE))["url"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return url
 
 
 def _remember_store(directory: Path, url: str) -> None:
     if _seen_store(directory) != url:
-        beside = directory / f"{SEEN_STORE}.new"
-        beside.write_text(json.dumps({"url": url}) + "\n", "utf-8")
-        beside.replace(directory / SEEN_STORE)
+        replace_private(directory / SEEN_STORE, (json.dumps({"url": url}) + "\n").encode())
 
 
 def main(arguments: list[str]) -> int:
@@ -158,7 +171,7 @@ def main(arguments: list[str]) -> int:
     code = 0
     try:
         done = ship(Path(directory), url)
-    except (StoreError, OSError) as error:
+    except (IolensError, OSError) as error:
         done, code = Shipment(left=len(waiting(Path(directory))), error=str(error)), UNREACHABLE
     done.rss_bytes = rss_bytes()
     sys.stdout.write(json.dumps(asdict(done)) + "\n")

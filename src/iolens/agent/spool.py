@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from iolens.agent.private_files import make_private_directory, open_private
 from iolens.agent.thinning import thin_segment
 from iolens.errors import InputError, IolensError
 from iolens.records import Item, Sample
@@ -47,7 +48,7 @@ def host_name() -> str:
 @contextmanager
 def locked(directory: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
     """Hold a lock of the spool; False when another process has it and `wait` is not set."""
-    descriptor = os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_private(directory / name, os.O_RDWR | os.O_CREAT)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -87,8 +88,8 @@ class SegmentWriter:
     def begin(cls, directory: Path, header: Header) -> SegmentWriter:
         """A new segment with its header on disk."""
         path = directory / f"{header.stem}{OPEN}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        writer = cls(path, os.open(path, flags, 0o644), time.monotonic())
+        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
+        writer = cls(path, descriptor, time.monotonic())
         try:
             writer.write(encode_header(header))
             sync_directory(directory)
@@ -163,7 +164,7 @@ class Spool:
     @contextmanager
     def open(cls, directory: Path, limit_bytes: int, host: str | None = None) -> Iterator[Spool]:
         """The spool for its only writer; what an earlier one left open is finished first."""
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private_directory(directory)
         with locked(directory, SAMPLER_LOCK, wait=False) as mine:
             if not mine:
                 raise IolensError(f"{directory}: another `iolens collect` writes here; give each its own --spool")
@@ -186,7 +187,8 @@ class Spool:
         for beside in self.directory.glob("*.thin"):
             beside.unlink()
         for path in self.directory.glob(f"*{OPEN}"):
-            finish(path, empty=check(path).good == 0)
+            with suppress(OSError):  # a symbolic link is left where it is
+                finish(path, empty=check(path).good == 0)
         self._keep_reserve()
 
     def append(self, time_us: int, items: Iterable[Item]) -> bool:
@@ -218,7 +220,8 @@ class Spool:
             with suppress(FileNotFoundError), os.scandir(folder) as entries:
                 for entry in entries:
                     with suppress(FileNotFoundError):
-                        total += entry.stat().st_size if entry.is_file() else 0
+                        is_file = entry.is_file(follow_symlinks=False)
+                        total += entry.stat(follow_symlinks=False).st_size if is_file else 0
         return total
 
     def thin(self) -> bool:
@@ -270,9 +273,13 @@ class Spool:
     def _keep_reserve(self) -> None:
         path = self.directory / RESERVE
         try:
-            if not path.exists() or path.stat().st_size != self.segment_bytes:
-                with path.open("wb") as stream:
-                    os.posix_fallocate(stream.fileno(), 0, self.segment_bytes)
+            if not os.path.lexists(path) or path.lstat().st_size != self.segment_bytes:
+                path.unlink(missing_ok=True)
+                descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+                try:
+                    os.posix_fallocate(descriptor, 0, self.segment_bytes)
+                finally:
+                    os.close(descriptor)
         except OSError:
             path.unlink(missing_ok=True)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from iolens.agent.private_files import open_private
 from iolens.records import CounterSet, Item, Row, Sample
 from iolens.schema import JOB_TABLES, TABLES
 from iolens.sources.spool import Segment, Tick, decode_tick, encode_header, encode_tick, lines, thinned
@@ -76,7 +77,8 @@ def thin_segment(path: Path) -> Thinned:
     before = path.stat().st_size
     beside = path.with_suffix(".thin")
     try:
-        with beside.open("wb") as stream:
+        beside.unlink(missing_ok=True)
+        with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
             stream.writelines(_rewritten(segment, dropped))
             stream.flush()
             os.fsync(stream.fileno())

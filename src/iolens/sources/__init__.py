@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from iolens.config import DeviceRule, ProjectRule
-from iolens.errors import InputError, UsageError
+from iolens.errors import InputError, IolensError, UsageError, unexpected
 from iolens.records import Capture, Item
+from iolens.sources.bounded_input import head_of
 
+Input = TypeVar("Input")
 Opened = TypeVar("Opened")
 
 
@@ -82,13 +84,18 @@ def recognise(path: Path) -> Source:
     """The source whose format `path` has."""
     if not path.exists():
         raise InputError(str(path), "no such file or directory")
-    head = b"" if path.is_dir() else _head(path)
+    head = b"" if path.is_dir() else head_of(path)
     if not head and path.is_file():
         raise InputError(str(path), "empty file", "telemetry")
+    failed = ""
     for source in all_sources():
-        if source.recognises(path, head):
-            return source
-    raise InputError(str(path), "format not recognised", f"one of {', '.join(source_names())}; name it to insist")
+        try:
+            if source.recognises(path, head):
+                return source
+        except Exception as error:  # one source that stumbles over a file of another must not hide it
+            failed = f" ({source.name}: {unexpected(error)})"
+    expected = f"one of {', '.join(source_names())}; name it to insist"
+    raise InputError(str(path), f"format not recognised{failed}", expected)
 
 
 def content_identity(path: Path) -> str:
@@ -97,16 +104,32 @@ def content_identity(path: Path) -> str:
         return "file/" + hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def read_each(paths: Sequence[Path], read: Callable[[Path], Opened]) -> tuple[list[Opened], list[Capture]]:
-    """Open each path; one that cannot be read becomes a capture that says so, and the others go on."""
+def read_each(
+    inputs: Sequence[Input], read: Callable[[Input], Opened], name: Callable[[Input], str] = str
+) -> tuple[list[Opened], list[Capture]]:
+    """Open each path or database; one that cannot be read becomes a capture that says so, and the others go on.
+
+    `name` is what an input is called in messages.
+    """
     opened: list[Opened] = []
     refused: list[Capture] = []
-    for path in paths:
+    for one in inputs:
         try:
-            opened.append(read(path))
+            opened.append(read(one))
         except InputError as error:
-            refused.append(Capture(str(path), f"refused/{uuid.uuid4()}", partial(_refusal, error)))
+            refused.append(refusal(name(one), error))
+        except IolensError:
+            raise  # the question itself was wrong
+        except OSError as error:
+            refused.append(refusal(name(one), InputError(name(one), f"cannot be read: {error.strerror or error}")))
+        except Exception as error:
+            refused.append(refusal(name(one), InputError(name(one), f"not read; {unexpected(error)}")))
     return opened, refused
+
+
+def refusal(origin: str, error: InputError) -> Capture:
+    """A capture that only says why it cannot be read."""
+    return Capture(origin, f"refused/{uuid.uuid4()}", partial(_refusal, error))
 
 
 def _refusal(error: InputError) -> Iterator[Item]:
@@ -121,8 +144,3 @@ def _modules() -> list[str]:
 def _defines_source(module_name: str) -> bool:
     path = Path(__path__[0]) / f"{module_name}.py"
     return path.is_file() and "\nSOURCE" in path.read_text("utf-8")
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(65536)

@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Final
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Row
+from iolens.records import Capture, Item, Problem, Row
+from iolens.schema import TABLES
 from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.bounded_input import whole_text
 from iolens.sources.local_time import find_zone
-from iolens.sources.saved_text import DAMAGED, opened, supplied_identity, zone_name
+from iolens.sources.parsed_numbers import LARGEST, number_in_json, real_or_none
+from iolens.sources.saved_text import supplied_identity, zone_name
 from iolens.units import epoch_us, parse_bytes
 
 TABLE: Final = "benchmark_runs"
-LONGEST_FILE: Final = 1 << 28  # results are small; more than this is something else
-LARGEST: Final = (1 << 63) - 1
 _ID_LENGTH: Final = 16
+_REALS: Final = frozenset(column.name for column in TABLES[TABLE].columns if column.type == "float64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +44,19 @@ class ResultFile:
         """Identity of one result in this file, the same whenever the file is read."""
         return "/".join([self.content, ".".join(str(part) for part in parts)])
 
-    def row(self, tool: str, **values: object) -> Row:
-        """A row of `benchmark_runs`; without what is None."""
-        known = {"tool": tool, "filesystem": self.options.filesystem, **values}
-        return Row(TABLE, {name: value for name, value in known.items() if value is not None})
+    def rows(self, tool: str, line: int | None, **values: object) -> Iterator[Item]:
+        """A row of `benchmark_runs`, without what is None; a value that nothing can have been is left out and told."""
+        known: dict[str, object] = {"tool": tool, "filesystem": self.options.filesystem}
+        for name, value in values.items():
+            if isinstance(value, int | float) and not _is_possible(name, value):
+                yield Problem(self.place, line, f"{name} = {value:g}: more or less than can be: left out")
+            elif value is not None:
+                known[name] = float(value) if name in _REALS and isinstance(value, int) else value
+        yield Row(TABLE, known)
 
     def text(self) -> tuple[str, str | None]:
         """The whole text, and why it may be only a part of it."""
-        pieces: list[bytes] = []
-        trouble = None
-        try:
-            with opened(self.path) as stream:
-                while block := stream.read(1 << 20):
-                    pieces.append(block)
-                    if len(pieces) << 20 > LONGEST_FILE:
-                        trouble = f"longer than {LONGEST_FILE >> 20} MiB: the rest is not read"
-                        break
-        except DAMAGED as error:
-            trouble = f"cannot be read to its end: {error}"
-        return b"".join(pieces).decode("utf-8", "backslashreplace").replace("\r\n", "\n"), trouble
+        return whole_text(self.path)
 
     def moment_us(self, local: datetime | None) -> int | None:
         """A local time in the zone the user named (UTC where none was), else the moment given with `--at`."""
@@ -91,6 +87,10 @@ def _named(path: Path, options: ReadOptions) -> tuple[ResultFile, str]:
     return ResultFile(path, options, content.removeprefix("file/")[:_ID_LENGTH]), supplied
 
 
+def _is_possible(name: str, value: float) -> bool:
+    return (value > 0 if name == "duration_s" else value >= 0) and value <= LARGEST
+
+
 def date_in_words(text: str) -> datetime | None:
     """`Sun Nov 15 19:24:42 2026` or `11/15/2026 19:25:24`, whatever the machine's language; None if it is neither."""
     for form in ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S"):
@@ -116,8 +116,6 @@ def whole(value: float | None) -> int | None:
 
 def finite(text: object) -> float | None:
     """A number that is not negative and not infinite; None for `-`, `NA`, `nan` and words."""
-    try:
-        number = float(str(text))
-    except ValueError:
-        return None
-    return number if 0 <= number < float("inf") else None
+    if isinstance(text, int | float):
+        return None if (number := number_in_json(text)) is None else float(number)
+    return real_or_none(str(text).strip())

@@ -19,6 +19,7 @@ from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Note, Samples
 from iolens.sources import ReadOptions
+from iolens.sources.bounded_input import parameter_bytes
 from iolens.units import epoch_us
 
 TABLE: Final = "target_io"
@@ -32,8 +33,8 @@ NAMED_LEFT_OUT: Final = 8
 
 _NO_DISK: Final = re.compile(r"(?:loop|ram|zram|sr|scd|fd)\d*|nvme\d+c\d+n\d+")
 # With `iostat -N` logical volumes are called group-volume; no disk of the kernel's has a hyphen.
-_STACKED: Final = re.compile(r"(?:dm-|md|bcache|drbd|zd)\d.*|(?:md_|mpath|emcpower).+|.+-.+")
-_PARTITION: Final = re.compile(r"(?P<disk>.*?)(?P<mark>-part|p|)(?P<number>\d+)")
+_STACKED: Final = re.compile(r"(?:dm-|md|bcache|drbd|zd)\d.*|(?:md_|mpath|emcpower).+|.[^-]*+-.+")
+_PARTITION_MARKS: Final = ("-part", "p", "")  # between the name of a disk and the number of its partition
 _MAPPER: Final = "/dev/mapper/"
 _MOUNTS: Final = ("proc/self/mountinfo", "proc/1/mountinfo")
 _HOST_NAMES: Final = ("proc/sys/kernel/hostname", "etc/hostname")
@@ -91,9 +92,8 @@ def choose(devices: Collection[Device], rule: DeviceRule, holding_root: Collecti
     left_out = {name: why for name, device in known.items() if (why := _why_not(device, known, rule)) is not None}
     for device in devices:
         if device.name not in left_out:
-            members = _base_of(device, known) & known.keys() - {device.name}
-            for name in members - left_out.keys():
-                if not _is_named(known[name], rule.include):
+            for name in _base_of(device, known) - {device.name}:
+                if name in known and name not in left_out and not _is_named(known[name], rule.include):
                     left_out[name] = f"carries the I/O of {device.shown}"
     _leave_out_system(known, left_out, rule, holding_root)
     kept = {name: device.shown for name, device in known.items() if name not in left_out}
@@ -259,11 +259,15 @@ def _is_named(device: Device, patterns: Collection[str]) -> bool:
 
 def _disk_of(name: str, others: Collection[str]) -> str | None:
     """The disk among `others` that this is a partition of: sda1, nvme0n1p1, ata-X-part1."""
-    match = _PARTITION.fullmatch(name)
-    if match is None or match["disk"] not in others or match["disk"] == name:
+    stem = name.rstrip("0123456789")
+    if stem == name:
         return None
-    ends_in_digit = match["disk"][-1:].isdigit()
-    return match["disk"] if ends_in_digit == (match["mark"] == "p") or match["mark"] == "-part" else None
+    for mark in _PARTITION_MARKS:
+        disk = stem.removesuffix(mark)
+        is_so_marked = mark == "-part" or disk[-1:].isdigit() == (mark == "p")
+        if stem.endswith(mark) and disk in others and is_so_marked:
+            return disk
+    return None
 
 
 def _in_sysfs(name: str) -> str:
@@ -285,7 +289,7 @@ def _listed(folder: Path) -> list[str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8", "replace").strip()
+        return parameter_bytes(path).decode("utf-8", "replace").strip()
     except OSError:
         return ""
 

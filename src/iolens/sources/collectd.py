@@ -32,18 +32,20 @@ from iolens.sources.block_devices import (
     refuse_settings,
     target_name,
 )
+from iolens.sources.bounded_input import unpacked
 from iolens.sources.json_stream import Document, documents
-from iolens.sources.saved_text import needed_filesystem, shown, supplied_identity, unpacked
+from iolens.sources.parsed_numbers import LARGEST, number_in_json, shown
+from iolens.sources.saved_text import needed_filesystem, supplied_identity
 from iolens.sources.ticks import round_to
 from iolens.units import epoch_us
 
 SECOND_US: Final = 1_000_000
-LARGEST: Final = 2**63 - 1
 EARLIEST_US, LATEST_US = 0, 4_102_444_800 * SECOND_US  # 1970 to 2100
 SETTINGS: Final = ("values",)
 RATES, COUNTERS = "rates", "counters"
 LONGEST_INTERVAL_S: Final = 86_400 * 366
 RESETS_EXPECTED: Final = 0.01  # counters that fall in more steps than this are none
+MOST_IDLE: Final = 200.0  # per cent of one processor: a tick that came late, and not more
 MEMORY_STATES: Final = frozenset({"used", "free", "buffered", "cached"})
 
 # Type and value of the disk plugin → column, and what one unit of it is in the column's unit.
@@ -56,8 +58,9 @@ DISK_COLUMNS: Final[Mapping[tuple[str, str], tuple[str, int]]] = {
     ("disk_io_time", "weighted_io_time"): ("queue_us", 1000),
 }
 
-_HEAD: Final = re.compile(rb'\s*[\[{].*"plugin"\s*:', re.DOTALL)
-_KINDS: Final = re.compile(rb'"(?:collectd_type|dstypes)"\s*:')
+_HEAD: Final = re.compile(rb"\s*+[\[{]")
+_PLUGIN: Final = re.compile(rb'"plugin"\s*+:')
+_KINDS: Final = re.compile(rb'"(?:collectd_type|dstypes)"\s*+:')
 
 Times = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -85,7 +88,10 @@ def observe(content: Mapping[str, Any]) -> Iterator[Observation]:
     """The observations in one JSON object: a hit, a response with hits, or a value list of collectd itself."""
     hits = content.get("hits")
     if isinstance(hits, Mapping):
-        for hit in hits.get("hits", ()):
+        listed = hits.get("hits")
+        for hit in listed if isinstance(listed, list) else ():
+            if not isinstance(hit, Mapping) or isinstance(hit.get("hits"), Mapping):
+                raise Malformed("a hit that is no document of collectd")
             yield from observe(hit)
         return
     source = content.get("_source", content)
@@ -105,7 +111,7 @@ def _posted(source: Mapping[str, Any]) -> Observation:
     names, values = source.get("dsnames"), source.get("values")
     if not isinstance(names, list) or not isinstance(values, list) or len(names) != len(values):
         raise Malformed("dsnames and values do not match")
-    seconds = _number(source.get("time"))
+    seconds = number_in_json(source.get("time"), largest=LATEST_US / SECOND_US)
     time_us = None if seconds is None else round(seconds * SECOND_US)
     known = _numbers(zip(map(str, names), values, strict=True))
     types = source.get("dstypes", [])
@@ -139,9 +145,7 @@ def _observation(
 
 def _number(value: object) -> float | int | None:
     """A number that a column can hold; None for anything else, NaN included."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if abs(value) <= LARGEST else None
+    return number_in_json(value, least=-LARGEST)
 
 
 def _numbers(pairs: Iterable[tuple[str, object]]) -> dict[str, float | int]:
@@ -167,7 +171,7 @@ class Collectd:
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether it begins as JSON with documents that name a plugin and a type of collectd."""
         text = unpacked(head)
-        return _HEAD.match(text) is not None and _KINDS.search(text) is not None
+        return bool(_HEAD.match(text) and _PLUGIN.search(text) and _KINDS.search(text))
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file."""
@@ -283,6 +287,8 @@ class _Reader:
             place = DISK_COLUMNS.get((one.kind, name))
             if place is not None and value >= 0:
                 columns = self.disks.setdefault((one.host, one.instance), {})
+                if value * place[1] > LARGEST:
+                    raise Malformed(f"{name} of {shown(one.instance)} is out of range")
                 columns.setdefault(place[0], _Column()).add(one.time_us, value * place[1])
                 self.say_counter = self.say_counter or one.is_counter
                 found = True
@@ -291,12 +297,16 @@ class _Reader:
     def _cpu(self, one: Observation) -> bool:
         if one.kind != "percent" or one.kind_instance != "idle" or "value" not in one.values:
             return False
+        if not 0 <= one.values["value"] <= MOST_IDLE:
+            raise Malformed(f"{one.values['value']:g} % of a processor idle")
         self.idle.setdefault(one.host, _Column()).add(one.time_us, one.values["value"])
         return True
 
     def _memory(self, one: Observation) -> bool:
         if one.kind != "memory" or "value" not in one.values:
             return False
+        if one.values["value"] < 0:
+            raise Malformed(f"memory {shown(one.kind_instance)} is negative")
         states = self.memory.setdefault(one.host, {})
         states.setdefault(one.kind_instance, _Column()).add(one.time_us, one.values["value"])
         return True
@@ -343,11 +353,13 @@ class _Reader:
                 reason = f"{host}:{device}: {series.left_out} values for a tick that has another already: left out"
                 yield Problem(self.place, None, reason)
             target = target_name(host, kept[host, device])
-            yield (
-                series.samples(self.dump.filesystem, target)
-                if counters
-                else series.rows(self.dump.filesystem, target, interval or SECOND_US)
-            )
+            if counters:
+                yield series.samples(self.dump.filesystem, target)
+            else:
+                rows, refused = series.rows(self.dump.filesystem, target, interval or SECOND_US)
+                if refused:
+                    yield Problem(self.place, None, f"{shown(target)}: {refused} rates are out of range: left out")
+                yield rows
 
     def _choice(self) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
         """Devices that are measured and why others are not, by the rule that holds for all block devices."""
@@ -388,9 +400,10 @@ class _Reader:
         for host, column in self.idle.items():
             times, values = column.sorted()
             ticks = _Grid(int(times[0]), interval).ticks(times)
-            for tick in np.unique(ticks):
-                idle = float(values[ticks == tick].mean())  # a little above 100 where a tick of the kernel came late
-                loads.setdefault((host, int(tick)), {})["cpu_pct"] = min(max(100 - idle, 0.0), 100.0)
+            found, which = np.unique(ticks, return_inverse=True)
+            means = np.bincount(which, values) / np.bincount(which)  # a little above 100 where the kernel came late
+            for tick, idle in zip(found.tolist(), means.tolist(), strict=True):
+                loads.setdefault((host, tick), {})["cpu_pct"] = min(max(100 - idle, 0.0), 100.0)
         for host, states in self.memory.items():
             for tick, percent in _memory_pct(states, interval).items():
                 loads.setdefault((host, tick), {})["memory_pct"] = percent
@@ -466,13 +479,18 @@ class _Ticked:
         """As raw counters."""
         return Samples(TABLE, filesystem, target, self.tick_us, self.snapshot_us, dict(self.columns), KIND)
 
-    def rows(self, filesystem: str, target: str, interval: int) -> Rows:
-        """As rates over the interval that ends at each tick."""
+    def rows(self, filesystem: str, target: str, interval: int) -> tuple[Rows, int]:
+        """As rates over the interval that ends at each tick, and how many are more than a column holds."""
         seconds = interval / SECOND_US
-        moved = {
-            name: np.ma.MaskedArray(np.rint(column.filled(0) * seconds).astype(np.int64), np.ma.getmaskarray(column))
-            for name, column in self.columns.items()
-        }
+        moved = {name: _counts(column, seconds) for name, column in self.columns.items()}
         common = {"filesystem": filesystem, "target": target, **KIND}
         times = {"time": self.tick_us, "start": self.tick_us - interval, "duration_s": seconds}
-        return Rows(TABLE, {**times, **common, **moved}, len(self.tick_us))
+        refused = sum(int((one.mask & ~np.ma.getmaskarray(self.columns[name])).sum()) for name, one in moved.items())
+        return Rows(TABLE, {**times, **common, **moved}, len(self.tick_us)), refused
+
+
+def _counts(rates: np.ma.MaskedArray[Any, Any], seconds: float) -> np.ma.MaskedArray[Any, Any]:
+    """Rates times the interval, whole; what is more than a column holds is not known."""
+    counts = rates.filled(0) * seconds
+    unknown = np.ma.getmaskarray(rates) | (counts >= LARGEST)
+    return np.ma.MaskedArray(np.rint(np.where(unknown, 0, counts)).astype(np.int64), unknown)

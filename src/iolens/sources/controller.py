@@ -17,7 +17,8 @@ import numpy as np
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, read_each
+from iolens.sources import ReadOptions, read_each, refusal
+from iolens.sources.bounded_input import unpacked
 from iolens.sources.controller_layout import DEFAULT, Layout, Sizes, layout_of
 from iolens.sources.controller_rows import IoReader, Reader, SizesReader
 from iolens.sources.controller_tables import (
@@ -31,7 +32,7 @@ from iolens.sources.controller_tables import (
 )
 from iolens.sources.lmt_database import SQLITE_MAGIC, MysqlOpening, Opening, SqliteOpening, TableSchema
 from iolens.sources.local_time import LocalClock, find_zone
-from iolens.sources.saved_text import needed_filesystem, supplied_identity, unpacked, zone_name
+from iolens.sources.saved_text import needed_filesystem, supplied_identity, zone_name
 from iolens.units import epoch_us
 
 SECOND_US: Final = 1_000_000
@@ -58,16 +59,21 @@ class Controller:
         found, refused = read_each(paths, partial(_listed, layout=layout, options=options))
         yield from refused
         tables = [table for listed in found for table in listed]
-        _refuse_split_rows(tables)
+        split = _split_rows(tables)
         for table in tables:
-            yield Capture(table.place, table.identity, table.items)
+            if table.role == IO and table.place in split:
+                yield refusal(table.place, split[table.place])
+            else:
+                yield Capture(table.place, table.identity, table.items)
 
     def url_captures(self, urls: Sequence[str], options: ReadOptions) -> Iterator[Capture]:
         """The same from live databases: `mysql://user@host/database`."""
         layout = layout_of(options.settings)
-        for url in urls:
-            for table in _listed_in(MysqlOpening(url), layout, options, None):
-                yield Capture(table.place, table.identity, table.items)
+        list_tables = partial(_listed_in, layout=layout, options=options, path=None)
+        found, refused = read_each([MysqlOpening(url) for url in urls], list_tables, lambda opening: opening.place)
+        yield from refused
+        for table in (table for tables in found for table in tables):
+            yield Capture(table.place, table.identity, table.items)
 
 
 SOURCE: Final = Controller()
@@ -247,11 +253,16 @@ def _wanted(layout: Layout, role: str, heading: Sequence[str]) -> tuple[Wanted, 
     return Wanted(time, layout.time_format, controller, layout.name, (sizes.size or "", *counts), texts), {}
 
 
-def _refuse_split_rows(tables: Sequence[_Table]) -> None:
-    """Bandwidth in one file and operations in another would be two rows for one interval, of which one is dropped."""
+def _split_rows(tables: Sequence[_Table]) -> dict[str, InputError]:
+    """Why tables are refused, by place: bandwidth in one and operations in another would be two rows for one interval.
+
+    The one with most columns is taken, and those that have none but its columns.
+    """
     told = [(set(table.wanted.numbers), table.place) for table in tables if table.role == IO]
     fullest, where = max(told, key=lambda one: len(one[0]), default=(set(), ""))
-    for columns, place in told:
-        if not columns <= fullest:
-            expected = "all columns of target_io in one table: join them first"
-            raise InputError(place, f"it has other columns than {where}", expected)
+    expected = "all columns of target_io in one table: join them first"
+    return {
+        place: InputError(place, f"it has other columns than {where}", expected)
+        for columns, place in told
+        if not columns <= fullest
+    }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from iolens.errors import InputError
+from iolens.sources.parsed_numbers import LARGEST, count_or_none
 from iolens.units import KIB, parse_bytes, parse_duration
 
 PLACE: Final = "[sources.controller]"
@@ -64,10 +65,12 @@ class Sizes:
         found: dict[str, tuple[str, int]] = {}
         for direction, pattern in self.wide:
             before, _, after = pattern.partition("{n}")
-            fitting = re.compile(f"{re.escape(before)}0*([0-9]+){re.escape(after)}")
+            fitting = re.compile(f"{re.escape(before)}0*+([0-9]*+){re.escape(after)}")
             for name in heading:
-                if match := fitting.fullmatch(name):
-                    found[name] = (direction, int(match[1]) * self.label_bytes)
+                match = fitting.fullmatch(name)
+                label = count_or_none(match[1], LARGEST // self.label_bytes) if match else None
+                if label is not None:
+                    found[name] = (direction, label * self.label_bytes)
         return found
 
     def long_columns(self) -> tuple[str, ...]:

@@ -19,11 +19,10 @@ from iolens.errors import InputError
 from iolens.records import CounterSet, Item, Problem, Rows, Sample, Samples
 from iolens.sources.controller_layout import CUMULATIVE, DIRECTIONS, RATE, Measure, Sizes
 from iolens.sources.controller_tables import Piece
-from iolens.sources.saved_text import shown
+from iolens.sources.parsed_numbers import LARGEST, shown
 from iolens.sources.ticks import round_to
 
 SECOND_US: Final = 1_000_000
-LARGEST: Final = 2**63 - 1
 KIND: Final = {"target_kind": "controller"}
 HISTOGRAM: Final = "request_size"
 
@@ -90,14 +89,22 @@ class Reader(ABC):
         starts: Times = tick_us - interval
         if not since_last:
             return starts
-        for code in np.unique(controller):
-            mine = controller == code
+        for code, mine in _by_controller(controller):
             ticks = tick_us[mine]
-            first = self.last.get(int(code), int(ticks[0]) - interval)
+            first = self.last.get(code, int(ticks[0]) - interval)
             before = np.concatenate(([first], ticks[:-1]))
             starts[mine] = np.where(before < ticks, before, ticks - interval)
-            self.last[int(code)] = int(ticks[-1])
+            self.last[code] = int(ticks[-1])
         return starts
+
+
+def _by_controller(controller: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each controller, and the rows that are its own, in their order."""
+    order = np.argsort(controller, kind="stable")
+    edges = np.flatnonzero(np.diff(controller[order])) + 1
+    for rows in np.split(order, edges):
+        if len(rows):
+            yield int(controller[rows[0]]), rows
 
 
 class IoReader(Reader):
@@ -124,10 +131,9 @@ class IoReader(Reader):
             yield from self._rows(piece, ticks, columns, since_last=kind != RATE)
 
     def _samples(self, piece: Piece, ticks: Times, columns: Mapping[str, Column]) -> Iterator[Item]:
-        for code in np.unique(piece.controller):
-            mine = np.flatnonzero(piece.controller == code)
+        for code, mine in _by_controller(piece.controller):
             counters = {name: column[mine] for name, column in columns.items()}
-            target = piece.names[int(code)]
+            target = piece.names[code]
             yield Samples(
                 "target_io", self.filesystem, target, ticks[mine], piece.time_us[mine], counters, KIND
             )  # fmt: skip
@@ -153,7 +159,8 @@ def _counts(numbers: Column, factor: int, seconds: float | None) -> tuple[Column
     """Whole bytes or operations, exact where the cells were whole; how many were impossible."""
     unknown = np.ma.getmaskarray(numbers)
     plain = np.where(unknown, 0, np.ma.getdata(numbers))
-    scaled = plain.astype(np.float64) * factor * (seconds or 1.0)
+    with np.errstate(over="ignore"):  # what is beyond any number is among the impossible
+        scaled = plain.astype(np.float64) * factor * (seconds or 1.0)
     wrong = ~unknown & ((scaled < 0) | (scaled >= LARGEST) | np.isnan(scaled))
     unknown = unknown | wrong
     whole = plain.dtype.kind == "i" and seconds is None
@@ -214,7 +221,9 @@ class SizesReader(Reader):
                 yield from self._emit(_Bins(int(piece.time_us[row]), int(piece.controller[row]), told))
 
     def _long(self, piece: Piece) -> Iterator[Item]:
-        size = piece.numbers[self.sizes.size or ""]
+        size, impossible = _counts(piece.numbers[self.sizes.size or ""], self.sizes.label_bytes, None)
+        if impossible:
+            yield Problem(self.place, None, f"{impossible} sizes are negative or too large: those rows left out")
         parts = []
         for direction, name in self.sizes.counts:
             counts, wrong = _counts(piece.numbers[name], 1, None)
@@ -225,8 +234,7 @@ class SizesReader(Reader):
                     f"direction {shown(strange)} is neither read nor write" if strange else f"{wrong} counts impossible"
                 )
                 yield Problem(self.place, None, f"{what}: {int((~known).sum())} rows left out")
-            upper = np.rint(np.where(known, np.ma.getdata(size), 0) * self.sizes.label_bytes).astype(np.int64)
-            columns = (piece.time_us, piece.controller, upper, directions, np.ma.getdata(counts))
+            columns = (piece.time_us, piece.controller, np.ma.getdata(size), directions, np.ma.getdata(counts))
             parts.append([column[known] for column in columns])
         together = tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
         yield from self._whole_moments(together)
@@ -266,6 +274,9 @@ class SizesReader(Reader):
                 if count[place]:
                     label = f"{DIRECTIONS[direction[place]]}:{upper[place]}"
                     told[label] = told.get(label, 0) + int(count[place])
+            for label in [label for label, total in told.items() if total > LARGEST]:
+                yield Problem(self.place, None, f"counts of {label} add up to more than can be: left out")
+                del told[label]
             yield from self._emit(_Bins(int(time_us[rows[0]]), int(controller[rows[0]]), told))
 
     def _emit(self, bins: _Bins) -> Iterator[Item]:

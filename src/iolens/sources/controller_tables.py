@@ -6,6 +6,7 @@ empty or not a number.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,12 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.records import Problem
+from iolens.sources.bounded_input import numbered_lines
 from iolens.sources.lmt_database import Opening, TableSchema
 from iolens.sources.local_time import LocalClock, local_text
-from iolens.sources.saved_text import GZIP, cells_of, numbered_lines, shown
+from iolens.sources.parsed_numbers import LARGEST, real_or_none, shown
+from iolens.sources.record_fields import record_pieces
+from iolens.sources.saved_text import cells_of
 
 BLOCK_BYTES: Final = 1 << 24
 SECOND_US: Final = 1_000_000
@@ -30,7 +34,6 @@ EPOCH: Final = "epoch"
 NAME_LENGTH: Final = 64
 
 _NUMBER: Final = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
-_WHOLE: Final = r"^\d{1,18}$"
 _STAMP: Final = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?$"
 _ZONED: Final = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$"
 # Epoch seconds of 1973 to 5138 have nine to eleven digits before the point; milli- and microseconds more.
@@ -85,12 +88,7 @@ def csv_pieces(path: Path, delimiter: str, wanted: Wanted, clock: LocalClock | N
     import pyarrow as pa
     from pyarrow import csv as pacsv
 
-    odd: list[str] = []  # rows with too few or too many cells
-
-    def skip(row: Any) -> str:
-        odd.append(str(row.text))
-        return "skip"
-
+    odd = _OddRows()
     heading = csv_heading(path, delimiter)
     text = pa.string()
     types = dict.fromkeys(wanted.columns, text)
@@ -100,31 +98,93 @@ def csv_pieces(path: Path, delimiter: str, wanted: Wanted, clock: LocalClock | N
         include_columns=wanted.columns, column_types=types, strings_can_be_null=True, null_values=list(NOTHING)
     )
     maker = _PieceMaker(str(path), wanted, clock)
+    stream = _CsvStream(path)
     try:
-        with pa.input_stream(str(path), compression="gzip" if _is_gzip(path) else None) as stream:
-            reader = pacsv.open_csv(
-                stream,
-                read_options=pacsv.ReadOptions(block_size=BLOCK_BYTES, column_names=heading, skip_rows=1),
-                parse_options=pacsv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip),
-                convert_options=converting,
-            )
-            for batch in reader:
-                if batch.num_rows:
-                    yield from maker.from_arrow(batch)
+        reader = pacsv.open_csv(
+            pa.PythonFile(stream, mode="r"),
+            read_options=pacsv.ReadOptions(block_size=BLOCK_BYTES, column_names=heading, skip_rows=1),
+            parse_options=pacsv.ParseOptions(delimiter=delimiter, invalid_row_handler=odd.skip),
+            convert_options=converting,
+        )
+        for batch in reader:
+            if batch.num_rows:
+                yield from maker.from_arrow(batch)
     except pa.ArrowInvalid as error:
         if "Empty CSV" not in str(error):
             yield Problem(str(path), None, f"cannot be read further: {str(error).splitlines()[0]}")
-    except (OSError, EOFError) as error:
-        yield Problem(str(path), None, f"cannot be read to its end: {error}")
-    if odd:
-        reason = f"{len(odd)} rows have not {len(heading)} cells: left out, such as {shown(odd[0])}"
+    yield from stream.problems
+    if odd.count:
+        reason = f"{odd.count} rows have not {len(heading)} cells: left out, such as {shown(odd.first)}"
         yield Problem(str(path), None, reason)
     yield from maker.last_problems()
 
 
-def _is_gzip(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(2) == GZIP
+@dataclass(slots=True)
+class _OddRows:
+    """Rows with too few or too many cells."""
+
+    count: int = 0
+    first: str = ""
+
+    def skip(self, row: Any) -> str:
+        self.first = self.first if self.count else str(row.text)
+        self.count += 1
+        return "skip"
+
+
+class _CsvStream(io.RawIOBase):
+    """The lines of a file for Arrow, which ends at one that is too long for it or not UTF-8: neither gets there."""
+
+    def __init__(self, path: Path) -> None:
+        self.problems: list[Problem] = []
+        self._place = str(path)
+        self._pieces = record_pieces(path, b"\n", may_lack_end=True)
+        self._held = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._held:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            if isinstance(piece, Problem):
+                self.problems.append(piece)
+            else:
+                whole = self._without_open_quotes(piece) if b'"' in piece else piece
+                escaped = whole if _is_utf8(whole) else whole.decode("utf-8", "backslashreplace").encode()
+                self._held = memoryview(escaped)
+        count = min(len(buffer), len(self._held))
+        buffer[:count] = self._held[:count]
+        self._held = self._held[count:]
+        return count
+
+    def _without_open_quotes(self, piece: bytes) -> bytes:
+        """Without lines in which a quotation does not end: Arrow would look for its end in all that follows."""
+        text = np.frombuffer(piece, np.uint8)
+        ends = np.flatnonzero(text == ord("\n")) + 1
+        if not len(ends) or ends[-1] < len(piece):
+            ends = np.append(ends, len(piece))
+        quotes = np.diff(np.searchsorted(np.flatnonzero(text == ord('"')), ends), prepend=0)
+        odd = quotes % 2 == 1
+        if not odd.any():
+            return piece
+        begins = np.concatenate(([0], ends[:-1]))
+        first = shown(piece[begins[odd][0] : ends[odd][0]].decode("utf-8", "backslashreplace"))
+        reason = f"{int(odd.sum())} lines with a quotation that does not end: left out, such as {first}"
+        self.problems.append(Problem(self._place, None, reason))
+        return b"".join(piece[begin:end] for begin, end in zip(begins[~odd], ends[~odd], strict=True))
+
+
+def _is_utf8(piece: bytes) -> bool:
+    if piece.isascii():
+        return True
+    try:
+        piece.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class _PieceMaker:
@@ -180,16 +240,23 @@ class _PieceMaker:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        trimmed = pc.utf8_trim_whitespace(column)
         for type_ in (pa.int64(), pa.float64()):
             try:
-                return _masked(pc.cast(column, type_))
+                return _masked(pc.cast(trimmed, type_))
             except pa.ArrowInvalid:
                 continue
-        good = pc.fill_null(pc.match_substring_regex(column, _NUMBER), True)
-        bad = ~good.to_numpy(zero_copy_only=False)
-        first = shown(str(column[int(np.flatnonzero(bad)[0])].as_py()))
-        problems.append(self._problem(name, bad, f"{first} is not a number: {int(bad.sum())} cells taken as unknown"))
-        return _masked(pc.cast(pc.utf8_trim_whitespace(pc.if_else(good, column, None)), pa.float64()))
+        encoded = trimmed.dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        values = [real_or_none(text, least=-LARGEST) for text in texts]
+        places = encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+        numbers = np.array([np.nan if value is None else value for value in (*values, None)])[places]
+        bad = np.isnan(numbers) & column.is_valid().to_numpy(zero_copy_only=False)
+        if bad.any():
+            first = shown(texts[places[int(np.flatnonzero(bad)[0])]])
+            reason = f"{first} is not a number: {int(bad.sum())} cells taken as unknown"
+            problems.append(self._problem(name, bad, reason))
+        return np.ma.masked_invalid(numbers)
 
     def _times(self, column: Any, problems: list[Problem]) -> tuple[Times, NDArray[np.bool_]]:
         """Moments in UTC, and which of them are known. Many rows share a moment: each is understood once."""
@@ -218,8 +285,8 @@ class _PieceMaker:
 
         written = self.wanted.time_format
         if written == EPOCH or (written is None and _all_match(texts, _NUMBER)):
-            good = pc.match_substring_regex(texts, _NUMBER)
-            return _epoch_us(_masked(pc.cast(pc.if_else(good, texts, None), pa.float64()))), True
+            seconds = [real_or_none(text.strip()) for text in texts.to_pylist()]
+            return _epoch_us(np.ma.masked_invalid(np.array(seconds, np.float64))), True
         if written is not None:
             found = _masked(pc.strptime(texts, written, "us", error_is_null=True).cast(pa.int64()))
             return _without_rolled_over(found, texts, written), False
@@ -238,19 +305,28 @@ def local_to_utc(local_us: Column, clock: LocalClock | None, place: str) -> Colu
     if clock is None:
         expected = "--timezone, or timezone in [sources.controller] or [filesystems.NAME] of the configuration"
         raise InputError(place, "its times are local and name no zone", expected)
-    seconds = np.ma.getdata(local_us) // SECOND_US
-    offsets = clock.offsets(np.where(np.ma.getmaskarray(local_us), 0, seconds))
-    unknown = np.ma.getmaskarray(local_us) | np.ma.getmaskarray(offsets)
+    values = np.ma.getdata(local_us)
+    unknown = np.ma.getmaskarray(local_us) | (values <= EARLIEST_US) | (values >= LATEST_US)
+    offsets = clock.offsets(np.where(unknown, 0, values // SECOND_US))
+    unknown = unknown | np.ma.getmaskarray(offsets)
     return np.ma.MaskedArray(np.ma.getdata(local_us) - np.ma.getdata(offsets) * SECOND_US, unknown)
 
 
 def _epoch_us(numbers: Column) -> Column:
     """Seconds, milli- or microseconds since 1970, told apart by their size."""
     known = np.abs(numbers.compressed())
-    largest = float(known.max()) if known.size else 0.0
-    factor = next((unit for limit, unit in _EPOCH_UNITS if largest < limit), 1)
-    plain = np.where(np.ma.getmaskarray(numbers), 0.0, np.ma.getdata(numbers))
-    return np.ma.MaskedArray(np.rint(plain * factor).astype(np.int64), np.ma.getmaskarray(numbers))
+    usual = float(np.median(known)) if known.size else 0.0  # one damaged stamp must not move the others
+    factor = next((unit for limit, unit in _EPOCH_UNITS if usual < limit), 1)
+    micros = np.where(np.ma.getmaskarray(numbers), 0.0, np.ma.getdata(numbers)) * factor
+    unknown = np.ma.getmaskarray(numbers) | (np.abs(micros) >= LATEST_US)
+    return np.ma.MaskedArray(np.rint(np.where(unknown, 0.0, micros)).astype(np.int64), unknown)
+
+
+def _whole_us(seconds: Column) -> Column:
+    """Microseconds of seconds since 1970 on some clock; masked where no date is."""
+    micros = np.ma.getdata(seconds) * SECOND_US
+    unknown = np.ma.getmaskarray(seconds) | ~(np.abs(micros) < LATEST_US)
+    return np.ma.MaskedArray(np.where(unknown, 0.0, micros).astype(np.int64), unknown)
 
 
 def _without_rolled_over(found: Column, texts: Any, written: str) -> Column:
@@ -360,8 +436,7 @@ class _RowMaker:
 
     def from_rows(self, rows: NDArray[np.void]) -> Iterator[Piece | Problem]:
         raw = np.ma.MaskedArray(np.nan_to_num(rows["time"]), np.isnan(rows["time"]))
-        whole = np.ma.MaskedArray((np.ma.getdata(raw) * SECOND_US).astype(np.int64), np.ma.getmaskarray(raw))
-        stamps = _epoch_us(raw) if self.is_epoch else whole
+        stamps = _epoch_us(raw) if self.is_epoch else _whole_us(raw)
         found = stamps if self.in_utc else local_to_utc(stamps, self.clock, self.place)
         values = np.ma.getdata(found)
         known = ~np.ma.getmaskarray(found) & (values > EARLIEST_US) & (values < LATEST_US)

@@ -36,6 +36,8 @@ from iolens.sources.block_devices import (
     target_name,
     told_by_user,
 )
+from iolens.sources.bounded_input import numbered_lines, parameter_bytes, unpacked
+from iolens.sources.parsed_numbers import LARGEST_UNSIGNED, count
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, SECOND_US, Ticker, grid_of
 from iolens.units import epoch_us, parse_local_time
 
@@ -55,7 +57,7 @@ _FIELDS: Final = {
 }
 _FEWEST_FIELDS: Final = 14
 _OLD_PARTITION_FIELDS: Final = 7  # 2.6.0 to 2.6.24: partitions have four counters
-_LINE: Final = re.compile(rb"^ *\d+ +\d+ \S+(?: \d+){11,} *\r?$", re.MULTILINE)
+_LINE: Final = re.compile(rb"^ *+\d++ ++\d++ (?=[A-Za-z])\S++(?: \d++){11,24} *+\r?$", re.MULTILINE)
 _EPOCH: Final = re.compile(r"\d{9,11}(?:\.\d+)?")
 _MARKS: Final = re.compile(r"(?:BEGIN|[#=\-\s])*")
 
@@ -77,7 +79,7 @@ def parse_line(line: str) -> DeviceLine | None:
         raise ValueError(f"{len(words)} columns, expected at least {_FEWEST_FIELDS}")
     if not all(word.isdecimal() for word in (*words[:2], *words[3:])):
         raise ValueError("a counter that is not a whole number")
-    counters = {name: int(words[place]) * worth for name, (place, worth) in _FIELDS.items()}
+    counters = {name: count(words[place], name, LARGEST_UNSIGNED) * worth for name, (place, worth) in _FIELDS.items()}
     return DeviceLine(f"{words[0]}:{words[1]}", words[2], counters)
 
 
@@ -97,7 +99,7 @@ class BlockDevices:
         """One sample of every device that is measured."""
         path = self.root / DISKSTATS
         try:
-            text = path.read_bytes().decode("utf-8", "replace")
+            text = parameter_bytes(path).decode("utf-8", "replace")
         except OSError as error:
             yield Problem(str(path), None, f"cannot be read: {error.strerror}")
             return
@@ -138,8 +140,6 @@ class Diskstats:
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether a line has a device with its counters."""
-        from iolens.sources.saved_text import unpacked
-
         return _LINE.search(unpacked(head)) is not None
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
@@ -178,9 +178,8 @@ class _SavedText:
 
     def snapshots(self) -> Iterator[_Snapshot | Problem]:
         """The copies in the file, in its order."""
-        from iolens.sources.saved_text import numbered_lines
-
         current: _Snapshot | None = None
+        names: set[str] = set()  # of the devices of the current copy
         for found in numbered_lines(self.path):
             if isinstance(found, Problem):
                 yield found
@@ -192,7 +191,7 @@ class _SavedText:
             if stamp is not None:
                 if current is not None:
                     yield current
-                current = _Snapshot(stamp, number, [])
+                current, names = _Snapshot(stamp, number, []), set()
                 continue
             if line.startswith("#"):
                 continue
@@ -204,9 +203,10 @@ class _SavedText:
                 continue
             if device is None:
                 continue
-            if any(one.name == device.name for one in current.devices):  # unstamped copies one after the other
+            if device.name in names:  # unstamped copies one after the other
                 yield current
-                current = _Snapshot(None, number, [])
+                current, names = _Snapshot(None, number, []), set()
+            names.add(device.name)
             current.devices.append(device)
         if current is not None:
             yield current

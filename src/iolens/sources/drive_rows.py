@@ -15,13 +15,13 @@ from iolens.errors import InputError
 from iolens.records import Item, Problem
 from iolens.sources import ReadOptions
 from iolens.sources.batches import ROWS_PER_BATCH, RowBatch
-from iolens.sources.saved_text import shown, stated_zone
+from iolens.sources.parsed_numbers import LARGEST, count_in_json, count_or_none, number_in_json, real_or_none, shown
+from iolens.sources.saved_text import stated_zone
 from iolens.units import MIB, epoch_us
 
 TABLE: Final = "drives"
 DATA_UNIT_BYTES: Final = 512_000  # NVMe counts thousands of 512 bytes
 INTEL_UNIT_BYTES: Final = 32 * MIB  # of Intel's own counters of host and NAND bytes
-LARGEST: Final = 2**63 - 1
 LATEST_S: Final = 4_102_444_800  # the year 2100
 PERCENT_END: Final = 255.0  # NVMe's percentage used goes beyond 100, up to here
 SAME_SHARE: Final = 0.01  # two counters of the same bytes, read seconds apart, differ by less
@@ -30,8 +30,8 @@ SAME_BYTES: Final = 1 << 30
 _ABSENT: Final = frozenset({"", "nan", "none", "null", "n/a", "na", "-"})
 _UNTOLD_SERIAL: Final = re.compile(r"(?:redacted|unknown|none|null|n/?a|[0x*.\-\s]*)", re.IGNORECASE)
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,'\u2019\s\u00a0\u202f]\d{2,3})*[.,'\u2019\s\u00a0\u202f]\d{3}")
-_HEXADECIMAL: Final = re.compile(r"0[xX][0-9a-fA-F]+")
-_DECIMAL: Final = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_HEXADECIMAL: Final = re.compile(r"0[xX][0-9a-fA-F]++")
+_LONGEST: Final = 200  # characters of a number and what tools print beside it
 _SEPARATOR: Final = re.compile(r"[^a-z0-9]")
 _DATE: Final = re.compile(
     r"(?<![0-9A-Za-z])((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])"
@@ -54,40 +54,49 @@ def count_of(value: object) -> int | None:
         return None
     if value is None or (isinstance(value, str) and value.strip().lower() in _ABSENT):
         return None
-    count = _count(value)
-    if not 0 <= count <= LARGEST:
-        raise Malformed(f"{shown(str(value))} is out of range")
-    return count
-
-
-def _count(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    text = str(value).partition("(")[0].strip()
+        number: int | None = count_in_json(value)
+    else:
+        number = _count(str(value)[:_LONGEST].partition("(")[0].strip())
+    if number is None:
+        shown_value = "a number of thousands of digits" if isinstance(value, int) else shown(str(value))
+        raise Malformed(f"{shown_value} is out of range")
+    return number
+
+
+def _count(text: str) -> int | None:
+    """The count that a text is; None where it is more than a column holds."""
     if _HEXADECIMAL.fullmatch(text):
-        return int(text, 16)
+        number = int(text, 16)
+        return number if number <= LARGEST else None
     if text.isascii() and text.isdigit():
-        return int(text)
+        return count_or_none(text)
     if _GROUPED.fullmatch(text):
-        return int("".join(one for one in text if one.isdigit()))
-    if _DECIMAL.fullmatch(text) and float(text) <= LARGEST and float(text).is_integer():
-        return round(float(text))
-    raise Malformed(f"{shown(str(value))} is not a count")
+        return count_or_none("".join(one for one in text if one.isdigit()))
+    decimal = real_or_none(text)
+    if decimal is not None and decimal.is_integer():
+        return round(decimal)
+    raise Malformed(f"{shown(text)} is not a count")
 
 
 def percent_of(value: object) -> float | None:
     """`7`, `7%` or `7 %`; None where absent."""
     if value is None or (isinstance(value, str) and value.strip().lower() in _ABSENT):
         return None
-    text = str(value).strip().removesuffix("%").strip()
-    if isinstance(value, bool) or not _DECIMAL.fullmatch(text) or float(text) > PERCENT_END:
-        raise Malformed(f"{shown(str(value))} is not a percentage")
-    return float(text)
+    percent: float | None = None
+    if isinstance(value, str):
+        percent = real_or_none(value[:_LONGEST].strip().removesuffix("%").strip(), largest=PERCENT_END)
+    elif number_in_json(value, largest=PERCENT_END) is not None:
+        percent = float(value)  # type: ignore[arg-type] # a number, as was just asked
+    if percent is None:
+        raise Malformed(f"{shown(str(value)[:_LONGEST]) if isinstance(value, str) else 'a value'} is not a percentage")
+    return percent
 
 
 def serial_of(value: object) -> str | None:
     """A serial number; None where it is empty or was blotted out (`REDACTED`): every drive would be the same."""
-    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    is_told = isinstance(value, str) or count_in_json(value) is not None
+    text = str(value).strip() if is_told else ""
     return None if _UNTOLD_SERIAL.fullmatch(text) else text
 
 

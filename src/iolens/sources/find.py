@@ -17,10 +17,10 @@ from iolens.errors import InputError
 from iolens.records import Capture
 from iolens.sources import ReadOptions
 from iolens.sources.block_devices import refuse_settings
+from iolens.sources.bounded_input import DAMAGED, HEAD_BYTES, opened, unpacked
 from iolens.sources.find_format import Format, FoundRecords, parse_format
 from iolens.sources.listed_inodes import PathProjects
 from iolens.sources.listing_scans import PieceRead, listing_captures
-from iolens.sources.saved_text import DAMAGED, HEAD_BYTES, opened, unpacked
 
 RECOMMENDED: Final = r"%y\t%s\t%b\t%n\t%i\t%u\t%A@\t%T@\t%p\0"
 SIZES_ONLY: Final = r"%s\n"

@@ -1,4 +1,4 @@
-"""Results of fio: JSON and json+ (one document or many, mixed with text and messages), terse version 3, normal text.
+"""Results of fio: JSON and json+ (one document or many, mixed with text and messages), terse 3 to 5, normal text.
 
 One row per group of like jobs and direction, as fio's own group totals. `disk_util` is what the device saw meanwhile;
 fio looks at it four times a second, so that its counts miss up to the last quarter of a second of a run.
@@ -15,13 +15,15 @@ from typing import Any, Final, NamedTuple
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions
 from iolens.sources.benchmark_results import ResultFile, captures_of
+from iolens.sources.bounded_input import unpacked
 from iolens.sources.fio_jobs import document_rows, is_earlier_status
-from iolens.sources.fio_text import GROUP_LINE, TERSE, read_normal, read_terse
-from iolens.sources.saved_text import shown, unpacked
+from iolens.sources.fio_text import GROUP_HEAD, OLD_TERSE, TERSE, read_normal, read_terse
+from iolens.sources.parsed_numbers import shown
 
-_DOCUMENT: Final = re.compile(r"^\s*\{", re.MULTILINE)
-_DOCUMENT_HEAD: Final = re.compile(rb'\{\s*"fio version"\s*:')
+_DOCUMENT: Final = re.compile(r'^[ \t]*+\{\s*+"fio version"\s*+:', re.MULTILINE)
+_DOCUMENT_HEAD: Final = re.compile(rb'\{\s*+"fio version"\s*+:')
 _MESSAGE: Final = re.compile(r"fio: .*(?:err|error)", re.IGNORECASE)
+MOST_DAMAGED: Final = 100  # documents; with more of them the rest is not looked at
 _MOST_MESSAGES: Final = 3
 _LONGEST_MESSAGE: Final = 160
 
@@ -30,13 +32,15 @@ class Fio:
     """Results of the fio benchmark."""
 
     name = "fio"
-    summary = "results of fio: JSON, json+, terse version 3 or normal text"
+    summary = "results of fio: JSON, json+, terse versions 3 to 5 or normal text"
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether there is a fio document, a terse line or a group of normal output in it."""
         text = unpacked(head)
         return bool(
-            _DOCUMENT_HEAD.search(text) or TERSE.match(text) or GROUP_LINE.search(text.decode("utf-8", "replace"))
+            _DOCUMENT_HEAD.search(text)
+            or TERSE.search(text.decode("utf-8", "replace"))
+            or GROUP_HEAD.search(text.decode("utf-8", "replace"))
         )
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
@@ -53,7 +57,7 @@ class _Piece(NamedTuple):
     line: int
     text: str
     document: dict[str, Any] | None
-    is_cut: bool = False
+    damage: str = ""  # of a document that cannot be read
 
 
 def read_fio(file: ResultFile) -> Iterator[Item]:
@@ -66,19 +70,23 @@ def read_fio(file: ResultFile) -> Iterator[Item]:
 
 def read_fio_text(file: ResultFile, text: str) -> Iterator[Item]:
     """The same of a text that is in memory already."""
-    if TERSE.match(text.encode("utf-8", "replace")):
-        yield from read_terse(file, text)
-        return
     pieces = list(_pieces(text))
     documents = [piece for piece in pieces if piece.document is not None]
     yield from _messages(file, pieces)
     if documents:
         yield from _documents(file, documents)
-        if any(GROUP_LINE.search(piece.text) for piece in pieces if piece.document is None):
-            yield Note(file.place, None, "normal output beside the JSON: the same results, read once")
-    elif GROUP_LINE.search(text):
+        between = [piece.text for piece in pieces if piece.document is None]
+        for what, pattern in (("normal", GROUP_HEAD), ("terse", TERSE)):
+            if any(pattern.search(one) for one in between):
+                yield Note(file.place, None, f"{what} output beside the JSON: the same results, read once")
+    elif TERSE.search(text):
+        yield from read_terse(file, text)
+    elif GROUP_HEAD.search(text):
         yield from read_normal(file, text)
-    elif not any(piece.is_cut for piece in pieces):
+    elif OLD_TERSE.search(text):
+        reason = "terse version 2 is not supported; versions 3, 4 and 5 are, and --output-format=json"
+        yield Problem(file.place, None, reason)
+    elif not any(piece.damage for piece in pieces):
         yield Problem(file.place, None, f"not a result of fio: it begins with {shown(text.partition(chr(10))[0])}")
 
 
@@ -96,37 +104,33 @@ def _documents(file: ResultFile, documents: list[_Piece]) -> Iterator[Item]:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """Documents and the text between them."""
+    """Documents and the text between them. One that is damaged costs itself: reading goes on at the next."""
     decode = json.JSONDecoder().raw_decode
-    position, line, between, start = 0, 1, 0, 1
-    while (match := _DOCUMENT.search(text, position)) is not None:
-        begin = match.end() - 1
-        line += text.count("\n", position, begin)
+    end, line, damaged = 0, 1, 0
+    while (match := _DOCUMENT.search(text, end)) is not None and damaged < MOST_DAMAGED:
+        begin = text.index("{", match.start())
+        yield _Piece(line, text[end:begin], None)
+        line += text.count("\n", end, begin)
         try:
             content, end = decode(text, begin)
+            yield _Piece(line, "", content)
         except (ValueError, RecursionError):
-            content, end = None, begin + 1
-        if content is None and not _DOCUMENT_HEAD.match(text[begin : begin + 200].encode("utf-8", "replace")):
-            position = end
-            continue
-        yield _Piece(start, text[between:begin], None)
-        if content is None:
-            yield _Piece(line, text[begin:], None, is_cut=True)
-            return
-        yield _Piece(line, "", content if isinstance(content, dict) and "fio version" in content else None)
+            damaged += 1
+            following = _DOCUMENT.search(text, begin + 1)
+            end = len(text) if following is None else following.start()
+            damage = "the file ends within a document" if following is None else "a document that is cut or damaged"
+            yield _Piece(line, text[begin:end], None, damage)
         line += text.count("\n", begin, end)
-        position = between = end
-        start = line
-    yield _Piece(start, text[between:], None)
+    yield _Piece(line, text[end:], None)
 
 
 def _messages(file: ResultFile, pieces: list[_Piece]) -> Iterator[Item]:
     shown_so_far = 0
     for piece in pieces:
-        if piece.is_cut:
-            yield Problem(file.place, piece.line, "the file ends within a document: that run is left out")
+        if piece.damage:
+            yield Problem(file.place, piece.line, f"{piece.damage}: that run is left out")
         for offset, content in enumerate(piece.text.split("\n")):
-            if piece.is_cut or not _MESSAGE.match(content) or shown_so_far >= _MOST_MESSAGES:
+            if piece.damage or not _MESSAGE.match(content) or shown_so_far >= _MOST_MESSAGES:
                 continue
             shown_so_far += 1
             yield Problem(file.place, piece.line + offset, f"fio reported: {content[:_LONGEST_MESSAGE]}")

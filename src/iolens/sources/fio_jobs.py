@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from iolens.records import Item, Problem
-from iolens.sources.benchmark_results import LARGEST, ResultFile
+from iolens.sources.benchmark_results import ResultFile
+from iolens.sources.parsed_numbers import LARGEST, LARGEST_SMALL, count_in_json, count_or_none, number_in_json
 from iolens.units import KIB
 
 TOOL: Final = "fio"
@@ -21,7 +22,7 @@ SAME_START_MS: Final = 750  # two documents whose runs began this close together
 SYNCHRONOUS: Final = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"})
 DEFAULT_ENGINE: Final = "psync"
 MIXING: Final = frozenset({"rw", "readwrite", "randrw", "randtrimwrite", "trimwrite"})
-_SIZE: Final = re.compile(r"(\d+)([kmgtp]?)(i?)b?", re.IGNORECASE)
+_SIZE: Final = re.compile(r"(\d++)([kmgtp]?)(i?)b?", re.IGNORECASE)
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
@@ -48,7 +49,7 @@ def document_rows(file: ResultFile, number: int, line: int, document: dict[str, 
         failed = next((job for job in members if job.get("error")), None)
         if failed is not None:
             code = failed["error"]
-            why = os.strerror(code) if isinstance(code, int) else code
+            why = os.strerror(code) if count_in_json(code, LARGEST_SMALL) is not None else "not told"
             yield Problem(file.place, line, f"job {name!r} failed with error {code} ({why}): not stored")
             continue
         options = {**_dictionary(document.get("global options")), **_dictionary(members[0].get("job options"))}
@@ -63,7 +64,7 @@ def document_rows(file: ResultFile, number: int, line: int, document: dict[str, 
                 continue
             seen = _device_values(observed, direction)
             run_id = file.run_id(number, group, name)
-            yield file.row(TOOL, run_id=run_id, time=time_us, direction=direction, **values, **seen)
+            yield from file.rows(TOOL, line, run_id=run_id, time=time_us, direction=direction, **values, **seen)
 
 
 def is_earlier_status(document: dict[str, Any], following: dict[str, Any]) -> bool:
@@ -78,7 +79,11 @@ def is_earlier_status(document: dict[str, Any], following: dict[str, Any]) -> bo
 def size_in_fio(text: object) -> int | None:
     """`4k`, `1m`, `512`, `4KiB` in bytes (fio's k is 1024 unless told otherwise); None for `50%` and ranges."""
     match = _SIZE.fullmatch(str(text).strip())
-    return int(match[1]) * KIB ** _POWERS[match[2].lower()] if match else None
+    number = None if match is None else count_or_none(match[1])
+    if match is None or number is None:
+        return None
+    size = number * KIB ** _POWERS[match[2].lower()]
+    return size if size <= LARGEST else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +219,8 @@ def _dictionary(value: Any) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and 0 <= value < float("inf") else None
+    return number_in_json(value)
 
 
 def _whole(value: Any) -> int | None:
-    text = str(value).strip()
-    return int(text) if text.isdecimal() else None
+    return count_or_none(str(value).strip(), LARGEST_SMALL)

@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from iolens.records import Note, Problem
-from iolens.sources.histogram_bins import DIRECTORY, FILE, LARGEST, SIZE, SYMLINK, TOTAL, CountedBin
-from iolens.sources.saved_text import Line, shown
+from iolens.sources.bounded_input import Line
+from iolens.sources.histogram_bins import DIRECTORY, FILE, SIZE, SYMLINK, TOTAL, CountedBin
+from iolens.sources.parsed_numbers import WrongNumber, grouped_count
 from iolens.units import parse_bytes
 
 # With a share after the count: a line that was cut within its count has none.
-_BIN: Final = re.compile(r"\s*(<=?|>=?)\s+([\d.]+)\s*([KMGTPE]i)?B\s+([\d,]+)\s.*%.*")
-_COUNT: Final = re.compile(r"\s*([A-Z][A-Za-z ]+):\s+([\d,]+)\s*")
-_TOTAL_SIZE: Final = re.compile(r"\s*Total file size:\s+([\d.]+ [KMGTPE]?i?B)\s*")
-HEADING: Final = re.compile(rb"^\s*Fileset [Hh]istograms?:?\s*$", re.MULTILINE)
+_BIN: Final = re.compile(r"\s*+(<=?|>=?)\s++([\d.]++)\s*+([KMGTPE]i)?B\s++([\d,]++)\s[^%]*+%.*+")
+_COUNT: Final = re.compile(r"\s*+([A-Z][A-Za-z ]++):\s++([\d,]++)\s*+")
+_TOTAL_SIZE: Final = re.compile(r"\s*+Total file size:\s++([\d.]++ [KMGTPE]?i?B)\s*+")
+HEADING: Final = re.compile(rb"^[ \t]*+Fileset [Hh]istograms?:?[ \t\r]*+$", re.MULTILINE)
 FILES, DIRECTORIES, LINKS = "file count", "directory count", "sym links count"
 HARD_LINKED, SPARSE, SKIPPED = "hard linked files", "sparse files", "skipped count"
 REMARKS: Final = {
@@ -52,11 +53,18 @@ def fprof_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedB
             except ValueError as error:
                 damaged = True
                 yield Problem(place, line.number, str(error))
-        elif (count := _COUNT.fullmatch(line.text)) is not None:
-            counts.setdefault(count[1].lower(), _whole(count[2]))
+        elif (found := _COUNT.fullmatch(line.text)) is not None:
+            try:
+                counts.setdefault(found[1].lower(), grouped_count(found[2], found[1].lower()))
+            except WrongNumber as error:
+                yield Problem(place, line.number, str(error))
         elif (total := _TOTAL_SIZE.fullmatch(line.text)) is not None:
-            size = parse_bytes(total[1])
-            yield Note(place, line.number, f"the bytes of all files are rounded: {total[1]}")
+            try:
+                size = parse_bytes(total[1])
+            except ValueError as error:
+                yield Problem(place, line.number, f"total file size {error}")
+            else:
+                yield Note(place, line.number, f"the bytes of all files are rounded: {total[1]}")
     reason = "one of its bins cannot be read" if damaged else _wrong(bars, counts)
     if reason is not None:
         yield Problem(place, None, f"the histogram is left out: {reason}")
@@ -71,14 +79,8 @@ def fprof_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedB
 
 
 def _bar(number: int, found: re.Match[str]) -> _Bar:
-    edge, count = parse_bytes(f"{found[2]}{found[3] or ''}B"), _whole(found[4])
-    if count > LARGEST:
-        raise ValueError(f"count {shown(found[4])} is too large")
-    return _Bar(number, found[1], edge, count)
-
-
-def _whole(text: str) -> int:
-    return int(text.replace(",", ""))
+    edge = parse_bytes(f"{found[2]}{found[3] or ''}B")
+    return _Bar(number, found[1], edge, grouped_count(found[4], "count"))
 
 
 def _wrong(bars: list[_Bar], counts: dict[str, int]) -> str | None:

@@ -16,9 +16,9 @@ from iolens.errors import InputError
 from iolens.records import Capture
 from iolens.sources import ReadOptions
 from iolens.sources.block_devices import refuse_settings
+from iolens.sources.bounded_input import DAMAGED, HEAD_BYTES, opened, unpacked
 from iolens.sources.gpfs_list import SETTINGS, ListLayout, layout_of
 from iolens.sources.listing_scans import listing_captures
-from iolens.sources.saved_text import DAMAGED, HEAD_BYTES, opened, unpacked
 
 TRIED_LINES: Final = 100
 _LINE: Final = re.compile(rb"(?:<\d+> )?\d+ \d+ \d+ (?:.* )?-- (?:/|%2[Ff])", re.DOTALL)

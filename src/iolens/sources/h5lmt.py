@@ -29,8 +29,10 @@ from iolens.sources.hdf5_series import (
     interval_rows,
     moment_rows,
     names_of,
+    numbers_of,
     opened,
     text_of,
+    times_of,
     whole_numbers,
 )
 from iolens.sources.lmt_operations import METADATA_COLUMN, SAMPLED_OPERATIONS, UNUSED_OPERATIONS
@@ -83,12 +85,10 @@ def _look_at(path: Path, options: ReadOptions) -> DayFile:
 
 
 def _steps_us(file: Any, path: Path) -> NDArray[np.int64]:
-    steps = file[STEPS][...]
-    if steps.ndim != 1 or len(steps) < 2 or steps.dtype.kind not in "iuf":
-        raise InputError(str(path), f"{STEPS} has {steps.shape} values of type {steps.dtype}", "two steps or more")
-    if (np.diff(steps) <= 0).any() or steps[0] <= 0:
-        raise InputError(str(path), f"the times in {STEPS} do not rise", "seconds since 1970, one after the other")
-    steps_us: NDArray[np.int64] = np.rint(steps.astype(np.float64) * 1e6).astype(np.int64)
+    steps = times_of(file[STEPS])
+    if len(steps) < 2:
+        raise InputError(str(path), f"{STEPS} has {len(steps)} values", "two steps or more")
+    steps_us: NDArray[np.int64] = np.rint(steps * 1e6).astype(np.int64)
     return steps_us
 
 
@@ -220,7 +220,7 @@ class _Grids:
         for name, dataset in datasets_of(self.file).items():
             if name not in DATASETS:
                 yield Problem(self.place, None, f"data set {name} is not of h5lmt: left out")
-            elif name != STEPS and np.any(dataset[..., len(self.steps_us) :]):
+            elif name != STEPS and np.any(numbers_of(dataset)[..., len(self.steps_us) :]):
                 yield Problem(self.place, None, f"{name} has values after the last step: left out")
 
     def loaded(self) -> Flags:
@@ -229,7 +229,7 @@ class _Grids:
         for name in (READ, WRITE, OSS_LOAD, MDS_LOAD, OPERATIONS):
             if name not in self.file:
                 continue
-            dataset = self.file[name]
+            dataset = self._numbers(name)
             rows = dataset.shape[0] if dataset.ndim == 2 else 1
             for block in blocks(rows, len(self.steps_us)):
                 part = self._cut(np.atleast_2d(dataset[...] if dataset.ndim == 1 else dataset[block, :]))
@@ -240,7 +240,7 @@ class _Grids:
         """Steps × OSSs that the file calls missing."""
         if MISSING not in self.file:
             return np.zeros((len(self.steps_us), 0), bool)
-        flags: Flags = np.nan_to_num(self._cut(np.atleast_2d(self.file[MISSING][...]))).T != 0
+        flags: Flags = np.nan_to_num(self._cut(np.atleast_2d(self._numbers(MISSING)[...]))).T != 0
         return flags
 
     def names(self, datasets: Sequence[str], attribute: str) -> list[str]:
@@ -252,7 +252,7 @@ class _Grids:
 
     def has_values(self, *datasets: str) -> bool:
         """Whether something was ever loaded into one of these."""
-        return any(name in self.file and bool(np.any(self.file[name][...])) for name in datasets)
+        return any(name in self.file and bool(np.any(self._numbers(name)[...])) for name in datasets)
 
     def rates(self, dataset: str, names: Sequence[str], attribute: str) -> Grid:
         """Intervals × names, per second."""
@@ -267,7 +267,7 @@ class _Grids:
         rows = [(number, place_of[name]) for number, name in enumerate(names) if name in place_of]
         if rows:
             first, last = min(row for _, row in rows), max(row for _, row in rows)
-            part = self._cut(self.file[dataset][first : last + 1, :])
+            part = self._cut(self._numbers(dataset, 2)[first : last + 1, :])
             for number, row in rows:
                 if row - first < len(part):
                     grid[:, number] = part[row - first]
@@ -277,22 +277,25 @@ class _Grids:
         """The MDS's processor load at each step; NaN where the file has none."""
         if MDS_LOAD not in self.file:
             return np.full(len(self.steps_us), np.nan)
-        found: NDArray[np.float64] = self._cut(np.atleast_2d(self.file[MDS_LOAD][...]))[0]
+        found: NDArray[np.float64] = self._cut(np.atleast_2d(self._numbers(MDS_LOAD)[...]))[0]
         return found
 
     def sizes(self, dataset: str, direction: str, name: str) -> dict[str, NDArray[np.float64]]:
         """I/Os by size and interval of one OST; bins other than ours are counted as outside."""
         if dataset not in self.file or name not in (named := names_of(self.file[dataset], "OSTNames")):
             return {}
-        found = self.file[dataset]
-        if "bins" not in found.attrs or found.ndim != 3:
+        found = self._numbers(dataset, 3)
+        if "bins" not in found.attrs:
             raise InputError(self.place, f"{dataset} does not tell its bins", "attribute bins, OST × bin × step")
         counts: dict[str, NDArray[np.float64]] = {}
         rates = self._cut(found[named.index(name), :, :])[:, 1:]
-        for size, rate in zip(np.asarray(found.attrs["bins"]).tolist(), rates, strict=False):
-            column = size_column(direction, int(size)) if int(size) in SIZE_BINS else f"{direction}_ios_outside"
+        for size, rate in zip(np.atleast_1d(found.attrs["bins"]).tolist(), rates, strict=False):
+            column = size_column(direction, int(size)) if size in SIZE_BINS else f"{direction}_ios_outside"
             counts[column] = counts.get(column, np.zeros(len(self.steps))) + rate * self.steps.duration_s
         return counts
+
+    def _numbers(self, name: str, dimensions: int | None = None) -> Any:
+        return numbers_of(self.file[name], dimensions)
 
     def _cut(self, part: NDArray[Any]) -> Grid:
         """Exactly as many columns as there are steps; what is not there is NaN."""

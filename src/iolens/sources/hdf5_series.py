@@ -24,6 +24,12 @@ from iolens.sources import content_identity
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 BLOCK_CELLS: Final = 1_000_000
 LARGEST: Final = 2.0**63
+DEEPEST: Final = 8
+MOST_OBJECTS: Final = 100_000
+MOST_CELLS: Final = 1 << 28  # of one data set: ten thousand targets over a day of five seconds each have 173 million
+MOST_UNSTORED: Final = 1 << 20
+SPARSEST: Final = 1000  # numbers per stored byte: what is all zeros deflates to a thousandth
+LATEST_S: Final = 4_102_444_800.0  # the year 2100
 
 _TARGET: Final = re.compile(r"(?P<filesystem>.+)-(?P<kind>OST|MDT)[0-9a-fA-F]{4,}")
 _DATED: Final = re.compile(r"(?P<filesystem>.+)_\d{4}-\d{2}-\d{2}")
@@ -40,8 +46,20 @@ def opened(path: Path) -> Iterator[Any]:
     try:
         with h5py.File(path, "r", locking=False) as file:  # archives lie on file systems without locks
             yield file
-    except (OSError, RuntimeError, KeyError) as error:
+    except (OSError, RuntimeError, KeyError, MemoryError) as error:
         raise InputError(str(path), f"HDF5: {error}", "a whole HDF5 file") from error
+
+
+def times_of(dataset: Any) -> NDArray[np.float64]:
+    """The times of a series, seconds since 1970, which rise; one that is none is refused."""
+    times: NDArray[np.float64] = numbers_of(dataset, 1)[...].astype(np.float64)
+    if not ((times > 0) & (times < LATEST_S)).all() or (np.diff(times) <= 0).any():
+        raise InputError(
+            dataset.file.filename,
+            f"the times in {dataset.name.strip('/')} do not rise",
+            "seconds since 1970, one after the other",
+        )
+    return times
 
 
 def holds_any(path: Path, head: bytes, names: Sequence[str]) -> bool:
@@ -56,12 +74,38 @@ def holds_any(path: Path, head: bytes, names: Sequence[str]) -> bool:
 
 
 def datasets_of(file: Any) -> dict[str, Any]:
-    """Every data set of a file by its path in it."""
+    """Every data set of a file by its path in it, down to a depth no series has."""
     import h5py
 
     found: dict[str, Any] = {}
-    file.visititems(lambda name, thing: found.update({name: thing}) if isinstance(thing, h5py.Dataset) else None)
+    groups = [("", file)]
+    for _ in range(DEEPEST):
+        deeper = []
+        for path, group in groups:
+            for name, thing in group.items():
+                if isinstance(thing, h5py.Group):
+                    deeper.append((f"{path}{name}/", thing))
+                elif isinstance(thing, h5py.Dataset):
+                    found[f"{path}{name}"] = thing
+                if len(found) + len(deeper) > MOST_OBJECTS:
+                    raise InputError(file.filename, f"more than {MOST_OBJECTS} groups and data sets", "a time series")
+        groups = deeper
     return found
+
+
+def numbers_of(dataset: Any, dimensions: int | None = None) -> Any:
+    """A data set of numbers that may be read: of so many dimensions, and not larger than its file can have filled.
+
+    A file of a few bytes can declare a data set of any size, all of it the same value.
+    """
+    place, shape = dataset.file.filename, getattr(dataset, "shape", None)
+    if shape is None or dataset.dtype.kind not in "iuf":
+        raise InputError(place, f"{dataset.name} holds no numbers", "whole or decimal numbers")
+    if dimensions is not None and len(shape) != dimensions:
+        raise InputError(place, f"{dataset.name} has {len(shape)} dimensions", f"{dimensions}")
+    if dataset.size > MOST_CELLS or dataset.size > SPARSEST * max(dataset.id.get_storage_size(), MOST_UNSTORED):
+        raise InputError(place, f"{dataset.name} declares {dataset.size} numbers", "a series that a file can hold")
+    return dataset
 
 
 def identity_of(path: Path, **supplied: str | None) -> str:
@@ -82,7 +126,10 @@ def names_of(dataset: Any, attribute: str) -> list[str]:
     """A list of names kept in an attribute."""
     if attribute not in dataset.attrs:
         raise InputError(dataset.file.filename, f"{dataset.name} does not name its columns", f"attribute {attribute}")
-    return [text_of(name) for name in np.atleast_1d(dataset.attrs[attribute])]
+    names = np.atleast_1d(dataset.attrs[attribute])
+    if names.ndim != 1 or len(names) > MOST_OBJECTS:
+        raise InputError(dataset.file.filename, f"{attribute} of {dataset.name} is no list of names")
+    return [text_of(name) for name in names]
 
 
 def kind_of(name: str) -> str | None:

@@ -1,7 +1,8 @@
 """CSV histograms of sizes, of either convention: by the inclusive end of a bin and type, or by its inclusive start.
 
-NERSC published both: `bin_size,num_files,num_dirs,…` of a Lustre scan, and `object count,…,bin start,…` of an archive.
-A histogram of directory widths, `bin_size,num_child_counts`, names its bins by their end too.
+NERSC published both: `bin_size,num_files,num_dirs,…` and `size,dir,fifo,file,…` of Lustre scans, and
+`object count,…,bin start,…` of an archive. A histogram of directory widths, `bin_size,num_child_counts`, names its bins
+by their end too.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from iolens.errors import InputError
-from iolens.records import Problem
-from iolens.sources.histogram_bins import DIRECTORY, FILE, LARGEST, SIZE, WIDTH, CountedBin
-from iolens.sources.saved_text import Line, cells_of, shown
+from iolens.records import Note, Problem
+from iolens.sources.bounded_input import Line
+from iolens.sources.histogram_bins import DIRECTORY, FILE, SIZE, WIDTH, CountedBin
+from iolens.sources.parsed_numbers import count, shown
+from iolens.sources.saved_text import cells_of
 
 END: Final = "bin_size"
 BY_END: Final = {
@@ -21,9 +24,14 @@ BY_END: Final = {
     "num_blks": ("blk", SIZE), "num_chrs": ("chr", SIZE), "num_fifos": ("fifo", SIZE), "num_socks": ("sock", SIZE),
     "num_child_counts": (DIRECTORY, WIDTH),
 }  # fmt: skip
+# What `mysqldump2sizebytypehist` makes of a Robinhood dump: a column per type that the dump has, in alphabetical order.
+TYPED_END: Final = "size"
+TYPED: Final = {name: (name, SIZE) for name in ("blk", "chr", DIRECTORY, "fifo", FILE, "sock", "symlink")}
 START, OBJECTS, OBJECT_BYTES = "bin start", "object count", "object size sum (bytes)"
 BY_START: Final = (START, OBJECTS, OBJECT_BYTES)
-EXPECTED: Final = f"columns {END},num_files,… or {END},num_child_counts or {','.join(BY_START)}"
+EXPECTED: Final = (
+    f"columns {END},num_files,… or {TYPED_END},dir,file,… or {END},num_child_counts or {','.join(BY_START)}"
+)
 
 Cells = Mapping[str, int]
 
@@ -63,6 +71,8 @@ def csv_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedBin
     if not rows:
         yield Problem(place, None, "no row that could be read below the heading")
     ordered = [rows[edge] for edge in sorted(rows)]
+    if wanted[0] == TYPED_END:
+        yield Note(place, None, "the program that writes this heading leaves out the bin of the largest inodes")
     yield from _by_start(ordered) if START in wanted else _by_end(ordered)
 
 
@@ -74,6 +84,8 @@ def _wanted(heading: list[str]) -> list[str]:
     """The columns to read: the edge of the bins, then counts; none where this is another heading."""
     if set(BY_START) <= set(heading):
         return list(BY_START)
+    if heading[:1] == [TYPED_END] and FILE in heading and set(heading[1:]) <= TYPED.keys():
+        return heading
     counts = [name for name in heading if name in BY_END]
     return [END, *counts] if END in heading and counts else []
 
@@ -83,21 +95,15 @@ def _row(line: Line, heading: list[str], wanted: list[str]) -> _Row:
     if len(cells) != len(heading):
         raise ValueError(f"{len(cells)} columns, the heading has {len(heading)}")
     named = dict(zip(heading, cells, strict=True))
-    numbers = {name: _whole(named[name], name) for name in wanted}
+    numbers = {name: count(named[name], name) for name in wanted}
     return _Row(numbers[wanted[0]], numbers)
-
-
-def _whole(text: str, name: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > LARGEST:
-        raise ValueError(f"{name} {shown(text)} is not a count")
-    return int(text)
 
 
 def _by_end(rows: list[_Row]) -> Iterator[CountedBin]:
     """A bin holds what is larger than the end before it and at most its own."""
     below: int | None = None
     for edge, cells in rows:
-        for name, (inode_type, histogram) in BY_END.items():
+        for name, (inode_type, histogram) in (*BY_END.items(), *TYPED.items()):
             if cells.get(name):
                 yield CountedBin(inode_type, histogram, below, edge, cells[name], None)
         below = edge

@@ -6,8 +6,6 @@ killed: what was completed is kept, what is missing is said. Per-operation and p
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,11 +13,13 @@ from typing import Final
 
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions
-from iolens.sources.benchmark_results import ResultFile, captures_of, finite
+from iolens.sources.benchmark_results import ResultFile, captures_of, finite, whole
+from iolens.sources.bounded_input import unpacked
 from iolens.sources.ior_json import read_json
 from iolens.sources.ior_results import IorResult, IorTest, result_row
 from iolens.sources.ior_text import BANNER, FAILURE, read_text
-from iolens.sources.saved_text import shown, unpacked
+from iolens.sources.parsed_numbers import shown
+from iolens.sources.saved_text import cells_of
 from iolens.units import KIB
 
 SUMMARY_HEADER: Final = "access,bw(MiB/s),"
@@ -27,8 +27,9 @@ DETAILS: Final = {
     "access,rank,runtime-with-openclose,": "per-rank details of an IOR run, which tell neither sizes nor when it ran",
     "time,runtime,tp": "per-operation details of an IOR run, which tell neither direction nor sizes",
 }
-_JSON: Final = re.compile(rb'\A\s*(?:[^{\n]*\n)*\{\s*"Version"\s*:\s*"[^"]*"\s*,\s*"Began"')
-_MDTEST: Final = re.compile(rb"^mdtest-\S+ was launched with", re.MULTILINE)
+_JSON: Final = re.compile(rb'\A(?:[^{\n]*+\n)*+[ \t]*+\{\s*+"Version"\s*+:\s*+"[^"]*+"\s*+,\s*+"Began"')
+_MDTEST: Final = re.compile(rb"^mdtest-\S++ was launched with", re.MULTILINE)
+_CSV_COLUMNS: Final = ("access", "bw(MiB/s)", "total(s)", "block(KiB)", "xfer(KiB)", "numTasks")
 
 
 class Ior:
@@ -83,17 +84,21 @@ def read_ior_text(file: ResultFile, text: str) -> Iterator[Item]:
 
 def _read_csv(file: ResultFile, text: str) -> Iterator[Item]:
     """`summaryFormat=CSV`: results alone, without the time or the options of the run."""
-    rows = csv.reader(io.StringIO(text))
-    header = [name.strip() for name in next(rows)]
-    for line, cells in enumerate(rows, 2):
-        if not cells:
+    first, *lines = text.split("\n")
+    header = cells_of(first)
+    if missing := [name for name in _CSV_COLUMNS if name not in header]:
+        yield Problem(file.place, 1, f"the heading has no column {', '.join(missing)}")
+        return
+    for line, content in enumerate(lines, 2):
+        if not content.strip():
             continue
-        named = dict(zip(header, (cell.strip() for cell in cells), strict=False))
+        cells = cells_of(content)
+        named = dict(zip(header, cells, strict=False))
         block, transfer, tasks = (finite(named.get(name)) for name in ("block(KiB)", "xfer(KiB)", "numTasks"))
         if len(cells) != len(header) or not block or not transfer or not tasks:
             yield Problem(file.place, line, f"line not understood: {shown(','.join(cells))}")
             continue
-        test = IorTest(tasks=round(tasks), block_bytes=round(block * KIB), transfer_bytes=round(transfer * KIB))
+        test = IorTest(tasks=whole(tasks), block_bytes=whole(block * KIB), transfer_bytes=whole(transfer * KIB))
         result = IorResult(
             named["access"], named["bw(MiB/s)"], named.get("IOPS", ""), named["total(s)"], named.get("iter", ""), line
         )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from iolens.records import Item, Note, Problem
 from iolens.sources.benchmark_results import ResultFile, date_in_words, finite
 from iolens.sources.ior_results import SAME, IorResult, IorTest, is_direct, result_row
-from iolens.sources.saved_text import shown
+from iolens.sources.parsed_numbers import count_in_json, shown
 
 _JSON_STARTS: Final = frozenset('{}[],"-0123456789')
 _MOST_MESSAGES: Final = 3
+_TRIED: Final = 4  # ends of objects before the place at which a document breaks off
+_DEEPEST: Final = 100  # brackets within brackets: a document of IOR has four
 
 
 def read_json(file: ResultFile, text: str) -> Iterator[Item]:
@@ -44,22 +47,25 @@ def _decoded(text: str) -> tuple[dict[str, Any] | None, bool]:
     try:
         document = json.loads(text)
         return (document, True) if isinstance(document, dict) else (None, False)
-    except (ValueError, RecursionError):
-        pass
-    for end, closers in reversed(_ends_of_objects(text)):
+    except json.JSONDecodeError as error:
+        end = error.pos
+    except (ValueError, RecursionError):  # a number of thousands of digits, brackets within brackets
+        return None, False
+    for closed in _closed_before(text, end):
         try:
-            document = json.loads(text[:end] + closers)
+            document = json.loads(closed)
         except (ValueError, RecursionError):
             continue
         return (document, False) if isinstance(document, dict) else (None, False)
     return None, False
 
 
-def _ends_of_objects(text: str) -> list[tuple[int, str]]:
-    """Places behind a complete object, and the brackets that would close the document there."""
-    open_, ends = [], []
+def _closed_before(text: str, end: int) -> Iterator[str]:
+    """The text up to the last objects that are complete before `end`, with the brackets that close it there."""
+    open_: list[str] = []
+    ends: deque[tuple[int, str]] = deque(maxlen=_TRIED)
     in_string = escaped = False
-    for place, character in enumerate(text):
+    for place, character in enumerate(islice(text, end)):
         if in_string:
             in_string = escaped or character != '"'
             escaped = character == "\\" and not escaped
@@ -67,11 +73,14 @@ def _ends_of_objects(text: str) -> list[tuple[int, str]]:
             in_string = True
         elif character in "{[":
             open_.append("}" if character == "{" else "]")
+            if len(open_) > _DEEPEST:
+                return
         elif character in "}]":
             if not open_ or open_.pop() != character:
                 break
             ends.append((place + 1, "".join(reversed(open_))))
-    return ends
+    for place, closers in reversed(ends):
+        yield text[:place] + closers
 
 
 def _rows(file: ResultFile, document: dict[str, Any]) -> Iterator[Item]:
@@ -93,7 +102,7 @@ def _test(file: ResultFile, document: dict[str, Any], test: dict[str, Any]) -> I
     return IorTest(
         number=_count(test.get("TestID")) or 0,
         time_us=file.moment_us(date_in_words(str(test.get("StartTime", document.get("Began", ""))))),
-        api=said.get("api") or asked.get("api"),
+        api=_text(said.get("api")) or _text(asked.get("api")),
         tasks=_count(said.get("tasks")),
         nodes=_count(said.get("nodes")),
         segments=_count(asked.get("segmentCount")) or _count(said.get("segments")),
@@ -109,17 +118,17 @@ def _test(file: ResultFile, document: dict[str, Any], test: dict[str, Any]) -> I
 
 def _check_summary(file: ResultFile, document: dict[str, Any]) -> Iterator[Item]:
     """The summary's mean bandwidth must be that of the results."""
-    rates: dict[tuple[Any, Any], list[float]] = {}
+    rates: dict[tuple[str, str], list[float]] = {}
     for test in _dictionaries(document.get("tests")):
         for result in _dictionaries(test.get("Results")):
             if (rate := finite(result.get("bwMiB"))) is not None:
-                rates.setdefault((test.get("TestID"), result.get("access")), []).append(rate)
+                rates.setdefault((str(test.get("TestID")), str(result.get("access"))), []).append(rate)
     for summary in _dictionaries(document.get("summary")):
         said = finite(summary.get("bwMeanMIB"))
-        found = rates.get((summary.get("TestID"), summary.get("operation")), [])
+        found = rates.get((str(summary.get("TestID")), str(summary.get("operation"))), [])
         mean = sum(found) / len(found) if found else 0.0
         if said is not None and abs(mean - said) > SAME * said:
-            name = summary.get("operation")
+            name = shown(str(summary.get("operation")))
             yield Problem(file.place, None, f"the summary says {said:g} MiB/s for {name}, its results {mean:.5g}")
 
 
@@ -131,5 +140,9 @@ def _dictionary(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
+    return count_in_json(value)

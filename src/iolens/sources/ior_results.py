@@ -18,7 +18,7 @@ from iolens.units import MIB
 TOOL: Final = "ior"
 DIRECTIONS: Final = ("write", "read")
 SAME: Final = 0.02  # rounded numbers that differ by less mean the same
-_DIRECT: Final = re.compile(r"--posix\.odirect\b|\s-B\b|useO_DIRECT\s*=\s*1")
+_DIRECT: Final = re.compile(r"--posix\.odirect\b|\s-B\b|useO_DIRECT\s*+=\s*+1")
 _SCRIPT: Final = re.compile(r"\s-f\s")
 
 
@@ -79,8 +79,9 @@ def result_row(file: ResultFile, run: int, test: IorTest, result: IorResult) -> 
     seconds = moved / (mib_per_s * MIB) if moved is not None and exact else total_s
     volume = moved if moved is not None else whole(mib_per_s * MIB * total_s)
     iteration = whole(finite(result.iteration))
-    yield file.row(
+    yield from file.rows(
         TOOL,
+        result.line,
         run_id=file.run_id(run, test.number, "" if iteration is None else iteration),
         time=test.time_us if test.time_us is not None else file.moment_us(None),
         direction=result.access,

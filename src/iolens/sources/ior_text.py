@@ -10,13 +10,15 @@ from typing import Final
 from iolens.records import Item, Problem
 from iolens.sources.benchmark_results import ResultFile, bytes_in_words, date_in_words, finite
 from iolens.sources.ior_results import DIRECTIONS, SAME, IorResult, IorTest, is_direct, result_row
-from iolens.sources.saved_text import shown
+from iolens.sources.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
 
 BANNER: Final = re.compile(rb"^IOR-[\w.+-]+: MPI Coordinated Test of Parallel I/O", re.MULTILINE)
-FAILURE: Final = re.compile(rb"^ERROR: .*\((?:\S*/)?(?:ior|aiori[\w-]*|parse_options|utilities|option)\.c:\d+\)", re.M)
-_OPTION: Final = re.compile(r"\s*([A-Za-z][A-Za-z ]*?)\s*(?::|=)\s+(.*?)\s*")
-_USED: Final = re.compile(r"Used FS:\s*([\d.]+)%")
-_CLIENTS: Final = re.compile(r"(\d+) \((\d+) per node\)")  # IOR 3.0
+FAILURE: Final = re.compile(
+    rb"^ERROR: .*?\((?:[^\s()/]*+/)*+(?:ior|aiori[\w-]*+|parse_options|utilities|option)\.c:\d++\)", re.MULTILINE
+)
+_OPTION: Final = re.compile(r"\s*+([A-Za-z][A-Za-z \t]*+)[:=]\s(.*+)")
+_USED: Final = re.compile(r"Used FS:\s*+([\d.]++)%")
+_CLIENTS: Final = re.compile(r"(\d++) \((\d++) per node\)")  # IOR 3.0
 _MOST_MESSAGES: Final = 3
 _LONGEST_MESSAGE: Final = 160
 
@@ -78,7 +80,7 @@ def _take_option(run: _Run, content: str) -> None:
     match = _OPTION.fullmatch(content)
     if match is None:
         return
-    name, value = match.groups()
+    name, value = match[1].strip(), match[2].strip()
     if name == "Command line" or name == "Command line used":
         run.command = value
     elif name == "Finished":
@@ -93,7 +95,12 @@ def _take_option(run: _Run, content: str) -> None:
 
 def _result(cells: dict[str, str], line: int) -> IorResult:
     return IorResult(
-        cells["access"], cells["bw(MiB/s)"], cells.get("IOPS", ""), cells["total(s)"], cells.get("iter", ""), line
+        cells["access"],
+        cells.get("bw(MiB/s)", ""),
+        cells.get("IOPS", ""),
+        cells.get("total(s)", ""),
+        cells.get("iter", ""),
+        line,
     )
 
 
@@ -102,13 +109,14 @@ def _test(file: ResultFile, run: _Run) -> IorTest:
     clients = _CLIENTS.match(said.get("clients", ""))
     ordering, access = said.get("ordering in a file"), said.get("access")
     used = _USED.search(said.get("FS", ""))
-    tasks = _number(said.get("tasks")) or (int(clients[1]) if clients else None)
+    all_clients, per_node = (_number(clients[1]), _number(clients[2])) if clients else (None, None)
+    tasks = _number(said.get("tasks")) or all_clients
     return IorTest(
         number=_number(said.get("TestID")) or 0,
         time_us=file.moment_us(date_in_words(said.get("StartTime", said.get("Began", "")))),
         api=said.get("api"),
         tasks=tasks,
-        nodes=_number(said.get("nodes")) or (int(clients[1]) // int(clients[2]) if clients else None),
+        nodes=_number(said.get("nodes")) or (all_clients // per_node if all_clients and per_node else None),
         segments=_number(said.get("segments")) or _implied_segments(said, tasks),
         repetitions=_number(said.get("repetitions")),
         block_bytes=bytes_in_words(said.get("blocksize", "")),
@@ -116,7 +124,7 @@ def _test(file: ResultFile, run: _Run) -> IorTest:
         access=None if ordering is None else "random" if ordering.startswith("random") else "sequential",
         file_per_process=None if access is None else access == "file-per-process",
         direct=is_direct(run.command),
-        fullness_pct=float(used[1]) if used else None,
+        fullness_pct=real_or_none(used[1], largest=100.0) if used else None,
     )
 
 
@@ -129,7 +137,7 @@ def _implied_segments(said: dict[str, str], tasks: int | None) -> int | None:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
+    return None if text is None else count_or_none(text, LARGEST_SMALL)
 
 
 def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
@@ -147,15 +155,13 @@ def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
 
 def _check_summary(file: ResultFile, run: _Run) -> Iterator[Item]:
     """The summary's mean bandwidth must be that of the results."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for test, result in run.found:
+        if (rate := finite(result.mib_per_s)) is not None:
+            found.setdefault((result.access, str(test.number)), []).append(rate)
     for line, cells in run.summaries:
-        rates = [
-            rate
-            for test, result in run.found
-            if result.access == cells["Operation"] and str(test.number) == cells.get("Test#", "0")
-            for rate in [finite(result.mib_per_s)]
-            if rate is not None
-        ]
-        said = finite(cells["Mean(MiB)"])
+        rates = found.get((cells["Operation"], cells.get("Test#", "0")), [])
+        said = finite(cells.get("Mean(MiB)"))
         if cells["Operation"] not in DIRECTIONS or said is None:
             continue
         mean = sum(rates) / len(rates) if rates else 0.0

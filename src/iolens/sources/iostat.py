@@ -6,7 +6,6 @@ bytes again. Without `-y` the first report is the average since boot and tells n
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +31,11 @@ from iolens.sources.block_devices import (
     target_name,
     told_by_user,
 )
+from iolens.sources.bounded_input import DAMAGED, blocks_of, bounded_lines, opened, unpacked
 from iolens.sources.iostat_reports import STAMP, Banner, Found, Report, read_json, read_text
-from iolens.sources.saved_text import DAMAGED, opened, stated_zone, supplied_identity, unpacked
+from iolens.sources.parsed_numbers import LARGEST, count
+from iolens.sources.parsed_numbers import shown as quoted
+from iolens.sources.saved_text import stated_zone, supplied_identity
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, SECOND_US, Ticker, find_interval_us, grid_of
 from iolens.units import epoch_us
 
@@ -41,6 +43,7 @@ KIB, MIB, SECTOR_BYTES = 1024, 1 << 20, 512
 ROWS_PER_ITEM: Final = 10_000
 SETTINGS: Final = ("since_boot_first", "date_order")
 MONTH_FIRST, DAY_FIRST = "mdy", "dmy"
+EARLIEST_YEAR, LATEST_YEAR = 1980, 2199
 
 # What a column holds per second, and what one of it is worth. Names differ by option (-k, -m) and by version.
 RATES: Final[dict[str, tuple[str, int]]] = {
@@ -147,8 +150,11 @@ class _Recording:
         try:
             with opened(self.path) as stream:
                 is_json = stream.read(64).lstrip().startswith(b"{")
-            with io.TextIOWrapper(opened(self.path), "utf-8", "replace") as lines:
-                yield from read_json(lines.read(), self.place) if is_json else read_text(lines, self.place)
+            with opened(self.path) as stream:
+                if is_json:
+                    yield from read_json(blocks_of(stream, 1), self.place)
+                else:
+                    yield from read_text(bounded_lines(stream), self.place)
         except DAMAGED as error:
             yield Problem(self.place, None, f"cannot be read to its end: {error}")
 
@@ -236,7 +242,12 @@ class _Section:
             return
         for device, shown in self._kept(timed.report).items():
             if device in timed.report.columns:
-                self.rows.add(shown, tick, tick - spent_us, interval_s, measures(timed.report, device, interval_s))
+                moved = measures(timed.report, device, interval_s)
+                for name in [name for name, value in moved.items() if value > LARGEST]:
+                    reason = f"{name} of {quoted(device)} is out of range: left out"
+                    yield Problem(self.recording.place, timed.report.line, reason)
+                    del moved[name]
+                self.rows.add(shown, tick, tick - spent_us, interval_s, moved)
         yield from self.rows.take()
 
     def _spent_us(self, moment: int) -> int:
@@ -403,7 +414,7 @@ class _Clock:
             return None
         match = STAMP.fullmatch(stamp.strip())
         if match is None:
-            raise ValueError(f"{stamp!r}: a time in a form not known here; S_TIME_FORMAT=ISO gives one that is")
+            raise ValueError(f"{quoted(stamp)}: a time in a form not known here; S_TIME_FORMAT=ISO gives one that is")
         moment = datetime.combine(self._day(match["day"], stamp), _time(match["time"], match["half"]))
         if match["zone"]:
             return epoch_us(datetime.fromisoformat(f"{moment.isoformat()}{match['zone']}"))
@@ -419,19 +430,25 @@ class _Clock:
     def _day(self, text: str | None, stamp: str) -> date:
         told = text or self.banner.day
         if told is None:
-            raise ValueError(f"{stamp!r}: neither this nor the first line tells the day")
+            raise ValueError(f"{quoted(stamp)}: neither this nor the first line tells the day")
         parts = re.split(r"[-/.]", told)
         if len(parts) != 3 or not all(part.isdecimal() for part in parts):
-            raise ValueError(f"{told!r}: a date in a form not known here; S_TIME_FORMAT=ISO gives one that is")
-        first, second, third = (int(part) for part in parts)
+            raise ValueError(f"{quoted(told)}: a date in a form not known here; S_TIME_FORMAT=ISO gives one that is")
+        first, second, third = (count(part, "date", LATEST_YEAR) for part in parts)
         if len(parts[0]) == 4:
-            return date(first, second, third)
+            return _date(first, second, third)
         year = third if len(parts[2]) == 4 else third + (2000 if third < 70 else 1900)
         is_day_first = "." in told or (self.recording.date_order == DAY_FIRST and "/" in told)
         month, day = (second, first) if is_day_first else (first, second)
         if not text and self.last is not None:
             return self.last.date()
-        return date(year, month, day)
+        return _date(year, month, day)
+
+
+def _date(year: int, month: int, day: int) -> date:
+    if year < EARLIEST_YEAR:
+        raise ValueError(f"the year {year}: before any report of iostat")
+    return date(year, month, day)
 
 
 def _time(text: str, half: str | None) -> time:
@@ -462,8 +479,9 @@ def _date_order(path: Path, options: ReadOptions) -> str:
         return str(said)
     try:
         with opened(path) as stream:
-            for line in stream:
-                if len(line) < 120 and (match := _SLASHED.search(line)) and int(match[1]) > 12:
+            for line in bounded_lines(stream):
+                match = _SLASHED.search(line) if isinstance(line, bytes) and len(line) < 120 else None
+                if match is not None and int(match[1]) > 12:
                     return DAY_FIRST
     except DAMAGED:
         pass  # told when the reports are read

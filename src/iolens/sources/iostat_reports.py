@@ -5,6 +5,7 @@ Tables are read by the names of their columns. A report that is cut off is a pro
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from iolens.records import Note, Problem
+from iolens.sources.bounded_input import LongLine, text_of
+from iolens.sources.parsed_numbers import number_in_json, real, shown
 
 KIB: Final = 1024
 # `--human` shortens what counts bytes: the value carries its own unit.
@@ -22,9 +25,13 @@ STAMP: Final = re.compile(
     r"(?:Time: )?(?:(?P<day>\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})[T ])?(?P<time>\d{1,2}:\d\d:\d\d)"
     r"(?: ?(?P<half>[AP]M))?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
-_NUMBER: Final = re.compile(r"(\d+(?:[.,]\d+)?)([sBkMGTP%]?)")
-_STATISTICS: Final = re.compile(r'"statistics"\s*:\s*\[')
-_FIELD: Final = re.compile(r'"(nodename|date)"\s*:\s*"([^"]*)"')
+_NUMBER: Final = re.compile(r"(\d++(?:[.,]\d++)?)([sBkMGTP%]?)")
+_STATISTICS: Final = re.compile(r'"statistics"\s*+:\s*+\[')
+_FIELD: Final = re.compile(r'"(nodename|date)"\s*+:\s*+"([^"]*+)"')
+_PAST: Final = re.compile(r"[^ \t\r\n,]")
+LARGEST_VALUE: Final = 2.0**53  # of bytes or requests per second: no device is near it
+LONGEST_REPORT: Final = 16 << 20  # of ten thousand devices
+LONGEST_HEADING: Final = 4096
 _DEVICE_KEYS: Final = ("disk_device", "disk-device")
 
 
@@ -51,9 +58,9 @@ class Report:
         for column, text in zip(columns, texts, strict=True):
             match = _NUMBER.fullmatch(text)
             if match is None:
-                raise ValueError(f"{text!r} is not a number")
+                raise ValueError(f"{column} {shown(text)} is not a number")
             number, unit = match.groups()
-            found[column] = float(number.replace(",", ".")) if "," in number else float(number)
+            found[column] = real(number.replace(",", "."), column, largest=LARGEST_VALUE)
             if unit in UNITS:
                 sized[column] = found[column] * UNITS[unit]
         self.columns.setdefault(device, {}).update(found)
@@ -69,7 +76,7 @@ class Report:
 Found = Banner | Report | Problem
 
 
-def read_text(lines: Iterable[str], place: str) -> Iterator[Found]:
+def read_text(lines: Iterable[bytes | LongLine], place: str) -> Iterator[Found]:
     """The banners and reports of a text, in its order."""
     return _TextReader(place).read(lines)
 
@@ -86,15 +93,18 @@ class _TextReader:
     shape: set[str] | None = None  # of the first report
     lost: bool = False
 
-    def read(self, lines: Iterable[str]) -> Iterator[Found]:
-        number, raw = 0, "\n"
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+        number = 0
         for number, raw in enumerate(lines, 1):
-            line = raw.rstrip()
+            if isinstance(raw, LongLine):
+                yield raw.problem(self.place, number)
+                continue
+            line = text_of(raw).rstrip()
             if not line:
                 self.blank_lines += 1
                 self.columns, self.in_processor, self.lost = None, False, False
                 continue
-            if not raw.endswith("\n"):
+            if not raw.endswith(b"\n"):
                 yield Problem(self.place, number, "the file ends within this line: left out")
                 break
             yield from self._line(line, number)
@@ -169,31 +179,79 @@ class _TextReader:
             yield report
 
 
-def read_json(text: str, place: str) -> Iterator[Found]:
+def read_json(blocks: Iterable[bytes], place: str) -> Iterator[Found]:
     """The reports of `-o JSON`, each as soon as it is complete."""
-    decoder = json.JSONDecoder()
-    position, line = 0, 1
-    while (begin := _STATISTICS.search(text, position)) is not None:
-        told = dict(_FIELD.findall(text, position, begin.start()))
-        yield Banner(told.get("nodename"), told.get("date"))
-        line += text.count("\n", position, begin.end())
-        position = begin.end()
-        while (start := _past(text, position, " \t\r\n,")) < len(text) and text[start] == "{":
-            line += text.count("\n", position, start)
+    return _JsonReader(place, iter(blocks)).read()
+
+
+class _JsonReader:
+    """Reads reports out of a text that is held a few at a time: a recording of a day has a hundred thousand."""
+
+    def __init__(self, place: str, blocks: Iterator[bytes]) -> None:
+        self.place, self.blocks = place, blocks
+        self.utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self.decode = json.JSONDecoder().raw_decode
+        self.text, self.position, self.line = "", 0, 1
+
+    def read(self) -> Iterator[Found]:
+        while (begin := self._found(_STATISTICS)) is not None:
+            told = dict(_FIELD.findall(self.text, self.position, begin.start()))
+            yield Banner(told.get("nodename"), told.get("date"))
+            self._advance(begin.end())
+            yield from self._reports()
+
+    def _reports(self) -> Iterator[Found]:
+        while (begin := self._found(_PAST)) is not None:
+            self._advance(begin.start())
+            if self.text[self.position] != "{":
+                return
+            report = self._report()
+            if report is None:
+                yield Problem(self.place, self.line, "the report that begins here is not complete: left out")
+                self._advance(self.position + 1)
+                return
+            yield from _from_json(report, self.place, self.line)
+        yield Note(self.place, self.line, "the file ends after this report, unclosed: all reports up to here are kept")
+
+    def _report(self) -> Any:
+        """The report that begins here; None if it is no JSON, or cut, or longer than any."""
+        while True:
             try:
-                plain, position = decoder.raw_decode(text, start)
-            except ValueError:
-                yield Problem(place, line, "the report that begins here is not complete: left out")
-                position = start + 1
-                break
-            yield from _from_json(plain, place, line)
-            line += text.count("\n", start, position)
-        if start >= len(text):
-            yield Note(place, line, "the file ends after this report, unclosed: all reports up to here are kept")
+                report, end = self.decode(self.text, self.position)
+            except (ValueError, RecursionError):
+                if len(self.text) - self.position > LONGEST_REPORT or not self._more():
+                    return None
+            else:
+                self._advance(end)
+                return report
+
+    def _found(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The next place that fits; the text before it goes as far as no part of it may be needed."""
+        while (found := pattern.search(self.text, self.position)) is None:
+            if len(self.text) - self.position > LONGEST_REPORT:
+                self._advance(len(self.text) - LONGEST_HEADING)
+            if not self._more():
+                return None
+        return found
+
+    def _more(self) -> bool:
+        """Read at least as much again as is held, so that a long report is not decoded too often."""
+        pieces = [self.text[self.position :]]
+        wanted = max(len(pieces[0]), 1)
+        while wanted > 0 and (block := next(self.blocks, None)) is not None:
+            pieces.append(self.utf8.decode(block))
+            wanted -= len(block)
+        self.text, self.position = "".join(pieces), 0
+        return len(pieces) > 1
+
+    def _advance(self, end: int) -> None:
+        self.line += self.text.count("\n", self.position, end)
+        self.position = end
 
 
 def _from_json(plain: Any, place: str, line: int) -> Iterator[Found]:
-    report = Report(line, plain.get("timestamp") if isinstance(plain, dict) else None)
+    stamp = plain.get("timestamp") if isinstance(plain, dict) else None
+    report = Report(line, stamp if isinstance(stamp, str) else None)
     disks = plain.get("disk", []) if isinstance(plain, dict) else []
     for disk in disks if isinstance(disks, list) else []:
         name = next((disk[key] for key in _DEVICE_KEYS if key in disk), None) if isinstance(disk, dict) else None
@@ -202,11 +260,8 @@ def _from_json(plain: Any, place: str, line: int) -> Iterator[Found]:
             continue
         for column, value in disk.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
-                report.columns.setdefault(name, {})[column] = float(value)
+                if (number := number_in_json(value, largest=LARGEST_VALUE)) is None:
+                    yield Problem(place, line, f"{shown(column)} of {shown(name)} is out of range: left out")
+                else:
+                    report.columns.setdefault(name, {})[column] = float(number)
     yield report
-
-
-def _past(text: str, position: int, blanks: str) -> int:
-    while position < len(text) and text[position] in blanks:
-        position += 1
-    return position

@@ -20,6 +20,7 @@ from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.batches import within
 from iolens.sources.block_devices import refuse_settings
+from iolens.sources.bounded_input import Line, head_of, numbered_lines, unpacked, whole_text
 from iolens.sources.drive_rows import (
     DATA_UNIT_BYTES,
     INTEL_UNIT_BYTES,
@@ -34,18 +35,8 @@ from iolens.sources.drive_rows import (
     stated_moment,
 )
 from iolens.sources.isdct_dump import LIST_HEAD, Dump, archive_files, directory_files, owner, text_file
-from iolens.sources.saved_text import (
-    DAMAGED,
-    Line,
-    cells_of,
-    combined_identity,
-    needed_filesystem,
-    numbered_lines,
-    opened,
-    shown,
-    unpacked,
-    zone_name,
-)
+from iolens.sources.parsed_numbers import shown
+from iolens.sources.saved_text import cells_of, combined_identity, needed_filesystem, zone_name
 
 SETTINGS: Final = ("timezone",)
 SERIAL: Final = "serialnumber"
@@ -59,7 +50,6 @@ KNOWN: Final = WRITTEN | {
     "smarthostbyteswrittenid", "poweronhours", "percentageused", *SPARE, "mediaerrors",
 }  # fmt: skip
 INTEL_IDS: Final = {"smartnandbyteswritten": 0xF4, "smarthostbyteswritten": 0xF5}  # whose unit we know
-LONGEST_JSON: Final = 1 << 29
 LONGEST_DUMP_S: Final = 86400
 PROBES: Final = 8
 
@@ -173,11 +163,7 @@ def _identity(file: Path) -> str:
 
 
 def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(65536)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+    head = head_of(path)
     if not head:
         raise InputError(str(path), "empty file", "a dump or series of isdct")
     return head
@@ -302,15 +288,9 @@ def _csv_line(
 
 def _json_series(piece: _Piece) -> Iterator[Item]:
     rows = DriveRows(piece.filesystem)
-    try:
-        with opened(piece.path) as stream:
-            text = stream.read(LONGEST_JSON + 1).decode("utf-8", "backslashreplace")
-    except DAMAGED as error:
-        yield Problem(piece.place, None, f"cannot be read to its end: {error}")
-        return
-    if len(text) > LONGEST_JSON:
-        yield Problem(piece.place, None, f"longer than {LONGEST_JSON >> 20} MiB, which no series is")
-        return
+    text, trouble = whole_text(piece.path)
+    if trouble is not None:
+        yield Problem(piece.place, None, trouble)
     for entry in _entries(text, piece.place):
         if isinstance(entry, Problem):
             yield entry

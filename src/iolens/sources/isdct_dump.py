@@ -6,20 +6,18 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Problem
-from iolens.sources.drive_rows import Malformed, count_of, moment_in, plain
-from iolens.sources.saved_text import DAMAGED, opened, shown
+from iolens.sources.archives import Member, archive_members
+from iolens.sources.bounded_input import DAMAGED, opened
+from iolens.sources.drive_rows import LATEST_S, Malformed, count_of, moment_in, plain
 
 LONGEST_TEXT: Final = 1 << 20  # a list of one drive has a few kilobytes
-LONGEST_ARCHIVE: Final = 1 << 30  # unpacked; ten thousand hosts with four drives stay far below
-MOST_MEMBERS: Final = 1_000_000
 
 LIST_HEAD: Final = re.compile(
     rb"^-\s+(?:Intel|Solidigm|SMART Attributes|SMART and Health Information)\b.*\s\S+\s+-\s*$", re.MULTILINE
@@ -176,45 +174,18 @@ def archive_files(path: Path) -> Iterator[TextFile | Problem]:
     """The files of a tar archive, plain or gzip; a problem in place of what cannot or must not be read."""
     try:
         with opened(path) as stream:
-            bounded = cast(BinaryIO, _Bounded(stream, LONGEST_ARCHIVE))
-            with tarfile.open(fileobj=bounded, mode="r|") as archive:
-                for number, member in enumerate(archive, 1):
-                    if number > MOST_MEMBERS:
-                        yield Problem(str(path), None, f"more than {MOST_MEMBERS} members: the rest is not read")
-                        return
-                    yield from _member(archive, member, str(path))
-    except (*DAMAGED, tarfile.TarError) as error:
+            for member in archive_members(stream, str(path)):
+                yield member if isinstance(member, Problem) else _member(member, str(path))
+    except DAMAGED as error:
         yield Problem(str(path), None, f"cannot be read to its end: {error}")
 
 
-def _member(archive: tarfile.TarFile, member: tarfile.TarInfo, place: str) -> Iterator[TextFile | Problem]:
-    pure = PurePosixPath(member.name)
-    where = f"{place}:{member.name}"
-    if member.isdir() or pure.name.startswith("."):
-        return
-    if pure.is_absolute() or ".." in pure.parts:
-        yield Problem(place, None, f"member {shown(member.name)} leaves the archive: left out")
-    elif not member.isfile():
-        yield Problem(place, None, f"member {shown(member.name)} is not a plain file: left out")
-    elif member.size > LONGEST_TEXT:
-        yield Problem(where, None, f"longer than {LONGEST_TEXT >> 20} MiB, which no list of `isdct show` is: left out")
-    else:
-        stream = archive.extractfile(member)
-        text, trouble = _decoded(b"" if stream is None else stream.read(LONGEST_TEXT + 1))
-        folder, host = owner(tuple(part for part in pure.parts if part != "."))
-        modified = int(member.mtime) if member.mtime > 0 else None
-        yield TextFile(where, folder, host, pure.name, text, trouble, modified)
-
-
-class _Bounded:
-    """A stream that ends in an error once it has given too much: a small archive can unpack to any size."""
-
-    def __init__(self, stream: BinaryIO, limit: int) -> None:
-        self.stream, self.left = stream, limit
-
-    def read(self, size: int) -> bytes:
-        block = self.stream.read(size)
-        self.left -= len(block)
-        if self.left < 0:
-            raise OSError("it unpacks to more than any dump")
-        return block
+def _member(member: Member, place: str) -> TextFile | Problem:
+    info = member.info
+    where = f"{place}:{info.name}"
+    if info.size > LONGEST_TEXT:
+        return Problem(where, None, f"longer than {LONGEST_TEXT >> 20} MiB, which no list of `isdct show` is: left out")
+    text, trouble = _decoded(member.stream.read(LONGEST_TEXT + 1))
+    folder, host = owner(tuple(part for part in PurePosixPath(info.name).parts if part != "."))
+    modified = int(info.mtime) if 0 < info.mtime < LATEST_S else None
+    return TextFile(where, folder, host, PurePosixPath(info.name).name, text, trouble, modified)

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from iolens.records import Problem
-from iolens.sources.saved_text import DAMAGED, opened, shown
+from iolens.sources.bounded_input import DAMAGED, blocks_of, opened
+from iolens.sources.parsed_numbers import shown
 
 CHUNK: Final = 1 << 20
 LONGEST: Final = 1 << 26  # no document is longer
+_NEAR_END: Final = 16  # an error this close to the end of what was read may be nothing but that end
 
-_BETWEEN: Final = re.compile(r"[\s,\[\]]*")
-_NEXT: Final = re.compile(r"\n\s*[\[{]")
+_BETWEEN: Final = re.compile(r"[\s,\[\]]*+")
+_NEXT: Final = re.compile(r"\n[ \t\r]*+[\[{]")
 
 
 class Document(NamedTuple):
@@ -37,7 +39,7 @@ def documents(path: Path) -> Iterator[Document | Problem]:
 
 class _Decoder:
     def __init__(self, place: str, stream: BinaryIO) -> None:
-        self.place, self.stream = place, stream
+        self.place, self.blocks = place, blocks_of(stream, CHUNK)
         self.text, self.position, self.line = "", 0, 1
         self.ended: str | None = None  # why no more can be read; empty at the end of the file
         self.rest = b""
@@ -75,25 +77,38 @@ class _Decoder:
                     raise ValueError("no object")
                 content, end = self.decode(self.text, self.position)
             except (ValueError, RecursionError) as error:
-                too_long = len(self.text) - self.position > LONGEST
-                if self.text[self.position] == "{" and not too_long and self._read_more():
+                if self._may_be_cut(error) and len(self.text) - self.position <= LONGEST and self._read_more():
                     continue
                 return self._damaged(begin_line, error)
             self._advance(end)
             return Document(begin_line, content)
 
+    def _may_be_cut(self, error: Exception) -> bool:
+        """Whether the document may go on in what was not read yet."""
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.pos >= len(self.text) - _NEAR_END or error.msg.startswith("Unterminated string")
+
     def _damaged(self, line: int, error: Exception) -> Problem:
         """Go on at the next line that begins an object or a list."""
         begin = self.text[self.position : self.position + 200]
         match = _NEXT.search(self.text, self.position + 1)
-        while match is None and self._read_more():
-            match = _NEXT.search(self.text, self.position + 1)
+        while match is None:
+            self._advance(self._last_blank_line())  # what cannot begin a document is not held
+            if not self._read_more():
+                break
+            match = _NEXT.search(self.text, self.position)
         at_end = match is None
         self._advance(match.start() if match else len(self.text))
         why = "the file ends within it" if at_end and begin.startswith("{") else type(error).__name__
         return Problem(
             self.place, line, f"not a JSON document ({why}): {shown(begin.splitlines()[0] if begin else '')}"
         )
+
+    def _last_blank_line(self) -> int:
+        """Where the last line begins, if it is blank so far: a document may follow. Else the end of the text."""
+        newline = self.text.rfind("\n", max(self.position, len(self.text) - CHUNK))
+        return newline if newline >= 0 and not self.text[newline:].strip() else len(self.text)
 
     def _advance(self, end: int) -> None:
         self.line += self.text.count("\n", self.position, end)
@@ -102,19 +117,27 @@ class _Decoder:
     def _read_more(self) -> bool:
         if self.ended is not None:
             return False
-        remaining = len(self.text) - self.position
-        try:
-            data = self.stream.read(max(CHUNK, remaining))  # doubling, so that a long document is not read too often
-        except DAMAGED as error:
-            self.ended, data = str(error) or type(error).__name__, b""
-        if not data:
-            self.ended = self.ended or ""
-        data = self.rest + data
+        data = self.rest + b"".join(self._blocks(max(CHUNK, len(self.text) - self.position)))
         keep = _incomplete_tail(data) if self.ended is None else 0
         self.rest = data[len(data) - keep :]
         self.text = self.text[self.position :] + data[: len(data) - keep].decode("utf-8", "backslashreplace")
         self.position = 0
         return self.ended is None or bool(data)
+
+    def _blocks(self, size: int) -> Iterator[bytes]:
+        """As many bytes at least: doubling, so that a long document is not decoded too often."""
+        length = 0
+        while length < size:
+            try:
+                block = next(self.blocks, None)
+            except DAMAGED as error:
+                self.ended = str(error) or type(error).__name__
+                return
+            if block is None:
+                self.ended = ""
+                return
+            length += len(block)
+            yield block
 
 
 def _incomplete_tail(data: bytes) -> int:

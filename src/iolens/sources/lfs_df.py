@@ -19,19 +19,24 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.batches import ROWS_PER_BATCH, RowBatch, within
-from iolens.sources.saved_text import Line, numbered_lines, shown, supplied_identity, unpacked
+from iolens.sources.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.parsed_numbers import LARGEST, count_or_none, shown
+from iolens.sources.saved_text import supplied_identity
 from iolens.units import KIB, epoch_us, parse_local_time
 
-LARGEST: Final = 2**63 - 1
 BLOCKS, INODES, HUMAN = "1K-blocks", "Inodes", "bytes"  # what the second column of the heading says
 
-_HEADING: Final = re.compile(r"UUID\s+(1K-blocks|Inodes|bytes)\s+I?Used\s+(?:Available|IFree)\s+I?Use%\s+Mounted on\s*")
-_HEADING_HEAD: Final = re.compile(rb"^UUID\s+(?:1K-blocks|Inodes|bytes)\s+I?Used\s+\w+\s+I?Use%\s+Mounted on", re.M)
-_TARGET: Final = re.compile(r"(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(?:\d+%|-)\s+(\S.*)\[(OST|MDT):(\d+)[^\]]*\][\sA-Za-z]*")
-_SILENT: Final = re.compile(r"(\S+)\s*: (\S.*)")
-_SUMMARY: Final = re.compile(r"filesystem[ _]summary:\s+(\d+)\s+(\d+)\s+(\d+)\s+(?:\d+%|-)\s+(\S.*)")
+_HEADING: Final = re.compile(
+    r"UUID\s++(1K-blocks|Inodes|bytes)\s++I?Used\s++(?:Available|IFree)\s++I?Use%\s++Mounted on\s*+"
+)
+_HEADING_HEAD: Final = re.compile(
+    rb"^UUID\s++(?:1K-blocks|Inodes|bytes)\s++I?Used\s++\w++\s++I?Use%\s++Mounted on", re.MULTILINE
+)
+_TARGET: Final = re.compile(r"(\S++)\s++(\d++)\s++(\d++)\s++(\d++)\s++(?:\d++%|-)\s++(\S.*+)")
+_TARGET_END: Final = re.compile(r"(OST|MDT):\d++[^\]]*+\][\sA-Za-z]*+")  # after the last bracket of a line
+_SUMMARY: Final = re.compile(r"filesystem[ _]summary:\s++(\d++)\s++(\d++)\s++(\d++)\s++(?:\d++%|-)\s++(\S.*+)")
 _SUMMARY_START: Final = re.compile(r"filesystem[ _]summary:")
-_BEGIN: Final = re.compile(r"BEGIN\s+(\d{9,11}(?:\.\d+)?)\s*")
+_BEGIN: Final = re.compile(r"BEGIN\s++(\d{9,11})(?:\.(\d{1,9}))?\s*+")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 _NAME: Final = re.compile(r"(?:(.+)-)?((?:OST|MDT)[0-9a-fA-F]{4})")
 
@@ -123,8 +128,8 @@ class _Reader:
 
     def _line(self, line: Line) -> Iterator[Item]:
         text = line.text
-        if self.open is not None and (match := _TARGET.fullmatch(text)) is not None:
-            yield from self._target(line.number, match)
+        if self.open is not None and (target := _target(text)) is not None:
+            yield from self._target(line.number, target)
         elif not text.strip():
             return
         elif (heading := _HEADING.fullmatch(text)) is not None:
@@ -139,8 +144,10 @@ class _Reader:
     def _other(self, line: Line) -> Iterator[Item]:
         if self.open is not None:
             self.open.complete = False
-            if (silent := _SILENT.fullmatch(line.text)) is not None:
-                yield Note(self.place, line.number, f"{silent[1]} did not answer: {silent[2].strip()}; it has no row")
+            name, colon, why = line.text.partition(": ")
+            if colon and why.strip() and len(name.split()) == 1:
+                reason = f"{shown(name)} did not answer: {shown(why)}; it has no row"
+                yield Note(self.place, line.number, reason)
                 return
             if self.open.unit == HUMAN:
                 return  # said once, at the heading
@@ -148,8 +155,7 @@ class _Reader:
 
     def _stamp(self, text: str) -> int | None:
         if (match := _BEGIN.fullmatch(text)) is not None:
-            seconds, _, fraction = match[1].partition(".")
-            return int(seconds) * 1_000_000 + int(fraction[:6].ljust(6, "0") or 0)
+            return int(match[1]) * 1_000_000 + int((match[2] or "")[:6].ljust(6, "0"))
         if _ISO.fullmatch(text.strip()) is None:
             return None
         try:
@@ -196,26 +202,26 @@ class _Reader:
         if match is None:
             yield Problem(self.place, line.number, f"summary not understood: {shown(line.text)}")
         elif ended.unit == BLOCKS and ended.complete:
-            yield from self._check(ended, [int(match[place]) for place in (1, 2, 3)], line.number)
+            yield from self._check(ended, [count_or_none(match[place]) for place in (1, 2, 3)], line.number)
 
-    def _check(self, ended: _List, summary: list[int], number: int) -> Iterator[Item]:
+    def _check(self, ended: _List, summary: list[int | None], number: int) -> Iterator[Item]:
         """The summary adds up the OSTs; each line may be rounded down by a KiB."""
         for what, said, found in zip(("total", "used", "available"), summary, ended.sums, strict=True):
-            if abs(said - found) > ended.targets:
+            if said is None or abs(said - found) > ended.targets:
                 reason = f"the summary says {said} KiB {what}, the OSTs above add up to {found}"
                 yield Problem(self.place, number, reason)
 
-    def _target(self, number: int, match: re.Match[str]) -> Iterator[Item]:
+    def _target(self, number: int, target: _Target) -> Iterator[Item]:
         current = self.open
         if current is None or current.unit == HUMAN:
             return
-        name, mount, kind = match[1].removesuffix("_UUID"), match[5], match[6].lower()
-        sizes = Sizes(int(match[2]), int(match[3]), int(match[4]))
+        name, mount, kind = target.name.removesuffix("_UUID"), target.mount, target.kind
+        total, used, available = (count_or_none(one, LARGEST // KIB) for one in target.sizes)
         named = _NAME.fullmatch(name)
         filesystem = (named[1] if named else None) or self.options.filesystem
-        if max(sizes) > LARGEST // KIB or sizes.used > sizes.total:
+        if total is None or used is None or available is None or max(used, available) > total:
             current.complete = False
-            yield Problem(self.place, number, f"{shown(name)}: impossible sizes {', '.join(map(str, sizes))}")
+            yield Problem(self.place, number, f"{shown(name)}: impossible sizes {shown(', '.join(target.sizes))}")
         elif filesystem is None:
             yield Problem(
                 self.place, number, f"{shown(name)} does not name its file system: supply it with --filesystem"
@@ -223,7 +229,8 @@ class _Reader:
         else:
             if kind == "ost":
                 current.targets += 1
-                current.sums = [one + more for one, more in zip(current.sums, sizes, strict=True)]
+                current.sums = [one + more for one, more in zip(current.sums, (total, used, available), strict=True)]
+            sizes = Sizes(total, used, available)
             yield from self._row(current.unit, filesystem, name, kind, mount, sizes, number)
 
     def _row(
@@ -239,6 +246,25 @@ class _Reader:
         elif seen == mount:  # the same file system at another mount point says the same once more
             reason = f"{name} again, and no time tells when: left out; put `BEGIN <epoch>` lines between the lists"
             yield Problem(self.place, number, reason)
+
+
+class _Target(NamedTuple):
+    """One line of a list, taken apart."""
+
+    name: str
+    sizes: tuple[str, str, str]
+    mount: str
+    kind: str
+
+
+def _target(text: str) -> _Target | None:
+    """A line such as `lake-OST0000_UUID 2000 500 1400 27% /lake[OST:0]`; None for any other."""
+    line, bracket, end = text.rpartition("[")
+    tail = _TARGET_END.fullmatch(end) if bracket else None
+    match = _TARGET.fullmatch(line) if tail else None
+    if tail is None or match is None:
+        return None
+    return _Target(match[1], (match[2], match[3], match[4]), match[5], tail[1].lower())
 
 
 def _columns(unit: str, sizes: Sizes) -> Mapping[str, object]:

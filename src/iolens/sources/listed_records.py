@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from iolens.sources.inode_counts import LARGEST
 from iolens.sources.listed_inodes import UNKNOWN, Numbers, type_codes
+from iolens.sources.parsed_numbers import shown
 from iolens.sources.record_fields import RecordText, Spans
-from iolens.sources.saved_text import shown
 from iolens.sources.seen_inodes import InodeNumbers
 
 TYPE, SIZE, ROOM, ATIME, MTIME = "type", "size", "allocation", "time of access", "time of modification"

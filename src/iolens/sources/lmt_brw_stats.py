@@ -87,7 +87,7 @@ def stock(database: Database, schema: Mapping[str, TableSchema]) -> BrwStats | N
     names = schema[STOCK_NAMES]
     if not names.has("STATS_ID", "STATS_NAME"):
         return None
-    sql = f"SELECT {names.column('STATS_ID')} FROM {names.quoted} WHERE {names.column('STATS_NAME')} = ?"  # noqa: S608
+    sql = f"SELECT {database.key(names, 'STATS_ID')} FROM {names.quoted} WHERE {names.column('STATS_NAME')} = ?"  # noqa: S608
     found = database.rows(sql, (STOCK_HISTOGRAM,))
     if not found:
         return None
@@ -111,7 +111,7 @@ def read_sizes(
     """The histogram of one OST between two TS_IDs."""
     values = [brw_stats.size, brw_stats.read, brw_stats.write] if brw_stats.size else [c for *_, c in brw_stats.bins]
     ts_id, ost = table.column(brw_stats.ts_id.upper()), table.column(brw_stats.ost_id.upper())
-    columns = {"ts_id": ts_id}
+    columns = {"ts_id": database.key(table, brw_stats.ts_id.upper())}
     for number, name in enumerate(values):
         columns[f"v{number}"] = database.number(table.column(name.upper()))
     conditions = [

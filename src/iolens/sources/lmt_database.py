@@ -32,6 +32,13 @@ CONNECT_TIMEOUT_S: Final = 20
 GROUPING_BYTES: Final = 256 << 20
 LONGEST_TEXT: Final = 12 << 20  # what the driver takes in one piece is 16 MiB
 
+# A query over a file takes so many steps of SQLite's machine at most: ten per byte are usual. A view may have no end.
+FEWEST_STEPS: Final = 20_000_000
+STEPS_PER_BYTE: Final = 200
+STEPS_AT_ONCE: Final = 100_000  # between two looks at the count
+MOST_ROWS: Final = 1_000_000  # of an answer that is held as a whole
+LONGEST_VALUE: Final = 16 << 20  # bytes of a text or blob
+
 # What a number column gives where there is none: counters themselves are never negative.
 NULL, NOT_A_NUMBER = -1, -2
 
@@ -124,6 +131,9 @@ class Database(Protocol):
         What is no number at all is negative; what is negative or beyond 2⁶³ may be so.
         """
 
+    def key(self, table: TableSchema, column: str) -> str:
+        """SQL for a column of numbers that tell rows apart; `NULL` or `NOT_A_NUMBER` where there is none."""
+
     def real(self, column: str) -> str:
         """SQL for a number; NULL where there is none."""
 
@@ -185,15 +195,38 @@ class SqliteOpening:
             connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
             with contextlib.closing(connection):
                 connection.text_factory = _lenient_text
-                yield _Sqlite(self.place, connection)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+                connection.execute("PRAGMA trusted_schema = OFF")  # its views and indexes may be anybody's
+                yield _Sqlite(self.place, connection, self.path.stat().st_size)
         except sqlite3.Error as error:
             raise InputError(self.place, f"SQLite: {error}", "a readable copy of a database") from error
 
 
 class _Sqlite:
-    def __init__(self, place: str, connection: sqlite3.Connection) -> None:
+    def __init__(self, place: str, connection: sqlite3.Connection, size: int) -> None:
         self.place = place
         self.connection = connection
+        self.most_steps = FEWEST_STEPS + STEPS_PER_BYTE * size
+        self.steps = 0  # of the query under way
+        connection.set_progress_handler(self._is_too_long, STEPS_AT_ONCE)
+
+    def _is_too_long(self) -> bool:
+        self.steps += STEPS_AT_ONCE
+        return self.steps > self.most_steps
+
+    @contextlib.contextmanager
+    def _answer(self, sql: str, parameters: Sequence[object]) -> Iterator[sqlite3.Cursor]:
+        """The rows of a query, which must come to an end."""
+        self.steps = 0
+        try:
+            yield self.connection.execute(sql, tuple(parameters))
+        except UnicodeDecodeError as error:  # of a message of SQLite's that quotes a damaged schema
+            raise InputError(self.place, "SQLite: a damaged schema", "a readable copy of a database") from error
+        except sqlite3.OperationalError as error:
+            if self.steps <= self.most_steps:
+                raise
+            found = f"a query did not end within {self.most_steps:,} steps: a view without an end, or a damaged index"
+            raise InputError(self.place, found, "tables, or views of what the file holds") from error
 
     def schema(self) -> Mapping[str, TableSchema]:
         found = self.rows(
@@ -203,15 +236,20 @@ class _Sqlite:
         return _schema(found)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        return self.connection.execute(sql, tuple(parameters)).fetchall()
+        with self._answer(sql, parameters) as cursor:
+            found = cursor.fetchmany(MOST_ROWS + 1)
+        if len(found) > MOST_ROWS:
+            raise InputError(self.place, f"more than {MOST_ROWS:,} rows where a few were expected")
+        return found
 
     def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
-        yield from _in_pieces(iter(self.connection.execute(sql, tuple(parameters))), dtype)
+        with self._answer(sql, parameters) as cursor:
+            yield from _in_pieces(iter(cursor), dtype)
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        cursor = self.connection.execute(sql, tuple(parameters))
-        while batch := cursor.fetchmany(BATCH_ROWS):
-            yield batch
+        with self._answer(sql, parameters) as cursor:
+            while batch := cursor.fetchmany(BATCH_ROWS):
+                yield batch
 
     def table(self, selection: Selection) -> Table:
         return _row_by_row(self, selection)
@@ -232,6 +270,9 @@ class _Sqlite:
 
     def raw_number(self, table: TableSchema, column: str) -> str:
         return f"NULLIF({self.number(table.column(column))}, {NULL})"
+
+    def key(self, table: TableSchema, column: str) -> str:
+        return self.number(table.column(column))
 
     def real(self, column: str) -> str:
         return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END"
@@ -264,7 +305,7 @@ class MysqlOpening:
     @property
     def database_name(self) -> str:
         """The name of the database."""
-        return unquote(urlsplit(self.url).path.strip("/"))
+        return unquote(self._parts().path.strip("/"))
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Database]:
@@ -272,8 +313,14 @@ class MysqlOpening:
         import pymysql
         from pymysql.cursors import SSCursor
 
+        arguments = self.arguments()
         try:
-            connection = pymysql.connect(**self.arguments(), cursorclass=SSCursor)
+            connection = pymysql.connect(**arguments, cursorclass=SSCursor)
+        except pymysql.Error as error:
+            raise InputError(self.place, f"MySQL: {_reason(error)}", "a readable database") from error
+        except (OSError, RuntimeError, ValueError) as error:  # no such certificate, library or host name
+            raise InputError(self.place, f"cannot connect: {error}") from error
+        try:
             with contextlib.closing(connection):
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET SESSION time_zone = '+00:00', SESSION group_concat_max_len = {LONGEST_TEXT}")
@@ -283,8 +330,8 @@ class MysqlOpening:
                 yield _Mysql(self.place, connection)
         except pymysql.Error as error:
             raise InputError(self.place, f"MySQL: {_reason(error)}", "a readable database") from error
-        except (OSError, RuntimeError) as error:  # certificates that are not there; methods that need other libraries
-            raise InputError(self.place, f"cannot connect: {error}") from error
+        except OSError as error:
+            raise InputError(self.place, f"the connection was lost: {error}") from error
 
     def arguments(self) -> dict[str, Any]:
         """What the driver is told: from the URL, the environment and `~/.my.cnf`."""
@@ -305,7 +352,11 @@ class MysqlOpening:
 
     def _parts(self) -> SplitResult:
         """The parts of the URL; what is wrong with it is said without quoting it, for a password may be anywhere."""
-        parts = urlsplit(self.url)
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:  # brackets that hold no IPv6 address, characters no host has
+            scheme = self.url.partition("://")[0]
+            raise UsageError(f"{scheme}://…: not an address; write {scheme}://user@host:port/database") from None
         if not _NAME.fullmatch(unquote(parts.path.strip("/"))):
             raise UsageError(f"name the database, such as {parts.scheme}://user@host/filesystem_scratch")
         try:
@@ -398,6 +449,9 @@ class _Mysql:
     def raw_number(self, table: TableSchema, column: str) -> str:
         name = table.column(column)
         return name if table.columns[column][1] in _INTEGERS else f"NULLIF({self.number(name)}, {NULL})"
+
+    def key(self, table: TableSchema, column: str) -> str:
+        return f"COALESCE({self.raw_number(table, column)}, {NULL})"
 
     def real(self, column: str) -> str:
         return column

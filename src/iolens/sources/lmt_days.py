@@ -22,6 +22,7 @@ from iolens.units import epoch_us
 
 MOMENTS: Final = "TIMESTAMP_INFO"
 DAY_S: Final = 86_400
+LATEST_S: Final = 4_102_444_800  # the year 2100
 NO_TIME: Final = -(2**62)
 _DTYPE: Final = np.dtype([("ts_id", np.int64), ("local_s", np.int64)])
 
@@ -116,7 +117,8 @@ def moments_of(database: Database, schema: Mapping[str, TableSchema], day: Day) 
     """The moments of a day, each with its time in UTC."""
     table = schema[MOMENTS]
     columns = dict(zip(_DTYPE.names or (), _columns(database, table), strict=True))
-    found = database.table(Selection(table, columns, f"{columns['ts_id']} BETWEEN ? AND ?", (day.first, day.last)))
+    where = f"{table.column('TS_ID')} BETWEEN ? AND ?"
+    found = database.table(Selection(table, columns, where, (day.first, day.last)))
     time_s = np.full(len(found), NO_TIME, np.int64)
     for first, last, offset_s, _ in day.stretches:
         inside = (found["ts_id"] >= first) & (found["ts_id"] <= last) & (found["local_s"] != NO_TIME)
@@ -143,7 +145,7 @@ def _stamps(database: Database, table: TableSchema, window: Window) -> Iterator[
 
 def _columns(database: Database, table: TableSchema) -> tuple[str, str]:
     stamp = database.local_seconds(table.column("TIMESTAMP"))
-    return table.column("TS_ID"), f"COALESCE({stamp}, {NO_TIME})"
+    return database.key(table, "TS_ID"), f"COALESCE({stamp}, {NO_TIME})"
 
 
 def _naive_text(moment: datetime) -> str:
@@ -160,7 +162,7 @@ class _Listing:
 
     def take(self, piece: Table) -> None:
         """Note which days a piece of the moments belongs to."""
-        stamped = piece["local_s"] != NO_TIME
+        stamped = (piece["local_s"] > 0) & (piece["local_s"] < LATEST_S) & (piece["ts_id"] >= 0)
         for first, last in _ends(~stamped, piece["ts_id"]):
             self._refuse(f"TS_ID {first} to {last}: TIMESTAMP is not a time such as 2018-01-28 00:00:00")
         piece = piece[stamped]

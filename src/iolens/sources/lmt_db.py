@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item
-from iolens.sources import ReadOptions, lmt_brw_stats
+from iolens.sources import ReadOptions, lmt_brw_stats, read_each
 from iolens.sources.lmt_brw_stats import BrwStats
 from iolens.sources.lmt_database import (
     SCHEMES,
@@ -87,20 +87,6 @@ class DayReading:
             yield from tables.items()
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A database that cannot be read: it says so when its turn comes, and the others go on."""
-
-    place: str
-    found: str
-    expected: str
-
-    def items(self) -> Iterator[Item]:
-        """Fails."""
-        raise InputError(self.place, self.found, self.expected)
-        yield  # makes this an iterator that fails when it is read
-
-
 class Listed(NamedTuple):
     """One day and what makes it itself."""
 
@@ -109,13 +95,9 @@ class Listed(NamedTuple):
 
 
 def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Capture]:
-    days: list[Listed] = []
-    for opening in openings:
-        try:
-            days += _list(opening, options)
-        except InputError as error:
-            refusal = Refusal(error.place, error.found, error.expected)
-            yield Capture(opening.place, f"refused/{uuid.uuid4()}", refusal.items)
+    databases, refused = read_each(openings, partial(_list, options=options), lambda opening: opening.place)
+    yield from refused
+    days = [day for database in databases for day in database]
     for identity, reading in sorted(days, key=lambda one: one.reading.day.number):
         yield Capture(reading.opening.place, identity, reading.items)
 
@@ -216,8 +198,8 @@ def _counters_at(database: Database, schema: Schema, ts_id: int) -> list[tuple[A
         return []
     values = ", ".join(database.number(table.column(name)) for name in ("READ_BYTES", "WRITE_BYTES"))
     where = f"{_is_any(table, 'OST_ID', numbers)} AND {table.column('TS_ID')} = ?"
-    sql = f"SELECT {table.column('OST_ID')}, {values} FROM {table.quoted} WHERE {where}"  # noqa: S608 (as above)
-    return sorted(tuple(int(value) for value in row) for row in database.rows(sql, (*numbers, ts_id)))
+    sql = f"SELECT {database.key(table, 'OST_ID')}, {values} FROM {table.quoted} WHERE {where}"  # noqa: S608 (as above)
+    return sorted(database.rows(sql, (*numbers, ts_id)))
 
 
 def _numbers(database: Database, names: TableSchema | None, key: str) -> list[Any]:

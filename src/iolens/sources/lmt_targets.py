@@ -32,6 +32,8 @@ TABLES: Final = {
     MDS_DATA: "MDS_ID",
     MDS_OPS_DATA: "MDS_ID",
 }
+# What they are called, by number.
+NAMED: Final = {OST_NAMES: "OST_ID", "OSS_INFO": "OSS_ID", "MDS_INFO": "MDS_ID"}
 MOST_KIB: Final = 2**53 - 1  # what a column of bytes can hold
 ZEROS_UNDECIDED: Final = 60  # five minutes of zeros at the very end may yet turn out to be failed readings
 NEIGHBOURHOOD: Final = 20_000  # TS_IDs, a day and some: how far to look for the counters on the other side of zeros
@@ -100,6 +102,8 @@ class DayTables:
         """Everything, target by target."""
         if not len(self.moments.ts_ids):
             return
+        for table_name, key in NAMED.items():
+            yield from self._unnumbered(table_name, key)
         osts = self.parts(OST_NAMES, "OST_ID", "OST_NAME")
         for ost in osts:
             yield from self._ost(ost)
@@ -109,18 +113,27 @@ class DayTables:
         if self.is_last:
             yield from self._offline(osts)
 
+    def _unnumbered(self, table_name: str, key: str) -> Iterator[Problem]:
+        """Names whose number is none: nothing of theirs can be found."""
+        table = self.schema.get(table_name)
+        if table is not None and table.has(key):
+            sql = f"SELECT COUNT(*) FROM {table.quoted} WHERE {self.database.key(table, key)} < 0"  # noqa: S608
+            if count := self.database.rows(sql)[0][0]:
+                yield Problem(self.database.place, None, f"{table.name}.{key}: {count} are no numbers: left out")
+
     def parts(self, table_name: str, key: str, name: str) -> list[Part]:
         """The targets or servers that a table names."""
         table = self.schema.get(table_name)
         if table is None or not table.has(key, name):
             return []
         columns = [column if table.has(column) else "" for column in (key, name, "HOSTNAME", "OFFLINE")]
-        selected = ", ".join(table.column(column) if column else "NULL" for column in columns)
+        selected = ", ".join(table.column(column) if column else "NULL" for column in columns[1:])
+        selected = f"{self.database.key(table, key)}, {selected}"
         sql = f"SELECT {selected} FROM {table.quoted} ORDER BY {table.column(key)}"  # noqa: S608 (the schema's names)
         return [
-            Part(int(number), str(called).removesuffix(_UUID_ENDING), str(host or ""), offline in (1, "1"))
+            Part(number, str(called).removesuffix(_UUID_ENDING), str(host or ""), offline in (1, "1"))
             for number, called, host, offline in self.database.rows(sql)
-            if called
+            if called and number >= 0
         ]
 
     def _ost(self, ost: Part) -> Iterator[Item]:
@@ -258,7 +271,8 @@ class DayTables:
         ts_id = table.column("TS_ID")
         where = f"{table.column(key)} = ? AND {ts_id} BETWEEN ? AND ?"
         parameters = (part.number, *self._extent)
-        return self.database.table(Selection(table, {"ts_id": ts_id, **columns}, where, parameters, reals))
+        ids = self.database.key(table, "TS_ID")
+        return self.database.table(Selection(table, {"ts_id": ids, **columns}, where, parameters, reals))
 
     def _not_numbers(self, table: TableSchema, part: Part, found: Table, numbers: tuple[str, ...]) -> Iterator[Problem]:
         for name in numbers:
@@ -301,7 +315,7 @@ class DayTables:
         if not names.has("OPERATION_ID", "OPERATION_NAME"):
             return {}
         unit = names.column("UNITS") if names.has("UNITS") else "NULL"
-        columns = f"{names.column('OPERATION_ID')}, {names.column('OPERATION_NAME')}, {unit}"
+        columns = f"{self.database.key(names, 'OPERATION_ID')}, {names.column('OPERATION_NAME')}, {unit}"
         rows = self.database.rows(f"SELECT {columns} FROM {names.quoted}")  # noqa: S608 (names from the schema)
         return {int(number): Operation(str(name), str(unit or "").lower()) for number, name, unit in rows}
 

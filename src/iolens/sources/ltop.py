@@ -17,14 +17,15 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
+from iolens.sources.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.lmt_operations import METADATA_COLUMN
 from iolens.sources.lustre_capacity import LOCK_LEAVES
-from iolens.sources.saved_text import Line, numbered_lines, shown, supplied_identity, unpacked
+from iolens.sources.parsed_numbers import LARGEST, count_or_none, real, real_or_none, shown
+from iolens.sources.saved_text import supplied_identity
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import KIB
 
 SECOND_US: Final = 1_000_000
-LARGEST: Final = 2**63 - 1
 NOT_READ: Final = frozenset({"lmt_osc", "lmt_router"})  # how an MDS sees its OSTs; LNET routers: no table of ours
 
 # Fields of one OST in lmt_ost 2, which grew without a new version number: told apart by how many there are.
@@ -64,7 +65,7 @@ UNNAMED: Final = 2  # version 3 of lmt_mdt counts two more, whose names it does 
 _RECORD: Final = re.compile(r"(\d{9,11}) (\d{9,11}) (\S+) (\w+) (.+)")
 _RECORD_START: Final = re.compile(rb"\d{9,11} \d{9,11} \S+ lmt_\w+ \d+(?:\.\d+)?;")
 _TARGET: Final = re.compile(r"(.+)-(OST|MDT)[0-9a-fA-F]{4}(?:_UUID)?")
-_RECOVERY: Final = re.compile(r"([A-Za-z_]+)(?: +(\d+)(?:/(\d+))?)?(?: +(\d+)s remaining)?\s*")
+_RECOVERY: Final = re.compile(r"([A-Za-z_]++)(?: ++(\d++)(?:/(\d++))?)?(?: ++(\d++)s remaining)?\s*+")
 
 
 class Malformed(ValueError):
@@ -99,7 +100,7 @@ def parse_metric(name: str, value: str) -> Report | None:
         return None
     version, *fields = value.strip().removesuffix(";").split(";")
     try:
-        parse = _PARSERS[name, float(version)]
+        parse = _PARSERS[name, real(version, "version")]
     except (KeyError, ValueError):
         raise Malformed(f"metric {name} version {shown(version)} is not known") from None
     return parse(fields)
@@ -113,10 +114,10 @@ def parse_recovery(text: str) -> dict[str, object]:
     status, completed, expected, remaining = match.groups()
     return {
         "recovery_status": status,
-        "completed_clients": int(completed) if completed else None,
-        "expected_clients": int(expected) if expected else None,
+        "completed_clients": _count(completed) if completed else None,
+        "expected_clients": _count(expected) if expected else None,
         # LMT prints 0 where the server names no remaining time
-        "recovery_remaining_s": float(remaining) if remaining and status == "RECOVERING" else None,
+        "recovery_remaining_s": float(_count(remaining)) if remaining and status == "RECOVERING" else None,
     }
 
 
@@ -188,7 +189,9 @@ def _host(fields: list[str]) -> tuple[str, tuple[float, float], list[str]]:
 def _groups(fields: list[str]) -> list[list[str]]:
     """The fields of each target: a target's name begins them."""
     starts = [place for place, field in enumerate(fields) if _TARGET.fullmatch(field)]
-    if fields and (not starts or starts[0] != 0):
+    if not fields:  # a server whose targets are on its partner
+        return []
+    if not starts or starts[0] != 0:
         raise Malformed(f"{shown(fields[0])} where the name of a target such as scratch-OST0000 was expected")
     return [fields[begin:end] for begin, end in zip(starts, [*starts[1:], len(fields)], strict=True)]
 
@@ -226,6 +229,8 @@ def _mdt_reading(group: Sequence[str], begin: int, operations: Sequence[str]) ->
 def _capacity(said: Mapping[str, str]) -> dict[str, int]:
     total_kib, free_kib = _count(said["total_kib"]), _count(said["free_kib"])
     inodes, free_inodes = _count(said["total_inodes"]), _count(said["free_inodes"])
+    if free_kib > total_kib or free_inodes > inodes:
+        raise Malformed(f"{shown(said['name'])} has more free than its size")
     if max(total_kib, free_kib) > LARGEST // KIB:
         raise Malformed(f"{max(total_kib, free_kib)} KiB is more than any file system holds")
     return {
@@ -239,17 +244,15 @@ def _capacity(said: Mapping[str, str]) -> dict[str, int]:
 
 
 def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or (number := int(text)) > LARGEST:
+    number = count_or_none(text)
+    if number is None:
         raise Malformed(f"{shown(text)} where a count was expected")
     return number
 
 
 def _percent(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 100:
+    number = real_or_none(text, largest=100.0)
+    if number is None:
         raise Malformed(f"{shown(text)} where a percentage was expected")
     return number
 

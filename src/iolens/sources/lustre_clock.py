@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Final
 
-MAX_DIGITS: Final = 20  # the longest number a 64-bit counter can print
+from iolens.sources.parsed_numbers import LARGEST_UNSIGNED, count_or_none
+
 LATEST_S: Final = 1 << 37  # the year 6325: anything later is no time
 _TIME_NAME: Final = b"snapshot_time"
 
 
 def whole_number(word: str) -> int | None:
-    """A plain unsigned decimal number, else None; Python's own `int` would also take `1_0` and `+1`."""
-    return int(word) if word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS else None
+    """A plain unsigned number of 64 bits, else None."""
+    return count_or_none(word, LARGEST_UNSIGNED)
 
 
 def stamp_us(text: str) -> int | None:

@@ -6,21 +6,20 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.bounded_input import DAMAGED, LongLine, bounded_lines, opened, unpacked
 from iolens.sources.lustre_capacity import CAPACITY_LEAVES, LOCK_LEAVES
 from iolens.sources.lustre_parameters import (
     JOB_STATS,
@@ -33,6 +32,7 @@ from iolens.sources.lustre_parameters import (
 )
 from iolens.sources.lustre_samples import SampleSplitter, ServerSample
 from iolens.sources.lustre_server import Naming, Reading, ServerReader, needs_filesystem
+from iolens.sources.lustre_stats import names_known_counter
 from iolens.sources.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import epoch_us, parse_time
 
@@ -58,10 +58,8 @@ _USED_NAME: Final = re.compile(
 _BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:)")
 _BARE_KINDS: Final = re.compile(rb"samples \[|pages per bulk|disk I/O size|job_id:|job_stats:\s*\Z")
 _NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ", re.MULTILINE)  # a service, a client
-_BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read +\|? *write")
-_MARKER: Final = re.compile(rb"BEGIN\s+(\d{9,11}(?:\.\d+)?)\s*")
-_GZIP: Final = b"\x1f\x8b"
-_DAMAGED: Final = (OSError, EOFError, zlib.error)
+_BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read ++\|? *+write")
+_MARKER: Final = re.compile(rb"BEGIN\s++(\d{9,11}(?:\.\d{1,9})?)\s*+")
 
 Found = Reading | Problem | int  # a text, something not understood, or the time a marker gives
 
@@ -74,7 +72,7 @@ class LustreLctl:
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether some line names a parameter of a target, or the text is one parameter without its name."""
-        text = _unpacked(head)
+        text = unpacked(head)
         if _USED_NAME.search(text):
             return True
         return bool(_BARE_START.match(text) and _BARE_KINDS.search(text) and not _NOT_A_TARGET.search(text))
@@ -158,17 +156,18 @@ class _SavedText:
     def is_bare(self) -> bool:
         """Whether it is the text of one parameter without its name."""
         try:
-            with _opened(self.path) as stream:
+            with opened(self.path) as stream:
                 return bool(_BARE_START.match(stream.read(4096)))
-        except (EOFError, zlib.error, gzip.BadGzipFile):
+        except DAMAGED:
             return False
 
     def _found(self, left_out: LeftOut | None) -> Iterator[Found]:
         try:
             bare = self.is_bare()
-            with _opened(self.path) as stream:
-                yield from _BareReader(self).read(stream) if bare else _NamedReader(self, left_out).read(stream)
-        except _DAMAGED as error:
+            with opened(self.path) as stream:
+                lines = bounded_lines(stream)
+                yield from _BareReader(self).read(lines) if bare else _NamedReader(self, left_out).read(lines)
+        except DAMAGED as error:
             yield Problem(self.place, None, f"cannot be read to its end: {error}")
 
 
@@ -186,10 +185,7 @@ class _Scan(NamedTuple):
 
 
 def _scan(text: _SavedText, limit: int) -> _Scan:
-    try:
-        needed = {"filesystem", "target"} if text.is_bare() else set()
-    except OSError as error:
-        raise InputError(text.place, f"cannot be read: {error.strerror}") from error
+    needed = {"filesystem", "target"} if text.is_bare() else set()
     if needed and not (text.options.filesystem and text.options.target):
         found = "a text without parameter names does not tell its target"
         raise InputError(text.place, found, "--filesystem and --target")
@@ -243,9 +239,12 @@ class _NamedReader:
         self.lost = False  # within a run of lines that belong to nothing, reported once
         self.strangers: set[bytes] = set()
 
-    def read(self, stream: Iterable[bytes]) -> Iterator[Found]:
-        for number, line in enumerate(stream, 1):
-            if line[:1].isalnum() and (special := self._special(line, number)) is not None:
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+        for number, line in enumerate(lines, 1):
+            if isinstance(line, LongLine):
+                self.name, self.parameter = self.name or b"", None  # the parameter it is in is not whole
+                yield line.problem(self.text.place, number)
+            elif line[:1].isalnum() and (special := self._special(line, number)) is not None:
                 yield from special
             elif self.parameter is not None:
                 self.lines.append(line)
@@ -310,11 +309,16 @@ class _BareReader:
         self.text = text
         self.lines: list[bytes] = []
         self.line = 1
+        self.is_whole = True
 
-    def read(self, stream: Iterable[bytes]) -> Iterator[Found]:
-        for number, line in enumerate(stream, 1):
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+        for number, line in enumerate(lines, 1):
+            if isinstance(line, LongLine):
+                self.is_whole = False
+                yield line.problem(self.text.place, number)
+                continue
             stamp = _marker_us(line, self.text.options)
-            if stamp is not None or (self._holds_text() and line.startswith((b"snapshot_time", b"job_stats:"))):
+            if stamp is not None or (line.startswith((b"snapshot_time", b"job_stats:")) and self._holds_text()):
                 yield from self._end(number)
             if stamp is None:
                 self.lines.append(line)
@@ -325,11 +329,17 @@ class _BareReader:
     def _holds_text(self) -> bool:
         return any(line.strip() for line in self.lines)
 
-    def _end(self, next_line: int) -> Iterator[Reading]:
-        if self._holds_text():
+    def _end(self, next_line: int) -> Iterator[Found]:
+        if self._holds_text() and self.is_whole:
             data = b"".join(self.lines)
-            yield Reading(self._parameter(data), data, self.text.place, self.line)
-        self.lines, self.line = [], next_line
+            parameter = self._parameter(data)
+            if parameter.leaf in ("stats", "md_stats") and not names_known_counter(data):
+                # Named, it would be a target that has not counted yet: every counter zero.
+                reason = "a text without its name, and without a counter that Lustre is known to have: left out"
+                yield Problem(self.text.place, self.line, reason)
+            else:
+                yield Reading(parameter, data, self.text.place, self.line)
+        self.lines, self.line, self.is_whole = [], next_line, True
 
     def _parameter(self, data: bytes) -> Parameter:
         target = self.text.options.target or ""
@@ -363,7 +373,7 @@ def _marker_us(line: bytes, options: ReadOptions) -> int | None:
     """`BEGIN <epoch>` or an ISO-8601 time alone on a line."""
     if line.startswith(b"BEGIN"):
         match = _MARKER.fullmatch(line)
-        return round(float(match[1]) * 1_000_000) if match else None
+        return round(float(match[1]) * 1_000_000) if match else None  # nine to eleven digits
     if line[4:5] != b"-" or len(line) < 17:
         return None
     try:
@@ -373,21 +383,6 @@ def _marker_us(line: bytes, options: ReadOptions) -> int | None:
         return epoch_us(parse_time(text))
     except ValueError:
         return None
-
-
-def _opened(path: Path) -> BinaryIO:
-    with path.open("rb") as stream:
-        packed = stream.read(2) == _GZIP
-    return cast(BinaryIO, gzip.open(path, "rb")) if packed else path.open("rb")
-
-
-def _unpacked(head: bytes) -> bytes:
-    if not head.startswith(_GZIP):
-        return head
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, 65536)
-    except zlib.error:
-        return b""
 
 
 def _shown(line: bytes) -> str:

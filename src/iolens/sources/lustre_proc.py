@@ -18,6 +18,7 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.block_devices import stated_host
+from iolens.sources.bounded_input import parameter_bytes
 from iolens.sources.lustre_capacity import LOCK_LEAVES, LOCK_PATHS
 from iolens.sources.lustre_parameters import (
     JOB_STATS,
@@ -133,7 +134,7 @@ def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _Tre
         if parameter.leaf != JOB_STATS or parameter in done:
             continue
         try:
-            reading = Reading(parameter, path.read_bytes(), str(path))
+            reading = Reading(parameter, parameter_bytes(path), str(path))
         except OSError as error:
             yield Problem(str(path), None, f"cannot be read: {error.strerror}")
             continue
@@ -208,7 +209,7 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
         if parameter in sample.readings or parameter.leaf in skip:
             continue
         try:
-            reading = Reading(parameter, path.read_bytes(), str(path))
+            reading = Reading(parameter, parameter_bytes(path), str(path))
         except OSError as error:
             problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
         else:
@@ -261,7 +262,7 @@ def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) 
 def _client_reading(parameter: Parameter, path: Path, problems: list[Problem]) -> Reading:
     """One that cannot be read is empty: without it the sum over clients is not known."""
     try:
-        return Reading(parameter, path.read_bytes(), str(path))
+        return Reading(parameter, parameter_bytes(path), str(path))
     except OSError as error:
         problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
         return Reading(parameter, b"", str(path))

@@ -41,9 +41,10 @@ from iolens.sources.lustre_stats import (
     target_io_counters,
     unknown_counters,
 )
+from iolens.sources.parsed_numbers import LARGEST
 
 _TARGET_NAME: Final = re.compile(r"(?:(.+)-)?(OST|MDT)[0-9a-fA-F]{4,}")
-_JOB_TIME: Final = re.compile(rb"^\s+snapshot_time:([^\n]*)", re.MULTILINE)
+_JOB_TIME: Final = re.compile(rb"^[ \t]++snapshot_time:([^\n]*)", re.MULTILINE)
 
 
 class Reading(NamedTuple):
@@ -331,7 +332,12 @@ def _capacity(reader: _TargetReader) -> Iterator[Item]:
             else:
                 readings[text.parameter.leaf] = number
         best = readings if len(readings) > len(best) else best
-    if best:
+    if best.get("kbytesfree", 0) > best.get("kbytestotal", LARGEST) or best.get("filesfree", 0) > best.get(
+        "filestotal", LARGEST
+    ):
+        place = next(iter(reader.texts.values())).place
+        yield Problem(place, None, f"{reader.target.name} has more free than its size: capacity left out")
+    elif best:
         yield reader.row("target_capacity", capacity.capacity(best))
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from iolens.records import Problem
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
-from iolens.sources.lustre_clock import MAX_DIGITS, stamp_us
+from iolens.sources.lustre_clock import stamp_us, whole_number
 
 MICROSECONDS: Final = frozenset({"usec", "usecs"})
 US_IN: Final = {**dict.fromkeys(MICROSECONDS, 1), "sec": 1_000_000, "secs": 1_000_000}
@@ -149,6 +149,12 @@ def has_target_io(stats: Stats) -> bool:
     return any(f"{direction}_bytes" in stats.counts for direction in DIRECTIONS)
 
 
+def names_known_counter(data: bytes) -> bool:
+    """Whether some line begins with a counter that a known version has: without a name, only that tells what it is."""
+    words = (line.split(None, 1) for line in data.decode("ascii", "replace").split("\n"))
+    return any(found and found[0] in _KNOWN for found in words)
+
+
 def unknown_counters(stats: Stats) -> Iterator[Problem]:
     """Well-formed counters of a name that no known version has: counted as not understood."""
     for name, count in stats.counts.items():
@@ -212,12 +218,13 @@ _TRAILING: Final = (4, 7, 8)  # words of a line: none, `min max sum`, or `min ma
 
 
 def _take_count(stats: Stats, words: list[str], number: int) -> str | None:
-    if len(words) not in _TRAILING or words[2] != "samples" or not _is_number(words[1]):
+    samples = whole_number(words[1]) if len(words) in _TRAILING and words[2] == "samples" else None
+    if samples is None:
         return f"not a counter line: {' '.join(words)[:80]!r}"
-    unit, trailing = words[3], words[4:]
-    if unit[0] != "[" or unit[-1] != "]" or not all(map(_is_signed, trailing)):
+    unit, trailing = words[3], [_signed(word) for word in words[4:]]
+    if unit[0] != "[" or unit[-1] != "]" or None in trailing:
         return f"not a counter line: {' '.join(words)[:80]!r}"
-    count = Count(int(words[1]), int(trailing[2]) if trailing else None, unit[1:-1], number)
+    count = Count(samples, trailing[2] if trailing else None, unit[1:-1], number)
     if count.total is not None and count.total < 0:
         reason = f"sum of {words[0]!r} is {count.total}: overflowed, left out"
         stats.problems.append(Problem(stats.place, number, reason))
@@ -232,9 +239,8 @@ def _take_count(stats: Stats, words: list[str], number: int) -> str | None:
     return None
 
 
-def _is_number(word: str) -> bool:
-    return word.isdigit() and len(word) <= MAX_DIGITS
-
-
-def _is_signed(word: str) -> bool:
-    return _is_number(word[1:] if word[0] == "-" else word)
+def _signed(word: str) -> int | None:
+    if word[0] != "-":
+        return whole_number(word)
+    number = whole_number(word[1:])
+    return None if number is None else -number

@@ -1,7 +1,8 @@
 """Results of mdtest (text): rates of each phase over the iterations.
 
-The table "SUMMARY time" is headed ms/op but holds seconds per phase (400 items at 788.41 per second are its 0.507), to
-three digits: it is used only for the phases whose number of operations mdtest does not print.
+A row is a summary over the iterations; its time and operations are those of one iteration on average. Up to three
+iterations follow exactly from the largest, smallest and mean rate. The table "SUMMARY time" is headed ms/op but holds
+seconds per phase (400 items at 788.41 per second are its 0.507), to three digits: it is used where rates do not do.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from typing import Final
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions
 from iolens.sources.benchmark_results import ResultFile, captures_of, date_in_words, finite
-from iolens.sources.saved_text import shown, unpacked
+from iolens.sources.bounded_input import unpacked
+from iolens.sources.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
 
 TOOL: Final = "mdtest"
-BANNER: Final = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
+BANNER: Final = re.compile(r"^mdtest-(\S++) was launched with (\d++) total task\(s\) on (\d++) node\(s\)", re.MULTILINE)
 _STARTED: Final = re.compile(r"-- started at (.+?) --")
 _FINISHED: Final = re.compile(r"-- finished at (.+?) --")
-_ITEMS: Final = re.compile(r"(\d+) tasks?, (\d+) files(?:/directories)?")
-_SUMMARY: Final = re.compile(r"SUMMARY(?: (rate|time))?.*?: \(of (\d+) iterations?\)")
-_PHASE: Final = re.compile(r"\s+([A-Z][a-z]+(?: [a-z]+)+)\s*:?\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*")
+_ITEMS: Final = re.compile(r"(\d++) tasks?, (\d++) files(?:/directories)?")
+_SUMMARY: Final = re.compile(r"SUMMARY(?: (rate|time))?.*?: \(of (\d++) iterations?\)")
+_PHASE_NAME: Final = re.compile(r"[A-Z][a-z]++(?: [a-z]++)++")
+_PHASE_NUMBERS: Final = 4
+_LONGEST_COMMAND: Final = 1 << 14
 _COMMAND: Final = re.compile(r"Command line used: (.*)")
-_USED: Final = re.compile(r"Used FS:\s*([\d.]+)%")
+_USED: Final = re.compile(r"Used FS:\s*+([\d.]++)%")
 _WITH_DATA: Final = {"file_creation": "-w", "file_read": "-e"}
 _SAME: Final = 0.06  # three printed digits of a short time
 _LONGEST_MESSAGE: Final = 160
@@ -59,8 +63,8 @@ class _Run:
 
     number: int
     line: int
-    tasks: int = 0
-    nodes: int = 0
+    tasks: int | None
+    nodes: int | None
     items: int | None = None
     iterations: int | None = None
     started: datetime | None = None
@@ -83,7 +87,8 @@ def read_mdtest(file: ResultFile) -> Iterator[Item]:
         if banner := BANNER.match(content):
             if run is not None:
                 yield from _finish(file, run)
-            run = _Run(number, line, int(banner[2]), int(banner[3]), started=started)
+            tasks, nodes = (count_or_none(banner[place], LARGEST_SMALL) for place in (2, 3))
+            run = _Run(number, line, tasks, nodes, started=started)
             number += 1
         elif found := _STARTED.match(content):
             started = date_in_words(found[1])
@@ -100,30 +105,39 @@ def read_mdtest(file: ResultFile) -> Iterator[Item]:
 
 def _take(file: ResultFile, run: _Run, line: int, content: str) -> Iterator[Item]:
     if found := _SUMMARY.match(content):
-        run.table, run.iterations = found[1] or "rate", int(found[2])
-    elif run.table and (phase := _PHASE.fullmatch(content)):
-        numbers = tuple(finite(text) for text in phase.groups()[1:])
+        run.table, run.iterations = found[1] or "rate", count_or_none(found[2], LARGEST_SMALL)
+    elif run.table and (phase := _phase(content)):
+        numbers = tuple(finite(text) for text in content.split()[-_PHASE_NUMBERS:])
         if None in numbers:
             yield Problem(file.place, line, f"line not understood: {shown(content)}")
             return
         table = run.rates if run.table == "rate" else run.times
-        table[phase[1].lower().replace(" ", "_")] = tuple(number or 0.0 for number in numbers)
+        table[phase] = tuple(number or 0.0 for number in numbers)
     elif found := _ITEMS.match(content):
-        run.items = int(found[2])
+        run.items = count_or_none(found[2])
     elif found := _COMMAND.match(content):
         run.command = _options(found[1])
     elif found := _FINISHED.match(content):
         run.finished, run.table = date_in_words(found[1]), ""
     elif found := _USED.search(content):
-        run.fullness_pct = float(found[1])
+        run.fullness_pct = real_or_none(found[1], largest=100.0)
     elif content.startswith("ERROR"):
         run.errors.append((line, content.removeprefix("ERROR: ")[:_LONGEST_MESSAGE]))
+
+
+def _phase(content: str) -> str | None:
+    """`directory_creation` of a line such as `   Directory creation    2000.0  1000.0  1600.0  500.0`, if it is one."""
+    words = content.split()[:-_PHASE_NUMBERS]
+    name = " ".join(words).removesuffix(":").rstrip()
+    if not content[:1].isspace() or _PHASE_NAME.fullmatch(name) is None:
+        return None
+    return name.lower().replace(" ", "_")
 
 
 def _options(text: str) -> dict[str, str]:
     """Options with a value on the command line."""
     try:
-        words = shlex.split(text)
+        words = shlex.split(text[:_LONGEST_COMMAND])  # which takes the square of the length
     except ValueError:
         return {}
     return {word: value for word, value in pairwise(words) if word.startswith("-")}
@@ -134,10 +148,11 @@ def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
         if mean <= 0:  # mdtest prints zero for a phase that did not run
             continue
         items = run.items if not phase.startswith("tree") else None
-        seconds = _phase_seconds(run, phase, items, mean)
+        seconds = _phase_seconds(run, phase, items)
         size = _data_bytes(run, phase)
-        yield file.row(
+        yield from file.rows(
             TOOL,
+            run.line,
             run_id=file.run_id(run.number),
             time=file.moment_us(run.finished or run.started),
             direction=phase,
@@ -164,16 +179,31 @@ def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
         yield Problem(file.place, run.line, f"the run was cut off: {len(run.rates)} phases in its summary")
 
 
-def _phase_seconds(run: _Run, phase: str, items: int | None, mean_rate: float) -> float | None:
-    """Time of one iteration of a phase at its mean rate; where the items are not known, the mean time if printed."""
-    if items is not None:
-        return items / mean_rate
-    if phase not in run.times:
+def _phase_seconds(run: _Run, phase: str, items: int | None) -> float | None:
+    """Mean time of one iteration of a phase, seconds.
+
+    That is not its items at the mean rate: 400 at 33,311 and at 12,507 per second took 22 ms on average, not the 17.5
+    that the mean rate would give.
+    """
+    longest, mean = (run.times[phase][0], run.times[phase][2]) if phase in run.times else (0.0, 0.0)
+    largest, slowest, mean_rate, _ = run.rates[phase]
+    if items is None:  # one tree: the reading as seconds holds
+        return mean if mean and abs(longest * slowest - 1) <= _SAME else None
+    if (rates := _each_rate(run.iterations, largest, slowest, mean_rate)) is not None:
+        return sum(items / rate for rate in rates) / len(rates)
+    return mean or items / mean_rate
+
+
+def _each_rate(iterations: int | None, largest: float, smallest: float, mean: float) -> list[float] | None:
+    """The rate of every iteration, where their number and three figures tell it; None for more than three."""
+    if iterations == 1:
+        return [mean]
+    between = [iterations * mean - largest - smallest] if iterations == 3 else []
+    if iterations not in (2, 3) or not all(0 < smallest <= one <= largest for one in (mean, *between)):
         return None
-    longest, mean, slowest = run.times[phase][0], run.times[phase][2], run.rates[phase][1]
-    return mean if abs(longest * slowest - 1) <= _SAME else None  # one tree: the reading as seconds holds
+    return [largest, smallest, *between]
 
 
 def _data_bytes(run: _Run, phase: str) -> int | None:
     size = run.command.get(_WITH_DATA.get(phase, ""), "")
-    return int(size) or None if size.isdecimal() else None
+    return count_or_none(size) or None

@@ -6,29 +6,28 @@ What NSD servers moved to and from disks becomes `target_io`, what clients moved
 
 from __future__ import annotations
 
-import gzip
 import re
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows
 from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.archives import TAR_HEAD, archive_members, is_tar, unpacked_member
 from iolens.sources.batches import within
 from iolens.sources.block_devices import refuse_settings
+from iolens.sources.bounded_input import DAMAGED, bounded_lines, opened, unpacked
 from iolens.sources.local_time import LocalClock, local_text
 from iolens.sources.mmperfmon_text import (
     CALLS,
     CLIENT,
-    LARGEST,
     LOAD,
     NSD,
     SECOND_US,
@@ -39,12 +38,13 @@ from iolens.sources.mmperfmon_text import (
     TextReader,
     Times,
 )
-from iolens.sources.saved_text import DAMAGED, GZIP, combined_identity, opened, stated_zone, unpacked, zone_name
+from iolens.sources.parsed_numbers import LARGEST
+from iolens.sources.saved_text import combined_identity, stated_zone, zone_name
 
 SETTINGS: Final = ("timezone", "stamp", "filesystems")
 REPEATED_COLUMNS: Final = 3  # so many equal counts in a row are no coincidence
 
-_LEGEND_HEAD: Final = re.compile(rb"^Legend:\s*\n\s*1:\s+[^|\s]+\|\w+\|", re.MULTILINE)
+_LEGEND_HEAD: Final = re.compile(rb"^Legend:[ \t]*+\n\s*+1:\s++[^|\s]++\|\w++\|", re.MULTILINE)
 
 
 class Mmperfmon:
@@ -165,31 +165,22 @@ def _texts(path: Path, clock: LocalClock) -> Iterator[Text | Problem]:
     """Every output in a file or archive; a problem in place of what cannot be read."""
     try:
         with opened(path) as stream:
-            head = stream.read(512)
-            if _is_tar(head):
-                stream.seek(0)
-                with tarfile.open(fileobj=stream, mode="r|") as archive:
-                    yield from _members(archive, path, clock)
+            is_archive = is_tar(stream.read(TAR_HEAD))
+        with opened(path) as stream:
+            if is_archive:
+                yield from _members(stream, path, clock)
             else:
-                yield TextReader(str(path), clock).read(head + stream.read())
-    except (*DAMAGED, tarfile.TarError) as error:
+                yield TextReader(str(path), clock).read(bounded_lines(stream))
+    except DAMAGED as error:
         yield Problem(str(path), None, f"cannot be read to its end: {error}")
 
 
-def _is_tar(head: bytes) -> bool:
-    return head[257:262] == b"ustar" or (len(head) == 512 and not head.strip(b"\0"))
-
-
-def _members(archive: tarfile.TarFile, path: Path, clock: LocalClock) -> Iterator[Text | Problem]:
-    for member in archive:
-        name = Path(member.name).name
-        if not member.isfile() or name.startswith("."):
-            continue
-        stream = archive.extractfile(member)
-        data = stream.read() if stream is not None else b""
-        yield TextReader(f"{path}:{member.name}", clock).read(
-            gzip.decompress(data) if data.startswith(GZIP) else data
-        )  # fmt: skip
+def _members(stream: BinaryIO, path: Path, clock: LocalClock) -> Iterator[Text | Problem]:
+    for member in archive_members(stream, str(path)):
+        if isinstance(member, Problem):
+            yield member
+        else:
+            yield TextReader(f"{path}:{member.info.name}", clock).read(bounded_lines(unpacked_member(member.stream)))
 
 
 def _items(paths: tuple[Path, ...], choices: _Choices) -> Iterator[Item]:
@@ -311,7 +302,8 @@ def _load_rows(subject: Subject, filesystem: str, time_us: Times, columns: Mappi
     nothing = np.full(len(time_us), np.nan)
     cpu = columns.get("cpu_user", nothing) + columns.get("cpu_system", nothing)
     total = columns.get("memory_total", nothing)
-    memory = 100 * (1 - columns.get("memory_free", nothing) / np.where(total > 0, total, np.nan))
+    free = columns.get("memory_free", nothing)
+    memory = 100 * (1 - free / np.where((total > 0) & (free <= total), total, np.nan))
     told = ~(np.isnan(cpu) & np.isnan(memory))
     if told.any():
         values = {"time": time_us[told], "filesystem": filesystem, "host": subject.host}

@@ -6,7 +6,7 @@ Columns become series in UTC; which of them are kept, and of what they tell, is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import Problem
+from iolens.sources.bounded_input import DAMAGED, LongLine, text_of
 from iolens.sources.local_time import LocalClock, local_text
-from iolens.sources.saved_text import shown
+from iolens.sources.parsed_numbers import LARGEST, WrongNumber, real, shown
 
-LARGEST: Final = 2**63 - 1
 SECOND_US: Final = 1_000_000
 
 # Spectrum Scale prints kB for 1,024 bytes: mem_total of a node of 32 GiB is 31371.0 MB.
@@ -54,10 +54,9 @@ METRICS: Final[Mapping[str, tuple[str, str]]] = {
 # How many names stand between host and metric: `host|sensor|…|metric`.
 _NAMES: Final = {NSD: 1, SERVER: 1, CLIENT: 2, CALLS: 2, LOAD: 0}
 
-_LEGEND: Final = re.compile(r"\s*(\d+):\s+([^|\s]+)\|([^|]+)\|(.+?)\s*")
-_HEADING: Final = re.compile(r"\s*Row\s+Timestamp((?:\s+\S+)+)\s*")
-_ROW: Final = re.compile(r"\s*\d+\s+(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)(?:\s+(.*))?")
-_CONTENT: Final = re.compile(r"\S")
+_LEGEND: Final = re.compile(r"(\d++):\s++([^|\s]++)\|([^|]++)\|(.++)")
+_HEADING: Final = re.compile(r"Row\s++Timestamp(\s.*+)")
+_ROW: Final = re.compile(r"\d++\s++(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)(?:\s++(.*+))?")
 
 Numbers = NDArray[np.float64]
 Times = NDArray[np.int64]
@@ -112,13 +111,21 @@ class TextReader:
         self.text = Text(place)
         self.strange = False  # within a run of lines not understood, reported once
 
-    def read(self, data: bytes) -> Text:
+    def read(self, lines: Iterable[bytes | LongLine]) -> Text:
         """Everything in one output; what was not understood is among its problems."""
-        for number, line in enumerate(data.decode("utf-8", "backslashreplace").splitlines(), 1):
-            self._line(number, line)
+        is_empty = True
+        try:
+            for number, line in enumerate(lines, 1):
+                if isinstance(line, LongLine):
+                    self.text.problems.append(line.problem(self.place, number))
+                else:
+                    is_empty = is_empty and not line.strip()
+                    self._line(number, text_of(line))
+        except DAMAGED as error:
+            self._problem(None, f"cannot be read to its end: {error}")
         self._end_table()
         if not self.legend:
-            found = "no legend of metrics" if data.strip() else "empty"
+            found = "empty" if is_empty else "no legend of metrics"
             self._problem(None, f"{found}, expected output of `mmperfmon query`")
         elif self.next_column < len(self.legend):
             missing = len(self.legend) - self.next_column
@@ -127,13 +134,14 @@ class TextReader:
         return self.text
 
     def _line(self, number: int, line: str) -> None:
+        line = line.strip()
         if self.columns and (row := _ROW.fullmatch(line)) is not None:
             self._row(number, row)
         elif (legend := _LEGEND.fullmatch(line)) is not None:
             self._legend(number, legend)
         elif (heading := _HEADING.fullmatch(line)) is not None:
             self._begin_table(number, heading[1].split())
-        elif _CONTENT.search(line) and line.strip() != "Legend:":
+        elif line and line != "Legend:":
             if not self.strange:
                 self._problem(number, f"not a line of `mmperfmon query`: {shown(line)}")
             self.strange = True
@@ -144,8 +152,8 @@ class TextReader:
         if match[1] == "1":  # another output in the same file
             self._end_table()
             self.legend, self.next_column = [], 0
-        if int(match[1]) != len(self.legend) + 1:
-            self._problem(number, f"legend entry {match[1]} where {len(self.legend) + 1} was expected")
+        if match[1] != str(len(self.legend) + 1):
+            self._problem(number, f"legend entry {match[1][:20]} where {len(self.legend) + 1} was expected")
         *names, metric = match[4].split("|")
         kind, column = METRICS.get(metric, ("", ""))
         kept = bool(kind) and len(names) >= _NAMES[kind]
@@ -217,15 +225,14 @@ def _values(text: str) -> list[float] | str:
     for token in text.split():
         if factor_may_follow and token in UNITS:
             values[-1] *= UNITS[token]
+            if values[-1] > LARGEST:
+                return f"{values[-1]:g} bytes is out of range: row left out"
             factor_may_follow = False
             continue
         try:
-            number = np.nan if token in NOTHING else float(token)
-        except ValueError:
-            return f"{shown(token)} where a number was expected: row left out"
-        if number < 0 or number > LARGEST:
-            return f"{shown(token)} is out of range: row left out"
-        values.append(number)
+            values.append(np.nan if token in NOTHING else real(token, "value"))
+        except WrongNumber as error:
+            return f"{error}: row left out"
         factor_may_follow = True
     return values
 

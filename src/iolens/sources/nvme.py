@@ -18,22 +18,14 @@ from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.batches import within
 from iolens.sources.block_devices import refuse_settings
+from iolens.sources.bounded_input import opened, unpacked, whole_text
 from iolens.sources.drive_rows import DriveReading, DriveRows, moment_in, stated_moment, without_date
 from iolens.sources.nvme_logs import HEAD, IDENTITY, JSON_HEAD, SMART, Block, Log, LogReader, blocks_of, controller
-from iolens.sources.saved_text import (
-    DAMAGED,
-    combined_identity,
-    needed_filesystem,
-    opened,
-    shown,
-    stated_zone,
-    unpacked,
-    zone_name,
-)
+from iolens.sources.parsed_numbers import shown
+from iolens.sources.saved_text import combined_identity, needed_filesystem, stated_zone, zone_name
 from iolens.sources.smartctl import SETTINGS, SUFFIXES, host_setting
 from iolens.units import epoch_us, parse_local_time
 
-LONGEST_TEXT: Final = 1 << 26
 _LOG_WORD: Final = re.compile(
     r"(?:ocp[-_.]|intel[-_.]|solidigm[-_.]|samsung[-_.]|micron[-_.]|wdc[-_.]|toshiba[-_.]|vs[-_.])*"
     r"(?:smart[-_]log(?:[-_]add)?|smart[-_]add[-_]log|smart|id[-_]ctrl|nvme[-_]list|list)(?![A-Za-z0-9]).*",
@@ -153,7 +145,7 @@ class _Folder:
 
     def _file(self, path: Path, found: _Logs) -> Iterator[Item]:
         """The logs of one file, put to the drives they are of."""
-        text, trouble = _text_of(path)
+        text, trouble = whole_text(path)
         reader = LogReader(str(path), partial(self._local_time, str(path)))
         logs = reader.read(text)
         yield from reader.problems
@@ -293,21 +285,6 @@ def _drive_name(path: Path) -> str | None:
     match = _LOG_WORD.search(name)
     name = (name if match is None else name[: match.start()]).strip("-_. ")
     return name or None
-
-
-def _text_of(path: Path) -> tuple[str, str | None]:
-    pieces: list[bytes] = []
-    trouble = None
-    try:
-        with opened(path) as stream:
-            while block := stream.read(1 << 20):
-                pieces.append(block)
-                if len(pieces) << 20 > LONGEST_TEXT:
-                    trouble = f"longer than {LONGEST_TEXT >> 20} MiB: the rest is not read"
-                    break
-    except DAMAGED as error:
-        trouble = f"cannot be read to its end: {error}"
-    return b"".join(pieces).decode("utf-8", "backslashreplace").replace("\r\n", "\n"), trouble
 
 
 def _text(values: Mapping[str, object], name: str) -> str | None:

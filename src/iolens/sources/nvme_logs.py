@@ -17,37 +17,34 @@ from iolens.records import Note, Problem
 from iolens.sources.drive_rows import (
     DATA_UNIT_BYTES,
     INTEL_UNIT_BYTES,
-    LARGEST,
     Malformed,
     Told,
     count_of,
     plain,
     serial_of,
 )
-from iolens.sources.saved_text import shown
+from iolens.sources.parsed_numbers import LARGEST, LARGEST_UNSIGNED, count_in_json, count_or_none, shown
 from iolens.units import GIB, MIB
 
 SMART, VENDOR, IDENTITY = "smart-log", "vendor log", "identity"
 OCP_WRITTEN: Final = "physicalmediaunitswritten"
 SAMSUNG_WRITTEN: Final = "physicallywrittenbytes"
 MOST_PROBLEMS: Final = 1000
-_WORD: Final = 2**64
 
 _CONTROLLER: Final = re.compile(r"(?:/dev/)?(nvme\d+)(?:c\d+)?(?:n\d+)?(?:p\d+)?")
-_DEVICE: Final = r"device\s*:\s*(?P<device>\S+)"
-_BEGIN: Final = re.compile(r"BEGIN\s+(?P<epoch>\d{9,11})(?:\.\d+)?")
+_DEVICE: Final = r"device\s*+:\s*+(?P<device>\S++)"
+_BEGIN: Final = re.compile(r"BEGIN\s++(?P<epoch>\d{9,11})(?:\.\d++)?")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
-_PAIR: Final = re.compile(r"(?P<name>[^:]*?\S)\s*:\s*(?P<value>.*)")
-_OCP_LINE: Final = re.compile(r"(?P<name>Physical media units written)\s*[-:]?\s+(?P<value>\S.*)", re.IGNORECASE)
-_SAMSUNG_LINE: Final = re.compile(r"\[\d+:\d+\]\s*(?P<name>[^:]*?)\s*:\s*(?P<value>.*)")
+_OCP_LINE: Final = re.compile(r"Physical media units written\b\s*+[-:]?\s*+(?P<value>\S.*+)", re.IGNORECASE)
+_SAMSUNG_LINE: Final = re.compile(r"\[\d++:\d++\](?P<name>[^:]*+):(?P<value>.*+)")
 _INTEL_LINE: Final = re.compile(
-    r"(?:0x[0-9a-f]{2}\s+)?(?P<name>nand_bytes_written|host_bytes_written)\s*:?\s+(?P<normalised>\d+)\s*%?\s+"
-    r"(?:sectors:\s*)?(?P<value>\d\S*)",
+    r"(?:0x[0-9a-f]{2}\s++)?(?P<name>nand_bytes_written|host_bytes_written)(?:\s*+:\s++|\s++)(?P<normalised>\d++)"
+    r"(?:\s*+%\s++|\s++)(?:sectors:\s*+)?(?P<value>\d\S*+)",
     re.IGNORECASE,
 )
 _SOLID: Final = re.compile(r"\S")
 _NEXT: Final = re.compile(r"\n(?=[{\[]|BEGIN |[A-Z][^\n]*\bdevice:|\d{4}-\d\d-\d\d[T ])")
-_WITH_UNIT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)")
+_WITH_UNIT: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*+(KiB|MiB|GiB|TiB)")
 _UNITS: Final = {"KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "TiB": GIB << 10}
 _SMART_NAMES: Final = frozenset({"criticalwarning", "dataunitsread", "dataunitswritten"})
 
@@ -113,15 +110,15 @@ def controller(device: str) -> str | None:
 
 
 def _take_pair(log: Log, line: str) -> None:
-    match = _PAIR.fullmatch(line)
-    if match is not None:
-        log.raw.setdefault(plain(match["name"]), match["value"].strip())
+    name, colon, value = line.partition(":")
+    if colon and name.strip():
+        log.raw.setdefault(plain(name), value.strip())
 
 
 def _take_intel(log: Log, line: str) -> None:
     match = _INTEL_LINE.fullmatch(line)
     if match is not None:
-        is_kept = int(match["normalised"]) > 0  # 0 %: the drive does not keep this one
+        is_kept = match["normalised"].strip("0") != ""  # 0 %: the drive does not keep this one
         log.raw.setdefault(plain(match["name"]), match["value"] if is_kept else None)
 
 
@@ -134,7 +131,7 @@ def _take_ocp(log: Log, line: str) -> None:
 def _take_samsung(log: Log, line: str) -> None:
     match = _SAMSUNG_LINE.fullmatch(line)
     if match is not None:
-        log.raw.setdefault(plain(match["name"]), match["value"].strip())
+        log.raw.setdefault(plain(match["name"].strip()), match["value"].strip())
 
 
 def _take_nothing(log: Log, line: str) -> None:
@@ -143,13 +140,13 @@ def _take_nothing(log: Log, line: str) -> None:
 
 _SEAGATE: Final = "Seagate's extended log does not tell its unit: left out"
 _LAYOUTS: Final = (
-    _Layout(re.compile(rf"Smart Log for NVME {_DEVICE}.*", re.I), SMART, _take_pair),
-    _Layout(re.compile(rf"Additional Smart Log for NVMe {_DEVICE}.*", re.I), VENDOR, _take_intel),
-    _Layout(re.compile(rf"SMART Cloud Attributes for NVMe {_DEVICE}.*", re.I), VENDOR, _take_ocp),
-    _Layout(re.compile(r"SMART Cloud Attributes\b.*", re.I), VENDOR, _take_ocp),
-    _Layout(re.compile(rf"Vendor Log Page 0xCA for NVMe {_DEVICE}.*", re.I), VENDOR, _take_pair),
-    _Layout(re.compile(r"NVMe Identify Controller\s*:?.*", re.I), IDENTITY, _take_pair),
-    _Layout(re.compile(r"Seagate Extended SMART Information\b.*", re.I), VENDOR, _take_nothing, _SEAGATE),
+    _Layout(re.compile(rf"Smart Log for NVME {_DEVICE}.*+", re.I), SMART, _take_pair),
+    _Layout(re.compile(rf"Additional Smart Log for NVMe {_DEVICE}.*+", re.I), VENDOR, _take_intel),
+    _Layout(re.compile(rf"SMART Cloud Attributes for NVMe {_DEVICE}.*+", re.I), VENDOR, _take_ocp),
+    _Layout(re.compile(r"SMART Cloud Attributes\b.*+", re.I), VENDOR, _take_ocp),
+    _Layout(re.compile(rf"Vendor Log Page 0xCA for NVMe {_DEVICE}.*+", re.I), VENDOR, _take_pair),
+    _Layout(re.compile(r"NVMe Identify Controller\b.*+", re.I), IDENTITY, _take_pair),
+    _Layout(re.compile(r"Seagate Extended SMART Information\b.*+", re.I), VENDOR, _take_nothing, _SEAGATE),
 )
 HEAD: Final = re.compile(
     rb"^(?:(?:Additional )?Smart Log for NVME device|SMART Cloud Attributes|NVME Identify Controller"
@@ -203,7 +200,7 @@ class LogReader:
             self._continue(_take_samsung, VENDOR, number, line)
         elif self._layout is not None:
             self._layout.take(self.logs[-1], line)
-        elif (pair := _PAIR.fullmatch(line)) is not None and plain(pair["name"]) in _SMART_NAMES:
+        elif ":" in line and plain(line.partition(":")[0]) in _SMART_NAMES:
             self._continue(_take_pair, SMART, number, line)  # the heading was cut away
 
     def _begin(self, layout: _Layout, number: int, device: str | None) -> None:
@@ -310,15 +307,17 @@ def _both_words(value: object) -> int | None:
     high, low = (_word(one) for one in words)
     if high is None or low is None:
         return None
-    total = high * _WORD + low
+    total = (high << 64) + low
     if total > LARGEST:
         raise Malformed(f"{shown(str(value))} is out of range")
     return total
 
 
 def _word(value: object) -> int | None:
-    text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and int(text) < _WORD else count_of(value)
+    number = count_in_json(value, LARGEST_UNSIGNED)
+    if number is None:
+        number = count_or_none(str(value)[:40], LARGEST_UNSIGNED)
+    return count_of(value) if number is None else number
 
 
 def _with_unit(value: object) -> int:

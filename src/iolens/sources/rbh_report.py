@@ -16,18 +16,12 @@ from typing import Final
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, read_each
+from iolens.sources.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.inode_counts import LARGEST
+from iolens.sources.parsed_numbers import count, count_or_none, shown
 from iolens.sources.robinhood_accounts import Account, Accounts
 from iolens.sources.robinhood_entries import TYPES
-from iolens.sources.saved_text import (
-    Line,
-    cells_of,
-    needed_filesystem,
-    numbered_lines,
-    shown,
-    supplied_identity,
-    unpacked,
-)
+from iolens.sources.saved_text import cells_of, needed_filesystem, supplied_identity
 from iolens.units import epoch_us
 
 PROFILE: Final = (
@@ -41,7 +35,7 @@ SECOND_US: Final = 1_000_000
 _HEADING_LINES: Final = 40  # a heading comes within so many lines
 _UNITS: Final = {unit: 1 << 10 * power for power, unit in enumerate(("", "KB", "MB", "GB", "TB", "PB", "EB"))}
 _SIZE: Final = re.compile(r"(?P<number>\d{1,19}(?:\.\d{1,6})?)(?: (?P<unit>[KMGTPE]B))?")
-_TOTAL: Final = re.compile(r"Total: (?P<entries>\d+) entries\b.*")
+_TOTAL: Final = re.compile(r"Total: (?P<entries>\d++) entries\b.*+")
 _FILTER: Final = re.compile(r"filter (path|class): .+", re.IGNORECASE)
 _CHATTER: Final = re.compile(r"Using config file .*")
 
@@ -125,7 +119,7 @@ class _Text:
         if heading is not None:
             yield from self._begin(heading, line)
         elif match := _TOTAL.fullmatch(stripped):
-            yield from self._end(int(match["entries"]), line)
+            yield from self._end(match["entries"], line)
         elif _FILTER.fullmatch(stripped):
             raise InputError(self.place, f"a report of a part only: {stripped}", "one without a filter", line.number)
         elif _CHATTER.fullmatch(stripped) or self.is_other:
@@ -146,10 +140,10 @@ class _Text:
         else:
             self.heading, self.since_total = heading, 0
 
-    def _end(self, entries: int, line: Line) -> Iterator[Problem]:
+    def _end(self, entries: str, line: Line) -> Iterator[Problem]:
         """The report's own total: where it differs, rows are missing."""
-        if not self.is_other and entries != self.since_total:
-            reason = f"the report's total is {entries} entries, its rows have {self.since_total}"
+        if not self.is_other and count_or_none(entries) != self.since_total:
+            reason = f"the report's total is {entries[:20]} entries, its rows have {self.since_total}"
             yield Problem(self.place, line.number, reason)
         self.since_total = 0
 
@@ -164,8 +158,8 @@ class _Text:
         inode_type = row.get(TYPE, "file")  # rankings of users count files alone
         if inode_type not in TYPES:
             raise ValueError(f"type {shown(inode_type)} is not known")
-        inodes = _count(row[COUNT], COUNT)
-        profile = [_count(row[name], name) for name in PROFILE] if heading.has_profile else None
+        inodes = count(row[COUNT], COUNT)
+        profile = [count(row[name], name) for name in PROFILE] if heading.has_profile else None
         account = Account(inodes, self._size(row, VOLUME), self._size(row, USED), profile)
         self.seen.add(key)
         self.since_total += inodes
@@ -234,9 +228,3 @@ def _listed(path: Path, options: ReadOptions) -> tuple[str, Report]:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
     time_us = written_us if options.at is None else epoch_us(options.at)
     return identity, Report(path, filesystem, time_us, options.at is not None)
-
-
-def _count(text: str, name: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > LARGEST:
-        raise ValueError(f"{name} {shown(text)} is no count")
-    return int(text)

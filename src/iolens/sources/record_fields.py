@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import Problem
-from iolens.sources.saved_text import DAMAGED, opened
+from iolens.sources.bounded_input import DAMAGED, blocks_of, opened
 
 PIECE_BYTES: Final = 4 << 20
-LONGEST_RECORD: Final = 64 << 20  # no path is that long: the terminator is another one, or this is no listing
+LONGEST_RECORD: Final = 1 << 20  # no path is that long: the terminator is another one, or this is no listing
 WORD: Final = 8  # bytes compared at a time
 MARGIN: Final = 64  # zeros after the text, so that a field may be looked at beyond its end: no number is longer
 _FIRST_BYTES: Final = np.array([(1 << 64) - (1 << 8 * (WORD - count)) for count in range(WORD + 1)], np.uint64)
@@ -48,26 +48,48 @@ class Words(NamedTuple):
     places: Places
 
 
-def record_pieces(path: Path, terminator: bytes) -> Iterator[bytes | Problem]:
-    """A file, unpacked if it is gzip, in pieces of whole records; a problem where it ends within one."""
-    rest = b""
+def record_pieces(path: Path, terminator: bytes, *, may_lack_end: bool = False) -> Iterator[bytes | Problem]:
+    """A file, unpacked if it is gzip, in pieces of whole records; a problem where it ends within one.
+
+    A record that is too long is skipped without being held, and told in place of it. `may_lack_end`: the last record
+    need not be terminated.
+    """
+    held: list[bytes] = []
+    length = 0  # of the record that goes on in the next block
     try:
         with opened(path) as stream:
-            while piece := stream.read(PIECE_BYTES):
-                whole = piece.rfind(terminator) + 1
-                if whole:
-                    yield rest + piece[:whole]
-                    rest = piece[whole:]
+            for block in blocks_of(stream, PIECE_BYTES):
+                begin = 0
+                if length > LONGEST_RECORD:
+                    begin = block.find(terminator) + 1
+                    if not begin:
+                        length += len(block)
+                        continue
+                    yield _too_long(path, length + begin)
+                    length = 0
+                end = block.rfind(terminator, begin) + 1
+                if end:
+                    yield b"".join((*held, block[begin:end]))
+                    held, length = [block[end:]], len(block) - end
                 else:
-                    rest += piece
-                if len(rest) > LONGEST_RECORD:
-                    yield Problem(str(path), None, f"no end of a record in {len(rest) >> 20} MiB: the rest is left out")
-                    return
+                    held.append(block[begin:])
+                    length += len(block) - begin
+                if length > LONGEST_RECORD:
+                    held = []
     except DAMAGED as error:
         yield Problem(str(path), None, f"cannot be read to its end: {error}")
         return
-    if rest:
+    if length > LONGEST_RECORD:
+        yield _too_long(path, length)
+    elif length and may_lack_end:
+        yield b"".join(held)
+    elif length:
         yield Problem(str(path), None, "it ends in the middle of a record, which is left out")
+
+
+def _too_long(path: Path, length: int) -> Problem:
+    reason = f"a record of {length} bytes: longer than {LONGEST_RECORD >> 10} KiB, left out; is it ended by NUL?"
+    return Problem(str(path), None, reason)
 
 
 class RecordText:

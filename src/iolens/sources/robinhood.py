@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions
+from iolens.sources import ReadOptions, read_each
 from iolens.sources.inode_counts import InodeCounts
 from iolens.sources.lmt_database import SCHEMES, SQLITE_MAGIC, Database, MysqlOpening, Opening, SqliteOpening
-from iolens.sources.lmt_db import Refusal
 from iolens.sources.projects import Projects
 from iolens.sources.robinhood_accounts import ACCOUNTS, extent, read_accounts
 from iolens.sources.robinhood_entries import ENTRIES, Entries, Schema, count_entries, text
@@ -115,14 +114,10 @@ def has_entries(database: Database, schema: Schema) -> bool:
 
 
 def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Capture]:
-    for opening in openings:
-        try:
-            identity, reading = _listed(opening, options)
-        except InputError as error:
-            refusal = Refusal(error.place, error.found, error.expected)
-            yield Capture(opening.place, f"refused/{uuid.uuid4()}", refusal.items)
-        else:
-            yield Capture(opening.place, identity, reading.items)
+    found, refused = read_each(openings, partial(_listed, options=options), lambda opening: opening.place)
+    yield from refused
+    for identity, reading in found:
+        yield Capture(reading.opening.place, identity, reading.items)
 
 
 def _listed(opening: Opening, options: ReadOptions) -> tuple[str, Reading]:

@@ -120,7 +120,8 @@ class Directories:
         self.scratch.executemany("INSERT INTO roots VALUES (?, ?)", [(root, top) for root in roots])
         run(
             "CREATE TABLE places AS WITH RECURSIVE tree (id, code) AS (SELECT id, code FROM roots UNION ALL"
-            " SELECT d.id, below(t.code, d.name) FROM tree t JOIN directories d ON d.parent = t.id) SELECT * FROM tree"
+            " SELECT d.id, below(t.code, d.name) FROM tree t JOIN directories d ON d.parent = t.id"
+            " WHERE d.id NOT IN (SELECT id FROM roots)) SELECT * FROM tree"  # or a root below itself would never end
         )
         run("CREATE UNIQUE INDEX by_id ON places (id)")
         run("COMMIT")

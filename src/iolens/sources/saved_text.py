@@ -1,63 +1,15 @@
-"""Captures saved as text, plain or gzip: their lines with numbers, and what makes a capture the same one again."""
+"""What captures saved as text have in common: cells, quotations, what makes a capture the same again, zones."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
-import zlib
-from collections.abc import Iterator
 from datetime import tzinfo
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
 
 from iolens.errors import InputError
-from iolens.records import Problem
 from iolens.sources import ReadOptions, content_identity
 from iolens.sources.local_time import find_zone
-
-GZIP: Final = b"\x1f\x8b"
-DAMAGED: Final = (OSError, EOFError, zlib.error)
-HEAD_BYTES: Final = 65536
-_SHOWN: Final = 60
-
-
-class Line(NamedTuple):
-    """One line without its end, and its number from 1."""
-
-    number: int
-    text: str
-
-
-def opened(path: Path) -> BinaryIO:
-    """The bytes of a file, unpacked if they are gzip."""
-    try:
-        with path.open("rb") as stream:
-            packed = stream.read(2) == GZIP
-        return cast(BinaryIO, gzip.open(path, "rb")) if packed else path.open("rb")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
-
-
-def unpacked(head: bytes) -> bytes:
-    """The beginning of a file, unpacked if it is gzip; empty if it is damaged gzip."""
-    if not head.startswith(GZIP):
-        return head
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
-    except zlib.error:
-        return b""
-
-
-def numbered_lines(path: Path) -> Iterator[Line | Problem]:
-    """Every line; where the bytes break off, a problem in place of the rest. Bytes that are not text are escaped."""
-    number = 0
-    try:
-        with opened(path) as stream:
-            for number, line in enumerate(stream, 1):
-                yield Line(number, line.rstrip(b"\r\n").decode("utf-8", "backslashreplace"))
-    except DAMAGED as error:
-        yield Problem(str(path), number or None, f"cannot be read to its end: {error}")
 
 
 def cells_of(text: str, delimiter: str = ",") -> list[str]:
@@ -66,12 +18,6 @@ def cells_of(text: str, delimiter: str = ",") -> list[str]:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
     except csv.Error:
         return [text]
-
-
-def shown(text: str) -> str:
-    """A piece of input as a message quotes it."""
-    text = text.strip()
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
 def supplied_identity(path: Path, **supplied: object) -> str:

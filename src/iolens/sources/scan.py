@@ -17,12 +17,16 @@ from typing import Any, Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
-from iolens.sources.inode_counts import LARGEST, InodeCounts
-from iolens.sources.saved_text import Line, combined_identity, numbered_lines, unpacked
+from iolens.sources.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.saved_text import combined_identity
 from iolens.sources.scan_findings import Findings, Links, from_plain
 from iolens.sources.tree_walk import Part
 
 FORMAT: Final = 1
+MOST_PARTS: Final = 1_000_000
+LATEST_US: Final = 253_402_300_800 * 1_000_000  # the year 10000
+LONGEST_PIECE: Final = 256 << 20  # one line of sums: millions of owners, types and bins
 _MARK: Final = "iolens_scan"
 _BEGINS: Final = b'{"iolens_scan":'
 _TEXTS: Final = ("filesystem", "root", "scan")
@@ -143,7 +147,7 @@ def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> Header:
         part, time_us = Part(number, of, depth), record["time_us"]
         if not all(type(one) is int for one in (*part, time_us)):
             raise ValueError("a number that is not whole")
-        if not 1 <= number <= of or depth < 1 or abs(time_us) > LARGEST:
+        if not 1 <= number <= of <= MOST_PARTS or depth < 1 or not 0 <= time_us < LATEST_US:
             raise ValueError("a number out of range")
         if not all(isinstance(record[name], str) for name in _TEXTS):
             raise ValueError("a name that is no text")
@@ -153,7 +157,7 @@ def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> Header:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line in numbered_lines(path):
+    for line in numbered_lines(path, LONGEST_PIECE):
         if not isinstance(line, Line):
             raise InputError(line.place, line.reason, line=line.line)
         try:

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from iolens.sources.inode_counts import ENDS, InodeCounts, Sum
+from iolens.sources.inode_counts import ENDS, LARGEST, InodeCounts, Sum
 from iolens.sources.linked_inodes import LinkedInodes, columns_of, count_linked
 
 PLACES_KEPT: Final = 1000  # places that are named; the others are counted
 LINKS_PER_PIECE: Final = 20_000
+SUMS_PER_PIECE: Final = 100_000
+MOST_BYTES: Final = 1000 * LARGEST  # of one sum: several rows hold it
 # The file type in `st_mode >> 12`.
 TYPES: Final[Mapping[int, str]] = {
     0o10: "file", 0o04: "dir", 0o12: "symlink", 0o06: "blk", 0o02: "chr", 0o01: "fifo", 0o14: "sock",
@@ -77,7 +79,9 @@ class Findings:
         counts = {name: getattr(self, name) for name in _COUNTS}
         lists = {name: getattr(self, name) for name in _LISTS}
         sums = [[*key, *one] for key, one in self.counts.sums.items()]
-        yield {"groups": list(self.counts.groups), "sums": sums} | counts | lists
+        yield {"groups": list(self.counts.groups), "sums": sums[:SUMS_PER_PIECE]} | counts | lists
+        for begin in range(SUMS_PER_PIECE, len(sums), SUMS_PER_PIECE):
+            yield {"groups": list(self.counts.groups), "sums": sums[begin : begin + SUMS_PER_PIECE]}
         rows = self.links.rows(self.counts.groups)
         for begin in range(0, len(rows), LINKS_PER_PIECE):
             yield {"groups": list(self.counts.groups), "links": columns_of(rows[begin : begin + LINKS_PER_PIECE])}
@@ -107,12 +111,12 @@ def _from_plain(time_us: int, plain: Any) -> Findings:
         raise ValueError("the same group twice")
     for code, histogram, place, inodes, size, allocated in plain.get("sums", ()):
         ends = ENDS[_choice(histogram, ENDS)]
-        one = Sum(_number(inodes), _bytes(size), _bytes(allocated))
+        one = Sum(_number(inodes, LARGEST), _bytes(size), _bytes(allocated))
         found.counts.add_sum(_number(code, groups - 1), histogram, _number(place, len(ends)), one)
     if "links" in plain:
         found.links.add(_link_columns(plain["links"], groups), found.counts.groups)
     for name in _COUNTS:
-        setattr(found, name, _number(plain.get(name, 0)))
+        setattr(found, name, _number(plain.get(name, 0), LARGEST))
     for name in _LISTS:
         setattr(found, name, [Place(str(path), str(reason)) for path, reason in plain.get(name, ())])
     return found
@@ -134,14 +138,14 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _number(value: Any, largest: int | None = None) -> int:
-    if _whole(value) < 0 or (largest is not None and value > largest):
+def _number(value: Any, largest: int) -> int:
+    if not 0 <= _whole(value) <= largest:
         raise ValueError(f"{value!r} is out of range")
     return int(value)
 
 
 def _bytes(value: Any) -> int | None:
-    return None if value is None else _number(value)
+    return None if value is None else _number(value, MOST_BYTES)
 
 
 def _name(value: Any) -> str | None:

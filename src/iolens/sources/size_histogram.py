@@ -15,23 +15,15 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.block_devices import refuse_settings
+from iolens.sources.bounded_input import DAMAGED, HEAD_BYTES, Line, numbered_lines, opened, unpacked
 from iolens.sources.fprof import HEADING as FPROF_HEADING
 from iolens.sources.fprof import fprof_bins
 from iolens.sources.fsstats import HEADING as FSSTATS_HEADING
 from iolens.sources.fsstats import fsstats_bins
 from iolens.sources.histogram_bins import CountedBin, bin_rows, told_by
 from iolens.sources.histogram_csv import EXPECTED, csv_bins, is_heading
-from iolens.sources.saved_text import (
-    DAMAGED,
-    HEAD_BYTES,
-    Line,
-    combined_identity,
-    needed_filesystem,
-    numbered_lines,
-    opened,
-    shown,
-    unpacked,
-)
+from iolens.sources.parsed_numbers import shown
+from iolens.sources.saved_text import combined_identity, needed_filesystem
 from iolens.sources.scan_moment import ScanMoment, scan_moment, scan_name
 
 _WHERE: Final = "[sources.size-histogram]"

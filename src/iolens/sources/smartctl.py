@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +19,9 @@ from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.batches import within
 from iolens.sources.block_devices import refuse_settings
+from iolens.sources.bounded_input import opened, unpacked
 from iolens.sources.drive_rows import (
     DATA_UNIT_BYTES,
-    LARGEST,
     DriveReading,
     DriveRows,
     Malformed,
@@ -32,7 +32,16 @@ from iolens.sources.drive_rows import (
     without_date,
 )
 from iolens.sources.json_stream import Document, documents
-from iolens.sources.saved_text import needed_filesystem, opened, shown, supplied_identity, unpacked, zone_name
+from iolens.sources.parsed_numbers import (
+    LARGEST,
+    LARGEST_SMALL,
+    count_in_json,
+    count_or_none,
+    number_in_json,
+    real_or_none,
+    shown,
+)
+from iolens.sources.saved_text import needed_filesystem, supplied_identity, zone_name
 from iolens.units import GIB, MIB
 
 SETTINGS: Final = ("timezone", "host")
@@ -228,7 +237,7 @@ class _Drive:
     def _notes(self, reading: DriveReading) -> Iterator[Item]:
         if reading.host_write_bytes is not None:
             return
-        named = [one["name"] for one in _attributes(self.content) if _LBAS.fullmatch(str(one.get("name")))]
+        named = [str(one["name"]) for one in _attributes(self.content) if _LBAS.fullmatch(str(one.get("name")))]
         if named:
             reason = f"{shown(reading.model or '')} does not tell the unit of {', '.join(named)}: left out"
             yield Note(self.place, self.line, reason)
@@ -319,7 +328,8 @@ def _named(name: str) -> tuple[str, int] | None:
     if is_flash and direction == "Reads":
         return None
     meaning = "nand" if is_flash else "host_write" if direction == "Writes" else "host_read"
-    return meaning, int(count or 1) * _UNITS[unit]
+    units = count_or_none(count or "1", LARGEST_SMALL)
+    return None if units is None else (meaning, units * _UNITS[unit])
 
 
 def _made_by(model: str, number: object, name: str, block: object) -> tuple[str, int] | None:
@@ -340,13 +350,13 @@ def _times(value: object, unit: object) -> object:
 
 
 def _gigabytes(value: object) -> object:
-    try:
-        amount = Decimal(str(value)) * 10**9 if value is not None else None
-    except InvalidOperation:
+    text = value if isinstance(value, str) else str(number_in_json(value))
+    if real_or_none(text, largest=LARGEST / 10**9) is None:
         return value
-    return int(amount) if amount is not None and amount.is_finite() and 0 <= amount <= LARGEST else value
+    return int(Decimal(text) * 10**9)
 
 
 def _complement(value: object) -> object:
     """Per cent used from the normalised value, which falls from 100; beyond that it is something else."""
-    return 100 - value if isinstance(value, int) and 0 <= value <= 100 else None
+    number = count_in_json(value, 100)
+    return None if number is None else 100 - number

@@ -22,16 +22,33 @@ from iolens.errors import InputError
 from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.bounded_input import LongLine, bounded_lines, opened_itself
+from iolens.sources.parsed_numbers import (
+    LARGEST,
+    LARGEST_UNSIGNED,
+    count_in_json,
+    count_or_none,
+    number_in_json,
+    shown,
+)
 
 FORMAT: Final = "iolens-spool"
 VERSION: Final = 1
 OPEN, CLOSED, TAKEN = ".open", ".seg", ".taken"  # being written; finished; being shipped, no longer to be changed
 STORED_AS: Final = "agent"  # the store's source name, whoever brings the segments
 ABANDONED_S: Final = 3600.0
+# Bounds of what is read back: a tick of a hundred thousand jobs has 23 MB, and a bracket every hundred bytes.
+LONGEST_HEADER: Final = 1 << 16
+LARGEST_TICK: Final = 32 << 20
+LONGEST_LINE: Final = 48 << 20  # the same as base64, had it not deflated at all
+FEWEST_BRACKETS, BYTES_PER_BRACKET = 1000, 8
+LATEST_US: Final = 4_102_444_800 * 1_000_000  # the year 2100
 
 _HEADER_START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-spool"')
 _NAME: Final = re.compile(r"(?P<host>[^~]+)~(?P<run>[^~]+)~(?P<sequence>[0-9]+)")
 _SAMPLE, _ROW, _PROBLEM = 0, 1, 2
+_HISTOGRAMS: Final = "target_histograms"
+_BIN: Final = re.compile(r"(?:read|write):[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +79,23 @@ class Tick(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One good line, or a stretch of bytes that is none (`payload` None)."""
+    """One good line, or a stretch of bytes that is none (`payload` None); of one that is too long only its length."""
 
     offset: int
     number: int
     raw: bytes
     payload: bytes | None
+    skipped: int = 0
+
+    @property
+    def length(self) -> int:
+        """Its bytes in the file."""
+        return self.skipped or len(self.raw)
 
     @property
     def is_torn(self) -> bool:
         """A last line that was cut."""
-        return self.payload is None and not self.raw.endswith(b"\n")
+        return self.payload is None and not self.skipped and not self.raw.endswith(b"\n")
 
 
 class Check(NamedTuple):
@@ -96,20 +119,36 @@ def encode_tick(tick: Tick) -> bytes:
 
 
 def decode_tick(payload: bytes) -> Tick:
-    """The inverse of `encode_tick`; ValueError when the payload is not a tick."""
+    """The inverse of `encode_tick`; ValueError when the payload is not a tick, or not within its bounds."""
     try:
-        plain = json.loads(zlib.decompress(binascii.a2b_base64(payload)))
-        return Tick(plain["t"], [_item(one, plain["t"]) for one in plain["i"]])
-    except (zlib.error, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"not a tick: {type(error).__name__}: {error}") from error
+        plain = json.loads(_inflated(payload))
+        return Tick(_moment(plain["t"]), [_item(one, plain["t"]) for one in plain["i"]])
+    except (zlib.error, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise ValueError(f"not a tick: {type(error).__name__}: {str(error)[:200]}") from error
+
+
+def _inflated(payload: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    text = inflater.decompress(binascii.a2b_base64(payload), LARGEST_TICK + 1)
+    if len(text) > LARGEST_TICK:
+        raise ValueError(f"not a tick: it inflates beyond {LARGEST_TICK >> 20} MiB")
+    if not inflater.eof:
+        raise ValueError("not a tick: its deflated data is cut")
+    if text.count(b"[") + text.count(b"{") > FEWEST_BRACKETS + len(text) // BYTES_PER_BRACKET:
+        raise ValueError("not a tick: nothing but brackets")
+    return text
 
 
 def lines(path: Path, begin: int = 0) -> Iterator[Line]:
     """Every line of a segment from byte `begin` on; a damaged newline costs the byte, not the lines beside it."""
     offset = begin
-    with path.open("rb") as stream:
+    with opened_itself(path) as stream:
         stream.seek(begin)
-        for number, raw in enumerate(stream, 1):
+        for number, raw in enumerate(bounded_lines(stream, LONGEST_LINE, padded=False), 1):
+            if isinstance(raw, LongLine):
+                yield Line(offset, number, b"", None, raw.length)
+                offset += raw.length
+                continue
             payload = _checked(raw.removesuffix(b"\n"))
             if payload is not None:
                 yield Line(offset, number, raw, payload)
@@ -120,9 +159,13 @@ def lines(path: Path, begin: int = 0) -> Iterator[Line]:
 
 def check(path: Path) -> Check:
     """The state of a segment by its checksums alone."""
-    found = list(lines_without_header(path))
-    damaged = sum(line.payload is None and not line.is_torn for line in found)
-    return Check(sum(line.payload is not None for line in found), damaged, any(line.is_torn for line in found))
+    good = damaged = 0
+    torn = False
+    for line in lines_without_header(path):
+        good += line.payload is not None
+        damaged += line.payload is None and not line.is_torn
+        torn = torn or line.is_torn
+    return Check(good, damaged, torn)
 
 
 def lines_without_header(path: Path) -> Iterator[Line]:
@@ -141,23 +184,24 @@ class Segment:
     def open(cls, path: Path) -> Segment:
         """Read the header; where it is damaged the file's name says the same."""
         try:
-            with path.open("rb") as stream:
-                first = _checked(stream.readline().removesuffix(b"\n"))
+            with opened_itself(path) as stream:
+                first = _checked(stream.readline(LONGEST_HEADER).removesuffix(b"\n"))
         except OSError as error:
             raise InputError(str(path), error.strerror or "cannot be read", "a spool segment") from error
         plain = _header_of(first)
         if plain is None:
             named = _NAME.fullmatch(path.stem)
-            if named is None:
+            number = None if named is None else count_or_none(named["sequence"])
+            if named is None or number is None:
                 raise InputError(str(path), "neither its first line nor its name tells the segment", "a spool segment")
-            return cls(path, Header(named["host"], named["run"], int(named["sequence"])))
+            return cls(path, Header(named["host"], named["run"], number))
         if plain.get("version") != VERSION:
-            raise InputError(str(path), f"spool format {plain.get('version')!r}", f"format {VERSION}", 1)
-        try:
-            header = Header(str(plain["host"]), str(plain["run"]), int(plain["sequence"]), int(plain.get("thinned", 0)))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(str(path), f"header not understood: {error}", "host, run and sequence", 1) from error
-        return cls(path, header)
+            raise InputError(str(path), f"spool format {shown(str(plain.get('version')))}", f"format {VERSION}", 1)
+        host, run = plain.get("host"), plain.get("run")
+        sequence, thinned_so_often = count_in_json(plain.get("sequence")), count_in_json(plain.get("thinned", 0))
+        if not isinstance(host, str) or not isinstance(run, str) or sequence is None or thinned_so_often is None:
+            raise InputError(str(path), "header not understood", "host, run and sequence", 1)
+        return cls(path, Header(host, run, sequence, thinned_so_often))
 
     @property
     def identity(self) -> str:
@@ -170,17 +214,23 @@ class Segment:
         """The segment as the store takes it; the segments of one run are numbered as they were sampled."""
         return Capture(str(self.path), self.identity, self.items, numbered=self.path.suffix != OPEN)
 
-    def items(self) -> Iterator[Item]:
-        """Everything sampled, and a problem with file, line and byte for each stretch that is damaged."""
+    def items(self, unread: list[Problem] | None = None) -> Iterator[Item]:
+        """Everything sampled, and a problem with file, line and byte for each stretch that is damaged.
+
+        Lines whose checksum is right and which are no ticks all the same are put into `unread` too.
+        """
+        unread = [] if unread is None else unread
+        unread.clear()
         for line in lines_without_header(self.path):
             if line.payload is None:
                 what = "torn last line" if line.is_torn else "damaged line"
-                yield self._problem(line, f"{what}, {len(line.raw)} bytes skipped")
+                yield self._problem(line, f"{what}, {line.length} bytes skipped")
                 continue
             try:
                 tick = decode_tick(line.payload)
             except ValueError as error:
-                yield self._problem(line, str(error))
+                unread.append(self._problem(line, str(error)))
+                yield unread[-1]
                 continue
             for item in tick.items:
                 known = isinstance(item, Problem) or item.table in TABLES
@@ -228,7 +278,7 @@ def _abandoned(directory: Path) -> Iterator[Capture]:
     if not directory.is_dir():
         return
     for path in sorted(directory.glob(f"*{OPEN}")):
-        if time.time() - path.stat().st_mtime > ABANDONED_S:
+        if time.time() - path.lstat().st_mtime > ABANDONED_S:
             problem = Problem(str(path), None, "unfinished and no longer written: name this file itself to load it")
             yield Capture(str(path), f"refused/{path.name}", partial(iter, [problem]))
 
@@ -272,7 +322,7 @@ def _header_of(payload: bytes | None) -> dict[str, Any] | None:
         return None
     try:
         plain = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return plain if isinstance(plain, dict) and plain.get("format") == FORMAT else None
 
@@ -296,13 +346,53 @@ def _plain(item: Item, tick_us: int) -> list[object]:
 def _item(plain: Sequence[Any], tick_us: int) -> Item:
     if plain[0] == _SAMPLE:
         _, table, filesystem, target, time_us, snapshot_us, sets, labels = plain
-        counters: Mapping[str, CounterSet] = {name: CounterSet(one[1], one[0]) for name, one in sets.items()}
-        return Sample(table, filesystem, target, tick_us + time_us, tick_us + snapshot_us, counters, labels)
+        counters = {_text(name): CounterSet(_counters(table, one[1]), _start(one[0])) for name, one in sets.items()}
+        times = (_moment(tick_us + time_us), _moment(tick_us + snapshot_us))
+        named = {_text(name): _text(value) for name, value in labels.items()}
+        return Sample(_text(table), _text(filesystem), _text(target), *times, counters, named)
     if plain[0] == _ROW:
-        return Row(plain[1], plain[2])
+        return Row(_text(plain[1]), {_text(name): _value(value) for name, value in plain[2].items()})
     if plain[0] == _PROBLEM:
-        return Problem(plain[1], plain[2], plain[3])
-    raise ValueError(f"not an item: {plain[0]!r}")
+        line = None if plain[2] is None else count_in_json(plain[2])
+        return Problem(_text(plain[1]), line, _text(plain[3]))
+    raise ValueError(f"not an item: {shown(str(plain[0]))}")
+
+
+def _moment(value: object) -> int:
+    """A time, microseconds since 1970, that a calendar has."""
+    number = count_in_json(value, LATEST_US)
+    if number is None:
+        raise ValueError("not a tick: a time that no clock shows")
+    return number
+
+
+def _start(value: object) -> int | None:
+    return None if value is None else _moment(value)
+
+
+def _counters(table: object, plain: Mapping[str, Any]) -> Mapping[str, int]:
+    """Raw counters: unsigned numbers of 64 bits, and in histograms a direction and a bin for a name."""
+    values = plain.values()
+    if not all(type(value) is int for value in values) or min(values, default=0) < 0:
+        raise ValueError("not a tick: a counter that is no count")
+    if max(values, default=0) > LARGEST_UNSIGNED:
+        raise ValueError("not a tick: a counter of more than 64 bits")
+    if table == _HISTOGRAMS and not all(_BIN.fullmatch(name) for name in plain):
+        raise ValueError("not a tick: a bin without direction or number")
+    return plain
+
+
+def _value(value: object) -> object:
+    """A value of a finished row that a column can hold."""
+    if value is None or isinstance(value, str | bool) or number_in_json(value, least=-LARGEST) is not None:
+        return value
+    raise ValueError("not a tick: a value that no column holds")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a tick: a name that is no text")
+    return value
 
 
 def thinned(header: Header) -> Header:

@@ -17,19 +17,11 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, read_each
 from iolens.sources.batches import ROWS_PER_BATCH, RowBatch, within
-from iolens.sources.saved_text import (
-    Line,
-    cells_of,
-    needed_filesystem,
-    numbered_lines,
-    shown,
-    stated_zone,
-    supplied_identity,
-    unpacked,
-)
+from iolens.sources.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.parsed_numbers import LARGEST, WrongNumber, count_or_none, real, shown
+from iolens.sources.saved_text import cells_of, needed_filesystem, stated_zone, supplied_identity
 from iolens.units import KIB, epoch_us
 
-LARGEST: Final = 2**63 - 1
 EARLIEST_YEAR, LATEST_YEAR = 1970, 2100
 LATEST_S: Final = 4_102_444_800  # the year 2100
 DAY_TEXT: Final = len("2016-01-13")
@@ -77,7 +69,7 @@ def _fullness(cells: Cells, filesystem: str, zone: tzinfo | None) -> Values:
     if not count or average_kib is None:
         raise Malformed("ost_count or ost_avg_full_kib is missing")
     full_pct = _number(cells["ost_avg_full_pct"], "ost_avg_full_pct")
-    total_kib = round(average_kib * 100 / full_pct) if full_pct else None
+    total_kib = round(average_kib * 100 / full_pct) if full_pct and 0 < full_pct <= 100 else None
     used = _bytes(average_kib * count)
     total = None if total_kib is None else _bytes(total_kib * count)
     return {
@@ -237,22 +229,17 @@ def _number(text: str, name: str) -> float | None:
     if text.lower() in ("", "nan", "none", "null"):
         return None
     try:
-        number = float(text)
-    except ValueError:
-        raise Malformed(f"{name} {shown(text)} is not a number") from None
-    if not 0 <= number <= LARGEST:
-        raise Malformed(f"{name} {shown(text)} is out of range")
-    return number
+        return real(text, name)
+    except WrongNumber as error:
+        raise Malformed(str(error)) from None
 
 
 def _whole(text: str, name: str) -> int | None:
-    if text.isascii() and text.isdigit():
-        number = int(text)  # exact, where a double would round
-        if number > LARGEST:
-            raise Malformed(f"{name} {shown(text)} is out of range")
-        return number
-    found = _number(text, name)
-    return None if found is None else round(found)
+    exact = count_or_none(text)  # where a double would round
+    if exact is not None:
+        return exact
+    number = _number(text, name)
+    return None if number is None else round(number)
 
 
 def _bytes(kib: int) -> int:

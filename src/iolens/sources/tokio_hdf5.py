@@ -29,8 +29,10 @@ from iolens.sources.hdf5_series import (
     kind_of,
     moment_rows,
     names_of,
+    numbers_of,
     opened,
     text_of,
+    times_of,
     whole_numbers,
 )
 from iolens.units import KIB
@@ -93,7 +95,7 @@ def _look_at(path: Path, options: ReadOptions) -> SeriesFile:
         times = [file[f"{group}/{TIMES}"] for group in GROUPS if f"{group}/{TIMES}" in file]
         if not times:
             raise InputError(str(path), "no group of a TOKIO time series", f"one of {', '.join(GROUPS)}, with {TIMES}")
-        begin_s = min((float(one[0]) for one in times if len(one)), default=0.0)
+        begin_s = min((float(numbers_of(one, 1)[0]) for one in times if one.size), default=0.0)
         filesystem = options.filesystem or filesystem_of(_target_names(file), path)
     if filesystem is None:
         raise InputError(str(path), "nothing here tells the file system", "--filesystem NAME")
@@ -105,7 +107,7 @@ def _target_names(file: Any) -> list[str]:
     return [
         name
         for group in groups
-        for one in group.values()
+        for one in (group.values() if hasattr(group, "values") else ())
         if "columns" in one.attrs
         for name in names_of(one, "columns")
     ]
@@ -122,20 +124,26 @@ class SeriesFile:
     def items(self) -> Iterator[Item]:
         """Everything in the file."""
         with opened(self.path) as file:
-            groups = {name: _Group(file[name], str(self.path)) for name in GROUPS if name in file}
-            yield from self._strangers(file, groups)
-            for name, group in groups.items():
-                if (reason := group.bad_times()) is not None:
-                    yield Problem(group.place, None, reason)
-                elif name in (DATA_TARGETS, METADATA_TARGETS):
-                    yield from self._moved(group, name)
-                elif name == FULLNESS:
-                    yield from self._fullness(group)
-                else:
-                    yield from self._load(group)
+            found = [name for name in GROUPS if name in file]
+            yield from self._strangers(file, found)
+            for name in found:
+                try:
+                    yield from self._group(_Group(file[name], str(self.path)), name)
+                except InputError as error:  # what is wrong with one group costs it alone
+                    yield Problem(error.place, None, f"{error.found}: the rest of {name} left out")
 
-    def _strangers(self, file: Any, groups: Mapping[str, _Group]) -> Iterator[Problem]:
-        read = {f"{name}/{dataset}" for name, group in groups.items() for dataset in (*group.wanted(name), TIMES)}
+    def _group(self, group: _Group, name: str) -> Iterator[Item]:
+        if (reason := group.bad_times()) is not None:
+            yield Problem(group.place, None, reason)
+        elif name in (DATA_TARGETS, METADATA_TARGETS):
+            yield from self._moved(group, name)
+        elif name == FULLNESS:
+            yield from self._fullness(group)
+        else:
+            yield from self._load(group)
+
+    def _strangers(self, file: Any, groups: Sequence[str]) -> Iterator[Problem]:
+        read = {f"{name}/{dataset}" for name in groups for dataset in (*_wanted(name), TIMES)}
         for name in datasets_of(file):
             if name not in read | UNUSED:
                 yield Problem(str(self.path), None, f"data set {name} is of no known TOKIO series: left out")
@@ -206,6 +214,16 @@ class SeriesFile:
                 yield from moment_rows("host_load", group.steps.start_us[block], common, values, whole=False)
 
 
+def _wanted(name: str) -> set[str]:
+    """The data sets that are read from a group of that name."""
+    moved = {one for pair in MOVED.values() for one in pair}
+    if name == DATA_TARGETS:
+        return moved
+    if name == METADATA_TARGETS:
+        return moved | {one for pair in OPERATIONS.values() for one in pair}
+    return {one for pair in CAPACITY.values() for one in pair} if name == FULLNESS else set(LOAD)
+
+
 def _processor_pct(found: Mapping[str, Grid]) -> Grid:
     """Processor time used; where only its parts are there, their sum."""
     if "cpuload" in found:
@@ -232,26 +250,17 @@ class _Group:
     def __init__(self, group: Any, place: str) -> None:
         self.place = place
         self.label = group.name.strip("/")
+        if not hasattr(group, "items"):
+            raise InputError(place, f"{self.label} is no group", "a TOKIO time series")
         self.datasets = {name: one for name, one in group.items() if name != TIMES and hasattr(one, "shape")}
         self.source = text_of(group.attrs.get("source", ""))
-        self.times = np.asarray(group[TIMES][...], np.float64) if TIMES in group else np.zeros(0)
+        self.times = times_of(group[TIMES]) if TIMES in group else np.zeros(0)
         self.steps = self._steps()
-
-    def wanted(self, name: str) -> set[str]:
-        """The data sets that are read from a group of that name."""
-        moved = {one for pair in MOVED.values() for one in pair}
-        if name == DATA_TARGETS:
-            return moved
-        if name == METADATA_TARGETS:
-            return moved | {one for pair in OPERATIONS.values() for one in pair}
-        return {one for pair in CAPACITY.values() for one in pair} if name == FULLNESS else set(LOAD)
 
     def bad_times(self) -> str | None:
         """What is wrong with the times, or None."""
         if len(self.times) < 2:
             return f"{self.label}/{TIMES} has {len(self.times)} times: the length of a step is not known"
-        if not (np.diff(self.times) > 0).all() or self.times[0] <= 0:
-            return f"the times of {self.label} do not rise: left out"
         return None
 
     def names(self, datasets: Any) -> list[str]:
@@ -261,7 +270,7 @@ class _Group:
 
     def grid(self, dataset: str, names: Sequence[str], block: slice) -> Grid:
         """Steps × names; NaN where the sample was not taken, or the data set has no such column."""
-        values = np.asarray(self.datasets[dataset][block, :], np.float64)
+        values = np.asarray(numbers_of(self.datasets[dataset], 2)[block, :], np.float64)
         values = np.where((values == 0) & np.signbit(values), np.nan, values)
         place_of = {name: number for number, name in enumerate(self._columns(dataset))}
         grid = np.full((block.stop - block.start, len(names)), np.nan)

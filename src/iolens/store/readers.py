@@ -1,25 +1,29 @@
 """Captures parsed ahead by worker processes, handed on in their order.
 
 A worker has one capture at a time: when a damaged file takes it down (a C library may abort), that file is refused by
-name and the others go on. What passes between our own processes is pickled; nothing from outside ever is.
+name and the others go on. Any exception that a source raises becomes a refusal here, and nowhere else. What passes
+between our own processes is pickled; nothing from outside ever is.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from iolens.errors import InputError
+from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Capture, Item, Problem
 
 FEWEST: Final = 24  # with fewer captures than this, starting workers costs more than they save
 LARGEST_BYTES: Final = 16 << 20  # a larger file is parsed here, piece by piece, so that memory stays flat
+LONGEST_REASON: Final = 1000  # characters: what a damaged file holds may be quoted, but not all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Reading:
 
 def read_ahead(captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], workers: int) -> Iterator[Reading]:
     """Every capture in order; the items of those that are wanted."""
-    stream = iter(captures)
+    stream = listed(captures)
     first = list(islice(stream, FEWEST)) if workers > 1 else []
     every = chain(first, stream)
     if len(first) < FEWEST:
@@ -47,14 +51,44 @@ def read_ahead(captures: Iterable[Capture], is_wanted: Callable[[Capture], bool]
             worker.stop()
 
 
-def guarded(capture: Capture) -> Iterator[Item]:
-    """The capture's items; where the input breaks off, a problem in place of the rest."""
+def listed(captures: Iterable[Capture]) -> Iterator[Capture]:
+    """The captures a source lists; where that fails, a capture that says so in place of the rest."""
     try:
-        yield from capture.items()
+        yield from captures
     except InputError as error:
-        yield Problem(error.place, error.line, error.found + (f"; expected {error.expected}" if error.expected else ""))
+        yield _refused(error.place, _problem_of(error))
+    except IolensError:
+        raise  # the question itself was wrong
+    except Exception as error:
+        yield _refused("list of captures", Problem("list of captures", None, f"not read on; {unexpected(error)}"))
+
+
+def guarded(capture: Capture) -> Iterator[Item]:
+    """The capture's items; where the input breaks off, or its source fails, a problem in place of the rest."""
+    try:
+        for item in capture.items():
+            yield _shortened(item) if isinstance(item, Problem) else item
+    except InputError as error:
+        yield _problem_of(error)
     except (OSError, EOFError, UnicodeError) as error:
         yield Problem(capture.origin, None, f"{type(error).__name__}: {error}")
+    except Exception as error:
+        yield Problem(capture.origin, None, f"not read on; {unexpected(error)}")
+
+
+def _problem_of(error: InputError) -> Problem:
+    reason = error.found + (f"; expected {error.expected}" if error.expected else "")
+    return _shortened(Problem(error.place, error.line, reason))
+
+
+def _shortened(problem: Problem) -> Problem:
+    if len(problem.reason) <= LONGEST_REASON:
+        return problem
+    return replace(problem, reason=f"{problem.reason[: LONGEST_REASON - 1]}…")
+
+
+def _refused(origin: str, problem: Problem) -> Capture:
+    return Capture(origin, f"refused/{uuid.uuid4()}", partial(iter, (problem,)))
 
 
 def _in_order(
