@@ -108,7 +108,7 @@ def _target_names(file: Any) -> list[str]:
         name
         for group in groups
         for one in (group.values() if hasattr(group, "values") else ())
-        if "columns" in one.attrs
+        if one is not None and "columns" in one.attrs  # None: a link to nothing
         for name in names_of(one, "columns")
     ]
 
@@ -147,6 +147,10 @@ class SeriesFile:
         for name in datasets_of(file):
             if name not in read | UNUSED:
                 yield Problem(str(self.path), None, f"data set {name} is of no known TOKIO series: left out")
+        for group in groups:
+            for name, thing in file[group].items() if hasattr(file[group], "items") else ():
+                if thing is None:
+                    yield Problem(str(self.path), None, f"data set {group}/{name} is a link to nothing: left out")
 
     def _moved(self, group: _Group, name: str) -> Iterator[Item]:
         """Amounts per interval: bytes and requests, and on metadata targets operations."""
