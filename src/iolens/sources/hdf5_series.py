@@ -156,11 +156,19 @@ def text_of(value: object) -> str:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
+def attribute_of(thing: Any, name: str, default: object = None) -> Any:
+    """An attribute of a file, group or data set; one whose type is damaged is refused."""
+    try:
+        return thing.attrs.get(name, default)
+    except (TypeError, ValueError) as error:
+        raise InputError(thing.file.filename, f"HDF5: attribute {name}: {error}", "a whole HDF5 file") from error
+
+
 def names_of(dataset: Any, attribute: str) -> list[str]:
     """A list of names kept in an attribute."""
     if attribute not in dataset.attrs:
         raise InputError(dataset.file.filename, f"{dataset.name} does not name its columns", f"attribute {attribute}")
-    names = np.atleast_1d(dataset.attrs[attribute])
+    names = np.atleast_1d(attribute_of(dataset, attribute))
     if names.ndim != 1 or len(names) > MOST_OBJECTS:
         raise InputError(dataset.file.filename, f"{attribute} of {dataset.name} is no list of names")
     return [text_of(name) for name in names]

@@ -20,6 +20,7 @@ from iolens.sources import ReadOptions, read_each
 from iolens.sources.hdf5_series import (
     Grid,
     Steps,
+    attribute_of,
     blocks,
     datasets_of,
     filesystem_of,
@@ -89,7 +90,7 @@ def _look_at(path: Path, options: ReadOptions) -> SeriesFile:
     for key in options.settings:
         raise InputError(str(path), f"unknown key sources.tokio-hdf5.{key}", "no keys")
     with opened(path) as file:
-        version = text_of(file.attrs.get("version", "None"))
+        version = text_of(attribute_of(file, "version", "None"))
         if version not in VERSIONS:
             raise InputError(str(path), f"TOKIO schema version {version!r} is not known", "version 1")
         times = [file[f"{group}/{TIMES}"] for group in GROUPS if f"{group}/{TIMES}" in file]
@@ -257,7 +258,7 @@ class _Group:
         if not hasattr(group, "items"):
             raise InputError(place, f"{self.label} is no group", "a TOKIO time series")
         self.datasets = {name: one for name, one in group.items() if name != TIMES and hasattr(one, "shape")}
-        self.source = text_of(group.attrs.get("source", ""))
+        self.source = text_of(attribute_of(group, "source", ""))
         self.times = times_of(group[TIMES]) if TIMES in group else np.zeros(0)
         self.steps = self._steps()
 
@@ -290,7 +291,7 @@ class _Group:
 
     def unit(self, dataset: str) -> str:
         """The unit a data set states."""
-        return text_of(self.datasets[dataset].attrs.get("units", "")).lower() if dataset in self.datasets else ""
+        return text_of(attribute_of(self.datasets[dataset], "units", "")).lower() if dataset in self.datasets else ""
 
     def factor(self, dataset: str) -> int | None:
         """Bytes or inodes per unit of a data set of fullness."""
