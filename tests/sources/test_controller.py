@@ -248,6 +248,16 @@ def test_a_bad_cell_costs_itself(tmp_path: Path, old: str, new: str, reason: str
     assert not any(row["read_bytes"] == 0 and row["target"] == "ddn01" for row in rows)
 
 
+def test_a_quotation_that_does_not_end_costs_its_line_alone(tmp_path: Path) -> None:
+    """Its end was looked for in all that followed, and every row after it was gone."""
+    lines = BANDWIDTH.splitlines(keepends=True)
+    damaged = "".join([*lines[:2], '06/01/2010 08:00:00,"ddn03,1,1,1,1,0,0,30\n', *lines[2:]])
+    items = items_of("controller", write(tmp_path, damaged), SPIDER)
+    whole = items_of("controller", write(tmp_path, BANDWIDTH), SPIDER)
+    assert rows_of(items, "target_io") == rows_of(whole, "target_io")
+    assert ["1 lines with a quotation that does not end" in problem for problem in problems_of(items)] == [True]
+
+
 def test_a_direction_that_is_neither_is_told(tmp_path: Path) -> None:
     items = items_of("controller", write(tmp_path, LONG + "2010-06-01T12:02:00Z,ddn02,512,verify,9\n"), PLAIN)
     assert problems_of(items) == ["direction 'verify' is neither read nor write: 1 rows left out"]

@@ -92,6 +92,23 @@ def test_units_are_those_of_the_description(tmp_path: Path, type_: int, unit: in
     assert series(items(beside(made.write(tmp_path / "a"), ".meta")))["oss1:sda"]["read_bytes"] == [measured]
 
 
+@pytest.mark.parametrize(
+    ("type_", "raw"),
+    [(I32, -7), (DOUBLE, -0.5), (DOUBLE, float("nan")), (DOUBLE, float("inf")), (FLOAT, 1e30), (U64, 2**60)],
+)
+def test_a_value_that_no_counter_can_have_is_left_out_and_counted(tmp_path: Path, type_: int, raw: float) -> None:
+    made = Writer()
+    made.describe(1, "disk.dev.read_bytes", type_, KBYTE)
+    made.describe(2, "disk.dev.read", U64)
+    made.names(T0, {0: "sda"})
+    for number, value in enumerate((1, raw, 3)):
+        made.values(T0 + number * 10 * S, {1: {0: value}, 2: {0: number}})
+    found = items(beside(made.write(tmp_path / "a"), ".0"))
+    assert ["1 values that no counter can have: left out" in problem for problem in problems(found)] == [True]
+    sda = series(found)["oss1:sda"]
+    assert (sda["read_bytes"], sda["read_ops"]) == ([1024, None, 3072], [0, 1, 2])
+
+
 @pytest.mark.parametrize(("scale", "raw", "us"), [(0, 7000, 7), (1, 7, 7), (2, 7, 7000), (3, 7, 7 * S), (4, 1, 60 * S)])
 def test_scales_of_time(tmp_path: Path, scale: int, raw: int, us: int) -> None:
     made = Writer()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +269,38 @@ def test_damaged_files_are_refused_by_name(tmp_path: Path) -> None:
         assert not SOURCE.recognises(damaged, part)
         with pytest.raises(InputError, match=f"damaged{number}"):
             items(damaged)
+
+
+READ_IT = """
+import sys
+from pathlib import Path
+from iolens.sources import ReadOptions, get_source
+from iolens.store.readers import guarded
+(capture,) = get_source("tokio-hdf5").captures([Path(sys.argv[1])], ReadOptions())
+print(*guarded(capture))
+"""
+
+
+def test_a_heap_over_which_the_library_never_comes_back_is_refused(tmp_path: Path) -> None:
+    """Free space of no bytes among the strings: without the check it is read for ever, so another process reads it."""
+    path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": ([[1], [1]], OSTS[:1], "bytes")})
+    content = bytearray(path.read_bytes())
+    first = content.index(b"GCOL\x01") + 16
+    content[first : first + 16] = bytes(16)
+    path.write_bytes(content)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_IT, path], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.strip() == f"{path}: HDF5: a damaged heap at byte {first - 16}; expected a whole HDF5 file"
+
+
+def test_a_link_to_nothing_costs_itself(tmp_path: Path) -> None:
+    path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": ([[1], [1]], OSTS[:1], "bytes")})
+    with h5py.File(path, "a") as file:
+        file["datatargets/writebytes"] = h5py.SoftLink("/nowhere")
+    found = items(path)
+    assert list(rows(found, "target_io")) == OSTS[:1]
+    assert problems(found) == ["data set datatargets/writebytes is a link to nothing: left out"]
 
 
 def test_another_hdf5_file_is_not_recognised(tmp_path: Path) -> None:

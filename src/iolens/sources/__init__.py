@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 from iolens.config import DeviceRule, ProjectRule
 from iolens.errors import InputError, IolensError, UsageError, unexpected
 from iolens.records import Capture, Item
-from iolens.sources.bounded_input import head_of
+from iolens.sources.bounded_input import head_of, opened_packed
 
 Input = TypeVar("Input")
 Opened = TypeVar("Opened")
@@ -100,7 +100,7 @@ def recognise(path: Path) -> Source:
 
 def content_identity(path: Path) -> str:
     """Identity of a file: the hash of its content, so that the same file twice adds nothing."""
-    with path.open("rb") as stream:
+    with opened_packed(path) as stream:
         return "file/" + hashlib.file_digest(stream, "sha256").hexdigest()
 
 

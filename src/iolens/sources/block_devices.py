@@ -168,7 +168,7 @@ class DeviceSeries:
         columns["snapshot_us"].append(snapshot_us)
         for name in COUNTERS:
             value = counters.get(name)
-            columns[name].append(value if value is None or value <= LARGEST else None)
+            columns[name].append(value if value is None or 0 <= value <= LARGEST else None)
         self.rows += 1
 
     def take(self, *, at_end: bool = False) -> Iterator[Samples]:

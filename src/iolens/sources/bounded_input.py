@@ -59,10 +59,15 @@ def opened_itself(path: Path) -> BinaryIO:
     return os.fdopen(_descriptor(path, os.O_NOFOLLOW), "rb")
 
 
+def opened_packed(path: Path) -> io.BufferedReader:
+    """The bytes of a regular file as they are; raises OSError."""
+    return os.fdopen(_descriptor(path), "rb")
+
+
 def opened(path: Path) -> BinaryIO:
     """The bytes of a regular file, unpacked if they are gzip."""
     try:
-        stream = os.fdopen(_descriptor(path), "rb")
+        stream = opened_packed(path)
         try:
             packed = stream.read(2) == GZIP
             stream.seek(0)
@@ -82,7 +87,7 @@ def inflated(packed: BinaryIO) -> BinaryIO:
 def head_of(path: Path) -> bytes:
     """The first bytes of a file as they are, for its format to be recognised by."""
     try:
-        with os.fdopen(_descriptor(path), "rb") as stream:
+        with opened_packed(path) as stream:
             return stream.read(HEAD_BYTES)
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
@@ -284,7 +289,7 @@ class _Inflated(io.RawIOBase):
         self._sum = zlib.crc32(piece, self._sum)
         self._size += len(piece)
         self._given += len(piece)
-        if self._given > RATIO_FROM and self._given > LARGEST_RATIO * self._taken:
+        if self._given > RATIO_FROM and self._given > LARGEST_RATIO * (self._taken - len(self._held)):
             raise OSError(f"it inflates beyond {LARGEST_RATIO} times its size: unpack it first, if it is what it seems")
         if self._given > LARGEST_INFLATED:
             raise OSError(f"it inflates beyond {LARGEST_INFLATED >> 40} TiB")

@@ -18,7 +18,7 @@ import numpy as np
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources import ReadOptions, read_each, refusal
-from iolens.sources.bounded_input import unpacked
+from iolens.sources.bounded_input import head_of, unpacked
 from iolens.sources.controller_layout import DEFAULT, Layout, Sizes, layout_of
 from iolens.sources.controller_rows import IoReader, Reader, SizesReader
 from iolens.sources.controller_tables import (
@@ -149,11 +149,7 @@ def _in_window(piece: Piece, options: ReadOptions) -> Piece:
 
 def _listed(path: Path, layout: Layout, options: ReadOptions) -> list[_Table]:
     """What a file holds."""
-    try:
-        with path.open("rb") as stream:
-            is_sqlite = stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+    is_sqlite = head_of(path).startswith(SQLITE_MAGIC)
     if is_sqlite:
         return _listed_in(SqliteOpening(path), layout, options, path)
     place = str(path)

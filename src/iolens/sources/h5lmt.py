@@ -21,6 +21,7 @@ from iolens.sources import ReadOptions, read_each
 from iolens.sources.hdf5_series import (
     Grid,
     Steps,
+    attribute_of,
     blocks,
     datasets_of,
     filesystem_of,
@@ -95,7 +96,7 @@ def _steps_us(file: Any, path: Path) -> NDArray[np.int64]:
 def _filesystem(file: Any, path: Path) -> str | None:
     """Its own word for it, else what the names of the OSTs or the file say."""
     if "fs" in file[STEPS].attrs:
-        return text_of(file[STEPS].attrs["fs"])
+        return text_of(attribute_of(file[STEPS], "fs"))
     named = [
         name
         for one in (READ, WRITE)
@@ -289,7 +290,7 @@ class _Grids:
             raise InputError(self.place, f"{dataset} does not tell its bins", "attribute bins, OST × bin × step")
         counts: dict[str, NDArray[np.float64]] = {}
         rates = self._cut(found[named.index(name), :, :])[:, 1:]
-        for size, rate in zip(np.atleast_1d(found.attrs["bins"]).tolist(), rates, strict=False):
+        for size, rate in zip(np.atleast_1d(attribute_of(found, "bins")).tolist(), rates, strict=False):
             column = size_column(direction, int(size)) if size in SIZE_BINS else f"{direction}_ios_outside"
             counts[column] = counts.get(column, np.zeros(len(self.steps))) + rate * self.steps.duration_s
         return counts

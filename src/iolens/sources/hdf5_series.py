@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import mmap
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from iolens.errors import InputError
 from iolens.records import Problem, Rows
 from iolens.sources import content_identity
+from iolens.sources.bounded_input import opened_packed
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 BLOCK_CELLS: Final = 1_000_000
@@ -31,6 +34,9 @@ MOST_UNSTORED: Final = 1 << 20
 SPARSEST: Final = 1000  # numbers per stored byte: what is all zeros deflates to a thousandth
 LATEST_S: Final = 4_102_444_800.0  # the year 2100
 
+_HEAP: Final = b"GCOL\x01"  # a collection of strings, and what each of its objects begins with: number and size
+_HEAP_HEADER: Final = 16
+_HEAP_OBJECT: Final = struct.Struct("<H6xQ")
 _TARGET: Final = re.compile(r"(?P<filesystem>.+)-(?P<kind>OST|MDT)[0-9a-fA-F]{4,}")
 _DATED: Final = re.compile(r"(?P<filesystem>.+)_\d{4}-\d{2}-\d{2}")
 
@@ -43,11 +49,39 @@ def opened(path: Path) -> Iterator[Any]:
     """The file, for reading; one that is damaged is refused by name."""
     import h5py
 
+    _refuse_endless_heaps(path)
     try:
         with h5py.File(path, "r", locking=False) as file:  # archives lie on file systems without locks
             yield file
     except (OSError, RuntimeError, KeyError, MemoryError) as error:
         raise InputError(str(path), f"HDF5: {error}", "a whole HDF5 file") from error
+
+
+def _refuse_endless_heaps(path: Path) -> None:
+    """Refuse a file over which the HDF5 library would never come back: no signal or exception ends it.
+
+    It walks through each collection of strings from object to object, and stays at free space of zero bytes.
+    """
+    try:
+        with opened_packed(path) as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            at = content.find(_HEAP)
+            while at >= 0:
+                if _is_endless(content, at):
+                    raise InputError(str(path), f"HDF5: a damaged heap at byte {at}", "a whole HDF5 file")
+                at = content.find(_HEAP, at + 1)
+    except (OSError, ValueError) as error:  # of an empty file, there is no map
+        raise InputError(str(path), f"HDF5: {error}", "a whole HDF5 file") from error
+
+
+def _is_endless(content: mmap.mmap, at: int) -> bool:
+    end = min(at + int.from_bytes(content[at + 8 : at + 16], "little"), len(content))
+    place = at + _HEAP_HEADER
+    while place + _HEAP_OBJECT.size <= end:
+        number, size = _HEAP_OBJECT.unpack_from(content, place)
+        if number == 0 and size == 0:
+            return True
+        place += size if number == 0 else _HEAP_OBJECT.size + -(-size // 8) * 8
+    return False
 
 
 def times_of(dataset: Any) -> NDArray[np.float64]:
@@ -122,11 +156,19 @@ def text_of(value: object) -> str:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
+def attribute_of(thing: Any, name: str, default: object = None) -> Any:
+    """An attribute of a file, group or data set; one whose type is damaged is refused."""
+    try:
+        return thing.attrs.get(name, default)
+    except (TypeError, ValueError) as error:
+        raise InputError(thing.file.filename, f"HDF5: attribute {name}: {error}", "a whole HDF5 file") from error
+
+
 def names_of(dataset: Any, attribute: str) -> list[str]:
     """A list of names kept in an attribute."""
     if attribute not in dataset.attrs:
         raise InputError(dataset.file.filename, f"{dataset.name} does not name its columns", f"attribute {attribute}")
-    names = np.atleast_1d(dataset.attrs[attribute])
+    names = np.atleast_1d(attribute_of(dataset, attribute))
     if names.ndim != 1 or len(names) > MOST_OBJECTS:
         raise InputError(dataset.file.filename, f"{attribute} of {dataset.name} is no list of names")
     return [text_of(name) for name in names]

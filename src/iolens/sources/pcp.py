@@ -28,6 +28,7 @@ from iolens.sources.block_devices import (
     refuse_settings,
     told_by_user,
 )
+from iolens.sources.parsed_numbers import LARGEST
 from iolens.sources.pcp_archive import (
     COUNTER,
     FILE,
@@ -177,6 +178,7 @@ class _Tally:
     metric_of: Mapping[str, str]  # by counter
     damages: list[DamagedArchive] = field(default_factory=list)
     marks: int = 0
+    impossible: int = 0  # values that are negative, no number or beyond any counter
     nameless: int = 0  # values of instances that no instance domain names
     repeated: int = 0  # values that came twice at one time
     undescribed: Counter[int] = field(default_factory=Counter)
@@ -206,6 +208,8 @@ class _Tally:
         """What was damaged, and what was left out by rule."""
         yield from (_problem(damage) for damage in self.damages)
         place = self.reading.place
+        if self.impossible:
+            yield Problem(place, None, f"{self.impossible} values that no counter can have: left out")
         if self.nameless:
             yield Problem(place, None, f"{self.nameless} values of instances that have no name: left out")
         if self.undescribed:
@@ -254,7 +258,11 @@ class _Tally:
                 if instance not in names:
                     self.nameless += 1
                     continue
-                devices.setdefault(names[instance], {})[measure.name] = _scaled(value, measure.worth)
+                counters = devices.setdefault(names[instance], {})
+                if (counted := _scaled(value, measure.worth)) is None:
+                    self.impossible += 1
+                else:
+                    counters[measure.name] = counted
         return _Sample(values.time_us, devices)
 
 
@@ -296,9 +304,10 @@ def _worth(metric: Metric, dimension: tuple[int, int, int]) -> float:
     return _TIME_SCALES_US[time] if dimension == TIME else float(10**count)
 
 
-def _scaled(value: int | float, worth: float) -> int:
-    """Exact while both are whole numbers."""
-    return value * int(worth) if isinstance(value, int) and worth >= 1 else round(value * worth)
+def _scaled(value: int | float, worth: float) -> int | None:
+    """Exact while both are whole numbers; None for what no counter can have."""
+    scaled = value * int(worth) if isinstance(value, int) and worth >= 1 else value * worth
+    return round(scaled) if 0 <= scaled <= LARGEST else None
 
 
 def _archives(path: Path) -> list[Archive]:

@@ -7,7 +7,6 @@ compressed; `NAME.index` only helps to seek. Words are big-endian. Nothing here 
 from __future__ import annotations
 
 import bz2
-import gzip
 import lzma
 import re
 import struct
@@ -21,10 +20,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from iolens.errors import InputError
+from iolens.sources import bounded_input
 
 MAGIC: Final = {0x50052602: 2, 0x50052603: 3}
 COUNTER: Final = 1  # semantics: grows, never falls but by a restart
-LARGEST_RECORD: Final = 1 << 30
+LARGEST_RECORD: Final = 1 << 26  # one of ten thousand disks has a tenth of it; it is held as a whole
 
 DESCRIPTION, INSTANCES_V2, INSTANCES_V3, INSTANCES_CHANGED = 1, 2, 5, 6
 DELETED: Final = -1
@@ -262,15 +262,16 @@ def archives_below(directory: Path) -> list[Archive]:
 
 def opened(path: Path) -> BinaryIO:
     """A file as it was before it was compressed."""
+    packing = packing_of(bounded_input.head_of(path))
+    if packing in (None, "gz"):
+        return bounded_input.opened(path)
     try:
-        with path.open("rb") as stream:
-            packing = packing_of(stream.read(8))
         if packing == "zst":
             import pyarrow as pa
 
             return cast(BinaryIO, pa.input_stream(str(path), compression="zstd"))
-        openers: dict[str | None, Callable[..., Any]] = {"xz": lzma.open, "gz": gzip.open, "bz2": bz2.open}
-        return cast(BinaryIO, openers[packing](path, "rb") if packing in openers else path.open("rb"))
+        openers: dict[str | None, Callable[..., Any]] = {"xz": lzma.open, "bz2": bz2.open}
+        return cast(BinaryIO, openers[packing](path, "rb"))
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}", "a file of a PCP archive") from error
 

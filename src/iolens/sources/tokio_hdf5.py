@@ -20,6 +20,7 @@ from iolens.sources import ReadOptions, read_each
 from iolens.sources.hdf5_series import (
     Grid,
     Steps,
+    attribute_of,
     blocks,
     datasets_of,
     filesystem_of,
@@ -89,7 +90,7 @@ def _look_at(path: Path, options: ReadOptions) -> SeriesFile:
     for key in options.settings:
         raise InputError(str(path), f"unknown key sources.tokio-hdf5.{key}", "no keys")
     with opened(path) as file:
-        version = text_of(file.attrs.get("version", "None"))
+        version = text_of(attribute_of(file, "version", "None"))
         if version not in VERSIONS:
             raise InputError(str(path), f"TOKIO schema version {version!r} is not known", "version 1")
         times = [file[f"{group}/{TIMES}"] for group in GROUPS if f"{group}/{TIMES}" in file]
@@ -108,7 +109,7 @@ def _target_names(file: Any) -> list[str]:
         name
         for group in groups
         for one in (group.values() if hasattr(group, "values") else ())
-        if "columns" in one.attrs
+        if one is not None and "columns" in one.attrs  # None: a link to nothing
         for name in names_of(one, "columns")
     ]
 
@@ -147,6 +148,10 @@ class SeriesFile:
         for name in datasets_of(file):
             if name not in read | UNUSED:
                 yield Problem(str(self.path), None, f"data set {name} is of no known TOKIO series: left out")
+        for group in groups:
+            for name, thing in file[group].items() if hasattr(file[group], "items") else ():
+                if thing is None:
+                    yield Problem(str(self.path), None, f"data set {group}/{name} is a link to nothing: left out")
 
     def _moved(self, group: _Group, name: str) -> Iterator[Item]:
         """Amounts per interval: bytes and requests, and on metadata targets operations."""
@@ -253,7 +258,7 @@ class _Group:
         if not hasattr(group, "items"):
             raise InputError(place, f"{self.label} is no group", "a TOKIO time series")
         self.datasets = {name: one for name, one in group.items() if name != TIMES and hasattr(one, "shape")}
-        self.source = text_of(group.attrs.get("source", ""))
+        self.source = text_of(attribute_of(group, "source", ""))
         self.times = times_of(group[TIMES]) if TIMES in group else np.zeros(0)
         self.steps = self._steps()
 
@@ -286,7 +291,7 @@ class _Group:
 
     def unit(self, dataset: str) -> str:
         """The unit a data set states."""
-        return text_of(self.datasets[dataset].attrs.get("units", "")).lower() if dataset in self.datasets else ""
+        return text_of(attribute_of(self.datasets[dataset], "units", "")).lower() if dataset in self.datasets else ""
 
     def factor(self, dataset: str) -> int | None:
         """Bytes or inodes per unit of a data set of fullness."""
