@@ -307,6 +307,42 @@ def test_what_moved_on_dropped_days_is_not_counted_again(store: Store) -> None:
     assert moved(store) == [(0, 5, 10), *kept]
 
 
+def test_late_operations_and_sizes_of_jobs_divide_their_rows(store: Store) -> None:
+    """The rows of `server_ops` do not tell which text a counter is of, those of `job_sizes` tell the job."""
+
+    def at_once(second: float, statfs: int, waited_us: int, small: int) -> list[Item]:
+        texts = {
+            "stats": CounterSet({"statfs": statfs}),
+            "service": CounterSet({"req_waittime": statfs, "req_waittime:us": waited_us, "req_qdepth:total": 3}),
+        }
+        return [
+            sample("server_ops", second, texts),
+            sample("job_sizes", second, {"7@host": CounterSet({"read:4096": small, "write:8192": 1})}),
+        ]
+
+    take(store, "known", [*at_once(0, 0, 0, 1), *at_once(30, 90, 9000, 31), *at_once(40, 90, 9000, 31)])
+    tally = take(store, "late", [*at_once(10, 20, 2000, 1), *at_once(20, 20, 2000, 11)], rebuild=True)
+    assert (tally.refused, tally.unplaced) == (0, 0)
+    counted = rows(store, "operation", "count", "sum_us", table="server_ops")
+    assert sorted(counted) == [
+        ("req_waittime", 20, 2000), ("req_waittime", 70, 7000), ("statfs", 20, None), ("statfs", 70, None),
+    ]  # fmt: skip
+    assert rows(store, "job_id", "count", table="job_sizes") == [("7@host", 10), ("7@host", 20)]
+
+
+def test_late_operations_of_clients_have_no_place_and_change_nothing(store: Store) -> None:
+    """An MDT's row is the sum over clients that come and go: nothing tells the counters at its ends."""
+
+    def clients(second: float, one: int, other: int) -> list[Item]:
+        sets = {"one": CounterSet({"open": one}), "other": CounterSet({"open": other})}
+        return [sample("metadata_ops", second, sets, target="MDT0000")]
+
+    take(store, "known", [*clients(0, 0, 0), *clients(30, 90, 10)])
+    assert rows(store, "open", table="metadata_ops") == [(100,)]
+    assert take(store, "late", clients(10, 20, 5), rebuild=True).unplaced == 1
+    assert rows(store, "open", table="metadata_ops") == [(100,)]
+
+
 def test_the_books_add_up(store: Store) -> None:
     """What `batches` says was written is what is there, also after a rebuild."""
     take(store, "known", at((0, 100), (40, 900)))
