@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from iolens.sources.find import RECOMMENDED
+from iolens.sources.contents.find import RECOMMENDED
 from iolens.sources.tree_scan import ScanOrder, new_progress, run_scan
 
 PER_DIRECTORY = 32

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
-ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names")
+ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names", "registry")
 HEAVY = (
     "numpy",
     "duckdb",
@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "target_names": (),
     "nearest_names": (),
     "errors": ("visible_text",),
+    "registry": ("errors",),
     "schema": ("units", "errors"),
     "records": ("units", "errors", "schema", "visible_text"),
     "config": ("units", "errors", "schema", "records"),

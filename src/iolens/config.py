@@ -82,7 +82,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRule:
-    """Which block devices are measured, by patterns such as `sd*`; see `sources/block_devices.py` for the rest."""
+    """Which block devices are measured, by patterns such as `sd*`: `sources/devices/block_devices.py`."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ from iolens.analyses.live import Board
 from iolens.config import DeviceRule
 from iolens.errors import InputError, StoreError, UsageError
 from iolens.records import Item, Problem, Row, Rows
-from iolens.sources.lustre_proc import read_tree
+from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.spool import OPEN
 from iolens.store.store import Store
 from tests.agent.server import Server

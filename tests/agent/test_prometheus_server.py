@@ -17,8 +17,8 @@ from iolens.agent.prometheus import Exporter, Page
 from iolens.agent.prometheus_reading import Collector, Reading
 from iolens.agent.prometheus_server import MOST_ANSWERS, Address, MetricsServer
 from iolens.agent.prometheus_text import OPENMETRICS, TEXT
-from iolens.sources import lustre_proc
-from iolens.sources.bounded_input import parameter_bytes
+from iolens.sources.lustre import lustre_proc
+from iolens.sources.reading.bounded_input import parameter_bytes
 from tests.agent.exposition import exporter, matching, one, parsed
 from tests.agent.server import Server
 

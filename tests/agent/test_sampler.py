@@ -18,7 +18,7 @@ from iolens.agent.shipper import ship
 from iolens.agent.spool import Spool
 from iolens.records import Item, Problem, Row, Sample
 from iolens.schema import TABLES, Column, ColumnType, Table
-from iolens.sources.diskstats import BlockDevices
+from iolens.sources.devices.diskstats import BlockDevices
 from iolens.store.store import Store
 from tests.agent.server import Server
 from tests.agent.truth import spooled

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iolens.records import Rows
 from iolens.schema import TABLES
-from iolens.sources.inode_counts import DAY_S, InodeCounts
+from iolens.sources.contents.inode_counts import DAY_S, InodeCounts
 from iolens.store.rows import to_arrow
 from iolens.store.selection import FrameSelection
 

@@ -12,7 +12,7 @@ import pytest
 from iolens.analyses.ages import ages
 from iolens.records import Rows
 from iolens.schema import TABLES
-from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.store.rows import columns_to_arrow
 from iolens.store.selection import FrameSelection
 

@@ -10,7 +10,7 @@ import pytest
 
 from iolens.analyses.contents import Contents, contents
 from iolens.errors import UsageError
-from iolens.sources.inode_counts import DAY_S, InodeCounts
+from iolens.sources.contents.inode_counts import DAY_S, InodeCounts
 from iolens.store.selection import FrameSelection
 from tests.analyses.capacity_rows import reading
 from tests.analyses.capacity_rows import table_of as capacity_table

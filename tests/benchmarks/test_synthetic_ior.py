@@ -17,8 +17,8 @@ from iolens.benchmarks.synthetic_ior import SCRIPT, ior_workload, write_ior
 from iolens.errors import UsageError
 from iolens.records import Row
 from iolens.sources import ReadOptions
-from iolens.sources.benchmark_results import ResultFile
-from iolens.sources.ior import read_ior_text
+from iolens.sources.benchmarks.ior import read_ior_text
+from iolens.sources.benchmarks.results import ResultFile
 from iolens.units import KIB, MIB
 from tests.benchmarks.made_models import READ_SIZES, WRITE_SIZES, model
 from tests.benchmarks.standins import put_ior

@@ -54,8 +54,8 @@ class Expression(NamedTuple):
 def expressions() -> list[Expression]:
     """All of `sources/`, and those of `units` that sources use."""
     modules = [
-        importlib.import_module(f"{iolens.sources.__name__}.{one.name}")
-        for one in pkgutil.iter_modules(iolens.sources.__path__)
+        importlib.import_module(one.name)
+        for one in pkgutil.walk_packages(iolens.sources.__path__, "iolens.sources.")
     ]
     searched = _searched_names()
     found: dict[int, Expression] = {}
@@ -84,7 +84,9 @@ def _patterns(value: object) -> Iterator[re.Pattern[Any]]:
 def _searched_names() -> set[tuple[str, str]]:
     """Module and name of expressions on which a searching method is called, in their own module or in another."""
     found: set[tuple[str, str]] = set()
-    for path in Path(iolens.sources.__path__[0]).glob("*.py"):
+    folder = Path(iolens.sources.__path__[0])
+    for path in folder.rglob("*.py"):
+        module = ".".join((iolens.sources.__name__, *path.relative_to(folder).with_suffix("").parts))
         tree = ast.parse(path.read_text("utf-8"))
         home = {
             one.asname or one.name: (node.module or "", one.name)
@@ -94,7 +96,7 @@ def _searched_names() -> set[tuple[str, str]]:
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in _SEARCHING and isinstance(node.value, ast.Name):
-                own = (f"{iolens.sources.__name__}.{path.stem}", node.value.id)
+                own = (module, node.value.id)
                 found.add(home.get(node.value.id, own))
     return found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from iolens.sources import get_source
-from iolens.sources.bounded_input import HEAD_BYTES
+from iolens.sources.reading.bounded_input import HEAD_BYTES
 from tests.fuzz.corpus import Example, examples_of
 from tests.fuzz.oracles import TooLong, faults_of, time_limit
 

@@ -18,7 +18,7 @@ from iolens.errors import REPORT, IolensError
 from iolens.records import Item, Note, Problem, Row, Rows, Sample, Samples
 from iolens.schema import TABLES
 from iolens.sources import get_source
-from iolens.sources.parsed_numbers import LARGEST_UNSIGNED
+from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED
 from iolens.store.readers import guarded, listed
 from iolens.store.rows import columns_to_arrow, to_arrow
 from tests.fuzz.corpus import Example

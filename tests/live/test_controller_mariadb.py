@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iolens.sources import ReadOptions, get_source
-from iolens.sources.lmt_database import PASSWORD_VARIABLE
+from iolens.sources.reading.sql_database import PASSWORD_VARIABLE
 from iolens.store.store import Store
 from tests.live.mariadb import HOST, MariaDb
 

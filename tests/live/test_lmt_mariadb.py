@@ -10,8 +10,9 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows, Samples
-from iolens.sources import ReadOptions, lmt_database
-from iolens.sources.lmt_db import SOURCE
+from iolens.sources import ReadOptions
+from iolens.sources.lmt.lmt_db import SOURCE
+from iolens.sources.reading import sql_database as lmt_database
 from iolens.store.store import Store
 from tests.live.mariadb import MariaDb
 from tests.sources.lmt_copy import grow, small_copy

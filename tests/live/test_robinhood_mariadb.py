@@ -15,10 +15,11 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, lmt_database
-from iolens.sources.projects import Projects
-from iolens.sources.robinhood import SOURCE
-from iolens.sources.robinhood_accounts import PROFILE
+from iolens.sources import ReadOptions
+from iolens.sources.contents.projects import Projects
+from iolens.sources.contents.robinhood import SOURCE
+from iolens.sources.contents.robinhood_accounts import PROFILE
+from iolens.sources.reading import sql_database as lmt_database
 from iolens.store.store import Store
 from tests.live.mariadb import HOST, MariaDb
 from tests.sources.robinhood_copy import AT, V3, V25, MadeUp, made_up, plain_rows

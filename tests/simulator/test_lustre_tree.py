@@ -17,8 +17,8 @@ from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.lustre_tree import RealClock, Tree, VirtualClock
 from iolens.simulator.workload import load_workload
 from iolens.sources import ReadOptions
-from iolens.sources.lustre_histograms import parse_brw_stats
-from iolens.sources.lustre_proc import SOURCE, read_tree
+from iolens.sources.lustre.histograms import parse_brw_stats
+from iolens.sources.lustre.lustre_proc import SOURCE, read_tree
 from iolens.store.store import Store
 from iolens.units import parse_duration
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iolens.records import Problem
-from iolens.sources.lustre_proc import read_tree
+from iolens.sources.lustre.lustre_proc import read_tree
 from tests.cli.command import iolens
 
 

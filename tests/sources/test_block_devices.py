@@ -9,7 +9,7 @@ import pytest
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.sources import ReadOptions
-from iolens.sources.block_devices import (
+from iolens.sources.devices.block_devices import (
     Choice,
     DeviceSeries,
     choose,

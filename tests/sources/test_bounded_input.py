@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from iolens.errors import InputError
 from iolens.records import Problem
-from iolens.sources import bounded_input, recognise
-from iolens.sources.bounded_input import (
+from iolens.sources import recognise
+from iolens.sources.reading import bounded_input
+from iolens.sources.reading.bounded_input import (
     Line,
     LongLine,
     bounded_lines,

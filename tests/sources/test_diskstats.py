@@ -13,7 +13,7 @@ from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Sample, Samples
 from iolens.sources import ReadOptions, recognise
-from iolens.sources.diskstats import SOURCE, BlockDevices, parse_line
+from iolens.sources.devices.diskstats import SOURCE, BlockDevices, parse_line
 from iolens.store.store import Store
 
 T0 = datetime(2026, 1, 5, 12, tzinfo=UTC)

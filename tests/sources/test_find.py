@@ -21,9 +21,9 @@ from iolens.config import ProjectRule
 from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources import ReadOptions, get_source, recognise
-from iolens.sources.find import KNOWN, RECOMMENDED
-from iolens.sources.inode_counts import ENDS
-from iolens.sources.listed_inodes import TYPE_LETTERS
+from iolens.sources.contents.find import KNOWN, RECOMMENDED
+from iolens.sources.contents.inode_counts import ENDS
+from iolens.sources.contents.listed_inodes import TYPE_LETTERS
 from tests.sources.contents_rows import Sums, sums_of, totals_of
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
@@ -325,7 +325,7 @@ def test_pieces_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     file.write_text("".join(f"f {size} 8 {size} 1.0 {size}.0 /s/{'n' * (size % 90)}\n" for size in range(500)))
     whole = sums_of(items_of("find", file, OPTIONS))
     for size in (1, 7, 64, 1000):
-        monkeypatch.setattr("iolens.sources.record_fields.PIECE_BYTES", size)
+        monkeypatch.setattr("iolens.sources.contents.record_fields.PIECE_BYTES", size)
         assert sums_of(items_of("find", file, OPTIONS)) == whole
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from iolens.sources import ReadOptions
-from iolens.sources.fio_jobs import size_in_fio
+from iolens.sources.benchmarks.fio_jobs import size_in_fio
 from iolens.units import GIB, KIB, MIB, epoch_us
 from tests.sources.results import Results, read
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.records import Rows
-from iolens.sources.inode_counts import AGES, DAY_S, ENDS, LARGEST, POWERS, InodeCounts
+from iolens.sources.contents.inode_counts import AGES, DAY_S, ENDS, LARGEST, POWERS, InodeCounts
 
 NOW_S = 1_700_000_000
 GROUPS = [("ada", "climate", "file"), ("ada", None, "dir"), (None, None, "file"), ("bob", "climate", "symlink")]

@@ -16,7 +16,7 @@ from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows
 from iolens.sources import ReadOptions, recognise
-from iolens.sources.iostat import SOURCE
+from iolens.sources.devices.iostat import SOURCE
 from iolens.store.store import Store
 
 S = 1_000_000

@@ -18,8 +18,8 @@ import pytest
 from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources import ReadOptions, get_source, recognise
-from iolens.sources import isdct_dump as dump_module
-from iolens.sources.drive_rows import Malformed, count_of, moment_in, percent_of, plain, serial_of
+from iolens.sources.drives import isdct_dump as dump_module
+from iolens.sources.drives.rows import Malformed, count_of, moment_in, percent_of, plain, serial_of
 from iolens.store.readers import guarded
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
@@ -302,7 +302,7 @@ def test_a_member_of_any_size_costs_only_itself(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_without_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolens.sources.bounded_input.RATIO_FROM", 100_000)
+    monkeypatch.setattr("iolens.sources.reading.bounded_input.RATIO_FROM", 100_000)
     bomb = (member("dump/nid1/bomb.txt"), bytes(9_000_000))
     items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz", [bomb]), POND)
     assert len(rows_of(items, "drives")) == 3
@@ -318,7 +318,7 @@ def test_a_name_longer_than_any_is_not_held(tmp_path: Path, kind: bytes) -> None
 
 
 def test_too_many_members_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolens.sources.archives.MOST_MEMBERS", 10)
+    monkeypatch.setattr("iolens.sources.reading.archives.MOST_MEMBERS", 10)
     items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz"), POND)
     assert 0 < len(rows_of(items, "drives")) < 3
     assert any("more than 10 members" in one for one in problems_of(items))

@@ -13,9 +13,10 @@ import pytest
 
 from iolens.errors import InputError, UsageError
 from iolens.records import Capture, Item, Note, Problem, Row, Rows, Samples
-from iolens.sources import ReadOptions, lmt_database, recognise
-from iolens.sources.lmt_database import MysqlOpening
-from iolens.sources.lmt_db import SOURCE
+from iolens.sources import ReadOptions, recognise
+from iolens.sources.lmt.lmt_db import SOURCE
+from iolens.sources.reading import sql_database as lmt_database
+from iolens.sources.reading.sql_database import MysqlOpening
 from iolens.store.readers import guarded
 from iolens.store.store import Store
 from tests.sources.lmt_copy import COLUMNS, STOCK, LmtCopy, grow, ost_row, small_copy

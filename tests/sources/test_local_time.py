@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iolens.errors import InputError
-from iolens.sources.local_time import LocalClock, find_zone, local_text
+from iolens.sources.reading.local_time import LocalClock, find_zone, local_text
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

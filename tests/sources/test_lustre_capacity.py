@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.sources.lustre_capacity import capacity, parse_count, parse_recovery, parse_version
+from iolens.sources.lustre.capacity import capacity, parse_count, parse_recovery, parse_version
 
 
 def test_kilobytes_become_bytes_and_used_is_total_less_free() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.sources.lustre_clock import snapshot_of, stamp_us
+from iolens.sources.lustre.clock import snapshot_of, stamp_us
 
 
 @pytest.mark.parametrize(

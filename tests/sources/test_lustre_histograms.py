@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.sources.lustre_histograms import DISK_IO_SIZE, SECTIONS, Histograms, parse_brw_stats
+from iolens.sources.lustre.histograms import DISK_IO_SIZE, SECTIONS, Histograms, parse_brw_stats
 
 Rows = dict[int, tuple[int, int]]  # label: reads, writes
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.records import CounterSet
-from iolens.sources.lustre_job_stats import JobStats, job_id_bytes, job_id_text, parse_job_stats
+from iolens.sources.lustre.job_stats import JobStats, job_id_bytes, job_id_text, parse_job_stats
 
 WROTE_8K = b"  write_bytes:     { samples:           2, unit: bytes, min:    4096, max:    4096, sum:   8192 }\n"
 

@@ -14,7 +14,7 @@ from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.schema import DIRECTIONS, size_column
 from iolens.sources import ReadOptions, recognise
-from iolens.sources.lustre_lctl import SOURCE
+from iolens.sources.lustre.lustre_lctl import SOURCE
 
 S = 1_000_000
 T0 = 1_600_000_000

@@ -15,7 +15,7 @@ from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.schema import size_column
 from iolens.sources import ReadOptions, recognise
-from iolens.sources.lustre_proc import SOURCE, read_tree
+from iolens.sources.lustre.lustre_proc import SOURCE, read_tree
 
 S = 1_000_000
 T0 = 1_600_000_000
@@ -225,7 +225,7 @@ def test_a_server_without_targets_gives_the_agent_nothing(tmp_path: Path) -> Non
 
 
 def test_the_agent_needs_only_the_standard_library() -> None:
-    code = "import sys, iolens.sources.lustre_proc; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    code = "import sys, iolens.sources.lustre.lustre_proc; print(*sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(loaded).isdisjoint({"numpy", "pyarrow", "click", "duckdb", "deltalake", "zoneinfo"})
 

@@ -9,9 +9,9 @@ import pytest
 
 from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.sources import ReadOptions
-from iolens.sources.lustre_lctl import SOURCE as LCTL
-from iolens.sources.lustre_proc import SOURCE as PROC
-from iolens.sources.lustre_proc import read_tree
+from iolens.sources.lustre.lustre_lctl import SOURCE as LCTL
+from iolens.sources.lustre.lustre_proc import SOURCE as PROC
+from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.store.ingest import Tally
 from iolens.store.store import Store
 
@@ -256,7 +256,7 @@ class TestServerOps:
         assert len(problems(items(root))) == 1
 
     def test_the_agent_does_not_open_them_between_slow_ticks(self, tmp_path: Path) -> None:
-        from iolens.sources.lustre_parameters import SLOW_LEAVES
+        from iolens.sources.lustre.parameters import SLOW_LEAVES
 
         root = self.tree(tmp_path, 0, 4)
         for name in (

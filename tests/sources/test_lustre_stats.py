@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iolens.sources.lustre_stats import (
+from iolens.sources.lustre.stats import (
     EARLY_MDT_OPERATIONS,
     MDT_OPERATIONS,
     metadata_counters,

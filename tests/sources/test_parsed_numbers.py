@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.sources.parsed_numbers import (
+from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     LARGEST_UNSIGNED,
     WrongNumber,

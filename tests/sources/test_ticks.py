@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.sources.ticks import Grid, Ticker, find_interval_us, grid_of, round_to
+from iolens.sources.reading.ticks import Grid, Ticker, find_interval_us, grid_of, round_to
 
 S = 1_000_000
 

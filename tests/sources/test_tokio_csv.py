@@ -12,7 +12,7 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.sources import ReadOptions, recognise
-from iolens.sources.tokio_csv import shape_of
+from iolens.sources.lmt.tokio_csv import shape_of
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
 LAKE = ReadOptions(filesystem="lake", timezone="America/Los_Angeles")

@@ -15,8 +15,8 @@ import pytest
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Rows
 from iolens.sources import ReadOptions, get_source
-from iolens.sources import hdf5_series as series_module
-from iolens.sources.tokio_hdf5 import SOURCE
+from iolens.sources.lmt.tokio_hdf5 import SOURCE
+from iolens.sources.reading import hdf5_series as series_module
 from iolens.store.readers import guarded
 from iolens.store.store import Store
 

@@ -31,7 +31,7 @@ from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
 from iolens.sources import batch_stat, inode_owners, tree_walk
 from iolens.sources.batch_stat import SIZE, EntryStats
-from iolens.sources.inode_counts import LARGEST, InodeCounts
+from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
 from iolens.sources.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
 from iolens.sources.scan_findings import Findings, from_plain
 from iolens.sources.scan_journal import Journal, Progress

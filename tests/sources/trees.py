@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from iolens.records import Rows
-from iolens.sources.inode_counts import ENDS
+from iolens.sources.contents.inode_counts import ENDS
 from iolens.sources.inode_owners import owner_name
 from iolens.sources.mounts import mounts
 from iolens.sources.scan_findings import Findings

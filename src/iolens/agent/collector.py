@@ -14,8 +14,8 @@ from iolens.agent.sampler import Sampler
 from iolens.agent.shipping import Shipping
 from iolens.agent.spool import Spool, waiting
 from iolens.config import DeviceRule
-from iolens.sources.diskstats import DISKSTATS, BlockDevices
-from iolens.sources.lustre_proc import PLACES
+from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.lustre.lustre_proc import PLACES
 
 WAIT_FOR_CHILD_S: Final = 20.0  # when asked to stop
 

@@ -22,12 +22,12 @@ from iolens.agent.spool import BAD, LATE, waiting
 from iolens.config import DeviceRule
 from iolens.errors import IolensError, StoreError
 from iolens.records import Problem
-from iolens.sources.block_devices import target_name
-from iolens.sources.diskstats import DISKSTATS, BlockDevices
-from iolens.sources.lustre_capacity import CAPACITY_LEAVES, parse_version
-from iolens.sources.lustre_clock import snapshot_of
-from iolens.sources.lustre_parameters import NOT_TARGETS, TIMED_LEAVES, parameter_of
-from iolens.sources.lustre_proc import PLACES, VERSION_FILES
+from iolens.sources.devices.block_devices import target_name
+from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.lustre.capacity import CAPACITY_LEAVES, parse_version
+from iolens.sources.lustre.clock import snapshot_of
+from iolens.sources.lustre.lustre_proc import PLACES, VERSION_FILES
+from iolens.sources.lustre.parameters import NOT_TARGETS, TIMED_LEAVES, parameter_of
 from iolens.sources.spool import CLOSED
 from iolens.units import format_bytes
 

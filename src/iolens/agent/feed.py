@@ -16,9 +16,9 @@ from iolens.agent.health import STATUS_FILE
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample
-from iolens.sources.diskstats import DISKSTATS, BlockDevices
-from iolens.sources.lustre_parameters import SLOW_LEAVES
-from iolens.sources.lustre_proc import read_tree
+from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.lustre.lustre_proc import read_tree
+from iolens.sources.lustre.parameters import SLOW_LEAVES
 from iolens.sources.spool import CLOSED, OPEN, TAKEN, Line, decode_tick, lines
 from iolens.store.counters import Baseline, Outcome, Step, advance
 

@@ -17,7 +17,7 @@ from iolens.agent.prometheus_reading import Reading
 from iolens.agent.prometheus_text import Lines, add
 from iolens.config import DeviceRule
 from iolens.records import Problem, Sample
-from iolens.sources.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 
 
 @dataclass(slots=True)

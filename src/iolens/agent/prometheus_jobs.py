@@ -22,8 +22,8 @@ from iolens.agent.prometheus_text import Lines, add, labels
 from iolens.errors import InputError
 from iolens.records import Problem, Sample
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS, SUMMED_OPERATIONS
-from iolens.sources.lustre_parameters import JOB_STATS, LEAVES
-from iolens.sources.lustre_proc import read_tree
+from iolens.sources.lustre.lustre_proc import read_tree
+from iolens.sources.lustre.parameters import JOB_STATS, LEAVES
 
 OTHER: Final = "other"
 HALF_LIFE_S: Final = 300.0

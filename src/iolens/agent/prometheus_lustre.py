@@ -17,9 +17,9 @@ from iolens.agent.prometheus_text import Lines, add, add_histogram, labels
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.sources.lustre_parameters import SLOW_LEAVES
-from iolens.sources.lustre_proc import read_tree
-from iolens.sources.lustre_stats import EARLY_MDT_OPERATIONS
+from iolens.sources.lustre.lustre_proc import read_tree
+from iolens.sources.lustre.parameters import SLOW_LEAVES
+from iolens.sources.lustre.stats import EARLY_MDT_OPERATIONS
 from iolens.units import KIB
 
 _POWERS: Final = tuple(1 << power for power in range(32))  # an obd histogram has 32 rows

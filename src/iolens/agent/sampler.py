@@ -11,9 +11,9 @@ from iolens.agent.health import Health
 from iolens.agent.spool import Spool
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Sample
-from iolens.sources.diskstats import BlockDevices
-from iolens.sources.lustre_parameters import SLOW_LEAVES
-from iolens.sources.lustre_proc import read_tree
+from iolens.sources.devices.diskstats import BlockDevices
+from iolens.sources.lustre.lustre_proc import read_tree
+from iolens.sources.lustre.parameters import SLOW_LEAVES
 
 SLOW_TABLES: Final = frozenset({"target_histograms", "job_io", "job_sizes", "server_ops"})
 PROBLEMS_PER_SEGMENT: Final = 100

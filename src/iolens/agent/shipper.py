@@ -18,7 +18,7 @@ from iolens.agent.private_files import make_private_directory, refuse_foreign, r
 from iolens.agent.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locked, sync_directory, waiting
 from iolens.errors import InputError, IolensError, StoreError
 from iolens.records import Capture, Problem
-from iolens.sources.bounded_input import opened_itself
+from iolens.sources.reading.bounded_input import opened_itself
 from iolens.sources.spool import CLOSED, STORED_AS, TAKEN, Check, Segment, check
 
 if TYPE_CHECKING:

@@ -1,19 +1,18 @@
 """A selection of the store in, a typed result out; pure functions. One module per analysis.
 
-A module that defines `ANALYSIS` is an analysis; the command line, the Python API and the test that compares the
-engines find it by that.
+A module that defines `ANALYSIS` is an analysis, and so is what another package registers under `iolens.analyses`; the
+command line, the Python API and the test that compares the engines find it by that.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from iolens.errors import UsageError
+from iolens.registry import load, registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +25,17 @@ class Analysis:
 
 
 def analysis_names() -> list[str]:
-    """Names of all analyses, by looking at the modules beside this one."""
-    folder = Path(__path__[0])
-    modules = (module.name for module in pkgutil.iter_modules(__path__))
-    return sorted(name for name in modules if "\nANALYSIS" in (folder / f"{name}.py").read_text("utf-8"))
+    """Names of all analyses."""
+    return list(_registered())
 
 
 def get_analysis(name: str) -> Analysis:
     """The analysis of that name."""
-    if name not in analysis_names():
+    if name not in _registered():
         raise UsageError(f"no analysis is called {name!r}; there are: {', '.join(analysis_names())}")
-    analysis: Analysis = importlib.import_module(f"{__name__}.{name}").ANALYSIS
+    analysis: Analysis = load(_registered()[name])
     return analysis
+
+
+def _registered() -> dict[str, EntryPoint]:
+    return registered("iolens.analyses", "ANALYSIS", "iolens.analyses")

@@ -30,9 +30,9 @@ from iolens.models.acceptance import (
 )
 from iolens.records import Note, Problem, Row
 from iolens.sources import ReadOptions
-from iolens.sources.benchmark_results import ResultFile
-from iolens.sources.fio import read_fio_text
-from iolens.sources.ior import read_ior_text
+from iolens.sources.benchmarks.fio import read_fio_text
+from iolens.sources.benchmarks.ior import read_ior_text
+from iolens.sources.benchmarks.results import ResultFile
 
 DIRECTIONS: Final = ("read", "write")
 READERS: Final = {"fio": read_fio_text, "ior": read_ior_text}

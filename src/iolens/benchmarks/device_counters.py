@@ -14,9 +14,9 @@ from typing import Final, NamedTuple, Protocol
 
 from iolens.errors import IolensError
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.sources.diskstats import parse_line
-from iolens.sources.lustre_histograms import parse_brw_stats
-from iolens.sources.lustre_proc import PLACES
+from iolens.sources.devices.diskstats import parse_line
+from iolens.sources.lustre.histograms import parse_brw_stats
+from iolens.sources.lustre.lustre_proc import PLACES
 
 DISKSTATS: Final = "proc/diskstats"
 MOUNTS: Final = "proc/self/mountinfo"

@@ -10,8 +10,8 @@ from iolens.benchmarks.sweep import Plan, Point, Values
 from iolens.errors import IolensError
 from iolens.records import Note, Problem, Row
 from iolens.sources import ReadOptions
-from iolens.sources.benchmark_results import ResultFile
-from iolens.sources.fio import read_fio_text
+from iolens.sources.benchmarks.fio import read_fio_text
+from iolens.sources.benchmarks.results import ResultFile
 from iolens.units import MIB
 
 LAYOUT_TRANSFER: Final = MIB

@@ -12,8 +12,8 @@ from iolens.benchmarks.sweep import Plan, Point, Values
 from iolens.errors import IolensError, UsageError
 from iolens.records import Note, Problem, Row
 from iolens.sources import ReadOptions
-from iolens.sources.benchmark_results import ResultFile
-from iolens.sources.ior import read_ior_text
+from iolens.sources.benchmarks.ior import read_ior_text
+from iolens.sources.benchmarks.results import ResultFile
 from iolens.units import MIB
 
 LAUNCHERS: Final = {"mpirun": "-np", "mpiexec": "-n", "srun": "-n"}

@@ -249,7 +249,7 @@ def _default_place(config: Config) -> tuple[Path | None, Path | None]:
 
 def _tree(root: Path, interval_s: float, filesystem: str | None, config: Config) -> TreeFeed:
     from iolens.agent.feed import TreeFeed, device_reader
-    from iolens.sources.lustre_proc import read_tree
+    from iolens.sources.lustre.lustre_proc import read_tree
 
     return TreeFeed(root, interval_s, filesystem, (read_tree, device_reader(root, config.devices)))
 

@@ -1,25 +1,26 @@
 """Outside formats in, rows of our tables out. One module per format; raw counters stay raw.
 
-A module `sources/<name_with_underscores>.py` that defines `SOURCE` is a source; nothing else needs to know of it.
+A module below this package that defines `SOURCE` is a source, and so is what another package registers under
+`iolens.sources`; nothing else needs to know of it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
-import pkgutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from iolens.config import DeviceRule, ProjectRule
 from iolens.errors import InputError, IolensError, UsageError, unexpected
 from iolens.records import Capture, Item
-from iolens.sources.bounded_input import head_of, opened_packed
+from iolens.registry import load, registered
+from iolens.sources.reading.bounded_input import head_of, opened_packed
 
 Input = TypeVar("Input")
 Opened = TypeVar("Opened")
@@ -61,17 +62,20 @@ class Source(Protocol):
 
 
 def source_names() -> list[str]:
-    """Names of all sources, by looking at the modules beside this one."""
-    return sorted(name.replace("_", "-") for name in _modules() if _defines_source(name))
+    """Names of all sources."""
+    return list(_registered())
 
 
 def get_source(name: str) -> Source:
     """The source of that name."""
-    module_name = name.replace("-", "_")
-    if module_name not in _modules() or not _defines_source(module_name):
+    if name not in _registered():
         raise UsageError(f"no source is called {name!r}; there are: {', '.join(source_names())}")
-    source: Source = importlib.import_module(f"{__name__}.{module_name}").SOURCE
+    source: Source = load(_registered()[name])
     return source
+
+
+def _registered() -> dict[str, EntryPoint]:
+    return registered("iolens.sources", "SOURCE", "iolens.sources", "iolens.scan")
 
 
 @cache
@@ -135,12 +139,3 @@ def refusal(origin: str, error: InputError) -> Capture:
 def _refusal(error: InputError) -> Iterator[Item]:
     raise error
     yield  # makes this an iterator that fails when it is read
-
-
-def _modules() -> list[str]:
-    return [module.name for module in pkgutil.iter_modules(__path__)]
-
-
-def _defines_source(module_name: str) -> bool:
-    path = Path(__path__[0]) / f"{module_name}.py"
-    return path.is_file() and "\nSOURCE" in path.read_text("utf-8")

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.sources import ReadOptions, content_identity, read_each
-from iolens.sources.bounded_input import Line, numbered_lines, unpacked
-from iolens.sources.inode_counts import InodeCounts
-from iolens.sources.saved_text import combined_identity
+from iolens.sources.contents.inode_counts import InodeCounts
+from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.saved_text import combined_identity
 from iolens.sources.scan_findings import Findings, Links, from_plain
 from iolens.sources.tree_walk import Part
 

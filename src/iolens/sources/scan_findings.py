@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from iolens.sources.inode_counts import ENDS, LARGEST, InodeCounts, Sum
-from iolens.sources.linked_inodes import LinkedInodes, columns_of, count_linked
+from iolens.sources.contents.inode_counts import ENDS, LARGEST, InodeCounts, Sum
+from iolens.sources.contents.linked_inodes import LinkedInodes, columns_of, count_linked
 
 PLACES_KEPT: Final = 1000  # places that are named; the others are counted
 LINKS_PER_PIECE: Final = 20_000

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.errors import InputError, IolensError
-from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.scan_findings import Findings, from_plain
 from iolens.sources.tree_walk import Step
 

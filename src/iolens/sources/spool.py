@@ -22,8 +22,8 @@ from iolens.errors import InputError
 from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions, content_identity, read_each
-from iolens.sources.bounded_input import LongLine, bounded_lines, opened_itself
-from iolens.sources.parsed_numbers import (
+from iolens.sources.reading.bounded_input import LongLine, bounded_lines, opened_itself
+from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     LARGEST_UNSIGNED,
     count_in_json,

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
-from iolens.sources.inode_counts import InodeCounts
+from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.mounts import Mount, mount_points_below
 from iolens.sources.scan_findings import Findings
 from iolens.sources.scan_journal import Journal, Progress

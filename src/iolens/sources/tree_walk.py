@@ -41,9 +41,9 @@ from iolens.sources.batch_stat import (
     Numbers,
     usable,
 )
-from iolens.sources.inode_counts import LARGEST, InodeCounts
+from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
+from iolens.sources.contents.projects import Projects
 from iolens.sources.inode_owners import owner_name, project_id, storable
-from iolens.sources.projects import Projects
 from iolens.sources.scan_findings import TYPES, Findings, Place
 from iolens.sources.scan_pace import LARGEST_CHUNK, Pace
 

@@ -1,0 +1,1 @@
+"""Results of IOR, fio and mdtest."""

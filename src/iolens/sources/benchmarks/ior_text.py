@@ -1,0 +1,171 @@
+"""The text IOR prints for people: options, a table of results per test, a summary at the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from iolens.records import Item, Problem
+from iolens.sources.benchmarks.ior_results import DIRECTIONS, SAME, IorResult, IorTest, is_direct, result_row
+from iolens.sources.benchmarks.results import ResultFile, bytes_in_words, date_in_words, finite
+from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
+
+BANNER: Final = re.compile(rb"^IOR-[\w.+-]+: MPI Coordinated Test of Parallel I/O", re.MULTILINE)
+FAILURE: Final = re.compile(
+    rb"^ERROR: .*?\((?:[^\s()/]*+/)*+(?:ior|aiori[\w-]*+|parse_options|utilities|option)\.c:\d++\)", re.MULTILINE
+)
+_OPTION: Final = re.compile(r"\s*+([A-Za-z][A-Za-z \t]*+)[:=]\s(.*+)")
+_USED: Final = re.compile(r"Used FS:\s*+([\d.]++)%")
+_CLIENTS: Final = re.compile(r"(\d++) \((\d++) per node\)")  # IOR 3.0
+_MOST_MESSAGES: Final = 3
+_LONGEST_MESSAGE: Final = 160
+
+
+@dataclass(slots=True)
+class _Run:
+    """One invocation of IOR as it is read."""
+
+    number: int
+    line: int
+    command: str | None = None
+    finished: bool = False
+    tests: int = 0
+    options: dict[str, str] = field(default_factory=dict)
+    columns: list[str] = field(default_factory=list)
+    found: list[tuple[IorTest, IorResult]] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)  # column names
+    summaries: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    errors: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read_text(file: ResultFile, text: str) -> Iterator[Item]:
+    """Every result of every run in a text."""
+    run = _Run(0, 1)
+    seen = False
+    for line, content in enumerate(text.split("\n"), 1):
+        if BANNER.match(content.encode("utf-8", "replace")):
+            if seen:
+                yield from _finish(file, run)
+                run = _Run(run.number + 1, line)
+            seen = True
+        else:
+            yield from _take(file, run, line, content)
+    yield from _finish(file, run)
+
+
+def _take(file: ResultFile, run: _Run, line: int, content: str) -> Iterator[Item]:
+    words = content.split()
+    if not words:
+        return
+    if content.startswith("ERROR"):
+        run.errors.append((line, content))
+    elif words[0] == "access" and any(word.startswith("bw(") for word in words):
+        run.columns, run.summary = words, []
+    elif words[0] == "Operation" and "Max(MiB)" in words:
+        run.summary, run.columns = words, []
+    elif words[0] in (*DIRECTIONS, "remove") and run.summary and len(words) == len(run.summary):
+        run.summaries.append((line, dict(zip(run.summary, words, strict=True))))
+    elif words[0] in DIRECTIONS and run.columns:
+        if len(words) != len(run.columns):
+            yield Problem(file.place, line, f"result not understood: {shown(content)}")
+        else:
+            run.found.append((_test(file, run), _result(dict(zip(run.columns, words, strict=True)), line)))
+    else:
+        _take_option(run, content)
+
+
+def _take_option(run: _Run, content: str) -> None:
+    match = _OPTION.fullmatch(content)
+    if match is None:
+        return
+    name, value = match[1].strip(), match[2].strip()
+    if name == "Command line" or name == "Command line used":
+        run.command = value
+    elif name == "Finished":
+        run.finished = True
+        run.options["Finished"] = value
+    elif name == "TestID":
+        run.tests += 1
+        run.options, run.columns = {"TestID": value}, []
+    else:
+        run.options[name] = value
+
+
+def _result(cells: dict[str, str], line: int) -> IorResult:
+    return IorResult(
+        cells["access"],
+        cells.get("bw(MiB/s)", ""),
+        cells.get("IOPS", ""),
+        cells.get("total(s)", ""),
+        cells.get("iter", ""),
+        line,
+    )
+
+
+def _test(file: ResultFile, run: _Run) -> IorTest:
+    said = run.options
+    clients = _CLIENTS.match(said.get("clients", ""))
+    ordering, access = said.get("ordering in a file"), said.get("access")
+    used = _USED.search(said.get("FS", ""))
+    all_clients, per_node = (_number(clients[1]), _number(clients[2])) if clients else (None, None)
+    tasks = _number(said.get("tasks")) or all_clients
+    return IorTest(
+        number=_number(said.get("TestID")) or 0,
+        time_us=file.moment_us(date_in_words(said.get("StartTime", said.get("Began", "")))),
+        api=said.get("api"),
+        tasks=tasks,
+        nodes=_number(said.get("nodes")) or (all_clients // per_node if all_clients and per_node else None),
+        segments=_number(said.get("segments")) or _implied_segments(said, tasks),
+        repetitions=_number(said.get("repetitions")),
+        block_bytes=bytes_in_words(said.get("blocksize", "")),
+        transfer_bytes=bytes_in_words(said.get("xfersize", "")),
+        access=None if ordering is None else "random" if ordering.startswith("random") else "sequential",
+        file_per_process=None if access is None else access == "file-per-process",
+        direct=is_direct(run.command),
+        fullness_pct=real_or_none(used[1], largest=100.0) if used else None,
+    )
+
+
+def _implied_segments(said: dict[str, str], tasks: int | None) -> int | None:
+    """IOR 3.0 does not print the number of segments, but the size of all of them."""
+    aggregate, block = bytes_in_words(said.get("aggregate filesize", "")), bytes_in_words(said.get("blocksize", ""))
+    if not aggregate or not block or not tasks or aggregate % (block * tasks):
+        return None
+    return aggregate // (block * tasks)
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else count_or_none(text, LARGEST_SMALL)
+
+
+def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
+    for test, result in run.found:
+        yield from result_row(file, run.number, test, result)
+    distinct = {message: line for line, message in reversed(run.errors)}  # every rank says the same
+    for message, line in sorted(distinct.items(), key=lambda one: one[1])[:_MOST_MESSAGES]:
+        yield Problem(file.place, line, f"IOR failed: {message.removeprefix('ERROR: ')[:_LONGEST_MESSAGE]}")
+    if not run.finished and not run.errors:
+        expected = _number(run.options.get("repetitions"))
+        of = f" of {expected} repetitions" if expected else ""
+        yield Problem(file.place, run.line, f"the run was cut off: {len(run.found)} results{of}, no summary")
+    yield from _check_summary(file, run)
+
+
+def _check_summary(file: ResultFile, run: _Run) -> Iterator[Item]:
+    """The summary's mean bandwidth must be that of the results."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for test, result in run.found:
+        if (rate := finite(result.mib_per_s)) is not None:
+            found.setdefault((result.access, str(test.number)), []).append(rate)
+    for line, cells in run.summaries:
+        rates = found.get((cells["Operation"], cells.get("Test#", "0")), [])
+        said = finite(cells.get("Mean(MiB)"))
+        if cells["Operation"] not in DIRECTIONS or said is None:
+            continue
+        mean = sum(rates) / len(rates) if rates else 0.0
+        if abs(mean - said) > SAME * said:
+            yield Problem(
+                file.place, line, f"the summary says {said:g} MiB/s for {cells['Operation']}, its results {mean:.5g}"
+            )

@@ -1,0 +1,1 @@
+"""What lies in a file system: inode lists, Robinhood, size histograms."""

@@ -1,0 +1,99 @@
+"""Inodes with several names: each counts once, whoever met which of its names, on whatever node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.sources.contents.inode_counts import Group, InodeCounts
+
+_COLUMNS: Final = ("device", "inode", "links", "seen", "code", "size", "allocated", "atime", "mtime")
+_KIND: Final = np.dtype([(name, np.uint64 if name == "inode" else np.int64) for name in _COLUMNS])
+_FEWEST: Final = 65536  # names: not worth sorting before
+
+Table = NDArray[Any]
+
+
+class LinkedInodes:
+    """One row per inode: who and how large it is, how many names it has (`links`) and how many of them were `seen`.
+
+    Of names in several projects, the project counts that is first in the alphabet, no project being last: the answer
+    does not depend on the order in which they were met. Codes are those of the `InodeCounts` beside it.
+    """
+
+    def __init__(self) -> None:
+        self._rows: Table = np.empty(0, _KIND)
+        self._new: list[Table] = []
+        self._new_count = 0
+
+    def add(self, columns: Mapping[str, Sequence[int] | NDArray[Any] | int], groups: Mapping[Group, int]) -> None:
+        """Names just met, with all columns but `seen`, which is 1 unless given."""
+        rows = np.empty(np.size(columns["inode"]), _KIND)
+        rows["seen"] = 1
+        for name, column in columns.items():
+            rows[name] = column
+        self._take(rows, groups)
+
+    def merge(self, other: LinkedInodes, codes: Mapping[int, int], groups: Mapping[Group, int]) -> None:
+        """Names met elsewhere; `codes` gives our code for each of theirs."""
+        rows = np.concatenate((other._rows, *other._new))
+        if not len(rows):
+            return
+        ours = np.zeros(max(codes) + 1, np.int64)
+        ours[list(codes)] = list(codes.values())
+        rows["code"] = ours[rows["code"]]
+        self._take(rows, groups)
+
+    def _take(self, rows: Table, groups: Mapping[Group, int]) -> None:
+        self._new.append(rows)
+        self._new_count += len(rows)
+        if self._new_count > max(_FEWEST, len(self._rows)):
+            self._gather(groups)
+
+    def rows(self, groups: Mapping[Group, int]) -> Table:
+        """One row per inode."""
+        self._gather(groups)
+        return self._rows
+
+    def _gather(self, groups: Mapping[Group, int]) -> None:
+        if not self._new_count:
+            return
+        rows = np.concatenate((self._rows, *self._new))
+        rows = rows[np.lexsort((_ranks(groups)[rows["code"]], rows["inode"], rows["device"]))]
+        is_first = np.ones(len(rows), np.bool_)
+        is_first[1:] = (rows["inode"][1:] != rows["inode"][:-1]) | (rows["device"][1:] != rows["device"][:-1])
+        starts = np.flatnonzero(is_first)
+        kept = rows[starts]
+        kept["seen"] = np.add.reduceat(rows["seen"], starts)
+        self._rows, self._new, self._new_count = kept, [], 0
+
+    def split_off_complete(self, groups: Mapping[Group, int]) -> Table:
+        """Remove and return the inodes all of whose names were seen: nobody else will meet them."""
+        self._gather(groups)
+        is_complete = self._rows["seen"] >= self._rows["links"]
+        complete = self._rows[is_complete]
+        self._rows = self._rows[~is_complete]
+        return complete
+
+
+def count_linked(rows: Table, counts: InodeCounts) -> None:
+    """Count each inode once."""
+    counts.add(rows["code"], rows["size"], rows["allocated"], atimes_s=rows["atime"], mtimes_s=rows["mtime"])
+
+
+def columns_of(rows: Table) -> dict[str, list[int]]:
+    """Rows as they are saved."""
+    return {name: rows[name].tolist() for name in _COLUMNS}
+
+
+def _ranks(groups: Mapping[Group, int]) -> NDArray[np.int64]:
+    """The place of each code in the order in which projects are preferred."""
+    preferred = sorted(
+        groups, key=lambda one: (one.project is None, one.project or "", one.owner or "", one.inode_type)
+    )
+    ranks = np.zeros(len(groups), np.int64)
+    ranks[[groups[group] for group in preferred]] = np.arange(len(groups))
+    return ranks

@@ -1,0 +1,221 @@
+"""Robinhood databases: what a file system holds, in MySQL or MariaDB, or copied to a SQLite file.
+
+ENTRIES are counted by the database, or streamed where directory rules need paths; where there are only the totals of
+ACCT_STAT, those are read. One capture is one state of one database; no path leaves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.config import ProjectRule
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Note, Problem
+from iolens.sources import ReadOptions, read_each
+from iolens.sources.contents.inode_counts import InodeCounts
+from iolens.sources.contents.projects import Projects
+from iolens.sources.contents.robinhood_accounts import ACCOUNTS, extent, read_accounts
+from iolens.sources.contents.robinhood_entries import ENTRIES, Entries, Schema, count_entries, text
+from iolens.sources.contents.robinhood_paths import PathRules, count_by_path
+from iolens.sources.reading.sql_database import SCHEMES, SQLITE_MAGIC, Database, MysqlOpening, Opening, SqliteOpening
+from iolens.units import epoch_us
+
+PREFIXES: Final = ("robinhood_", "rbh_")
+SETTINGS: Final[Mapping[str, type]] = {"mount": str, "root": str, "directories": bool}
+VARIABLES: Final = "VARS"
+MOUNT_VARIABLE, SCAN_VARIABLE = "FS_Path", "LastScanEndTime"
+SECOND_US: Final = 1_000_000
+AHEAD_S: Final = 3600  # clocks differ; what was looked at later than this is a wrong clock's
+_ENTRY_MARKS: Final = ("ID", "SIZE", "TYPE", "BLOCKS", "LAST_MOD")
+_ACCOUNT_MARKS: Final = ("TYPE", "COUNT", "SIZE", "BLOCKS")
+
+
+class Robinhood:
+    """A Robinhood database."""
+
+    name = "robinhood"
+    summary = "Robinhood databases: MySQL or MariaDB by URL, or a SQLite copy"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """A SQLite file with Robinhood's entries or totals."""
+        if not head.startswith(SQLITE_MAGIC):
+            return False
+        try:
+            with SqliteOpening(path).open() as database:
+                schema = database.schema()
+        except InputError:
+            return False
+        marks = ((ENTRIES, _ENTRY_MARKS), (ACCOUNTS, _ACCOUNT_MARKS))
+        return any(name in schema and schema[name].has(*columns) for name, columns in marks)
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per database."""
+        yield from _captures([SqliteOpening(path) for path in paths], options)
+
+    def url_captures(self, urls: Sequence[str], options: ReadOptions) -> Iterator[Capture]:
+        """The same from live databases: `mysql://user@host/robinhood_NAME`, or `mariadb://…`."""
+        for url in urls:
+            if url.partition("://")[0] not in SCHEMES:
+                raise InputError(f"{url.partition('://')[0]}://…", "no database of this kind", "mysql://…")
+        yield from _captures([MysqlOpening(url) for url in urls], options)
+
+
+SOURCE: Final = Robinhood()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read one database, now or in another process."""
+
+    opening: Opening
+    filesystem: str
+    time_us: int
+    project_rule: ProjectRule
+    path_rules: PathRules | None
+    notes: tuple[Note, ...]
+
+    def items(self) -> Iterator[Item]:
+        """All of its inodes, counted; nothing before everything is, for half a scan would be a wrong one."""
+        yield from self.notes
+        with self.opening.open() as database:
+            schema = database.schema()
+            found = list(self._entries(database, schema) if has_entries(database, schema) else self._accounts(database))
+        yield from found
+        if all(isinstance(item, Problem) for item in found):
+            yield Problem(self.opening.place, None, "no entry that could be counted")
+
+    def _entries(self, database: Database, schema: Schema) -> Iterator[Item]:
+        entries, projects = Entries.of(database, schema), Projects(self.project_rule)
+        counts = InodeCounts(self.time_us)
+        if self.path_rules is not None and entries.names is not None:
+            yield from count_by_path(entries, entries.names, self.path_rules, counts, projects)
+        else:
+            yield from count_entries(entries, counts, projects)
+        yield from counts.rows(self.filesystem)
+
+    def _accounts(self, database: Database) -> Iterator[Item]:
+        table = database.schema()[ACCOUNTS]
+        accounts, problems = read_accounts(database, table)
+        yield from problems
+        yield from accounts.rows(self.filesystem, self.time_us)
+
+
+def has_entries(database: Database, schema: Schema) -> bool:
+    """Whether to count ENTRIES; a copy may have kept ACCT_STAT alone, or an empty ENTRIES beside it."""
+    if ENTRIES not in schema or ACCOUNTS not in schema:
+        return ENTRIES in schema
+    return bool(database.rows(f"SELECT 1 FROM {schema[ENTRIES].quoted} LIMIT 1"))  # noqa: S608 (the schema's name)
+
+
+def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Capture]:
+    found, refused = read_each(openings, partial(_listed, options=options), lambda opening: opening.place)
+    yield from refused
+    for identity, reading in found:
+        yield Capture(reading.opening.place, identity, reading.items)
+
+
+def _listed(opening: Opening, options: ReadOptions) -> tuple[str, Reading]:
+    """What the database holds, in brief, and how to read it."""
+    _check_settings(options.settings, opening.place)
+    with opening.open() as database:
+        schema = database.schema()
+        if ENTRIES not in schema and ACCOUNTS not in schema:
+            raise InputError(opening.place, f"neither a table {ENTRIES} nor {ACCOUNTS}", "a Robinhood database")
+        filesystem = _filesystem(opening, options)
+        variables = _variables(database, schema)
+        path_rules, notes = _path_rules(database, schema, variables, options)
+        latest_s = int(time.time()) + AHEAD_S
+        state: Sequence[object]
+        if has_entries(database, schema):
+            state = Entries.of(database, schema).extent(latest_s)
+            looked_at = state[1]
+        else:
+            state, looked_at = extent(database, schema[ACCOUNTS]), None
+        time_us, told = _moment(opening, database, options, variables, looked_at, latest_s)
+    said = [filesystem, state, options.at, options.projects, path_rules]
+    identity = "robinhood/" + hashlib.sha256(repr(said).encode()).hexdigest()
+    return identity, Reading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *told))
+
+
+def _check_settings(settings: Mapping[str, Any], place: str) -> None:
+    for key, value in settings.items():
+        if key not in SETTINGS:
+            raise InputError(place, f"unknown key sources.robinhood.{key}", f"one of {', '.join(SETTINGS)}")
+        if not isinstance(value, SETTINGS[key]):
+            expected = "true or false" if SETTINGS[key] is bool else "a text in quotes"
+            raise InputError(place, f"sources.robinhood.{key} = {value!r}", expected)
+    if not settings.get("mount", "/").startswith("/"):
+        raise InputError(place, f"sources.robinhood.mount = {settings['mount']!r}", "an absolute path")
+
+
+def _filesystem(opening: Opening, options: ReadOptions) -> str:
+    """`--filesystem`, else the database's name without its prefix."""
+    if options.filesystem:
+        return options.filesystem
+    for prefix in PREFIXES:
+        if opening.database_name.startswith(prefix) and len(opening.database_name) > len(prefix):
+            return opening.database_name.removeprefix(prefix)
+    raise InputError(opening.place, "nothing here tells the file system", "--filesystem, or a name robinhood_NAME")
+
+
+def _variables(database: Database, schema: Schema) -> dict[str, str]:
+    """What Robinhood notes of itself."""
+    table = schema.get(VARIABLES)
+    if table is None or not table.has("VARNAME", "VALUE"):
+        return {}
+    sql = f"SELECT {table.column('VARNAME')}, {table.column('VALUE')} FROM {table.quoted}"  # noqa: S608 (the schema's)
+    return {text(name) or "": text(value) or "" for name, value in database.rows(sql)}
+
+
+def _path_rules(
+    database: Database, schema: Schema, variables: Mapping[str, str], options: ReadOptions
+) -> tuple[PathRules | None, list[Note]]:
+    """Where paths are needed to tell projects, and can be had."""
+    rules, settings = options.projects.directories, options.settings
+    if not rules or not settings.get("directories", True) or not has_entries(database, schema):
+        return None, []
+    names = Entries.of(database, schema).names
+    if names is None or not names.has("NAME"):
+        return None, [Note(database.place, None, "no table NAMES tells paths: no directory rule finds a project")]
+    mount = settings.get("mount") or variables.get(MOUNT_VARIABLE)
+    if not mount:
+        raise InputError(
+            database.place,
+            "[projects] has directory rules, and nothing here tells where the file system is mounted",
+            'mount = "/scratch" in [sources.robinhood]; or directories = false there, to leave projects to project ids',
+        )
+    return PathRules(str(mount), rules, settings.get("root")), []
+
+
+def _moment(
+    opening: Opening,
+    database: Database,
+    options: ReadOptions,
+    variables: Mapping[str, str],
+    looked_at: object,
+    latest_s: int,
+) -> tuple[int, list[Note]]:
+    """`--at`, else when Robinhood last looked at an entry or ended a scan; else when the copy was made, or now."""
+    if options.at is not None:
+        return epoch_us(options.at), []
+    scanned = variables.get(SCAN_VARIABLE, "")
+    known = [looked_at if isinstance(looked_at, int) else 0, int(scanned) if _is_count(scanned) else 0]
+    told = max(one for one in (0, *known) if one <= latest_s)
+    if told:
+        return told * SECOND_US, []
+    if isinstance(opening, SqliteOpening):
+        moment, words = int(opening.path.stat().st_mtime), "when the file was written"
+    else:
+        moment, words = int(database.rows("SELECT UNIX_TIMESTAMP()")[0][0]), "now"
+    reason = f"nothing here tells when Robinhood last looked: ages count from {words}, or from --at"
+    return moment * SECOND_US, [Note(opening.place, None, reason)]
+
+
+def _is_count(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) < 12

@@ -1,0 +1,127 @@
+"""Histograms of what a file system holds that other programs counted: CSV, fprof and fsstats reports.
+
+None of them tells when it was taken: `--at` does, else a day in the file's name, else when it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Problem
+from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.contents.fprof import HEADING as FPROF_HEADING
+from iolens.sources.contents.fprof import fprof_bins
+from iolens.sources.contents.fsstats import HEADING as FSSTATS_HEADING
+from iolens.sources.contents.fsstats import fsstats_bins
+from iolens.sources.contents.histogram_bins import CountedBin, bin_rows, told_by
+from iolens.sources.contents.histogram_csv import EXPECTED, csv_bins, is_heading
+from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
+from iolens.sources.devices.block_devices import refuse_settings
+from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, Line, numbered_lines, opened, unpacked
+from iolens.sources.reading.parsed_numbers import shown
+from iolens.sources.reading.saved_text import combined_identity, needed_filesystem
+
+_WHERE: Final = "[sources.size-histogram]"
+Reading = Callable[[str, Iterable[Line | Problem]], Iterator[CountedBin | Problem]]
+
+
+class SizeHistogram:
+    """Histograms of sizes, ages and directory widths."""
+
+    name = "size-histogram"
+    summary = "histograms of file sizes and directory widths: CSV by bins' ends or starts, fprof and fsstats reports"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether it begins with a heading of one of them."""
+        return _reading_of(unpacked(head)) is not None
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per scan: files of one stated moment that tell different histograms are its parts."""
+        refuse_settings(options, "size-histogram", _WHERE, ("timezone",))
+        files, refused = read_each(paths, partial(_opened, options=options))
+        yield from refused
+        for parts in _scans(files):
+            origin = str(parts[0].path) + (f" and {len(parts) - 1} more" if len(parts) > 1 else "")
+            filesystem = needed_filesystem(options, origin)
+            stated = parts[0].moment.time_us if parts[0].moment.stated else None
+            identities = [content_identity(one.path) for one in parts]
+            identity = combined_identity(identities, filesystem=filesystem, moment=stated)
+            yield Capture(origin, identity, _Scan(parts, filesystem, scan_name(identity)).items)
+
+
+SOURCE: Final = SizeHistogram()
+
+
+class _File(NamedTuple):
+    path: Path
+    moment: ScanMoment
+    reading: Reading
+    told: frozenset[tuple[str, str]]
+
+    def bins(self) -> Iterator[CountedBin | Problem]:
+        return self.reading(str(self.path), numbered_lines(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    parts: tuple[_File, ...]
+    filesystem: str
+    name: str
+
+    def items(self) -> Iterator[Item]:
+        for part in self.parts:
+            if part.moment.note is not None:
+                yield part.moment.note
+            bins: list[CountedBin] = []
+            for one in part.bins():
+                if isinstance(one, Problem):
+                    yield one
+                else:
+                    bins.append(one)
+            if bins:
+                yield bin_rows(bins, time=part.moment.time_us, filesystem=self.filesystem, scan=self.name)
+
+
+def _opened(path: Path, options: ReadOptions) -> _File:
+    needed_filesystem(options, str(path))
+    try:
+        with opened(path) as stream:
+            head = stream.read(HEAD_BYTES)
+    except DAMAGED as error:
+        raise InputError(str(path), f"cannot be read: {error}") from error
+    reading = _reading_of(head)
+    if reading is None:
+        first = head.partition(b"\n")[0].decode("utf-8", "backslashreplace")
+        found = f"heading {shown(first)}" if head else "empty file"
+        raise InputError(str(path), found, f"{EXPECTED}, or a report of fprof or fsstats")
+    file = _File(path, scan_moment(path, options), reading, frozenset())
+    return file._replace(told=told_by(one for one in file.bins() if isinstance(one, CountedBin)))
+
+
+def _reading_of(head: bytes) -> Reading | None:
+    """How to read what begins like this."""
+    first = head.partition(b"\n")[0].decode("utf-8", "replace")
+    if is_heading(first):
+        return csv_bins
+    if FSSTATS_HEADING.search(head) is not None:
+        return fsstats_bins
+    return fprof_bins if FPROF_HEADING.search(head) is not None else None
+
+
+def _scans(files: Sequence[_File]) -> list[tuple[_File, ...]]:
+    """Files of one stated moment together, unless they tell the same: then they are not of one scan."""
+    groups: list[list[_File]] = []
+    for one in files:
+        for group in groups:
+            same = one.moment.stated and group[0].moment.stated and group[0].moment.time_us == one.moment.time_us
+            if same and all(one.told.isdisjoint(other.told) for other in group):
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    return [tuple(group) for group in sorted(groups, key=lambda group: group[0].moment.time_us)]

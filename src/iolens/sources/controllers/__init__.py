@@ -1,0 +1,1 @@
+"""Tables that storage controllers export, in any layout the configuration describes."""

@@ -1,0 +1,1 @@
+"""Block devices of any Linux host: diskstats, iostat, PCP archives, collectd."""

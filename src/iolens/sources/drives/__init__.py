@@ -1,0 +1,1 @@
+"""Wear and writes of single drives: isdct, smartctl, nvme."""

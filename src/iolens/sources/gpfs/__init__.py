@@ -1,0 +1,1 @@
+"""Spectrum Scale: mmperfmon, and lists of the policy engine."""

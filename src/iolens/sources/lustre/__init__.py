@@ -1,0 +1,1 @@
+"""What Lustre servers and clients print themselves: `/proc`, `/sys`, `lctl get_param`, `lfs df`."""

@@ -1,0 +1,275 @@
+"""Lustre `brw_stats`: up to eight histograms of what a target did to its disk, Lustre 1.8 to 2.16.
+
+Rows are `label: count % cum% | count % cum%`, read then write; the percentages are rounded and ignored. A section
+that holds anything not understood is refused as a whole, because a missing bin would look like a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from iolens.records import Problem
+from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.sources.lustre.clock import stamp_us, whole_number
+
+DISK_IO_SIZE: Final = "disk_io_size"
+SECTIONS: Final = {
+    "pages per bulk r/w": "pages_per_bulk",
+    "discontiguous pages": "discontiguous_pages",
+    "discontiguous blocks": "discontiguous_blocks",
+    "disk fragmented I/Os": "disk_fragmented_ios",
+    "disk I/Os in flight": "disk_ios_in_flight",
+    "I/O time (1/1000s)": "io_time_ms",
+    "disk I/O size": DISK_IO_SIZE,
+    "block maps msec": "block_maps_ms",
+}
+_HEAD_WORDS: Final = ("rpcs", "ios", "maps")
+_SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE_COLUMNS: Final = {d: {size: size_column(d, size) for size in SIZE_BINS} for d in DIRECTIONS}
+_NO_IOS: Final = {name: 0 for columns in _SIZE_COLUMNS.values() for name in columns.values()} | {
+    f"{direction}_ios_outside": 0 for direction in DIRECTIONS
+}
+
+
+@dataclass(slots=True)
+class Histograms:
+    """A parsed brw_stats. `sizes`: counters of `target_sizes`; `sets`: the other histograms by name."""
+
+    place: str
+    snapshot_us: int | None = None
+    start_us: int | None = None
+    sizes: dict[str, int] | None = None
+    sets: dict[str, dict[str, int]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class Bins(NamedTuple):
+    """The rows of a section, column by column: labels as numbers, I/Os read and written."""
+
+    labels: list[int]
+    read: list[int]
+    write: list[int]
+
+
+@dataclass(slots=True)
+class _Section:
+    name: str | None  # None: a header of no known version, its rows are skipped
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+    refused: bool = False
+
+
+def parse_brw_stats(data: bytes, place: str, first_line: int = 1) -> Histograms:
+    """Read a brw_stats text; sections that are not understood, or may be cut, become problems."""
+    histograms = Histograms(place)
+    lines = data.decode("ascii", "replace").split("\n")
+    sections = _divide(lines, histograms, first_line)
+    if not sections and not histograms.problems:
+        found = "no histogram" if data.strip() else "empty file"
+        histograms.problems.append(Problem(place, None, f"{found}, expected brw_stats sections"))
+    for section in sections:
+        may_be_cut = bool(lines[-1]) and section is sections[-1]
+        if section.name is not None and not section.refused:
+            _take_section(section, lines, histograms, first_line, may_be_cut)
+    return histograms
+
+
+def _take_section(
+    section: _Section, lines: list[str], histograms: Histograms, first_line: int, may_be_cut: bool
+) -> None:
+    bins = _bins_at_once(section, lines)
+    if bins is None or may_be_cut:
+        try:
+            bins = _bins_one_by_one(section, lines, may_be_cut)
+        except _BadRowError as bad:
+            reason = f"section {section.name!r} refused: {bad}"
+            histograms.problems.append(Problem(histograms.place, first_line + bad.index, reason))
+            return
+    if section.name == DISK_IO_SIZE:
+        histograms.sizes = _sizes(bins)
+    elif section.name is not None:
+        histograms.sets[section.name] = _counters(bins)
+
+
+def _sizes(bins: Bins) -> dict[str, int]:
+    counters = dict(_NO_IOS)
+    for direction in DIRECTIONS:
+        columns, outside = _SIZE_COLUMNS[direction], f"{direction}_ios_outside"
+        for label, count in zip(bins.labels, getattr(bins, direction), strict=True):
+            counters[columns.get(label, outside)] += count
+    return counters
+
+
+def _counters(bins: Bins) -> dict[str, int]:
+    names = _BIN_NAMES["read"]
+    counters = {names[label]: count for label, count in zip(bins.labels, bins.read, strict=True) if count}
+    names = _BIN_NAMES["write"]
+    return counters | {names[label]: count for label, count in zip(bins.labels, bins.write, strict=True) if count}
+
+
+class _BinNames(dict[int, str]):
+    """`read:4096` and its like, made once: there are few of them, and every row needs one."""
+
+    def __init__(self, direction: str) -> None:
+        self.direction = direction
+
+    def __missing__(self, label: int) -> str:
+        name = f"{self.direction}:{label}"
+        if len(self) < _NAMES_KEPT:
+            self[label] = name
+        return name
+
+
+_NAMES_KEPT: Final = 1024
+_BIN_NAMES: Final = {direction: _BinNames(direction) for direction in DIRECTIONS}
+
+
+class _Divider:
+    """Which lines are rows of which section. A header follows a `read | write` line; anything else is damage."""
+
+    def __init__(self, histograms: Histograms, first_line: int) -> None:
+        self.histograms, self.first_line = histograms, first_line
+        self.sections: list[_Section] = []
+        self.is_open = False
+
+    def take_text(self, index: int, text: str) -> None:
+        """A line that is no row; one that does not belong there spoils the section it stands in."""
+        kind, name = _kind(text)
+        reason: str | None = None
+        if kind == "time" and not self.sections:
+            reason = _take_time(self.histograms, text)
+        elif kind == "directions":
+            self.is_open = False
+        elif kind == "header":
+            reason = self._open(name)
+        elif self.is_open:
+            self.sections[-1].refused = True
+            reason = f"section {self.sections[-1].name!r} refused: line not understood: {text[:60]!r}"
+        else:
+            self._open(None)
+            reason = f"unknown section {text[:60]!r}"
+        if reason:
+            self._report(index, reason)
+
+    def take_rows(self, start: int, stop: int) -> None:
+        """Lines that begin with a digit."""
+        if self.is_open:
+            self.sections[-1].ranges.append((start, stop))
+        else:
+            self._report(start, "row outside any section")
+
+    def _open(self, name: str | None) -> str | None:
+        twice = name is not None and any(section.name == name for section in self.sections)
+        self.sections.append(_Section(None if twice else name))
+        self.is_open = True
+        return f"section {name!r} occurs twice" if twice else None
+
+    def _report(self, index: int, reason: str) -> None:
+        self.histograms.problems.append(Problem(self.histograms.place, self.first_line + index, reason))
+
+
+def _divide(lines: list[str], histograms: Histograms, first_line: int) -> list[_Section]:
+    divider = _Divider(histograms, first_line)
+    marks = [index for index, line in enumerate(lines) if not line[:1].isdigit()]
+    for mark, following in zip([-1, *marks], [*marks, len(lines)], strict=True):
+        text = lines[mark].strip() if mark >= 0 else ""
+        if text:
+            divider.take_text(mark, text)
+        if following > mark + 1:
+            divider.take_rows(mark + 1, following)
+    return divider.sections
+
+
+@lru_cache(maxsize=256)
+def _kind(text: str) -> tuple[str, str]:
+    """What a line that is no row is: a time, the `read | write` line, or the header of a section."""
+    words = text.split()
+    if words in (["read", "|", "write"], ["read", "write"]):
+        return "directions", ""
+    if words[0].rstrip(":") in ("snapshot_time", "start_time", "elapsed_time"):
+        return "time", ""
+    at = next((index for index, word in enumerate(words[:-1]) if word in _HEAD_WORDS and words[index + 1] == "%"), 0)
+    heads = [word for word in words[at:] if word != "|"]
+    name = SECTIONS.get(" ".join(words[:at]))
+    if name is None or heads != [*heads[:1], "%", "cum", "%"] * 2:
+        return "other", ""
+    return "header", name
+
+
+def _take_time(histograms: Histograms, text: str) -> str | None:
+    name = text.split()[0]
+    stamp = stamp_us(text.removeprefix(name))
+    if stamp is None:
+        return f"not a time: {text[:60]!r}"
+    if name.startswith("snapshot_time"):
+        histograms.snapshot_us = stamp
+    elif name.startswith("start_time"):
+        histograms.start_us = stamp
+    return None
+
+
+# An agent reads 64 brw_stats every few seconds: all rows of a section are checked and taken in a few calls,
+# about four times faster than row by row. Whatever does not fit goes through the careful reader below.
+_WIDTH: Final = 8  # label: n % cum | n % cum
+_ROW_BYTES: Final = b"0123456789 \t\r\n|:KMGT"
+
+
+def _bins_at_once(section: _Section, lines: list[str]) -> Bins | None:
+    rows = lines[slice(*section.ranges[0])] if len(section.ranges) == 1 else [lines[i] for i in _indexes(section)]
+    text = "\n".join(rows)
+    words = text.split()
+    if len(words) != len(rows) * _WIDTH or words[4::_WIDTH].count("|") != len(rows) or text.count(":") != len(rows):
+        return None
+    if text.encode("ascii", "replace").translate(None, _ROW_BYTES):
+        return None
+    labels = [label for label in map(bin_label, words[0::_WIDTH]) if label is not None]
+    try:
+        bins = Bins(labels, list(map(int, words[1::_WIDTH])), list(map(int, words[5::_WIDTH])))
+    except ValueError:
+        return None
+    in_order = len(labels) == len(rows) and sorted(set(labels)) == labels
+    return bins if in_order and max(bins.read + bins.write, default=0) < 1 << 64 else None
+
+
+class _BadRowError(Exception):
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+
+
+def _bins_one_by_one(section: _Section, lines: list[str], may_be_cut: bool) -> Bins:
+    bins = Bins([], [], [])
+    ended = False
+    for index in _indexes(section):
+        words = [word for word in lines[index].split() if word != "|"]
+        label = bin_label(words[0])
+        numbers = [whole_number(word) for word in words[1:]]
+        if label is None or len(numbers) != 6 or None in numbers or lines[index].count("|") > 1:
+            raise _BadRowError(index, f"row not understood: {lines[index].strip()[:60]!r}")
+        if bins.labels and label <= bins.labels[-1]:
+            raise _BadRowError(index, f"label {words[0]!r} is out of order")
+        for column, value in zip(bins, (label, numbers[0], numbers[3]), strict=True):
+            column.append(value or 0)
+        ended = {words[3], words[6]} <= {"0", "100"}
+    if may_be_cut and not ended:
+        # Lustre ends a section when both cumulative shares reach their end: anything less was cut.
+        raise _BadRowError(len(lines) - 1, "the file ends in the middle of it")
+    return bins
+
+
+def _indexes(section: _Section) -> Iterator[int]:
+    for start, stop in section.ranges:
+        yield from range(start, stop)
+
+
+@lru_cache(maxsize=1024)
+def bin_label(word: str) -> int | None:
+    """`4K:` is 4096; None if it is no label."""
+    if word[-1] != ":":
+        return None
+    factor = _SUFFIXES.get(word[-2:-1], 0)
+    number = whole_number(word[:-2] if factor else word[:-1])
+    label = None if number is None else number * (factor or 1)
+    return label if label is not None and label < 1 << 63 else None

@@ -1,0 +1,178 @@
+"""Lustre `job_stats`: what each job did to one target, as the server counted it, Lustre 2.3 to 2.16.
+
+It looks like YAML but is not always: a job id may hold blanks, colons, `@` or bytes that are not UTF-8. Read line by
+line; an entry that is damaged or cut is refused alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from iolens.records import CounterSet, Problem
+from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
+from iolens.sources.lustre.clock import stamp_us, whole_number
+from iolens.sources.lustre.histograms import bin_label
+from iolens.sources.lustre.stats import MICROSECONDS
+
+_BYTES_OF: Final = {"read_bytes": "read", "write_bytes": "write", "read": "read", "write": "write"}
+_OPERATIONS: Final = frozenset(METADATA_OPERATIONS)
+_NEW_ENTRY: Final = b"- job_id:"
+_HEADER: Final = b"job_stats:"
+_LITERAL_ESCAPE: Final = re.compile(rb"\\(?=x[0-9a-f]{2})")
+_ESCAPE: Final = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+@dataclass(slots=True)
+class JobStats:
+    """A parsed job_stats. `snapshot_us` is the last activity of any job, not when the file was read."""
+
+    place: str
+    snapshot_us: int | None = None
+    jobs: dict[str, CounterSet] = field(default_factory=dict)
+    sizes: dict[str, CounterSet] = field(default_factory=dict)  # reads and writes by size, where the version has them
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Entry:
+    job_id: str
+    line: int
+    counters: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] | None = None
+    start_us: int | None = None
+    snapshot_us: int | None = None
+
+
+def parse_job_stats(data: bytes, place: str, first_line: int = 1) -> JobStats:
+    """Read a job_stats text: one counter set per job."""
+    stats = JobStats(place)
+    entry: _Entry | None = None
+    headed = False
+    for number, line in enumerate(data.split(b"\n"), first_line):
+        line = line.rstrip()
+        if line.startswith(_NEW_ENTRY):
+            _keep(stats, entry)
+            entry, headed = _begin(stats, line, number), True
+        elif not line or line == _HEADER:
+            headed = headed or bool(line)
+        elif entry is not None and (reason := _take(stats, entry, line, number)):
+            stats.problems.append(Problem(place, number, f"job {entry.job_id!r} refused: {reason}"))
+            entry = None
+        elif not headed:
+            stats.problems.append(Problem(place, number, f"expected `job_stats:`, found {_shown(line)}"))
+            return stats
+    _keep(stats, entry)
+    if not headed:
+        stats.problems.append(Problem(place, None, "empty file, expected `job_stats:`"))
+    return stats
+
+
+def job_id_text(raw: bytes) -> str:
+    r"""A job id as text; a byte that is not UTF-8 becomes `\xNN`. `job_id_bytes` takes it back."""
+    return _LITERAL_ESCAPE.sub(rb"\\x5c", raw).decode("utf-8", "backslashreplace")
+
+
+def job_id_bytes(text: str) -> bytes:
+    """The bytes of the job id that `job_id_text` made `text` of."""
+    return _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), text.encode())
+
+
+def _begin(stats: JobStats, line: bytes, number: int) -> _Entry | None:
+    raw = line[len(_NEW_ENTRY) :].strip()
+    if len(raw) >= 2 and raw[:1] == raw[-1:] and raw[:1] in (b'"', b"'"):
+        raw = raw[1:-1]
+    if raw:
+        return _Entry(job_id_text(raw), number)
+    stats.problems.append(Problem(stats.place, number, "an entry without job id was refused"))
+    return None
+
+
+def _keep(stats: JobStats, entry: _Entry | None) -> None:
+    if entry is None:
+        return
+    earlier = stats.jobs.get(entry.job_id)
+    found = CounterSet(entry.counters, entry.start_us)
+    if not entry.counters:
+        reason = "entry without counters, may be cut"
+    elif earlier is not None and earlier != found:
+        reason = "occurs twice with different counters, the first was kept"
+    else:
+        stats.jobs[entry.job_id] = found
+        if entry.sizes is not None:
+            stats.sizes[entry.job_id] = CounterSet(entry.sizes, entry.start_us)
+        stats.snapshot_us = max(filter(None, (stats.snapshot_us, entry.snapshot_us)), default=None)
+        return
+    stats.problems.append(Problem(stats.place, entry.line, f"job {entry.job_id!r}: {reason}"))
+
+
+def _take(stats: JobStats, entry: _Entry, line: bytes, number: int) -> str | None:
+    """One indented line of an entry; a reason if it is not understood."""
+    key, colon, value = line.decode("ascii", "replace").strip().partition(":")
+    if not colon or line[:1] != b" ":
+        return f"line not understood: {_shown(line)}"
+    if key in ("snapshot_time", "start_time", "elapsed_time"):
+        return _take_time(entry, key, value)
+    words = value.replace(",", " ").replace("}", " } ").split()
+    if len(words) < 6 or words[:2] != ["{", "samples:"] or words[3] != "unit:" or words[-1] != "}":
+        return f"line not understood: {_shown(line)}"
+    samples, unit, total = whole_number(words[2]), words[4], _total(words)
+    if samples is None:
+        return f"line not understood: {_shown(line)}"
+    if key in _BYTES_OF and unit == "bytes":
+        if total is None:
+            return f"no sum in {_shown(line)}"
+        return _count(entry, key, samples, total) or _take_sizes(entry, _BYTES_OF[key], words)
+    if key not in _OPERATIONS and not (key in DIRECTIONS and unit in MICROSECONDS):
+        stats.problems.append(Problem(stats.place, number, f"operation {key!r} is not known and was left out"))
+        return None
+    if unit in MICROSECONDS and total is None:
+        stats.problems.append(Problem(stats.place, number, f"no sum of times in {_shown(line)}: left out"))
+    timed = {f"{key}_us": total} if unit in MICROSECONDS and total is not None else {}
+    # The number of reads and writes is that of their bytes.
+    return _set(entry, timed if key in DIRECTIONS else {key: samples, **timed})
+
+
+def _total(words: list[str]) -> int | None:
+    return whole_number(words[words.index("sum:") + 1]) if "sum:" in words else None
+
+
+def _count(entry: _Entry, key: str, samples: int, total: int) -> str | None:
+    # Before 2.10 the line is called `read` or `write`; from 2.15 on that name is the time it took, in usecs.
+    direction = _BYTES_OF[key]
+    return _set(entry, {f"{direction}_bytes": total, f"{direction}_ops": samples})
+
+
+def _take_sizes(entry: _Entry, direction: str, words: list[str]) -> str | None:
+    """`hist: { 32: 2, 4K: 1 }`, from 2.16 on: labels are upper bounds."""
+    if "hist:" not in words:
+        return None
+    rows = words[words.index("hist:") + 2 : -2]
+    labels, counts = [bin_label(word) for word in rows[::2]], [whole_number(word) for word in rows[1::2]]
+    if len(labels) != len(counts) or None in labels or None in counts:
+        return f"histogram not understood: {' '.join(rows)[:60]!r}"
+    entry.sizes = entry.sizes or {}
+    entry.sizes |= {f"{direction}:{label}": count or 0 for label, count in zip(labels, counts, strict=True)}
+    return None
+
+
+def _set(entry: _Entry, counters: dict[str, int]) -> str | None:
+    twice = counters.keys() & entry.counters.keys()
+    entry.counters.update(counters)
+    return f"{min(twice)} occurs twice in one entry" if twice else None
+
+
+def _take_time(entry: _Entry, key: str, value: str) -> str | None:
+    stamp = stamp_us(value)
+    if stamp is None:
+        return f"{key} is not a time: {value.strip()[:60]!r}"
+    if key == "snapshot_time":
+        entry.snapshot_us = stamp
+    elif key == "start_time":
+        entry.start_us = stamp
+    return None
+
+
+def _shown(line: bytes) -> str:
+    return repr(line.decode("ascii", "backslashreplace").strip()[:60])

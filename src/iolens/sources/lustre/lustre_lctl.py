@@ -1,0 +1,389 @@
+"""Saved `lctl get_param` text of a Lustre server: many parameters in one file, one moment or a long series of them.
+
+`name=value`, `name=` and lines, or the first line right after the `=`; plain or gzip. A file without names
+(`lctl get_param -n`) is read when the user says which target it is of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Problem
+from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
+from iolens.sources.lustre.parameters import (
+    JOB_STATS,
+    MDT,
+    OBDFILTER,
+    LeftOut,
+    Parameter,
+    parameter_named,
+    pattern_of,
+)
+from iolens.sources.lustre.samples import SampleSplitter, ServerSample
+from iolens.sources.lustre.server import Naming, Reading, ServerReader, needs_filesystem
+from iolens.sources.lustre.stats import names_known_counter
+from iolens.sources.reading.bounded_input import DAMAGED, LongLine, bounded_lines, opened, unpacked
+from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
+from iolens.units import epoch_us, parse_time
+
+# Families of parameters Lustre has; those that are not read are named as left out.
+FAMILIES: Final = frozenset({
+    b"obdfilter", b"mdt", b"mds", b"mdd", b"mgs", b"mgc", b"ost", b"ldlm", b"llite", b"osc", b"mdc", b"lov", b"lmv",
+    b"lod", b"lfsck", b"osp", b"lwp", b"nodemap", b"qmt", b"qsd", b"seq", b"fld", b"echo_client", b"echo", b"ofd",
+    b"out", b"sptlrpc", b"srpc", b"peers", b"nis", b"routes", b"ptlrpc", b"cl", b"lnet",
+})  # fmt: skip
+SINGLE_NAMES: Final = frozenset({
+    b"health_check", b"memused", b"memused_max", b"lnet_memused", b"version", b"pinger", b"timeout", b"debug",
+    b"debug_mb", b"debug_path", b"subsystem_debug", b"printk", b"jobid_var", b"jobid_name", b"jobid_this_session",
+    b"at_min", b"at_max", b"at_extra", b"at_history", b"at_early_margin", b"ldlm_timeout", b"bulk_timeout",
+    b"max_dirty_mb", b"alloc_fail_rate", b"dump_on_timeout", b"dump_on_eviction", b"devices", b"debug_peer_on_timeout",
+    b"fail_loc", b"fail_val", b"stats", b"peers", b"nis", b"routes", b"catastrophe", b"upcall", b"daemon_file",
+})  # fmt: skip
+
+_NAME: Final = re.compile(rb"[A-Za-z][\w-]*(?:\.[^\s=]+)?")
+_USED_NAME: Final = re.compile(
+    rb"^(?:obdfilter|osd-\w+|mdt|mds|ost\.OSS|mgs\.MGS|ldlm\.(?:services|namespaces\.(?:filter|mdt)-[^\s=.]+))\.[^\s=]+=",
+    re.MULTILINE,
+)
+_BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:)")
+_BARE_KINDS: Final = re.compile(rb"samples \[|pages per bulk|disk I/O size|job_id:|job_stats:\s*\Z")
+_NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ", re.MULTILINE)  # a service, a client
+_BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read ++\|? *+write")
+_MARKER: Final = re.compile(rb"BEGIN\s++(\d{9,11}(?:\.\d{1,9})?)\s*+")
+
+Found = Reading | Problem | int  # a text, something not understood, or the time a marker gives
+
+
+class LustreLctl:
+    """Saved `lctl get_param` text."""
+
+    name = "lustre-lctl"
+    summary = "saved `lctl get_param` text of Lustre servers, one snapshot or many"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether some line names a parameter of a target, or the text is one parameter without its name."""
+        text = unpacked(head)
+        if _USED_NAME.search(text):
+            return True
+        return bool(_BARE_START.match(text) and _BARE_KINDS.search(text) and not _NOT_A_TARGET.search(text))
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per file, the earliest first; ticks are common to all of them."""
+        limit = max(2, SAMPLES_LOOKED_AT // max(len(paths), 1) + 1)
+        found, refused = read_each(paths, lambda path: _scan(_SavedText(path, options), limit))
+        yield from refused
+        scans = sorted(found, key=lambda scan: scan.begin_us)
+        ticker = Ticker(grid_of(_series(scans), options.interval_s))
+        for scan in scans:
+            yield Capture(str(scan.text.path), scan.identity, partial(scan.text.items, ticker.copy()))
+            if scan.is_whole:
+                for stamp, series in scan.times:
+                    ticker.tick(stamp, series)
+
+
+SOURCE: Final = LustreLctl()
+
+
+@dataclass(frozen=True, slots=True)
+class _SavedText:
+    """One file and what the user said about it."""
+
+    path: Path
+    options: ReadOptions
+
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
+    @property
+    def at_us(self) -> int | None:
+        return epoch_us(self.options.at) if self.options.at is not None else None
+
+    @property
+    def naming(self) -> Naming:
+        return Naming(self.options.filesystem, self.options.target)
+
+    def samples(self, left_out: LeftOut | None = None) -> Iterator[ServerSample | Problem]:
+        """The samples of the file as it is read, and what was not understood between them."""
+        splitter = SampleSplitter()
+        for found in self._found(left_out):
+            if isinstance(found, Reading):
+                yield from splitter.take(found)
+            elif isinstance(found, int):
+                yield from splitter.mark(found)
+            else:
+                yield found
+        yield from splitter.finish()
+
+    def items(self, ticker: Ticker) -> Iterator[Item]:
+        """Everything in the file, sample by sample; `ticker` stays as it is, for the next call."""
+        ticker = ticker.copy()
+        left_out = LeftOut(self.place)
+        reader = ServerReader(self.naming, left_out=left_out)
+        empty = True
+        for sample in self.samples(left_out):
+            if isinstance(sample, Problem):
+                empty = False
+                yield sample
+                continue
+            if not sample.has_target and not (sample.series and self.options.filesystem):
+                if sample.series:
+                    left_out.say("services and locks of a server that shows no target: supply --filesystem")
+                continue
+            empty = False
+            snapshot, nominal = sample.snapshot_us(self.at_us), sample.nominal_us(self.at_us)
+            if snapshot is None or nominal is None:
+                first = next(iter(sample.readings.values()))
+                yield Problem(self.place, first.line, "nothing here tells the time: supply it with --at")
+                continue
+            tick = ticker.tick(nominal, sample.series)
+            yield from reader.items(sample.readings.values(), tick, snapshot)
+        yield from left_out.notes()
+        if empty:
+            found = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
+            yield Problem(self.place, None, f"{found}, expected obdfilter.*.stats, mdt.*.md_stats, …")
+
+    def is_bare(self) -> bool:
+        """Whether it is the text of one parameter without its name."""
+        try:
+            with opened(self.path) as stream:
+                return bool(_BARE_START.match(stream.read(4096)))
+        except DAMAGED:
+            return False
+
+    def _found(self, left_out: LeftOut | None) -> Iterator[Found]:
+        try:
+            bare = self.is_bare()
+            with opened(self.path) as stream:
+                lines = bounded_lines(stream)
+                yield from _BareReader(self).read(lines) if bare else _NamedReader(self, left_out).read(lines)
+        except DAMAGED as error:
+            yield Problem(self.place, None, f"cannot be read to its end: {error}")
+
+
+class _Scan(NamedTuple):
+    """What the beginning of a file tells: enough to sort files, find the interval and name the capture."""
+
+    text: _SavedText
+    times: list[tuple[int, str]]
+    is_whole: bool
+    identity: str
+
+    @property
+    def begin_us(self) -> float:
+        return min((stamp for stamp, _ in self.times), default=float("inf"))
+
+
+def _scan(text: _SavedText, limit: int) -> _Scan:
+    needed = {"filesystem", "target"} if text.is_bare() else set()
+    if needed and not (text.options.filesystem and text.options.target):
+        found = "a text without parameter names does not tell its target"
+        raise InputError(text.place, found, "--filesystem and --target")
+    times: list[tuple[int, str]] = []
+    for sample in text.samples():
+        if isinstance(sample, Problem):
+            continue
+        if needs_filesystem(sample.readings.values()):
+            needed.add("filesystem")
+        if sample.nominal_us(None) is None or not (sample.stamps or sample.marker_us):
+            needed.add("at")
+        if (nominal := sample.nominal_us(text.at_us)) is not None:
+            times.append((nominal, sample.series))
+        if len(times) >= limit:
+            return _Scan(text, times, False, _identity(text, needed))
+    return _Scan(text, times, True, _identity(text, needed))
+
+
+def _identity(text: _SavedText, needed: set[str]) -> str:
+    """The content's hash; what the user had to supply is part of it, for it changes what the content means."""
+    supplied = {name: value for name in needed if (value := getattr(text.options, name)) is not None}
+    identity = content_identity(text.path)
+    if not supplied:
+        return identity
+    said = "\0".join(f"{name}={supplied[name]}" for name in sorted(supplied))
+    return "file/" + hashlib.sha256(f"{identity}\0{said}".encode()).hexdigest()
+
+
+def _series(scans: Iterable[_Scan]) -> dict[str, list[int]]:
+    """Sample times by series. Files of one sample each form series together, longer files each their own."""
+    series: dict[str, list[int]] = {}
+    for number, scan in enumerate(scans):
+        for stamp, name in scan.times:
+            key = name if len(scan.times) == 1 else f"{number} {name}"
+            series.setdefault(key, []).append(stamp)
+    seen = sorted({stamp for stamps in series.values() for stamp in stamps})[:SAMPLES_LOOKED_AT]
+    last = seen[-1] if seen else 0
+    return {name: [stamp for stamp in stamps if stamp <= last] for name, stamps in series.items()}
+
+
+class _NamedReader:
+    """Text with parameter names."""
+
+    def __init__(self, text: _SavedText, left_out: LeftOut | None) -> None:
+        self.text = text
+        self.left_out = left_out
+        self.name: bytes | None = None  # None: outside any parameter
+        self.parameter: Parameter | None = None  # None: one that is not read
+        self.lines: list[bytes] = []
+        self.line = 0
+        self.lost = False  # within a run of lines that belong to nothing, reported once
+        self.strangers: set[bytes] = set()
+
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+        for number, line in enumerate(lines, 1):
+            if isinstance(line, LongLine):
+                self.name, self.parameter = self.name or b"", None  # the parameter it is in is not whole
+                yield line.problem(self.text.place, number)
+            elif line[:1].isalnum() and (special := self._special(line, number)) is not None:
+                yield from special
+            elif self.parameter is not None:
+                self.lines.append(line)
+            elif self.name is None and not self.lost and line.strip():
+                self.lost = True
+                yield self._problem(number, f"not a parameter: {_shown(line)}")
+        yield from self._end(at_end_of_file=True)
+
+    def _special(self, line: bytes, number: int) -> Iterator[Found] | None:
+        """What begins something new; None for a line that may be part of a value."""
+        if b"=" in line and (split := _split(line)) is not None:
+            return self._begin(*split, number)
+        if (stamp := _marker_us(line, self.text.options)) is not None:
+            return self._mark(stamp)
+        if line.startswith(b"error:"):
+            return self._fail(line, number)
+        if self.name is None and _is_listed(line):
+            return iter(())
+        return None
+
+    def _begin(self, name: bytes, value: bytes, number: int) -> Iterator[Found]:
+        yield from self._end()
+        self.name, self.lines, self.line, self.lost = name, [value], number, False
+        family, *rest = name.split(b".")
+        if rest and not _is_family(family) and family not in self.strangers:
+            self.strangers.add(family)
+            yield self._problem(number, f"parameters called {_shown(family)}… are not known")
+        text = name.decode("ascii", "backslashreplace")
+        self.parameter = parameter_named(text)
+        if self.parameter is None and self.left_out is not None and _is_family(family):
+            self.left_out.add(pattern_of(text))
+
+    def _mark(self, stamp: int) -> Iterator[Found]:
+        yield from self._end()
+        self.name, self.lost = None, False
+        yield stamp
+
+    def _fail(self, line: bytes, number: int) -> Iterator[Found]:
+        yield from self._end()
+        self.name = None
+        yield self._problem(number, f"lctl could not read: {_shown(line)}")
+
+    def _end(self, at_end_of_file: bool = False) -> Iterator[Found]:
+        if self.parameter is None:
+            return
+        reading = Reading(self.parameter, b"".join(self.lines), self.text.place, self.line)
+        self.parameter = None
+        cut = at_end_of_file and not reading.data.endswith(b"\n")
+        if cut and reading.parameter.leaf in (*CAPACITY_LEAVES, *LOCK_LEAVES, "num_exports"):
+            yield self._problem(self.line, f"the file ends within {reading.parameter.leaf}: the number may be cut")
+        else:
+            yield reading
+
+    def _problem(self, number: int, reason: str) -> Problem:
+        return Problem(self.text.place, number, reason)
+
+
+class _BareReader:
+    """The text of one parameter without its name, once or many times over."""
+
+    def __init__(self, text: _SavedText) -> None:
+        self.text = text
+        self.lines: list[bytes] = []
+        self.line = 1
+        self.is_whole = True
+
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+        for number, line in enumerate(lines, 1):
+            if isinstance(line, LongLine):
+                self.is_whole = False
+                yield line.problem(self.text.place, number)
+                continue
+            stamp = _marker_us(line, self.text.options)
+            if stamp is not None or (line.startswith((b"snapshot_time", b"job_stats:")) and self._holds_text()):
+                yield from self._end(number)
+            if stamp is None:
+                self.lines.append(line)
+            else:
+                yield stamp
+        yield from self._end(0)
+
+    def _holds_text(self) -> bool:
+        return any(line.strip() for line in self.lines)
+
+    def _end(self, next_line: int) -> Iterator[Found]:
+        if self._holds_text() and self.is_whole:
+            data = b"".join(self.lines)
+            parameter = self._parameter(data)
+            if parameter.leaf in ("stats", "md_stats") and not names_known_counter(data):
+                # Named, it would be a target that has not counted yet: every counter zero.
+                reason = "a text without its name, and without a counter that Lustre is known to have: left out"
+                yield Problem(self.text.place, self.line, reason)
+            else:
+                yield Reading(parameter, data, self.text.place, self.line)
+        self.lines, self.line, self.is_whole = [], next_line, True
+
+    def _parameter(self, data: bytes) -> Parameter:
+        target = self.text.options.target or ""
+        found = self.text.naming.find(target, ())
+        is_mdt = not isinstance(found, str) and found.kind == "mdt"
+        if data.lstrip().startswith(b"job_stats:"):
+            return Parameter(MDT if is_mdt else OBDFILTER, target, JOB_STATS)
+        if _BRW_TEXT.search(data):
+            return Parameter(OBDFILTER, target, "brw_stats")
+        return Parameter(MDT, target, "md_stats") if is_mdt else Parameter(OBDFILTER, target, "stats")
+
+
+def _split(line: bytes) -> tuple[bytes, bytes] | None:
+    name, _, value = line.partition(b"=")
+    if _NAME.fullmatch(name) is None or (b"." not in name and name not in SINGLE_NAMES):
+        return None
+    return name, value
+
+
+def _is_listed(line: bytes) -> bool:
+    """A parameter that has no value, as `lctl` names directories."""
+    name = line.strip()
+    return b"." in name and _NAME.fullmatch(name) is not None and _is_family(name.partition(b".")[0])
+
+
+def _is_family(family: bytes) -> bool:
+    return family in FAMILIES or family.startswith(b"osd-") or family in SINGLE_NAMES
+
+
+def _marker_us(line: bytes, options: ReadOptions) -> int | None:
+    """`BEGIN <epoch>` or an ISO-8601 time alone on a line."""
+    if line.startswith(b"BEGIN"):
+        match = _MARKER.fullmatch(line)
+        return round(float(match[1]) * 1_000_000) if match else None  # nine to eleven digits
+    if line[4:5] != b"-" or len(line) < 17:
+        return None
+    try:
+        text = line.decode("ascii").strip()
+        if options.timezone and datetime.fromisoformat(text).tzinfo is None:
+            return epoch_us(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(options.timezone)))
+        return epoch_us(parse_time(text))
+    except ValueError:
+        return None
+
+
+def _shown(line: bytes) -> str:
+    return repr(line.strip()[:60].decode("ascii", "backslashreplace"))

@@ -1,0 +1,312 @@
+"""The files of a running Lustre server, under any root: `/`, or a copy of its /proc and /sys. One root is one sample.
+
+Where a file is differs by version; a target found at two paths is read once. Needs only the standard library, for
+the sampler on a server imports it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Problem
+from iolens.sources import ReadOptions, read_each
+from iolens.sources.devices.block_devices import stated_host
+from iolens.sources.lustre.capacity import LOCK_LEAVES, LOCK_PATHS
+from iolens.sources.lustre.parameters import (
+    JOB_STATS,
+    MDT,
+    NAMESPACES,
+    NOT_TARGETS,
+    SERVER,
+    SERVICE_FOLDERS,
+    SERVICE_STATS,
+    LeftOut,
+    Parameter,
+    parameter_named,
+    parameter_of,
+    pattern_of,
+)
+from iolens.sources.lustre.samples import ServerSample
+from iolens.sources.lustre.server import Naming, Reading, ServerReader, needs_filesystem
+from iolens.sources.lustre.stats import SERVICE_MARK
+from iolens.sources.reading.bounded_input import parameter_bytes
+from iolens.sources.reading.ticks import Ticker, grid_of
+from iolens.units import epoch_us
+
+
+class Place(NamedTuple):
+    """A directory with one folder per target, and the Lustre versions that have it."""
+
+    directory: str
+    versions: str
+
+    @property
+    def family(self) -> str:
+        """obdfilter, osd-ldiskfs, mdt, …"""
+        return self.directory.rpartition("/")[2]
+
+
+PROC_OBDFILTER: Final = Place("proc/fs/lustre/obdfilter", "1.8 to 2.14: stats, job_stats, recovery; brw_stats to 2.10")
+SYS_OBDFILTER: Final = Place("sys/fs/lustre/obdfilter", "2.12 on: kbytes*, files*, num_exports")
+DEBUG_OBDFILTER: Final = Place("sys/kernel/debug/lustre/obdfilter", "2.15 on: stats where /proc has gone")
+DEBUG_OSD_LDISKFS: Final = Place("sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats")
+DEBUG_OSD_ZFS: Final = Place("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats")
+PROC_OSD_LDISKFS: Final = Place("proc/fs/lustre/osd-ldiskfs", "2.0 on: kbytes*, files* of an MDT; 2.11 on: brw_stats")
+PROC_OSD_ZFS: Final = Place("proc/fs/lustre/osd-zfs", "2.0.50 on: kbytes*, files*; 2.10 on: brw_stats")
+SYS_OSD_LDISKFS: Final = Place("sys/fs/lustre/osd-ldiskfs", "2.13 on: kbytes*, files*")
+SYS_OSD_ZFS: Final = Place("sys/fs/lustre/osd-zfs", "2.13 on: kbytes*, files*")
+PROC_MDT: Final = Place("proc/fs/lustre/mdt", "2.0 on: md_stats, job_stats, recovery_status")
+SYS_MDT: Final = Place("sys/fs/lustre/mdt", "2.12 on: num_exports")
+DEBUG_MDT: Final = Place("sys/kernel/debug/lustre/mdt", "2.15 on: md_stats where /proc has gone")
+PROC_MDS: Final = Place("proc/fs/lustre/mds", "1.8: stats, kbytes*, files*, recovery_status")
+PLACES: Final = (
+    PROC_OBDFILTER, SYS_OBDFILTER, DEBUG_OBDFILTER, DEBUG_OSD_LDISKFS, DEBUG_OSD_ZFS, PROC_OSD_LDISKFS, PROC_OSD_ZFS,
+    SYS_OSD_LDISKFS, SYS_OSD_ZFS, PROC_MDT, SYS_MDT, DEBUG_MDT, PROC_MDS,
+)  # fmt: skip
+BASES: Final = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
+LNET: Final = ("proc/sys/lnet", "sys/kernel/debug/lnet")
+VERSION_FILES: Final = ("proc/fs/lustre/version", "sys/fs/lustre/version")  # to 2.7; 2.8 on
+
+_LOOKED_FOR: Final = "a root with proc/fs/lustre, sys/fs/lustre or sys/kernel/debug/lustre of a Lustre server"
+
+
+class LustreProc:
+    """The /proc and /sys files of a Lustre server."""
+
+    name = "lustre-proc"
+    whole_directories = True
+    summary = "/proc and /sys of a Lustre server, live or copied: one directory is one sample"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether there is a file of some target below `path`."""
+        return path.is_dir() and any(True for _ in _target_files(path))
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per root, the earliest first."""
+        at_us = epoch_us(options.at) if options.at is not None else None
+        trees, refused = read_each(paths, _read_server)
+        yield from refused
+        timed = sorted(trees, key=lambda tree: (tree.time_us(at_us) is None, tree.time_us(at_us) or 0))
+        series: dict[str, list[int]] = {}
+        for tree in timed:
+            series.setdefault(tree.sample.series, []).extend(filter(None, [tree.time_us(at_us)]))
+        ticker = Ticker(grid_of(series, options.interval_s))
+        for tree in timed:
+            time_us = tree.time_us(at_us)
+            tick = None if time_us is None else ticker.tick(time_us, tree.sample.series)
+            yield Capture(
+                str(tree.root), tree.identity(options), partial(tree.all_items, Naming(options.filesystem), tick)
+            )
+
+
+SOURCE: Final = LustreProc()
+
+
+def read_tree(
+    root: Path, time_us: int | None, filesystem: str | None = None, skip: frozenset[str] = frozenset()
+) -> Iterator[Item]:
+    """One sample of the server under `root`, of the tick `time_us` (None: its newest snapshot time).
+
+    A server that has no target just now (they are on its partner) gives nothing. Files named in `skip` (`job_stats`)
+    are not opened. Thousands of jobs on every target are a lot of text: those files are read last, one at a time.
+    """
+    tree = _read_root(root, skip | {JOB_STATS})
+    reader = ServerReader(Naming(filesystem), stated_host(root))
+    if not tree.sample.has_target:
+        yield from tree.problems
+    else:
+        yield from tree.items(reader, time_us)
+    if JOB_STATS not in skip:
+        yield from _job_items(root, reader, time_us, tree)
+
+
+def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _Tree) -> Iterator[Item]:
+    """The job_stats of each target, held one at a time."""
+    done: set[Parameter] = set()
+    for parameter, path in _target_files(root):
+        if parameter.leaf != JOB_STATS or parameter in done:
+            continue
+        try:
+            reading = Reading(parameter, parameter_bytes(path), str(path))
+        except OSError as error:
+            yield Problem(str(path), None, f"cannot be read: {error.strerror}")
+            continue
+        done.add(parameter)
+        alone = ServerSample(readings={parameter: reading})
+        tick = time_us if time_us is not None else tree.time_us(None) or alone.snapshot_us(None)
+        if tick is not None:
+            snapshot = tree.sample.snapshot_us(tick)
+            yield from reader.items([reading], tick, tick if snapshot is None else snapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """All texts of one root, as they were when read."""
+
+    root: Path
+    sample: ServerSample
+    problems: tuple[Problem, ...]
+
+    def time_us(self, at_us: int | None) -> int | None:
+        """When it was taken: as told, else the newest time any of its files gives."""
+        if at_us is not None:
+            return at_us
+        return max(self.sample.times, default=None) or self.sample.snapshot_us(None)
+
+    def all_items(self, naming: Naming, tick_us: int | None) -> Iterator[Item]:
+        """Everything of a saved tree, and what of it is left out."""
+        left_out = LeftOut(str(self.root))
+        for name in _other_names(self.root, self.sample):
+            left_out.add(name)
+        yield from self.items(ServerReader(naming, stated_host(self.root), left_out), tick_us)
+        yield from left_out.notes()
+
+    def items(self, reader: ServerReader, tick_us: int | None) -> Iterator[Item]:
+        """Samples, rows and problems."""
+        yield from self.problems
+        time_us = tick_us if tick_us is not None else self.time_us(None)
+        if time_us is None:
+            yield Problem(str(self.root), None, "no file here tells the time: supply it with --at")
+            return
+        snapshot = self.sample.snapshot_us(time_us)
+        stamp = time_us if snapshot is None else snapshot
+        yield from reader.items(self.sample.readings.values(), time_us, stamp)
+
+    def identity(self, options: ReadOptions) -> str:
+        """Hash of every file's relative path and content, and of what the user had to supply."""
+        digest = hashlib.sha256()
+        for reading in sorted(self.sample.readings.values(), key=lambda reading: reading.place):
+            relative = Path(reading.place).relative_to(self.root).as_posix()
+            digest.update(f"{relative}\0{len(reading.data)}\0".encode() + reading.data)
+        if options.at is not None:
+            digest.update(f"at={options.at.isoformat()}".encode())
+        if options.filesystem and needs_filesystem(self.sample.readings.values()):
+            digest.update(f"filesystem={options.filesystem}".encode())
+        return "file/" + digest.hexdigest()
+
+
+def _read_server(root: Path) -> _Tree:
+    """The tree of a server that has at least one target, or files of one that could not be read."""
+    tree = _read_root(root)
+    if not tree.sample.has_target and not tree.problems:
+        raise InputError(str(root), "no file of a Lustre target", _LOOKED_FOR)
+    return tree
+
+
+def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
+    if not root.is_dir():
+        raise InputError(str(root), "no such directory", _LOOKED_FOR)
+    sample = ServerSample()
+    problems: list[Problem] = []
+    for parameter, path in _files(root, problems, skip):
+        if parameter in sample.readings or parameter.leaf in skip:
+            continue
+        try:
+            reading = Reading(parameter, parameter_bytes(path), str(path))
+        except OSError as error:
+            problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
+        else:
+            sample.add(reading, reading.stamp_us)
+    if "md_stats" not in skip:
+        for reading in _client_readings(root, sample, problems):
+            sample.add(reading, reading.stamp_us)
+    return _Tree(root, sample, tuple(problems))
+
+
+def _files(root: Path, problems: list[Problem], skip: frozenset[str]) -> Iterator[tuple[Parameter, Path]]:
+    yield from _target_files(root, problems)
+    for name in VERSION_FILES:
+        if (root / name).is_file():
+            yield Parameter(SERVER, "", "version"), root / name
+    if SERVICE_STATS not in skip:
+        yield from _server_files(root, problems, SERVICE_FOLDERS, ("stats",))
+    if not skip.issuperset(LOCK_LEAVES):
+        yield from _server_files(root, problems, (NAMESPACES,), LOCK_PATHS)
+
+
+def _server_files(
+    root: Path, problems: list[Problem], folders: Sequence[str], leaves: Sequence[str]
+) -> Iterator[tuple[Parameter, Path]]:
+    """Files of services and lock namespaces, wherever the version keeps them."""
+    for base in BASES:
+        for folder in folders:
+            for name in _names(root / base / folder, problems):
+                for leaf in leaves:
+                    parameter = parameter_named(f"{folder}/{name}/{leaf}".replace("/", "."))
+                    if parameter is not None and (path := root / base / folder / name / leaf).is_file():
+                        yield parameter, path
+
+
+def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) -> Iterator[Reading]:
+    """What each client did to an MDT, only where the MDT itself does not count it: there may be thousands of them."""
+    for directory in (root / place.directory for place in PLACES if place.family == MDT):
+        for target in _names(directory, None):
+            exports = directory / target / "exports"
+            own = sample.readings.get(Parameter(MDT, target, "md_stats"))
+            if own is None and (directory / target / "md_stats").exists():
+                continue
+            if own is None or b" samples [" not in own.data or f"\n{SERVICE_MARK} ".encode() in own.data:
+                for client in _names(exports, problems):
+                    parameter = parameter_named(f"mdt.{target}.exports.{client}.stats")
+                    if parameter is not None and (path := exports / client / "stats").is_file():
+                        yield _client_reading(parameter, path, problems)
+
+
+def _client_reading(parameter: Parameter, path: Path, problems: list[Problem]) -> Reading:
+    """One that cannot be read is empty: without it the sum over clients is not known."""
+    try:
+        return Reading(parameter, parameter_bytes(path), str(path))
+    except OSError as error:
+        problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
+        return Reading(parameter, b"", str(path))
+
+
+def _other_names(root: Path, sample: ServerSample) -> Iterator[str]:
+    """Patterns of the parameters below a root that were not read."""
+    for base in BASES:
+        for name in _parameters_below(root / base):
+            parameter = parameter_named(name)
+            if parameter is None or parameter not in sample.readings:
+                yield pattern_of(name)
+    for base in LNET:
+        yield from (f"lnet.{name}" for name in _parameters_below(root / base))
+
+
+def _parameters_below(directory: Path) -> Iterator[str]:
+    """Dotted names of the files below a directory; of many clients, which all have the same files, one is looked at."""
+    for folder, subfolders, files in os.walk(directory):
+        above = "" if folder == str(directory) else os.path.relpath(folder, directory).replace("/", ".") + "."
+        yield from (above + name for name in sorted(files))
+        subfolders.sort()
+        if folder.endswith("/exports"):
+            del subfolders[1:]
+
+
+def _target_files(root: Path, problems: list[Problem] | None = None) -> Iterator[tuple[Parameter, Path]]:
+    for place in PLACES:
+        directory = root / place.directory
+        for target in _names(directory, problems):
+            if target in NOT_TARGETS:
+                continue
+            for leaf in _names(directory / target, problems):
+                if (parameter := parameter_of(place.family, target, leaf)) is not None:
+                    yield parameter, directory / target / leaf
+
+
+def _names(directory: Path, problems: list[Problem] | None) -> list[str]:
+    """Names in a directory; one that is not there has none, one that may not be read is a problem."""
+    try:
+        return sorted(os.listdir(directory))  # noqa: PTH208 - called for every target every few seconds
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        if problems is not None:
+            problems.append(Problem(str(directory), None, f"cannot be read: {error.strerror}"))
+        return []

@@ -1,0 +1,395 @@
+"""One sample of a Lustre server, whatever it was read from: raw texts of its targets in, samples and rows out.
+
+`lustre-lctl` and `lustre-proc` find the texts; which text of which target becomes which table is decided here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from iolens.records import CounterSet, Item, Problem, Row, Sample
+from iolens.schema import TABLES
+from iolens.sources.lustre import capacity
+from iolens.sources.lustre.clock import snapshot_of, stamp_us
+from iolens.sources.lustre.histograms import Histograms, parse_brw_stats
+from iolens.sources.lustre.job_stats import parse_job_stats
+from iolens.sources.lustre.parameters import (
+    EXPORTS,
+    JOB_STATS,
+    LOCKS,
+    MDS,
+    MDT,
+    OBDFILTER,
+    OSD,
+    OSD_STATS,
+    SERVER,
+    SERVICE,
+    LeftOut,
+    Parameter,
+)
+from iolens.sources.lustre.stats import (
+    EARLY_MDT_OPERATIONS,
+    Stats,
+    has_target_io,
+    metadata_counters,
+    parse_stats,
+    printed_operations,
+    server_counters,
+    target_io_counters,
+    unknown_counters,
+)
+from iolens.sources.reading.parsed_numbers import LARGEST
+
+_TARGET_NAME: Final = re.compile(r"(?:(.+)-)?(OST|MDT)[0-9a-fA-F]{4,}")
+_JOB_TIME: Final = re.compile(rb"^[ \t]++snapshot_time:([^\n]*)", re.MULTILINE)
+
+
+class Reading(NamedTuple):
+    """One raw text and where it was found."""
+
+    parameter: Parameter
+    data: bytes
+    place: str
+    line: int = 1
+
+    @property
+    def stamp_us(self) -> int | None:
+        """The moment the server printed it, where it says so (job_stats only tells the last activity)."""
+        return snapshot_of(self.data) if self.parameter.is_timed else None
+
+    @property
+    def last_activity_us(self) -> int | None:
+        """The latest `snapshot_time` of any job in a job_stats."""
+        stamps = (stamp_us(found.decode("ascii", "replace")) for found in _JOB_TIME.findall(self.data))
+        return max((stamp for stamp in stamps if stamp is not None), default=None)
+
+
+class Target(NamedTuple):
+    """An OST or MDT of a file system."""
+
+    filesystem: str
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What the user said about names: the file system where targets do not carry it, the target of a bare text."""
+
+    filesystem: str | None = None
+    target: str | None = None
+
+    def find(self, name: str, families: Iterable[str]) -> Target | str:
+        """The target a directory or parameter is named after, or what is missing to know it."""
+        match = _TARGET_NAME.fullmatch(name)
+        if name == self.target and self.filesystem:
+            is_mdt = match[2] == "MDT" if match else not {MDT, MDS}.isdisjoint(families)
+            return Target(self.filesystem, name, "mdt" if is_mdt else "ost")
+        if match is None:
+            return f"{name!r} is not the name of a target such as scratch-OST0000"
+        filesystem = match[1] or self.filesystem
+        if filesystem is None:
+            return f"target {name!r} does not name its file system: supply it with --filesystem"
+        return Target(filesystem, name, match[2].lower())
+
+
+def needs_filesystem(readings: Iterable[Reading]) -> bool:
+    """Whether some target does not carry the name of its file system."""
+    names = {reading.parameter.target for reading in readings if reading.parameter.is_of_target}
+    return any((match := _TARGET_NAME.fullmatch(name)) is None or match[1] is None for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReader:
+    """Turns one sample of a server into items.
+
+    `host` tells servers apart whose services are called the same; where it is not known the targets do. `left_out`
+    takes the names of what no table holds.
+    """
+
+    naming: Naming
+    host: str | None = None
+    left_out: LeftOut | None = None
+
+    def items(self, readings: Iterable[Reading], time_us: int, snapshot_us: int) -> Iterator[Item]:
+        """Samples, rows and problems: `time_us` is the sample's tick, `snapshot_us` stands in for untimed texts."""
+        version: str | None = None
+        services: list[Reading] = []
+        by_target: dict[str, dict[tuple[str, str], Reading]] = {}
+        for reading in readings:
+            family, target, leaf = reading.parameter
+            if family == SERVER:
+                version = capacity.parse_version(reading.data)
+            elif family == SERVICE:
+                services.append(reading)
+            else:
+                by_target.setdefault(target, {}).setdefault((family, leaf), reading)
+        targets: list[Target] = []
+        for name, texts in sorted(by_target.items()):
+            if all(family == LOCKS for family, _ in texts):
+                self._leave_out_locks(name)
+                continue
+            target_or_reason = self.naming.find(name, (family for family, _ in texts))
+            if isinstance(target_or_reason, str):
+                first = next(iter(texts.values()))
+                yield Problem(first.place, first.line, target_or_reason)
+            else:
+                targets.append(target_or_reason)
+                yield from _TargetReader(target_or_reason, texts, time_us, snapshot_us, version, self.left_out).items()
+        yield from self._services(services, targets, time_us, snapshot_us)
+
+    def _leave_out_locks(self, target: str) -> None:
+        if self.left_out is not None:
+            self.left_out.say(f"locks of {target}, which is not on this server")
+
+    def _services(
+        self, readings: Sequence[Reading], targets: Sequence[Target], time_us: int, snapshot_us: int
+    ) -> Iterator[Item]:
+        """The request queues of the server, under each file system it serves."""
+        filesystems = {self.naming.filesystem} if self.naming.filesystem else {target.filesystem for target in targets}
+        server = self.host or _named_by_targets(targets)
+        for text in readings if filesystems else ():
+            stats = parse_stats(text.data, text.place, text.line)
+            yield from stats.problems
+            yield from unknown_counters(stats)
+            if not (counters := server_counters(stats, "service")):
+                continue
+            stamp = snapshot_us if stats.snapshot_us is None else stats.snapshot_us
+            sets, labels = {"": CounterSet(counters, stats.start_us)}, {"target_kind": "service"}
+            for filesystem in sorted(filesystems):
+                yield Sample(
+                    "server_ops", filesystem, f"{server}:{text.parameter.target}", time_us, stamp, sets, labels
+                )
+
+
+def _named_by_targets(targets: Sequence[Target]) -> str:
+    """A server without a name, by its first target and how many more: after a fail-over it is another one."""
+    names = sorted(target.name for target in targets)
+    return f"{names[0]}+{len(names) - 1}" if len(names) > 1 else "".join(names) or "server"
+
+
+@dataclass(frozen=True, slots=True)
+class _TargetReader:
+    """Everything one target said in one sample."""
+
+    target: Target
+    texts: Mapping[tuple[str, str], Reading]
+    time_us: int
+    snapshot_us: int
+    version: str | None
+    left_out: LeftOut | None
+    others: dict[str, CounterSet] = field(default_factory=dict)  # counters of `server_ops`, by text
+    stamps: list[int] = field(default_factory=list)  # when those were taken
+
+    def items(self) -> Iterator[Item]:
+        for reader in _READERS:
+            yield from reader(self)
+
+    def first_of(self, *keys: tuple[str, str]) -> Iterator[Reading]:
+        """The texts found under these keys, the preferred one first."""
+        return (self.texts[key] for key in keys if key in self.texts)
+
+    def sample(self, table: str, sets: Mapping[str, CounterSet], snapshot_us: int | None) -> Sample:
+        columns = {column.name for column in TABLES[table].columns}
+        labels = {"target_kind": self.target.kind} if "target_kind" in columns else {}
+        stamp = self.snapshot_us if snapshot_us is None else snapshot_us
+        return Sample(table, self.target.filesystem, self.target.name, self.time_us, stamp, sets, labels)
+
+    def row(self, table: str, values: Mapping[str, object]) -> Row:
+        filesystem, name, kind = self.target
+        head = {"time": self.time_us, "filesystem": filesystem, "target": name, "target_kind": kind}
+        return Row(table, head | dict(values))
+
+    def keep_others(self, text: str, stats: Stats, kind: str) -> None:
+        """Put aside for `server_ops` what no other table has; a name two texts have counts once."""
+        known = {name for counted in self.others.values() for name in counted.counters}
+        counters = {name: value for name, value in server_counters(stats, kind).items() if name not in known}
+        if stats.snapshot_us is not None:
+            self.others[text] = CounterSet(counters, stats.start_us)
+            self.stamps.append(stats.snapshot_us)
+
+
+def _target_io(reader: _TargetReader) -> Iterator[Item]:
+    for text in reader.first_of((OBDFILTER, "stats")):
+        stats = parse_stats(text.data, text.place, text.line)
+        yield from stats.problems
+        if stats.of_a_service:
+            yield Problem(text.place, text.line, "statistics of a service, not of a target: left out")
+            return
+        yield from unknown_counters(stats)
+        yield from _io_sample(reader, stats)
+        reader.keep_others("", stats, "ost")
+
+
+def _metadata(reader: _TargetReader) -> Iterator[Item]:
+    own: Stats | None = None
+    for text in reader.first_of((MDT, "md_stats"), (MDS, "stats")):
+        own = parse_stats(text.data, text.place, text.line)
+        yield from own.problems
+        yield from unknown_counters(own)
+        if has_target_io(own):
+            yield from _io_sample(reader, own)
+        reader.keep_others("", own, "mdt")
+        counters = metadata_counters(own)
+        by_client = any(family == EXPORTS for family, _ in reader.texts)
+        if counters and not own.of_a_service and (own.counts or not by_client):
+            yield reader.sample("metadata_ops", {"": CounterSet(counters, own.start_us)}, own.snapshot_us)
+            if reader.left_out is not None and by_client:
+                reader.left_out.add("mdt.*.exports.*.stats")
+            return
+    yield from _metadata_by_client(reader, own)
+
+
+def _metadata_by_client(reader: _TargetReader, own: Stats | None) -> Iterator[Item]:
+    """Lustre 2.0 counts the operations of an MDT per client: one set each, whose movements add up.
+
+    With one client missing the sum would be too small, and too large when it is back: then there is none.
+    """
+    clients: dict[str, Stats] = {}
+    for (family, client), text in reader.texts.items():
+        if family == EXPORTS:
+            clients[client] = parse_stats(text.data, text.place, text.line)
+            yield from clients[client].problems if text.data else ()
+            yield from unknown_counters(clients[client])
+    damaged = next((stats for stats in clients.values() if not stats.whole), None)
+    if damaged is not None:
+        yield Problem(
+            damaged.place, None, "operations of a client are cut or damaged, so the sum over clients is unknown"
+        )
+        return
+    by_client = {client: printed_operations(stats) for client, stats in clients.items()}
+    counted = {name for counters in by_client.values() for name in counters}
+    counters = dict.fromkeys(EARLY_MDT_OPERATIONS, 0) if clients else {}
+    if own is not None:  # the requests of the service; what clients count too is in there a second time
+        requests = metadata_counters(own).items()
+        counters |= {name: value for name, value in requests if name.removesuffix("_us") not in counted}
+    if counters:
+        sets = {"": CounterSet(counters, own.start_us if own else None)}
+        sets |= {client: CounterSet(by_client[client], stats.start_us) for client, stats in clients.items()}
+        stamp = (
+            own.snapshot_us
+            if own
+            else max(filter(None, (stats.snapshot_us for stats in clients.values())), default=None)
+        )
+        yield reader.sample("metadata_ops", sets, stamp)
+
+
+def _io_sample(reader: _TargetReader, stats: Stats) -> Iterator[Sample]:
+    counters = target_io_counters(stats)
+    if counters:
+        yield reader.sample("target_io", {"": CounterSet(counters, stats.start_us)}, stats.snapshot_us)
+
+
+def _server_ops(reader: _TargetReader) -> Iterator[Item]:
+    for text in reader.first_of((OSD, OSD_STATS)):
+        stats = parse_stats(text.data, text.place, text.line)
+        yield from stats.problems
+        yield from unknown_counters(stats)
+        reader.keep_others(OSD, stats, "osd")
+    if any(counted.counters for counted in reader.others.values()):
+        yield reader.sample("server_ops", reader.others, min(reader.stamps))
+
+
+def _histograms(reader: _TargetReader) -> Iterator[Item]:
+    for text in reader.first_of((OSD, "brw_stats"), (OBDFILTER, "brw_stats")):
+        found = parse_brw_stats(text.data, text.place, text.line)
+        yield from found.problems
+        yield from _histogram_samples(reader, found)
+        if found.sizes is not None or found.sets:
+            return
+
+
+def _histogram_samples(reader: _TargetReader, found: Histograms) -> Iterator[Sample]:
+    if found.sizes is not None:
+        yield reader.sample("target_sizes", {"": CounterSet(found.sizes, found.start_us)}, found.snapshot_us)
+    if found.sets:
+        sets = {name: CounterSet(counters, found.start_us) for name, counters in found.sets.items()}
+        yield reader.sample("target_histograms", sets, found.snapshot_us)
+
+
+def _jobs(reader: _TargetReader) -> Iterator[Item]:
+    for text in reader.first_of((OBDFILTER, JOB_STATS), (MDT, JOB_STATS)):
+        stats = parse_job_stats(text.data, text.place, text.line)
+        yield from stats.problems
+        # An empty list is news too: a job that is in the next one began after this moment.
+        if stats.jobs or not stats.problems:
+            yield reader.sample("job_io", stats.jobs, None)
+        if stats.sizes:
+            yield reader.sample("job_sizes", stats.sizes, None)
+
+
+def _capacity(reader: _TargetReader) -> Iterator[Item]:
+    best: dict[str, int] = {}
+    for family in (OBDFILTER, OSD, MDS):
+        readings: dict[str, int] = {}
+        for text in reader.first_of(*((family, leaf) for leaf in capacity.CAPACITY_LEAVES)):
+            number = capacity.parse_count(text.data)
+            if number is None:
+                yield _not_a_number(text)
+            else:
+                readings[text.parameter.leaf] = number
+        best = readings if len(readings) > len(best) else best
+    if best.get("kbytesfree", 0) > best.get("kbytestotal", LARGEST) or best.get("filesfree", 0) > best.get(
+        "filestotal", LARGEST
+    ):
+        place = next(iter(reader.texts.values())).place
+        yield Problem(place, None, f"{reader.target.name} has more free than its size: capacity left out")
+    elif best:
+        yield reader.row("target_capacity", capacity.capacity(best))
+
+
+def _state(reader: _TargetReader) -> Iterator[Item]:
+    values: capacity.Facts = {}
+    for text in reader.first_of((OBDFILTER, "recovery_status"), (MDT, "recovery_status"), (MDS, "recovery_status")):
+        found = capacity.parse_recovery(text.data)
+        if isinstance(found, str):
+            yield Problem(text.place, text.line, found)
+        else:
+            values = found
+            _leave_out_recovery(reader, text, found)
+    for text in reader.first_of((OBDFILTER, "num_exports"), (MDT, "num_exports"), (MDS, "num_exports")):
+        values["exports"] = capacity.parse_count(text.data)
+        if values["exports"] is None:
+            yield _not_a_number(text)
+    for leaf, column in capacity.LOCK_LEAVES.items():
+        for text in reader.first_of((LOCKS, leaf)):
+            values[column] = capacity.parse_count(text.data)
+            if values[column] is None:
+                yield _not_a_number(text)
+    if values or reader.version is not None:
+        yield reader.row("target_state", {"version": reader.version, **_UNKNOWN_STATE, **values})
+
+
+def _leave_out_recovery(reader: _TargetReader, text: Reading, facts: capacity.Facts) -> None:
+    """Name the lines that no column has, and a start that is no date."""
+    lines = capacity.recovery_lines(text.data)
+    if reader.left_out is None or isinstance(lines, str):
+        return
+    unkept = lines.keys() - capacity.RECOVERY_LINES
+    if lines.get("recovery_start", "0") != "0" and facts["recovery_start"] is None:
+        unkept = {*unkept, "recovery_start"}
+    for name in unkept:
+        reader.left_out.add(f"{text.parameter.family}.*.recovery_status.{name}")
+
+
+_UNKNOWN_STATE: Final[Mapping[str, None]] = dict.fromkeys((
+    "recovery_status", "recovery_start", "recovery_duration_s", "recovery_remaining_s", "completed_clients",
+    "expected_clients", "exports", *capacity.LOCK_LEAVES.values(),
+))  # fmt: skip
+_READERS: Final[tuple[Callable[[_TargetReader], Iterator[Item]], ...]] = (
+    _target_io,
+    _metadata,
+    _server_ops,
+    _histograms,
+    _jobs,
+    _capacity,
+    _state,
+)
+
+
+def _not_a_number(text: Reading) -> Problem:
+    shown = text.data.strip()[:40].decode("ascii", "backslashreplace")
+    return Problem(text.place, text.line, f"{text.parameter.leaf}: expected a number, found {shown!r}")

@@ -1,0 +1,246 @@
+"""Lustre `stats` and `md_stats`: one line per counter, `name N samples [unit] min max sum sumsq`, Lustre 1.8 to 2.16.
+
+Lustre does not print a counter that has never counted, so in a whole file what is not printed is zero; in a file
+that may be cut it is unknown. `sumsq` saturates and is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from iolens.records import Problem
+from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
+from iolens.sources.lustre.clock import stamp_us, whole_number
+
+MICROSECONDS: Final = frozenset({"usec", "usecs"})
+US_IN: Final = {**dict.fromkeys(MICROSECONDS, 1), "sec": 1_000_000, "secs": 1_000_000}
+TWICE: Final = "statfs"  # 2.10 prints requests of clients first, then all calls: reading kbytesfree makes one too
+SERVICE_MARK: Final = "req_waittime"  # only the statistics of a whole service (all targets together) have it
+
+# Lustre 2.0.0 and 2.0.50 put the service's request counters into md_stats, under the names of the requests.
+_RENAMED: Final = {
+    **{f"mds_{operation}": operation for operation in METADATA_OPERATIONS},
+    "obd_ping": "ping",
+    "set_info_async": "set_info",
+}
+_OPERATION_OF: Final = {operation: operation for operation in METADATA_OPERATIONS} | _RENAMED
+
+# What `mdt_counter_init` registers: these are zero when a whole file does not print them.
+MDT_OPERATIONS: Final = (
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
+    "setxattr", "statfs", "sync", "samedir_rename", "crossdir_rename",
+)  # fmt: skip
+# Before renames were told apart by directory (2.1) only these were certain to be counted per MDT.
+EARLY_MDT_OPERATIONS: Final = MDT_OPERATIONS[:8]
+_RENAMES_APART: Final = ("samedir_rename", "crossdir_rename")
+
+_IO_NAMES: Final = frozenset({"read_bytes", "write_bytes", "read", "write"})
+# Counters of a target, beside its bytes and metadata operations: they go to `server_ops`.
+OTHER_COUNTERS: Final = frozenset({
+    "get_page", "get_page_failures", "cache_access", "cache_hit", "cache_miss", "preprw", "commitrw",
+    "preprw_read", "preprw_write", "commitrw_read", "commitrw_write", "llog_connect", "llog_finish",
+    "iocontrol", "attach", "detach", "setup", "precleanup", "cleanup", "postrecov", "add_conn", "del_conn",
+    "fid_init", "fid_fini", "fid_alloc", "fid_delete", "statfs_async", "packmd", "unpackmd", "checkmd",
+    "preallocate", "precreate", "create_async", "setattr_async", "getattr_async", "brw", "brw_async",
+    "prep_async_page", "find_cbdata", "change_cbdata", "enqueue", "match", "cancel", "cancel_unused", "join_lru",
+    "init_export", "destroy_export", "extent_calc", "pin", "unpin", "import_event", "health_check", "get_uuid",
+    "quotacheck", "quota_adjust_qunit", "pool_new", "pool_rem", "pool_add", "pool_del", "getref", "putref",
+    "register_page_removal_cb", "unregister_page_removal_cb", "register_lock_cancel_cb",
+    "unregister_lock_cancel_cb", "adjust_kms", "merge_lvb", "copy", "zerocopy", "tail", "iterate", "ladvise",
+    "req_waittime", "req_qdepth", "req_active", "req_timeout", "reqbuf_avail", "out_update",
+})  # fmt: skip
+# Requests a service counts are called after what they ask of whom; every version has others.
+_REQUESTS: Final = ("ldlm_", "mds_", "ost_", "mgs_", "obd_", "llog_", "quota_", "seq_", "fld_", "sec_", "dt_")
+_OF_METADATA: Final = _IO_NAMES | _OPERATION_OF.keys()
+_KNOWN: Final = OTHER_COUNTERS | _OF_METADATA
+
+
+class Count(NamedTuple):
+    """One counter: how many samples, their sum where printed, and on which line."""
+
+    samples: int
+    total: int | None
+    unit: str
+    line: int
+
+
+@dataclass(slots=True)
+class Stats:
+    """A parsed statistics text. `whole`: what it does not print has never counted."""
+
+    place: str
+    snapshot_us: int | None = None
+    start_us: int | None = None
+    whole: bool = False
+    counts: dict[str, Count] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def of_a_service(self) -> bool:
+        """Whether these are request counters of a service rather than of one target."""
+        return SERVICE_MARK in self.counts
+
+
+def parse_stats(data: bytes, place: str, first_line: int = 1) -> Stats:
+    """Read a `stats` or `md_stats` text; lines that are not understood become problems."""
+    stats = Stats(place)
+    lines = data.decode("ascii", "replace").split("\n")
+    misread = 0
+    for number, line in enumerate(lines, first_line):
+        words = line.split()
+        if not words:
+            continue
+        reason = _take_time(stats, words, line) if words[0].rstrip(":") in _TIMES else _take_count(stats, words, number)
+        if reason:
+            misread += 1
+            stats.problems.append(Problem(place, number, reason))
+    if not stats.problems and not stats.counts and stats.snapshot_us is None:
+        found = "no counter" if data.strip() else "empty file"
+        stats.problems.append(Problem(place, None, f"{found}, expected snapshot_time and counters"))
+    stats.whole = not misread and stats.snapshot_us is not None and not lines[-1]
+    return stats
+
+
+def target_io_counters(stats: Stats) -> dict[str, int]:
+    """Counters of `target_io`: bytes and operations each way, and the summed service time where it is counted."""
+    counters: dict[str, int] = {}
+    for direction in DIRECTIONS:
+        moved = stats.counts.get(f"{direction}_bytes")
+        if moved is not None:
+            counters[f"{direction}_ops"] = moved.samples
+            if moved.total is not None and moved.unit == "bytes":
+                counters[f"{direction}_bytes"] = moved.total
+        elif stats.whole:
+            counters |= {f"{direction}_bytes": 0, f"{direction}_ops": 0}
+    return counters | _waits(stats, counters)
+
+
+def metadata_counters(stats: Stats) -> dict[str, int]:
+    """Counters of `metadata_ops`: `<op>` counts, and `<op>_us` where the version times the operations."""
+    counters = printed_operations(stats)
+    timed = any(count.unit in MICROSECONDS for count in stats.counts.values())
+    for operation in _certain_operations(stats):
+        if operation not in counters:
+            counters |= {operation: 0, f"{operation}_us": 0} if timed else {operation: 0}
+    return counters
+
+
+def server_counters(stats: Stats, kind: str) -> dict[str, int]:
+    """Counters of `server_ops`: all that the other tables of an `ost`, `mdt` or `service` do not have.
+
+    `<op>` counts, `<op>:us` is the summed time and `<op>:total` the sum of what is no time.
+    """
+    elsewhere = {"ost": _IO_NAMES, "mdt": _OF_METADATA}.get(kind, frozenset())
+    counters: dict[str, int] = {}
+    for name, count in stats.counts.items():
+        if name in elsewhere or not _is_known(name):
+            continue
+        counters[name] = count.samples
+        if count.total is not None:
+            factor = US_IN.get(count.unit)
+            counters[f"{name}:total" if factor is None else f"{name}:us"] = count.total * (factor or 1)
+    return counters
+
+
+def has_target_io(stats: Stats) -> bool:
+    """Whether bytes are counted here at all: always on an OST, on an MDT only once it holds file data."""
+    return any(f"{direction}_bytes" in stats.counts for direction in DIRECTIONS)
+
+
+def names_known_counter(data: bytes) -> bool:
+    """Whether some line begins with a counter that a known version has: without a name, only that tells what it is."""
+    words = (line.split(None, 1) for line in data.decode("ascii", "replace").split("\n"))
+    return any(found and found[0] in _KNOWN for found in words)
+
+
+def unknown_counters(stats: Stats) -> Iterator[Problem]:
+    """Well-formed counters of a name that no known version has: counted as not understood."""
+    for name, count in stats.counts.items():
+        if not _is_known(name):
+            yield Problem(stats.place, count.line, f"counter {name!r} is not known and was left out")
+
+
+def _is_known(name: str) -> bool:
+    return name in _KNOWN or name.startswith(_REQUESTS)
+
+
+def printed_operations(stats: Stats) -> dict[str, int]:
+    """The same, but only operations that are printed."""
+    counters: dict[str, int] = {}
+    for name, count in stats.counts.items():
+        operation = _OPERATION_OF.get(name)
+        if operation is None:
+            continue
+        counters[operation] = counters.get(operation, 0) + count.samples
+        if count.unit in MICROSECONDS and count.total is not None:
+            counters[f"{operation}_us"] = counters.get(f"{operation}_us", 0) + count.total
+    return counters
+
+
+def _certain_operations(stats: Stats) -> tuple[str, ...]:
+    if not stats.whole or stats.of_a_service:
+        return ()
+    counts: Mapping[str, Count] = stats.counts
+    early = "rename" in counts and not any(name in counts for name in _RENAMES_APART)
+    return EARLY_MDT_OPERATIONS if early else MDT_OPERATIONS
+
+
+def _waits(stats: Stats, counters: Mapping[str, int]) -> dict[str, int]:
+    printed = {
+        direction: count
+        for direction in DIRECTIONS
+        if (count := stats.counts.get(direction)) is not None and count.unit in MICROSECONDS
+    }
+    waits = {f"{direction}_wait_us": count.total for direction, count in printed.items() if count.total is not None}
+    if printed and stats.whole:
+        # The version times its I/O: a direction that was never used has waited for nothing.
+        idle = [d for d in DIRECTIONS if d not in printed and counters.get(f"{d}_ops") == 0]
+        waits |= {f"{direction}_wait_us": 0 for direction in idle}
+    return waits
+
+
+def _take_time(stats: Stats, words: list[str], line: str) -> str | None:
+    name = words[0].rstrip(":")
+    stamp = stamp_us(line.strip()[len(words[0]) :])
+    if stamp is None:
+        return f"{name} is not a time: {line.strip()[:60]!r}"
+    if name == "snapshot_time":
+        stats.snapshot_us = stamp
+    elif name == "start_time":
+        stats.start_us = stamp
+    return None
+
+
+_TIMES: Final = frozenset({"snapshot_time", "start_time", "elapsed_time"})
+_TRAILING: Final = (4, 7, 8)  # words of a line: none, `min max sum`, or `min max sum sumsq` after the unit
+
+
+def _take_count(stats: Stats, words: list[str], number: int) -> str | None:
+    samples = whole_number(words[1]) if len(words) in _TRAILING and words[2] == "samples" else None
+    if samples is None:
+        return f"not a counter line: {' '.join(words)[:80]!r}"
+    unit, trailing = words[3], [_signed(word) for word in words[4:]]
+    if unit[0] != "[" or unit[-1] != "]" or None in trailing:
+        return f"not a counter line: {' '.join(words)[:80]!r}"
+    count = Count(samples, trailing[2] if trailing else None, unit[1:-1], number)
+    if count.total is not None and count.total < 0:
+        reason = f"sum of {words[0]!r} is {count.total}: overflowed, left out"
+        stats.problems.append(Problem(stats.place, number, reason))
+        count = count._replace(total=None)
+    name = words[0]
+    if name == TWICE and name in stats.counts:
+        name = f"obd_{name}"
+    if name in stats.counts:
+        stats.problems.append(Problem(stats.place, number, f"counter {words[0]!r} occurs again: the first counts"))
+    else:
+        stats.counts[name] = count
+    return None
+
+
+def _signed(word: str) -> int | None:
+    if word[0] != "-":
+        return whole_number(word)
+    number = whole_number(word[1:])
+    return None if number is None else -number
