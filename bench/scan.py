@@ -20,8 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from iolens.scan.workers import ScanOrder, new_progress, run_scan
 from iolens.sources.contents.find import RECOMMENDED
-from iolens.sources.tree_scan import ScanOrder, new_progress, run_scan
 
 PER_DIRECTORY = 32
 

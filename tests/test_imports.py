@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models": ROOT,
     "sources": ROOT,
     "store": ROOT,
+    "scan": (*ROOT, "sources"),
     "agent": (*ROOT, "sources", "store", "models"),
     "analyses": (*ROOT, "models", "store.selection"),
     "plans": (*ROOT, "models", "analyses"),

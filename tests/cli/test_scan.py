@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from iolens.cli.main import iolens as command
 from iolens.cli.scan import Lines, told
-from iolens.sources.tree_scan import Advance
+from iolens.scan.workers import Advance
 from iolens.store.store import Store
 from tests.cli.command import Finished, iolens
 from tests.sources.trees import found, grow, histogram_of, once

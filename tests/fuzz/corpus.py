@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from iolens.scan.parts import Header as ScanHeader
+from iolens.scan.parts import saved
+from iolens.scan.walk import Part
 from iolens.sources import ReadOptions
-from iolens.sources.scan import Header as ScanHeader
-from iolens.sources.scan import saved
 from iolens.sources.spool import Header as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
-from iolens.sources.tree_walk import Part
 from tests.sources import (
     test_collectd,
     test_controller,

@@ -54,8 +54,7 @@ class Expression(NamedTuple):
 def expressions() -> list[Expression]:
     """All of `sources/`, and those of `units` that sources use."""
     modules = [
-        importlib.import_module(one.name)
-        for one in pkgutil.walk_packages(iolens.sources.__path__, "iolens.sources.")
+        importlib.import_module(one.name) for one in pkgutil.walk_packages(iolens.sources.__path__, "iolens.sources.")
     ]
     searched = _searched_names()
     found: dict[int, Expression] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.sources.batch_stat import (
+from iolens.scan.batch_stat import (
     ATIME,
     BLOCKS,
     DEVICE,

@@ -12,10 +12,10 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem, Rows
+from iolens.scan.findings import Findings
+from iolens.scan.parts import Header, WholeScan, merged, packed, saved
+from iolens.scan.walk import Part
 from iolens.sources import ReadOptions, get_source, recognise
-from iolens.sources.scan import Header, WholeScan, merged, packed, saved
-from iolens.sources.scan_findings import Findings
-from iolens.sources.tree_walk import Part
 from iolens.store.readers import guarded
 from tests.sources.trees import NOW_S, found, grow, histogram_of, scanned
 

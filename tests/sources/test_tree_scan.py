@@ -29,15 +29,17 @@ from hypothesis import strategies as st
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
-from iolens.sources import batch_stat, inode_owners, tree_walk
-from iolens.sources.batch_stat import SIZE, EntryStats
+from iolens.scan import batch_stat
+from iolens.scan import owners as inode_owners
+from iolens.scan import walk as tree_walk
+from iolens.scan.batch_stat import SIZE, EntryStats
+from iolens.scan.findings import Findings, from_plain
+from iolens.scan.journal import Journal, Progress
+from iolens.scan.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
+from iolens.scan.pace import Pace
+from iolens.scan.walk import Part, Signals, TreeWalk, WalkRule
+from iolens.scan.workers import Interrupted, ScanOrder, new_progress, run_scan
 from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
-from iolens.sources.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
-from iolens.sources.scan_findings import Findings, from_plain
-from iolens.sources.scan_journal import Journal, Progress
-from iolens.sources.scan_pace import Pace
-from iolens.sources.tree_scan import Interrupted, ScanOrder, new_progress, run_scan
-from iolens.sources.tree_walk import Part, Signals, TreeWalk, WalkRule
 from tests.sources.trees import NOW_S, found, grow, histogram, histogram_of, once, records, scanned
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
@@ -292,8 +294,8 @@ def test_an_unreadable_directory_is_named_and_counted_itself(public_path: Path) 
         (tmp_path / name).chmod(mode)
     program = (
         "import os, sys, json\n"
-        "from iolens.sources.tree_walk import *\n"
-        "from iolens.sources.scan_journal import Progress\n"
+        "from iolens.scan.walk import *\n"
+        "from iolens.scan.journal import Progress\n"
         "root = sys.argv[1]\n"
         "rule = WalkRule(root, 0, os.stat(root).st_dev)\n"
         "os.setuid(65534)\n"
@@ -678,9 +680,9 @@ def test_only_one_scan_keeps_its_progress_in_a_place(tmp_path: Path) -> None:
 
 
 def test_a_long_journal_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iolens.sources.scan_journal.COMPACT_BYTES", 20_000)
-    monkeypatch.setattr("iolens.sources.scan_journal.DIRECTORIES_PER_LINE", 7)
-    monkeypatch.setattr("iolens.sources.scan_findings.LINKS_PER_PIECE", 7)
+    monkeypatch.setattr("iolens.scan.journal.COMPACT_BYTES", 20_000)
+    monkeypatch.setattr("iolens.scan.journal.DIRECTORIES_PER_LINE", 7)
+    monkeypatch.setattr("iolens.scan.findings.LINKS_PER_PIECE", 7)
     grow(tmp_path / "tree", 10, directories=150)
     order = order_of(tmp_path / "tree")
     journal = Journal(tmp_path / "state")
@@ -703,8 +705,8 @@ def test_a_long_journal_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 KILLED = """
 import sys
 from pathlib import Path
-from iolens.sources.scan_journal import Journal
-from iolens.sources.tree_scan import ScanOrder, new_progress, run_scan
+from iolens.scan.journal import Journal
+from iolens.scan.workers import ScanOrder, new_progress, run_scan
 order = ScanOrder(sys.argv[1], int(sys.argv[3]))
 journal = Journal(Path(sys.argv[2]))
 progress = journal.progress() if journal.order() else new_progress(order)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from iolens.records import Rows
+from iolens.scan.findings import Findings
+from iolens.scan.mounts import mounts
+from iolens.scan.owners import owner_name
+from iolens.scan.workers import ScanOrder, new_progress, run_scan
 from iolens.sources.contents.inode_counts import ENDS
-from iolens.sources.inode_owners import owner_name
-from iolens.sources.mounts import mounts
-from iolens.sources.scan_findings import Findings
-from iolens.sources.tree_scan import ScanOrder, new_progress, run_scan
 
 NOW_S = 1_700_000_000
 TYPES = {"f": "file", "d": "dir", "l": "symlink", "p": "fifo", "s": "sock", "b": "blk", "c": "chr"}

@@ -21,10 +21,10 @@ from iolens.cli.options import TIME, in_zone, store_options
 if TYPE_CHECKING:
     from iolens.analyses.scan_summary import Walk
     from iolens.records import Item
-    from iolens.sources.scan import WholeScan
-    from iolens.sources.scan_journal import Journal, Progress
-    from iolens.sources.tree_scan import Advance, ScanOrder
-    from iolens.sources.tree_walk import Part
+    from iolens.scan.journal import Journal, Progress
+    from iolens.scan.parts import WholeScan
+    from iolens.scan.walk import Part
+    from iolens.scan.workers import Advance, ScanOrder
 
 LINE_EVERY_S: Final = 30.0  # without a terminal, a line of progress this often
 CHANGES_SHOWN: Final = 5
@@ -38,7 +38,7 @@ class PartType(click.ParamType["Part"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Which part of how many."""
-        from iolens.sources.tree_walk import Part
+        from iolens.scan.walk import Part
 
         found = _PART.fullmatch(str(value))
         if not found or not 1 <= int(found[1]) <= int(found[2]):
@@ -155,8 +155,8 @@ def COMMAND(
     and the exit code is then 3. An interrupted scan goes on with --resume.
     """
     from iolens.config import load_config, project_directory
-    from iolens.sources.tree_scan import ScanOrder
-    from iolens.sources.tree_walk import Part
+    from iolens.scan.walk import Part
+    from iolens.scan.workers import ScanOrder
     from iolens.units import epoch_us
 
     loaded = load_config(config)
@@ -198,7 +198,7 @@ def _refuse_contradictions(
 @contextmanager
 def _kept_state(order: ScanOrder, given: Path | None) -> Iterator[Journal | None]:
     """Where progress is kept; None, with a word, where nothing can be."""
-    from iolens.sources.scan_journal import Journal, NoPlaceError
+    from iolens.scan.journal import Journal, NoPlaceError
 
     base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))  # noqa: PTH111 # never fails
     key = f"{os.path.realpath(order.root)}\0{order.part}"
@@ -220,7 +220,7 @@ def _begin(
     order: ScanOrder, journal: Journal | None, at_given: bool, resume: bool, restart: bool
 ) -> tuple[ScanOrder, Progress]:
     """A new scan, or the one that was interrupted."""
-    from iolens.sources.tree_scan import new_progress
+    from iolens.scan.workers import new_progress
 
     progress = new_progress(order)
     if journal is None:
@@ -263,10 +263,10 @@ def _scan(
 ) -> int:
     import time
 
-    from iolens.sources.inode_owners import storable
-    from iolens.sources.mounts import Naming, filesystem_name, mounts
-    from iolens.sources.scan import Header
-    from iolens.sources.tree_scan import Interrupted, run_scan
+    from iolens.scan.mounts import Naming, filesystem_name, mounts
+    from iolens.scan.owners import storable
+    from iolens.scan.parts import Header
+    from iolens.scan.workers import Interrupted, run_scan
     from iolens.units import from_epoch_us
 
     known = mounts()
@@ -296,14 +296,14 @@ def _scan(
 
 
 def _save(header: Any, progress: Progress, path: Path) -> None:
-    from iolens.sources.scan import packed, saved
+    from iolens.scan.parts import packed, saved
     from iolens.views import atomic
 
     atomic.write(path, packed(path, saved(header, progress.findings)))
 
 
 def _whole(header: Any, progress: Progress) -> WholeScan:
-    from iolens.sources.scan import WholeScan
+    from iolens.scan.parts import WholeScan
 
     links = progress.findings.settle()
     return WholeScan(header.filesystem, (header.root,), header.time_us, header.scan, progress.findings, links)
@@ -340,7 +340,7 @@ def _notes(progress: Progress, before: int, kept: int | None) -> tuple[str, ...]
 def _join_entries(order: ScanOrder, progress: Progress, wishes: Wishes) -> int | None:
     if order.pieces is None or wishes.keep_entries is None:
         return None
-    from iolens.sources.kept_entries import join_pieces
+    from iolens.scan.kept_entries import join_pieces
 
     entries = join_pieces(order.pieces, progress.pieces, wishes.keep_entries)
     for name in progress.pieces:
@@ -351,7 +351,7 @@ def _join_entries(order: ScanOrder, progress: Progress, wishes: Wishes) -> int |
 
 def _merge(paths: tuple[Path, ...], wishes: Wishes) -> int:
     from iolens.analyses.scan_summary import Walk
-    from iolens.sources.scan import merged
+    from iolens.scan.parts import merged
     from iolens.units import from_epoch_us
 
     if wishes.save is not None or wishes.keep_entries is not None:

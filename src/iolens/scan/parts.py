@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
+from iolens.scan.findings import Findings, Links, from_plain
+from iolens.scan.walk import Part
 from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.saved_text import combined_identity
-from iolens.sources.scan_findings import Findings, Links, from_plain
-from iolens.sources.tree_walk import Part
 
 FORMAT: Final = 1
 MOST_PARTS: Final = 1_000_000

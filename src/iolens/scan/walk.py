@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from iolens.config import ProjectRule
-from iolens.sources.batch_stat import (
+from iolens.scan.batch_stat import (
     ATIME,
     BLOCK_BYTES,
     BLOCKS,
@@ -41,11 +41,11 @@ from iolens.sources.batch_stat import (
     Numbers,
     usable,
 )
+from iolens.scan.findings import TYPES, Findings, Place
+from iolens.scan.owners import owner_name, project_id, storable
+from iolens.scan.pace import LARGEST_CHUNK, Pace
 from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
 from iolens.sources.contents.projects import Projects
-from iolens.sources.inode_owners import owner_name, project_id, storable
-from iolens.sources.scan_findings import TYPES, Findings, Place
-from iolens.sources.scan_pace import LARGEST_CHUNK, Pace
 
 ROOT: Final = ""  # the relative path of the directory a scan begins with
 SNAPSHOTS: Final = frozenset((".snapshot", ".snapshots", ".zfs"))
@@ -510,7 +510,7 @@ class TreeWalk:
 
     def _keep(self, paths: list[str], stats: list[os.stat_result], project: int) -> None:
         if self._kept is None:
-            from iolens.sources.kept_entries import Piece
+            from iolens.scan.kept_entries import Piece
 
             assert self.rule.pieces is not None
             self._kept = Piece(self.rule.pieces)

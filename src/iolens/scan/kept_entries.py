@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iolens.errors import IolensError
-from iolens.sources.batch_stat import BLOCK_BYTES
-from iolens.sources.inode_owners import owner_name
-from iolens.sources.scan_findings import TYPES
+from iolens.scan.batch_stat import BLOCK_BYTES
+from iolens.scan.findings import TYPES
+from iolens.scan.owners import owner_name
 
 ROWS_PER_GROUP: Final = 65536
 SCHEMA: Final = pa.schema(

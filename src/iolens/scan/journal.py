@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.errors import InputError, IolensError
+from iolens.scan.findings import Findings, from_plain
+from iolens.scan.walk import Step
 from iolens.sources.contents.inode_counts import InodeCounts
-from iolens.sources.scan_findings import Findings, from_plain
-from iolens.sources.tree_walk import Step
 
 FORMAT: Final = 2
 JOURNAL, LOCK = "journal", "lock"

@@ -25,12 +25,12 @@ from typing import Any, Final, NamedTuple
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
+from iolens.scan.findings import Findings
+from iolens.scan.journal import Journal, Progress
+from iolens.scan.mounts import Mount, mount_points_below
+from iolens.scan.pace import Pace
+from iolens.scan.walk import ROOT, Part, Signals, Step, TreeWalk, WalkRule
 from iolens.sources.contents.inode_counts import InodeCounts
-from iolens.sources.mounts import Mount, mount_points_below
-from iolens.sources.scan_findings import Findings
-from iolens.sources.scan_journal import Journal, Progress
-from iolens.sources.scan_pace import Pace
-from iolens.sources.tree_walk import ROOT, Part, Signals, Step, TreeWalk, WalkRule
 
 LOOK_S: Final = 0.25  # how often progress is told
 GRACE_S: Final = 5.0  # how long processes may take to end the directories they are at when the scan is broken off
