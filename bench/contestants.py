@@ -29,7 +29,7 @@ def whole(store: str, until: str) -> None:
 
 def decode(store: str, until: str) -> None:
     """DuckDB reads the same columns of the same files and takes the maximum of each."""
-    from iolens.analyses.disk_time import SIZE_COLUMNS
+    from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
     from iolens.store.duckdb_engine import relation
     from iolens.store.store import Store
     from iolens.units import parse_time

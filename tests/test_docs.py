@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from iolens.analyses.results import Coverage
-from iolens.analyses.utilization import Utilization
+from iolens.analyses.utilization.analysis import Utilization
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 from typing import Any, Final, TypeVar
 
 from iolens.analyses import analysis_names, get_analysis
-from iolens.analyses.applied_calibrations import applied_calibrations
-from iolens.analyses.metadata_calibrations import TOOL, find_metadata_calibration
+from iolens.analyses.calibration.applied import applied_calibrations
+from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
 from iolens.models.metadata_time import MetadataCalibration
@@ -139,7 +139,7 @@ class OpenStore:
         return {"costs": costs, "notes": notes, **options}
 
     def _for_workload(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
-        from iolens.analyses.throughput import Maintenance
+        from iolens.analyses.workload.throughput import Maintenance
 
         known = self.config.filesystem(selection.filesystem)
         if options.get("timezone") is None:

@@ -16,7 +16,7 @@ from iolens.agent.sampler import Sampler
 from iolens.agent.shipper import ship
 from iolens.agent.spool import Spool
 from iolens.agent.store_feed import LATE_US, WINDOW_US, StoreFeed
-from iolens.analyses.live import Board
+from iolens.analyses.live.analysis import Board
 from iolens.config import DeviceRule
 from iolens.errors import InputError, StoreError, UsageError
 from iolens.records import Item, Problem, Row, Rows

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import numpy as np
 
-from iolens.analyses.tick_matrix import TickMatrix
+from iolens.analyses.intervals.tick_matrix import TickMatrix
 from iolens.units import epoch_us
 
 START = "2020-09-14T00:00:00+00:00"

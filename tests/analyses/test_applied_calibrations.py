@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.applied_calibrations import applied_calibrations, target_classes
+from iolens.analyses.calibration.applied import applied_calibrations, target_classes
 from iolens.config import Config, FileSystemConfig, load_config
 from iolens.errors import InputError, UsageError
 from iolens.models.transaction_time import Calibration, Coefficients, fsu_pct

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.arrivals import EXACT_UP_TO, Arrivals, Spacings
+from iolens.analyses.workload.arrivals import EXACT_UP_TO, Arrivals, Spacings
 from iolens.models.pareto import fit_as_paper
 from tests.analyses.matrices import matrix
 

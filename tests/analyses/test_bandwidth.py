@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from iolens.analyses.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
+from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
 from tests.analyses.matrices import matrix
 
 nan = np.nan

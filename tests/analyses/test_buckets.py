@@ -6,7 +6,7 @@ import narwhals as nw
 import pyarrow as pa
 import pytest
 
-from iolens.analyses.buckets import bucket_seconds, checked_width, width_for
+from iolens.analyses.intervals.buckets import bucket_seconds, checked_width, width_for
 from iolens.errors import UsageError
 
 DAY_US = 86_400_000_000

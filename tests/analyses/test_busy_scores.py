@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.busy_scores import BusyScores, day_and_week
-from iolens.analyses.tick_matrix import Floats, TickMatrix
+from iolens.analyses.intervals.tick_matrix import Floats, TickMatrix
+from iolens.analyses.workload.busy_scores import BusyScores, day_and_week
 from iolens.models.week_rhythm import hour_of_week, local_hours, normal_cdf
 from iolens.models.workload_model import Marginal
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.calibration_fit import CalibrationFit, DirectionFit, calibration_fit
-from iolens.analyses.calibrations import drift, find_calibration, known_calibrations
+from iolens.analyses.calibration.fit import CalibrationFit, DirectionFit, calibration_fit
+from iolens.analyses.calibration.stored import drift, find_calibration, known_calibrations
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.analyses.capacity import Capacity, capacity
+from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.errors import UsageError
 from iolens.sources import ReadOptions
 from iolens.store.store import Store

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from iolens.analyses.capacity_readings import Usage, gather, local_days
+from iolens.analyses.capacity.readings import Usage, gather, local_days
 from tests.analyses.capacity_rows import DAY_US, T0_US, reading, readings, selection
 
 

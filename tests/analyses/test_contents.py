@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.contents import Contents, contents
+from iolens.analyses.contents.analysis import Contents, contents
 from iolens.errors import UsageError
 from iolens.sources.contents.inode_counts import DAY_S, InodeCounts
 from iolens.store.selection import FrameSelection

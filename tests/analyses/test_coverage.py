@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import iolens
 from iolens.analyses.results import Coverage
-from iolens.analyses.utilization import Utilization
+from iolens.analyses.utilization.analysis import Utilization
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.store.rollup import roll_up
 from iolens.store.store import Store

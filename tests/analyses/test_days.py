@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import iolens
 from iolens.analyses.daily_writes import daily_writes
-from iolens.analyses.days import COMPLETE_PCT, covered_pct, is_complete
-from iolens.analyses.metadata import metadata
+from iolens.analyses.intervals.days import COMPLETE_PCT, covered_pct, is_complete
+from iolens.analyses.metadata.analysis import metadata
 from iolens.store.selection import FrameSelection
 from tests.analyses.telemetry import T0_US, table_of
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import iolens
-from iolens.analyses.imbalance import Imbalance
-from iolens.analyses.spreads import SpreadSeries, spread
+from iolens.analyses.imbalance.analysis import Imbalance
+from iolens.analyses.imbalance.spreads import SpreadSeries, spread
 from iolens.errors import NotKnownError, UsageError
 from iolens.notebook import OpenStore
 from iolens.store.store import Store
@@ -376,7 +376,7 @@ def test_scrubbing_does_not_hide_a_dead_target() -> None:
 
 
 def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iolens.analyses import tick_matrix
+    from iolens.analyses.intervals import tick_matrix
     from iolens.store.duckdb_engine import DuckDBEngine
 
     io = [

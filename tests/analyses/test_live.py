@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.live import Board, Boards, Reading, TargetLine, category
-from iolens.analyses.utilization import utilization
+from iolens.analyses.live.analysis import Board, Boards, Reading, TargetLine, category
+from iolens.analyses.utilization.analysis import utilization
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients, fsu_pct
 from iolens.records import Row, Rows
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column

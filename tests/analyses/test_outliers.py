@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.analyses.outliers import target_outliers
+from iolens.analyses.imbalance.outliers import target_outliers
 from iolens.analyses.results import TargetCoverage
-from iolens.analyses.utilization import TargetUtilization
+from iolens.analyses.utilization.analysis import TargetUtilization
 
 TB = 10**12
 

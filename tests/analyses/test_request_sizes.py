@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.request_sizes import (
+from iolens.analyses.intervals.tick_matrix import ticks_of
+from iolens.analyses.workload.request_sizes import (
     RequestSize,
     SizePeak,
     WindowPeaks,
@@ -18,7 +19,6 @@ from iolens.analyses.request_sizes import (
     request_sizes,
     size_peaks,
 )
-from iolens.analyses.tick_matrix import ticks_of
 from iolens.schema import size_column
 from iolens.store.selection import FrameSelection
 from tests.analyses.telemetry import made_up

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import iolens
-from iolens.analyses.applied_calibrations import AppliedCalibration
-from iolens.analyses.saturation import NOT_IN_STRETCH, NOT_STORED, Saturation
+from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses.utilization.saturation import NOT_IN_STRETCH, NOT_STORED, Saturation
 from iolens.models.saturation import Ceiling, ceiling_of, mean_ceiling
 from iolens.models.transaction_time import GRACE_2012
 from iolens.notebook import OpenStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.scans import Sum, added, last_moment, newest, one_per_moment, scan_rows, scans, sums
+from iolens.analyses.contents.scans import Sum, added, last_moment, newest, one_per_moment, scan_rows, scans, sums
 from iolens.records import Capture, Row
 from iolens.store.selection import FrameSelection
 from iolens.store.store import Store

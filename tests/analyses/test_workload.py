@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import iolens
-from iolens.analyses.throughput import Maintenance
-from iolens.analyses.workload import SECTIONS, Workload
+from iolens.analyses.workload.analysis import SECTIONS, Workload
+from iolens.analyses.workload.throughput import Maintenance
 from iolens.errors import NotKnownError, UsageError
 from iolens.notebook import OpenStore
 from iolens.store.store import Store
@@ -232,7 +232,7 @@ def test_midnights_and_chunks_do_not_change_the_answer(tmp_path: Path, monkeypat
     centre = made_up_centre(2, targets=3, ticks=2 * 4320, tick_s=20.0, first_us=T0_US - 86_400_000_000, missing=0.03)
     whole = json.loads(to_json(of(centre)))
     with stored(tmp_path, centre) as opened:
-        monkeypatch.setattr("iolens.analyses.tick_matrix.MOST_ROWS", 5000)
+        monkeypatch.setattr("iolens.analyses.intervals.tick_matrix.MOST_ROWS", 5000)
         parts = json.loads(to_json(opened.workload()))
         since = opened.workload(since="2020-09-14", sections=["mix"])
     for found in (whole, parts):

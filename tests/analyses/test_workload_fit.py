@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from iolens.analyses.workload import Workload, workload
-from iolens.analyses.workload_fit import fit_workload, quantiles_of
+from iolens.analyses.workload.analysis import Workload, workload
+from iolens.analyses.workload.fit import fit_workload, quantiles_of
 from iolens.errors import UsageError
 from iolens.models.tail_sample import TailSample
 from iolens.models.workload_model import SHARES

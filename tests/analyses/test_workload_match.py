@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iolens.analyses.workload import Workload
-from iolens.analyses.workload_fit import fit_workload
-from iolens.analyses.workload_match import MatchedQuantity, WorkloadMatch, match_workloads
+from iolens.analyses.workload.analysis import Workload
+from iolens.analyses.workload.fit import fit_workload
+from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch, match_workloads
 from iolens.models.workload_model import Marginal, WorkloadModel
 from tests.analyses.test_workload_fit import characterised, made_up
 

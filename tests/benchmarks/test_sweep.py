@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.calibration_fit import calibration_fit
+from iolens.analyses.calibration.fit import calibration_fit
 from iolens.benchmarks import safety
 from iolens.benchmarks.device_counters import LustreTargetCounters
 from iolens.benchmarks.fio_sweep import FioTool

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from iolens.agent.health import Health
 from iolens.agent.sampler import Sampler
 from iolens.agent.spool import Spool
-from iolens.analyses.live import Reading, TargetLine
+from iolens.analyses.live.analysis import Reading, TargetLine
 from iolens.cli.main import iolens as command
 from iolens.errors import IolensError
 from iolens.simulator.activity import Activity

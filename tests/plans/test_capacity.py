@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from iolens.analyses.ages import Ages
+from iolens.analyses.contents.ages import Ages
 from iolens.analyses.growth import Growth, growth
 from iolens.errors import UsageError
 from iolens.models.purge import AgeDistribution

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses.daily_writes import DailyWrites, DayWrites, SystemCapacity
-from iolens.analyses.drive_readings import Drive, DriveReadings
+from iolens.analyses.drives.readings import Drive, DriveReadings
 from iolens.errors import UsageError
 from iolens.plans.endurance import (
     CaseInputs,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from iolens.analyses.capacity import Capacity
+from iolens.analyses.capacity.analysis import Capacity
 from iolens.plans.capacity import CapacityPlan
 from tests.test_docs import DOCS, _json_keys
 

@@ -12,7 +12,7 @@ from iolens.agent.health import Health
 from iolens.agent.sampler import Sampler
 from iolens.agent.shipper import ship
 from iolens.agent.spool import Spool
-from iolens.analyses.utilization import utilization
+from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_centre import Centre, Event
 from iolens.simulator.lustre_layout import VERSIONS

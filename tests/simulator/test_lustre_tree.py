@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.utilization import utilization
+from iolens.analyses.utilization.analysis import utilization
 from iolens.errors import UsageError
 from iolens.records import Capture, Problem, Row, Sample
 from iolens.simulator.activity import Activity

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import pytest
 
 from iolens.agent.health import STATUS_FILE
-from iolens.analyses.utilization import utilization
+from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity, Block
 from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.workload import load_workload

@@ -12,9 +12,9 @@ import narwhals as nw
 import pyarrow as pa
 import pytest
 
-from iolens.analyses.workload import Workload, workload
-from iolens.analyses.workload_fit import FittedWorkload, fit_workload
-from iolens.analyses.workload_match import match_workloads
+from iolens.analyses.workload.analysis import Workload, workload
+from iolens.analyses.workload.fit import FittedWorkload, fit_workload
+from iolens.analyses.workload.match import match_workloads
 from iolens.errors import UsageError
 from iolens.models.workload_model import WorkloadModel
 from iolens.simulator.synthetic_telemetry import SyntheticOrder, order_of, synthesize_telemetry

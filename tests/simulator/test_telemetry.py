@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import pytest
 
-from iolens.analyses.utilization import utilization
+from iolens.analyses.utilization.analysis import utilization
 from iolens.errors import UsageError
 from iolens.notebook import OpenStore
 from iolens.simulator.telemetry import order_of, simulate_telemetry

@@ -8,8 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 
 from iolens.analyses.results import Coverage, TargetCoverage
-from iolens.analyses.saturation import Plateau
-from iolens.analyses.utilization import (
+from iolens.analyses.utilization.analysis import (
     Category,
     DailySummary,
     DailyVolume,
@@ -20,6 +19,7 @@ from iolens.analyses.utilization import (
     TargetUtilization,
     Utilization,
 )
+from iolens.analyses.utilization.saturation import Plateau
 from iolens.models.transaction_time import GRACE_2012
 from iolens.units import epoch_us
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.analyses.capacity import Capacity, capacity
+from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.analyses.growth import growth
 from iolens.views import tables as t
 from iolens.views.capacity import verdict

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.contents import Contents, contents
+from iolens.analyses.contents.analysis import Contents, contents
 from iolens.views import tables as t
 from iolens.views.contents import show_age, verdict
 from iolens.views.contents_report import report_methods, report_sections, report_summary

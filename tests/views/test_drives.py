@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.drives import Drives, drives
+from iolens.analyses.drives.analysis import Drives, drives
 from iolens.store.selection import FrameSelection
 from iolens.views import figures as f
 from iolens.views import tables as t

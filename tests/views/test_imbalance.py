@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.imbalance import Imbalance
+from iolens.analyses.imbalance.analysis import Imbalance
 from iolens.views import figures as f
 from iolens.views.imbalance import figures, tables, threshold_name, verdict
 from iolens.views.imbalance_report import report_methods

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses.results import not_in_json, only_if_present
-from iolens.analyses.utilization import Utilization
+from iolens.analyses.utilization.analysis import Utilization
 from iolens.views.json_text import to_json, to_plain
 
 from .results import busy_day, compared, empty

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.latency import Latency
+from iolens.analyses.latency.analysis import Latency
 from iolens.views import figures as f
 from iolens.views.latency import figures, slowness, tables, verdict
 from iolens.views.latency_report import report_methods, report_sections, report_summary

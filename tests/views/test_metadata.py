@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.metadata import Metadata
+from iolens.analyses.metadata.analysis import Metadata
 from iolens.views import figures as f
 from iolens.views.metadata import figures, tables, verdict
 from iolens.views.metadata_report import report_methods, report_sections, report_summary

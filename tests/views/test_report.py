@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses import analysis_names
-from iolens.analyses.utilization import TargetUtilization, Utilization
+from iolens.analyses.utilization.analysis import TargetUtilization, Utilization
 from iolens.store.store import Store
 from iolens.views import figures as f
 from iolens.views import tables as t

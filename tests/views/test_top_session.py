@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from iolens.analyses.live import Board, Boards, Reading, TargetLine, category
+from iolens.analyses.live.analysis import Board, Boards, Reading, TargetLine, category
 from iolens.views.top import summary, words
 from iolens.views.top.columns import COLUMNS, SORTABLE, place, short_name
 from iolens.views.top.detail import detail

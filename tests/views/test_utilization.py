@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from iolens.analyses.utilization import DailySummary, DailyVolume, SizeCount
+from iolens.analyses.utilization.analysis import DailySummary, DailyVolume, SizeCount
 from iolens.views.tables import to_terminal
 from iolens.views.utilization import category_range, io_size_span, tables, verdict
 

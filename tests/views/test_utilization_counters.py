@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import iolens
-from iolens.analyses.outliers import target_outliers
-from iolens.analyses.utilization import Utilization
+from iolens.analyses.imbalance.outliers import target_outliers
+from iolens.analyses.utilization.analysis import Utilization
 from iolens.views import figures as f
 from iolens.views.report import report_html
 from iolens.views.tables import to_csv, to_terminal

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.utilization import DailySummary, DailyVolume
+from iolens.analyses.utilization.analysis import DailySummary, DailyVolume
 from iolens.views import figures as f
 from iolens.views.report_section import Facts
 from iolens.views.tables import Table, to_terminal

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import iolens
-from iolens.analyses.request_sizes import RequestSize, SizePeak
-from iolens.analyses.throughput import Maintenance
-from iolens.analyses.workload import SECTIONS, Censored, Workload
+from iolens.analyses.workload.analysis import SECTIONS, Censored, Workload
+from iolens.analyses.workload.request_sizes import RequestSize, SizePeak
+from iolens.analyses.workload.throughput import Maintenance
 from iolens.models.heavy_tail import FittedFamily
 from iolens.views import figures as f
 from iolens.views.report import report_html

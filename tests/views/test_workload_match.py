@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from iolens.analyses.workload_match import MatchedQuantity, WorkloadMatch
+from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch
 from iolens.views import json_text
 from iolens.views import tables as t
 from iolens.views.formats import figures_of, tables_of

@@ -13,9 +13,9 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from iolens.analyses.capacity_readings import DATA_KINDS, gather
-from iolens.analyses.days import covered_pct, day_of, is_complete, tick_length
-from iolens.analyses.fsu_sums import DAY_US, Columns, collect
+from iolens.analyses.capacity.readings import DATA_KINDS, gather
+from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, tick_length
+from iolens.analyses.intervals.fsu_sums import DAY_US, Columns, collect
 from iolens.schema import SIZE_BINS, size_column
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us

@@ -15,13 +15,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.capacity_readings import DATA_KINDS
-from iolens.analyses.days import COMPLETE_PCT
-from iolens.analyses.disk_time import SIZE_COLUMNS, number, total
-from iolens.analyses.fsu_sums import DAY_US, Columns, collect, data_targets, of_kinds
-from iolens.analyses.percentiles import BIN_WIDTH, Percentiles
+from iolens.analyses.capacity.readings import DATA_KINDS
+from iolens.analyses.intervals.days import COMPLETE_PCT
+from iolens.analyses.intervals.disk_time import SIZE_COLUMNS, number, total
+from iolens.analyses.intervals.fsu_sums import DAY_US, Columns, collect, data_targets, of_kinds
+from iolens.analyses.intervals.percentiles import BIN_WIDTH, Percentiles
+from iolens.analyses.intervals.tick_totals import HeldBack
 from iolens.analyses.results import not_in_json
-from iolens.analyses.tick_totals import HeldBack
 from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
 from iolens.schema import DIRECTIONS, SUMMED_OPERATIONS

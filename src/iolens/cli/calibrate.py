@@ -13,7 +13,7 @@ import click
 from iolens.cli.options import BYTES, DURATION, TIME, Quantity, in_zone, present, progress, store_options
 
 if TYPE_CHECKING:
-    from iolens.analyses.calibration_fit import CalibrationFit
+    from iolens.analyses.calibration.fit import CalibrationFit
     from iolens.benchmarks.device_counters import DeviceCounters
     from iolens.benchmarks.sweep import Plan, Tool, Values
     from iolens.config import Config
@@ -277,7 +277,7 @@ def fit(
     Takes files (of `calibrate run`, IOR or fio), names of sweeps in the store, or else stored runs: the last sweep, or
     all that the options leave.
     """
-    from iolens.analyses.calibration_fit import calibration_fit
+    from iolens.analyses.calibration.fit import calibration_fit
     from iolens.config import load_config
 
     known = load_config(config)
@@ -413,7 +413,7 @@ def _save(
 @store_options
 def show(filesystem: str | None, format_: str, output: Path | None, store: str | None, config: str | None) -> None:
     """List stored, configured and shipped calibrations, what they mean, and how they changed over time."""
-    from iolens.analyses.calibrations import KnownCalibrations, drift, known_calibrations
+    from iolens.analyses.calibration.stored import KnownCalibrations, drift, known_calibrations
     from iolens.config import load_config
     from iolens.store.store import Store
 

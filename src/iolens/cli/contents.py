@@ -14,8 +14,8 @@ NONE = "none"
 
 
 def _earlier(text: str) -> Any:
-    from iolens.analyses.contents_change import FIRST, PREVIOUS
-    from iolens.analyses.scans import last_moment
+    from iolens.analyses.contents.change import FIRST, PREVIOUS
+    from iolens.analyses.contents.scans import last_moment
 
     return text if text in (FIRST, PREVIOUS, NONE) else last_moment(text)
 

@@ -115,7 +115,7 @@ def _chosen(config: Config, name: str | None, filesystem: str) -> Chosen:
     A server has no store, so a measured ceiling has to be configured here.
     """
     from iolens.agent.prometheus_fsu import Chosen
-    from iolens.analyses.calibrations import find_calibration
+    from iolens.analyses.calibration.stored import find_calibration
     from iolens.models.saturation import ceiling_of
 
     known = config.filesystem(filesystem)

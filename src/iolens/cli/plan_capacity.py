@@ -14,7 +14,7 @@ from iolens.errors import UsageError
 from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
-    from iolens.analyses.ages import Ages
+    from iolens.analyses.contents.ages import Ages
     from iolens.analyses.growth import Growth
     from iolens.plans.capacity import CapacityPlan
     from iolens.plans.inputs import Input

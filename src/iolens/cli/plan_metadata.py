@@ -15,7 +15,7 @@ from iolens.errors import UsageError
 from iolens.units import parse_bytes, parse_capacity
 
 if TYPE_CHECKING:
-    from iolens.analyses.inode_sizes import InodeSizes
+    from iolens.analyses.contents.inode_sizes import InodeSizes
     from iolens.models.dom import Method
     from iolens.plans.metadata import Prices
 
@@ -99,7 +99,7 @@ def sizes_of_file(
     path: Path, filesystem: str | None, timezone: str | None, config: str | None, largest: int | None
 ) -> InodeSizes:
     """Inodes by size from a histogram, or from any file a source of contents reads; what it refuses is said."""
-    from iolens.analyses.inode_sizes import sizes_of_rows
+    from iolens.analyses.contents.inode_sizes import sizes_of_rows
     from iolens.records import Note, Problem
 
     problems: list[Problem] = []
@@ -130,7 +130,7 @@ def _items(path: Path, filesystem: str | None, timezone: str | None, config: str
 
 def _rows(item: object) -> Iterator[dict[str, Any]]:
     """Rows of `contents` in an item, whichever form it has."""
-    from iolens.analyses.scans import TABLE
+    from iolens.analyses.contents.scans import TABLE
     from iolens.records import Row, Rows
     from iolens.schema import TABLES
     from iolens.store.rows import columns_to_arrow

@@ -11,12 +11,12 @@ from iolens.errors import IolensError, NotKnownError
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from iolens.analyses.ages import Ages
+    from iolens.analyses.contents.ages import Ages
+    from iolens.analyses.contents.inode_sizes import InodeSizes
     from iolens.analyses.daily_writes import SystemCapacity, SystemUsage
     from iolens.analyses.demand import Demand
-    from iolens.analyses.drive_readings import DriveReadings
+    from iolens.analyses.drives.readings import DriveReadings
     from iolens.analyses.growth import Growth
-    from iolens.analyses.inode_sizes import InodeSizes
     from iolens.cli.options import Selected
     from iolens.notebook import OpenStore
     from iolens.plans.endurance import FileSystemWrites
@@ -98,7 +98,7 @@ class ReferenceSystem:
 
     def ages(self, clock: str) -> list[Ages]:
         """Ages of the newest scan, by the clock asked for first, then by the other; none without a scan."""
-        from iolens.analyses.ages import CLOCKS, ages
+        from iolens.analyses.contents.ages import CLOCKS, ages
 
         selection = self.opened.store.select(self.name(), until=self.where["until"])
         ordered = sorted(CLOCKS, key=lambda one: one != clock)
@@ -170,7 +170,7 @@ class ReferenceSystem:
 
     def _drives_of(self, name: str) -> DriveReadings:
         """Each drive at its last reading before the window's end; else at its first after it."""
-        from iolens.analyses.drive_readings import drive_readings, with_later
+        from iolens.analyses.drives.readings import drive_readings, with_later
 
         until = self.where["until"]
         before = self.opened.ask(drive_readings, name, until=until)
@@ -207,7 +207,7 @@ class ReferenceSystem:
 
     def inode_sizes(self, largest: int | None = None) -> InodeSizes:
         """Inodes by type and size of the newest scan; `largest` ends the last bin where nothing else does."""
-        from iolens.analyses.inode_sizes import inode_sizes
+        from iolens.analyses.contents.inode_sizes import inode_sizes
 
         where = {name: self.where[name] for name in ("since", "until", "source")}  # a scan has no targets
         found = self.opened.ask(lambda selection: inode_sizes(selection, largest), self.name(), **where)

@@ -17,8 +17,8 @@ from iolens.cli.synthesis_emission import emission_options, emit
 from iolens.units import epoch_us, from_epoch_us, iso, parse_time
 
 if TYPE_CHECKING:
-    from iolens.analyses.workload import Workload
-    from iolens.analyses.workload_match import WorkloadMatch
+    from iolens.analyses.workload.analysis import Workload
+    from iolens.analyses.workload.match import WorkloadMatch
     from iolens.models.workload_model import WorkloadModel
     from iolens.simulator.synthetic_telemetry import SyntheticOrder
 
@@ -108,7 +108,7 @@ def COMMAND(
 
 
 def _fitted(store: str, given: dict[str, Any]) -> Origin:
-    from iolens.analyses.workload_fit import fit_workload
+    from iolens.analyses.workload.fit import fit_workload
     from iolens.notebook import OpenStore
 
     zone = given["timezone"]
@@ -196,8 +196,8 @@ def _make(order: SyntheticOrder) -> None:
 
 
 def _match(origin: Origin, order: SyntheticOrder, given: dict[str, Any]) -> WorkloadMatch:
-    from iolens.analyses.workload_fit import fit_workload
-    from iolens.analyses.workload_match import match_workloads
+    from iolens.analyses.workload.fit import fit_workload
+    from iolens.analyses.workload.match import match_workloads
     from iolens.notebook import OpenStore
     from iolens.simulator.synthetic_telemetry import SOURCE
 

@@ -16,7 +16,7 @@ from iolens.cli.options import DURATION, TIME, in_zone, store_options
 if TYPE_CHECKING:
     from iolens.agent.feed import SpoolFeed, TreeFeed
     from iolens.agent.store_feed import StoreFeed
-    from iolens.analyses.live import Board, Boards, Reading
+    from iolens.analyses.live.analysis import Board, Boards, Reading
     from iolens.config import Config
     from iolens.models.transaction_time import Calibration
 
@@ -208,7 +208,7 @@ def _watch(
     """The source asked for; `begin` when a past stretch of a store is."""
     import time
 
-    from iolens.analyses.live import MOST_CELLS, Board, Boards
+    from iolens.analyses.live.analysis import MOST_CELLS, Board, Boards
     from iolens.units import epoch_us
 
     if root is None and spool is None and store is None and begin is None:
@@ -276,7 +276,7 @@ def _calibrations(
     """Finds the calibrations of a file system that hold at a moment."""
     import os
 
-    from iolens.analyses.applied_calibrations import applied_calibrations
+    from iolens.analyses.calibration.applied import applied_calibrations
     from iolens.errors import IolensError
 
     given = url or os.environ.get("IOLENS_STORE") or config.store

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.ages import Ages, Clock
+from iolens.analyses.contents.ages import Ages, Clock
 from iolens.analyses.daily_writes import SystemUsage
 from iolens.analyses.growth import Growth
 from iolens.analyses.results import not_in_json

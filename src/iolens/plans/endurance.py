@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.daily_writes import DailyWrites, SystemCapacity, SystemUsage
-from iolens.analyses.days import COMPLETE_PCT
-from iolens.analyses.drive_readings import DriveReadings
+from iolens.analyses.drives.readings import DriveReadings
+from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95, mean_interval

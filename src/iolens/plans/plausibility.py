@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from iolens.units import format_bytes_si
 
 if TYPE_CHECKING:
-    from iolens.analyses.ages import Ages
+    from iolens.analyses.contents.ages import Ages
+    from iolens.analyses.contents.inode_sizes import InodeSizes
     from iolens.analyses.daily_writes import SystemUsage
     from iolens.analyses.demand import Demand
     from iolens.analyses.growth import Growth
-    from iolens.analyses.inode_sizes import InodeSizes
     from iolens.plans.capacity import CapacityCase
     from iolens.plans.endurance import EnduranceCase, FileSystemWrites, WriteAmplification
     from iolens.plans.inputs import Input

@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from iolens.analyses.capacity_readings import gather
-from iolens.analyses.contents import contents
-from iolens.analyses.contents_distribution import Widths
+from iolens.analyses.capacity.readings import gather
+from iolens.analyses.contents.analysis import contents
+from iolens.analyses.contents.distribution import Widths
+from iolens.analyses.contents.inode_sizes import InodeSizes, inode_sizes
 from iolens.analyses.daily_writes import SystemCapacity, daily_writes, system_capacity
-from iolens.analyses.drives import Drives, drives
+from iolens.analyses.drives.analysis import Drives, drives
 from iolens.analyses.growth import Growth, growth
-from iolens.analyses.inode_sizes import InodeSizes, inode_sizes
 from iolens.errors import InputError
 from iolens.models.dom import Bin, Method, SizeBins
 from iolens.models.growth import Method as GrowthMethod

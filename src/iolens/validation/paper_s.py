@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.workload import Workload, workload
+from iolens.analyses.workload.analysis import Workload, workload
 from iolens.models.pareto import PaperFit
 from iolens.models.workload_model import Marginal
 from iolens.schema import DIRECTIONS

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from iolens.analyses.calibration_fit import CalibrationFit, DirectionFit, calibration_fit
+from iolens.analyses.calibration.fit import CalibrationFit, DirectionFit, calibration_fit
 from iolens.models.transaction_time import GRACE_2012, achievable_bytes_per_s, fsu_bytes_pct, fsu_pct
 from iolens.units import KIB, MIB
 from iolens.validation.checks import Check, Explained, Study, out_of_reach, printed, reference, within

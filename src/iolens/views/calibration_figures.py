@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.calibration_fit import CacheGuard, CalibrationFit, SizeHistogram
+    from iolens.analyses.calibration.fit import CacheGuard, CalibrationFit, SizeHistogram
 
 COLOURS: Final = {"write": WRITE, "read": READ}
 REQUESTED: Final = "#BBBBBB"  # the fit that does not know the disk's sizes stays in the background

@@ -10,7 +10,7 @@ from iolens.views import tables as t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from iolens.analyses.calibration_fit import CalibrationFit, DirectionFit
+    from iolens.analyses.calibration.fit import CalibrationFit, DirectionFit
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date
 
-    from iolens.analyses.capacity import ByteProjection, Capacity, InodeUsage
+    from iolens.analyses.capacity.analysis import ByteProjection, Capacity, InodeUsage
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.capacity import ByteEvent, Capacity, InodeEvent
-    from iolens.analyses.outlook import Course, Outlook
+    from iolens.analyses.capacity.analysis import ByteEvent, Capacity, InodeEvent
+    from iolens.analyses.capacity.outlook import Course, Outlook
 
 PURGE, SURGE = "#CFE3F3", SATURATED
 LINES: Final = {"linear": ("least squares", WRITE), "theil-sen": ("Theil–Sen", READ)}

@@ -11,7 +11,7 @@ from iolens.views.report_section import Part, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.capacity import Capacity
+    from iolens.analyses.capacity.analysis import Capacity
 
 REPORT_ORDER: Final = 40
 

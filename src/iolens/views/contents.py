@@ -11,10 +11,10 @@ from iolens.views.capacity import METHODS, sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from iolens.analyses.contents import Contents
-    from iolens.analyses.contents_change import Change, Comparison
-    from iolens.analyses.contents_distribution import AgePoint, AtMost, SizePoint, Within
-    from iolens.analyses.contents_outlook import CountLine, Projection
+    from iolens.analyses.contents.analysis import Contents
+    from iolens.analyses.contents.change import Change, Comparison
+    from iolens.analyses.contents.distribution import AgePoint, AtMost, SizePoint, Within
+    from iolens.analyses.contents.outlook import CountLine, Projection
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.contents import Contents
-    from iolens.analyses.contents_distribution import AgePoint, SizePoint
-    from iolens.analyses.contents_outlook import CountLine, Projection
+    from iolens.analyses.contents.analysis import Contents
+    from iolens.analyses.contents.distribution import AgePoint, SizePoint
+    from iolens.analyses.contents.outlook import CountLine, Projection
 
 EMPTY: Final = "no scan in this window"
 NO_SIZES: Final = "this source tells no sizes of single files"

@@ -11,7 +11,7 @@ from iolens.views.report_section import Part, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.contents import Contents
+    from iolens.analyses.contents.analysis import Contents
 
 REPORT_ORDER: Final = 50
 

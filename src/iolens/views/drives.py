@@ -10,7 +10,7 @@ from iolens.views import tables as t
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from iolens.analyses.drives import DriveLife, Drives, Spread
+    from iolens.analyses.drives.analysis import DriveLife, Drives, Spread
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 

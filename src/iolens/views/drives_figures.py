@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.drive_readings import FleetMoment
-    from iolens.analyses.drives import DriveLife, Drives
+    from iolens.analyses.drives.analysis import DriveLife, Drives
+    from iolens.analyses.drives.readings import FleetMoment
 
 BINS: Final = 40
 MARGIN: Final = 1.15  # of a logarithmic axis beyond its values

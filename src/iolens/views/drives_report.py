@@ -11,7 +11,7 @@ from iolens.views.report_section import Part, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.drives import Drives
+    from iolens.analyses.drives.analysis import Drives
 
 REPORT_ORDER: Final = 48
 

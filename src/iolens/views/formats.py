@@ -1,7 +1,7 @@
 """A result in the format asked for, to standard output or a file.
 
-The view of an analysis is found by name: a result of `analyses/imbalance.py` is shown by `views/imbalance.py`, which
-gives `tables(result)`, the main one first, and `figures(result)`, the first one the default. A result of
+The view of an analysis is found by name: a result of `analyses/imbalance/analysis.py` is shown by
+`views/imbalance/tables.py`, which gives `tables(result)`, the main one first, and `figures(result)`, the first one the default. A result of
 `plans/capacity.py` is shown by `views/plan_capacity.py`. `FIGURES` of a view are the names of all it can draw.
 """
 

@@ -10,8 +10,8 @@ from iolens.views import tables as t
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from iolens.analyses.imbalance import HotTarget, Imbalance, Threshold
-    from iolens.analyses.peers import PeerTarget
+    from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, Threshold
+    from iolens.analyses.imbalance.peers import PeerTarget
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 

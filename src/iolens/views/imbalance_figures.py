@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.imbalance import Imbalance
-    from iolens.analyses.load_snapshots import LoadSnapshot
+    from iolens.analyses.imbalance.analysis import Imbalance
+    from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
 
 BACKGROUND: Final = "#BBBBBB"
 CURVES: Final = (WRITE, READ, FSU, "#009988", "#EE7733")  # of thresholds

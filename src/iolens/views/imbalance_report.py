@@ -11,7 +11,7 @@ from iolens.views.report_section import Part, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.imbalance import Imbalance
+    from iolens.analyses.imbalance.analysis import Imbalance
 
 REPORT_ORDER: Final = 50
 

@@ -9,7 +9,7 @@ from iolens.views import tables as t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from iolens.analyses.latency import Latency, TargetLatency
+    from iolens.analyses.latency.analysis import Latency, TargetLatency
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 

@@ -15,7 +15,7 @@ from iolens.views.window_axes import over_time as curve
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iolens.analyses.latency import Latency, LatencySeries
+    from iolens.analyses.latency.analysis import Latency, LatencySeries
 
     Curve = tuple[NDArray[Any], str, str]
 

@@ -11,7 +11,7 @@ from iolens.views.report_section import Part, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.latency import Latency
+    from iolens.analyses.latency.analysis import Latency
 
 REPORT_ORDER: Final = 30
 

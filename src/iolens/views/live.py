@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views import tables as t
 
 if TYPE_CHECKING:
-    from iolens.analyses.live import Reading
+    from iolens.analyses.live.analysis import Reading
     from iolens.views.figures import Figure
 
 COLUMNS: Final = (

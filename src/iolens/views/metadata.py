@@ -9,7 +9,7 @@ from iolens.views import tables as t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from iolens.analyses.metadata import Metadata
+    from iolens.analyses.metadata.analysis import Metadata
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 

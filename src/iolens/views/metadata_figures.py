@@ -12,7 +12,7 @@ from iolens.views.window_axes import EMPTY, largest, over_time, time_axis, windo
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iolens.analyses.metadata import Metadata, MetadataSeries
+    from iolens.analyses.metadata.analysis import Metadata, MetadataSeries
 
 # Paul Tol's vibrant colours; the rest in grey.
 COLOURS: Final = ("#0077BB", "#EE7733", "#009988", "#CC3311", "#33BBEE", "#EE3377")

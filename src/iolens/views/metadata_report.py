@@ -12,7 +12,7 @@ from iolens.views.report_section import Part, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.metadata import Metadata
+    from iolens.analyses.metadata.analysis import Metadata
 
 REPORT_ORDER: Final = 20
 

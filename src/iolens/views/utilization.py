@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.analyses.applied_calibrations import AppliedCalibration
-from iolens.analyses.days import COMPLETE_PCT
+from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views import tables as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from iolens.analyses.saturation import Plateau
-    from iolens.analyses.utilization import Category, SizeCount, TargetUtilization, Utilization
+    from iolens.analyses.utilization.analysis import Category, SizeCount, TargetUtilization, Utilization
+    from iolens.analyses.utilization.saturation import Plateau
     from iolens.models.transaction_time import Calibration
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table

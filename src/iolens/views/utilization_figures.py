@@ -33,8 +33,8 @@ from iolens.views.window_axes import EMPTY, largest, outside, over_time, target_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iolens.analyses.saturation import Plateau
-    from iolens.analyses.utilization import Category, Utilization
+    from iolens.analyses.utilization.analysis import Category, Utilization
+    from iolens.analyses.utilization.saturation import Plateau
 
 _COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
 _SI: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT, TargetOutlier, target_outliers
+from iolens.analyses.imbalance.outliers import (
+    ENOUGH_TIME,
+    FAR,
+    FEWEST_PEERS,
+    MATTERS_PCT,
+    TargetOutlier,
+    target_outliers,
+)
 from iolens.units import format_bytes_si
 from iolens.views import tables as t
 from iolens.views import utilization as view
@@ -18,9 +25,9 @@ from iolens.views.report_section import Fact, Facts, Part, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.outliers import TargetOutliers
-    from iolens.analyses.saturation import Plateau
-    from iolens.analyses.utilization import Utilization
+    from iolens.analyses.imbalance.outliers import TargetOutliers
+    from iolens.analyses.utilization.analysis import Utilization
+    from iolens.analyses.utilization.saturation import Plateau
     from iolens.views.tables import Row, Table
 
 REPORT_ORDER: Final = 10

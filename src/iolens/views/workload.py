@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.analyses.throughput import LARGEST_MINUTE
+from iolens.analyses.workload.throughput import LARGEST_MINUTE
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views import tables as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from iolens.analyses.rhythm import RhythmHours
-    from iolens.analyses.throughput import IdlePeriods, Throughput
-    from iolens.analyses.workload import TargetWorkload, Workload
+    from iolens.analyses.workload.analysis import TargetWorkload, Workload
+    from iolens.analyses.workload.rhythm import RhythmHours
+    from iolens.analyses.workload.throughput import IdlePeriods, Throughput
     from iolens.views.figures import Figure
     from iolens.views.tables import Column, Row, Table
 

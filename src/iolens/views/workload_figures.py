@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.bandwidth import PeakAgainstSum
-    from iolens.analyses.rhythm import RhythmHours
-    from iolens.analyses.workload import BandwidthSeries, Workload
+    from iolens.analyses.workload.analysis import BandwidthSeries, Workload
+    from iolens.analyses.workload.bandwidth import PeakAgainstSum
+    from iolens.analyses.workload.rhythm import RhythmHours
 
     Floats = NDArray[np.float64]
 

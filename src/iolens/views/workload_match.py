@@ -9,7 +9,7 @@ from iolens.views import tables as t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from iolens.analyses.workload_match import MatchedQuantity, WorkloadMatch
+    from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch
     from iolens.views.figures import Figure
     from iolens.views.tables import Row, Table
 

@@ -14,7 +14,7 @@ from iolens.views.workload import named
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iolens.analyses.workload import Workload
+    from iolens.analyses.workload.analysis import Workload
     from iolens.models.heavy_tail import HeavyTail
     from iolens.models.tail_sample import TailSample
 

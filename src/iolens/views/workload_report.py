@@ -11,7 +11,7 @@ from iolens.views.tables import show_percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.workload import Workload
+    from iolens.analyses.workload.analysis import Workload
 
 
 REPORT_ORDER: Final = 35

@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
 
-from iolens.analyses.live import Board, Reading
+from iolens.analyses.live.analysis import Board, Reading
 from iolens.records import Item, Note, Problem
 from iolens.units import epoch_us, from_epoch_us, iso, parse_time
 from iolens.views.top import summary, words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from iolens.analyses.live import Board, Past, SizeRate, TargetLine, category
+from iolens.analyses.live.analysis import Board, Past, SizeRate, TargetLine, category
 from iolens.units import MIB, from_epoch_us, iso
 from iolens.views.top import words
 from iolens.visible_text import shown_name

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from iolens.analyses.live import MOST_CELLS, Board, Boards, Reading, TargetLine
+from iolens.analyses.live.analysis import MOST_CELLS, Board, Boards, Reading, TargetLine
 from iolens.units import epoch_us
 from iolens.views.top.columns import COLUMNS, SORTABLE, SPARKLINE
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from iolens.analyses.live import Reading, some
+from iolens.analyses.live.analysis import Reading, some
 from iolens.units import iso
 from iolens.views.top import words
 from iolens.views.top.columns import short_name

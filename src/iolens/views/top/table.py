@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from iolens.analyses.live import Reading, TargetLine, category
+from iolens.analyses.live.analysis import Reading, TargetLine, category
 from iolens.views.top import words
 from iolens.views.top.columns import SPARKLINE, TARGET, Placed, place, short_name
 from iolens.views.top.session import Order

@@ -6,7 +6,7 @@ import bisect
 from collections.abc import Sequence
 from typing import Final
 
-from iolens.analyses.live import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, category
+from iolens.analyses.live.analysis import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, category
 from iolens.units import MIB, format_bytes
 
 UNKNOWN: Final = "–"

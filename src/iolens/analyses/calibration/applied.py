@@ -1,0 +1,164 @@
+"""Which calibration holds for which targets and when (U10): by target class and by date, as one engine expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import narwhals as nw
+
+from iolens.analyses.calibration.stored import find_calibration
+from iolens.config import Config
+from iolens.models.transaction_time import Calibration, Coefficients
+from iolens.units import epoch_us, from_epoch_us
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedCalibration:
+    """A calibration and where it holds: intervals of some targets that start in [valid_from, valid_until).
+
+    Without a class, `targets` is null: all that no class names. Open ends are null. `ceiling_fsu_pct` is the FSU seen
+    while a saturating test ran; null: none was.
+    """
+
+    target_class: str | None
+    targets: list[str] | None
+    valid_from: datetime | None
+    valid_until: datetime | None
+    calibration: Calibration
+    ceiling_fsu_pct: float | None = None
+
+    def condition(self) -> nw.Expr | None:
+        """Whether a row is one of them, where the ones after this in the list are not asked yet; None: always."""
+        parts = []
+        if self.targets is not None:
+            parts.append(nw.col("target").is_in(list(self.targets)))
+        if self.valid_from is not None:
+            parts.append(nw.col("start_us") >= epoch_us(self.valid_from))
+        if not parts:
+            return None
+        return parts[0] if len(parts) == 1 else parts[0] & parts[1]
+
+
+def applied_calibrations(
+    stored: Sequence[dict[str, Any]],
+    config: Config,
+    name: str | None,
+    filesystem: str,
+    extent_us: tuple[int, int] | None,
+    known_targets: Collection[str],
+) -> tuple[list[AppliedCalibration], tuple[str, ...]]:
+    """The calibrations that hold in a window, the general one last, and what the reader must know about them.
+
+    Stored rows of the name asked for, else of the file system, each from its date to the next one's; a class's rows
+    for the targets its patterns name. Where nothing is stored: the configured or a published one, for everything.
+    """
+    rows = [row for row in stored if (row["name"] == name if name is not None else row["filesystem"] == filesystem)]
+    general = [row for row in rows if row["target_class"] is None]
+    by_class: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["target_class"] is not None:
+            by_class.setdefault(row["target_class"], []).append(row)
+    members = target_classes(config.filesystem(filesystem).classes, known_targets)
+    applied: list[AppliedCalibration] = []
+    notes = _strangers(by_class, members, filesystem)
+    for target_class, targets in members.items():
+        if target_class in by_class and targets:
+            applied += [
+                replace(one, target_class=target_class, targets=targets)
+                for one in _by_date(by_class[target_class], extent_us)
+            ]
+    if not general and name is not None and rows and not applied:
+        general = rows  # asked for by name: then it holds for all, whatever class it was made for
+    if general:
+        applied += _by_date(general, extent_us)
+        notes += _too_old(general, extent_us, filesystem) if name is None else ()
+    else:
+        calibration, more = find_calibration([] if rows else stored, config, None if rows else name, filesystem, None)
+        applied.append(AppliedCalibration(None, None, None, None, calibration))
+        notes += more
+    return applied, notes
+
+
+def target_classes(classes: Mapping[str, Sequence[str]], targets: Collection[str]) -> dict[str, list[str]]:
+    """Targets by class: the first class in order whose patterns fit."""
+    members: dict[str, list[str]] = {name: [] for name in classes}
+    for target in sorted(targets):
+        fits = (name for name, patterns in classes.items() if any(fnmatchcase(target, one) for one in patterns))
+        if (first := next(fits, None)) is not None:
+            members[first].append(target)
+    return members
+
+
+def _by_date(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None) -> list[AppliedCalibration]:
+    """Those that hold at some time of the extent, the newest first; the oldest stands in for all time before it."""
+    dated = {_since(row): row for row in sorted(rows, key=lambda row: (_since(row), row["time"] or 0))}
+    starts = [*dated, ALWAYS]
+    low, high = extent_us or (ALWAYS - 1, ALWAYS)
+    found = []
+    for since, until, row in zip(dated, starts[1:], dated.values(), strict=True):
+        is_first = since == starts[0]
+        if (since < high or is_first) and until > low:
+            from_ = None if since == -ALWAYS or (since > low and is_first) else from_epoch_us(since)
+            to = None if until == ALWAYS else from_epoch_us(until)
+            found.append(AppliedCalibration(None, None, from_, to, _calibration(row), row.get("ceiling_fsu_pct")))
+    return found[::-1]
+
+
+ALWAYS = 1 << 62
+
+
+def _since(row: Mapping[str, Any]) -> int:
+    return -ALWAYS if row["valid_from"] is None else int(row["valid_from"])
+
+
+def _calibration(row: Mapping[str, Any]) -> Calibration:
+    return Calibration(
+        str(row["name"]),
+        Coefficients(row["write_latency_s"], row["write_s_per_byte"]),
+        Coefficients(row["read_latency_s"], row["read_s_per_byte"]),
+    )
+
+
+def _strangers(stored: Collection[str], members: Mapping[str, list[str]], filesystem: str) -> tuple[str, ...]:
+    """Classes that do not find their targets or their calibration."""
+    section = f"[filesystems.{filesystem}.classes]"
+    unknown = [f"a calibration of class {one} is stored, but {section} names no such targets: it is not used"
+               for one in stored if not members.get(one)]  # fmt: skip
+    without = [f"class {one} has no calibration of its own: its targets use the general one"
+               for one, targets in members.items() if targets and one not in stored]  # fmt: skip
+    return (*unknown, *without)
+
+
+def _too_old(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None, filesystem: str) -> tuple[str, ...]:
+    oldest = min(rows, key=_since)
+    if extent_us is None or _since(oldest) <= extent_us[0]:
+        return ()
+    name = oldest["name"]
+    return (f"the data are older than every calibration of {filesystem}: {name} is the oldest, and later",)
+
+
+def chosen(applied: Sequence[AppliedCalibration], of: Callable[[Calibration], nw.Expr]) -> nw.Expr:
+    """`of` the calibration that holds for a row: the first in the list whose condition is met, else the last."""
+    expression = of(applied[-1].calibration)
+    for one in reversed(applied[:-1]):
+        condition = one.condition()
+        expression = (
+            of(one.calibration)
+            if condition is None
+            else nw.when(condition).then(of(one.calibration)).otherwise(expression)
+        )
+    return expression
+
+
+def columns_needed(applied: Sequence[AppliedCalibration]) -> list[str]:
+    """Columns that tell the calibrations apart."""
+    special = applied[:-1]
+    needed = {
+        "target": any(one.targets is not None for one in special),
+        "start_us": any(one.valid_from is not None for one in special),
+    }
+    return [name for name, is_needed in needed.items() if is_needed]

@@ -1,0 +1,1 @@
+"""Sizes, ages, owners and number of inodes."""

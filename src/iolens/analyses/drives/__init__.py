@@ -1,0 +1,1 @@
+"""Wear, writes and remaining life of drives."""

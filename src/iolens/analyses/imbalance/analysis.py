@@ -1,0 +1,398 @@
+"""Load imbalance: how unevenly targets are used, how often, how long, and which of them (SPEC S11, B2).
+
+Every row of `target_io` is read once. A tick is unbalanced where the standard deviation of the targets' loads reaches
+a threshold: a percentile of that standard deviation over the window, or a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses import Analysis
+from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, LoadSnapshots
+from iolens.analyses.imbalance.peers import Peers, PeerTarget
+from iolens.analyses.imbalance.periods import Durations, Periods, periods
+from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries, loads, spread
+from iolens.analyses.intervals.tick_matrix import TABLE, Floats, TickMatrix, Ticks, ticks_of
+from iolens.analyses.results import OverIntervals, not_in_json
+from iolens.errors import NotKnownError, UsageError
+from iolens.models.log_sketch import LogSketch
+from iolens.schema import DIRECTIONS
+from iolens.store.selection import Selection
+from iolens.target_names import of_like_kind
+from iolens.units import epoch_us, from_epoch_us, iso
+
+PERCENTILES: Final = (80.0, 95.0)
+TOLD: Final = (0.5, 0.8, 0.95, 0.99, 1.0)  # of the least, mean and most loaded target
+BINS_PER_DECADE: Final = 4
+MOST_BUCKETS: Final = 240  # of the map of hot targets
+MEASURES: Final = (*(f"{way}_bytes" for way in DIRECTIONS), BACKGROUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What is called imbalance, and how much of it there was; `percentile` is None where a value was given."""
+
+    name: str
+    percentile: float | None
+    std_bytes_per_s: float
+    ticks: int
+    ticks_pct: float
+    hours: float
+    periods: int
+    periods_cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class RatePercentiles:
+    """Over ticks, in bytes per second."""
+
+    p50_bytes_per_s: float
+    p80_bytes_per_s: float
+    p95_bytes_per_s: float
+    p99_bytes_per_s: float
+    max_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HotTarget:
+    """How often a target was the hottest of an unbalanced tick or stood out in it, and when it was hot."""
+
+    threshold: str
+    target: str
+    hottest_pct: float
+    outstanding_pct: float
+    hours: float
+    first: datetime
+    last: datetime
+    longest_s: float
+    longest_from: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Scrub, rebuild and the like; the percentiles are of the standard deviation with and without it."""
+
+    included: bool
+    targets: int
+    bytes: int
+    share_pct: float | None
+    with_std_p80_bytes_per_s: float
+    with_std_p95_bytes_per_s: float
+    without_std_p80_bytes_per_s: float
+    without_std_p95_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """Ticks by the mean load of a target, and how it spread over targets in them; the first bin holds silence."""
+
+    mean_from_bytes_per_s: float
+    mean_to_bytes_per_s: float
+    ticks: int
+    ticks_pct: float
+    std_p50_bytes_per_s: float
+    std_p95_bytes_per_s: float
+    std_over_mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImbalanceCoverage:
+    """What the answer rests on."""
+
+    targets_known: int
+    targets_reporting: int
+    missing_targets: list[str]
+    target_kinds: list[str]
+    targets_of_other_kinds: list[str]
+    sources: list[str]
+    overlapping_rows: int
+    ticks_left_out: int
+    ticks_incomplete: int
+    gaps: int
+    percentile_error_pct: float
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HotMap:
+    """Seconds in which each target was hot, by time bucket: targets × buckets."""
+
+    targets: tuple[str, ...]
+    start_us: int
+    bucket_us: int
+    seconds: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Imbalance(OverIntervals):
+    """The whole answer; what belongs to a threshold is found by its name."""
+
+    filesystem: str
+    window_start: datetime
+    window_end: datetime
+    tick_s: float
+    samples: int
+    targets: int
+    std_p80_bytes_per_s: float
+    std_p95_bytes_per_s: float
+    thresholds: list[Threshold]
+    lifetimes: dict[str, Durations]
+    distances: dict[str, Durations]
+    hot_targets: list[HotTarget]
+    extremes: dict[str, RatePercentiles]
+    background: Background | None
+    dispersion: list[Dispersion]
+    snapshots: list[LoadSnapshot]
+    peers: list[PeerTarget]
+    coverage: ImbalanceCoverage
+    series: SpreadSeries = not_in_json()
+    periods: dict[str, Periods] = not_in_json()
+    hot_map: HotMap | None = not_in_json()
+
+
+def imbalance(
+    selection: Selection,
+    *,
+    percentiles: Sequence[float] = PERCENTILES,
+    thresholds: Sequence[float] = (),
+    with_background: bool = True,
+    at: Sequence[datetime] = (),
+    progress: Callable[[date], None] | None = None,
+) -> Imbalance:
+    """Measure the window. `thresholds` are in bytes per second; `at` are the moments to show, else the worst two."""
+    _check(percentiles, thresholds)
+    ticks = ticks_of(selection)
+    if ticks is None or not ticks.known & set(MEASURES[:-1]):
+        raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
+    if len(ticks.targets) < FEWEST:
+        raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
+    found = _Gathered(selection, ticks, with_background, [epoch_us(one) for one in at])
+    for matrix in ticks.matrices(selection, MEASURES, progress):
+        found.add(matrix)
+    if not found.series.std.size:
+        raise NotKnownError(
+            f"{selection.filesystem}: no two targets report at the same time; imbalance is among several"
+        )
+    _check_moments(found)
+    return _result(selection, found, _thresholds(found.series, percentiles, thresholds))
+
+
+def _check(percentiles: Sequence[float], thresholds: Sequence[float]) -> None:
+    if not percentiles and not thresholds:
+        raise UsageError("imbalance needs a threshold: a percentile or a value")
+    wrong = [one for one in percentiles if not 0 < one < 100]
+    if wrong:
+        raise UsageError(f"a percentile is above 0 and below 100, not {wrong[0]:g}")
+    low = [one for one in thresholds if not 0 < one < np.inf]
+    if low:
+        raise UsageError(f"a threshold is above zero, not {low[0]:g} bytes per second")
+
+
+def _check_moments(found: _Gathered) -> None:
+    wanted = [one for one in found.snapshots.at_us if one not in found.snapshots.asked]
+    if not wanted:
+        return
+    ends = found.series.numbers * found.ticks.tick_us
+    near = int(ends[np.abs(ends - found.ticks.tick_us // 2 - wanted[0]).argmin()]) - found.ticks.tick_us
+    raise UsageError(
+        f"no two targets report at {iso(from_epoch_us(wanted[0]))}; they do from {iso(from_epoch_us(near))} on"
+    )
+
+
+class _Gathered:
+    """What one pass leaves."""
+
+    def __init__(self, selection: Selection, ticks: Ticks, with_background: bool, at_us: Sequence[int]) -> None:
+        count = len(ticks.targets)
+        self.ticks = ticks
+        self.knows_background = BACKGROUND in ticks.known
+        self.included = with_background and self.knows_background
+        self.series = SpreadSeries(count, ticks.tick_us)
+        self.peers = Peers(ticks.targets, ticks.tick_us)
+        self.snapshots = LoadSnapshots(selection.extent_us(TABLE) or (0, 1), at_us)
+        self.other = LogSketch(1)  # std with background where that is left out, and the other way round
+        self.left_out, self.incomplete = 0, 0
+
+    def add(self, matrix: TickMatrix) -> None:
+        client = loads(matrix, with_background=False)
+        both = loads(matrix, with_background=True) if self.knows_background else client
+        load, other = (both, client) if self.included else (client, both)
+        spreads = spread(load)
+        ends = matrix.end_us[spreads.rows]
+        self.series.add(ends, spreads)
+        self.peers.add(matrix, client, spreads)
+        self.snapshots.add(matrix, spreads)
+        if self.knows_background:
+            self.other.add(spread(other).std[:, None])
+        self.left_out += matrix.end_us.size - spreads.rows.size
+        self.incomplete += int((spreads.reporting < self.ticks.expected(ends)).sum())
+
+
+def _thresholds(
+    series: SpreadSeries, percentiles: Sequence[float], values: Sequence[float]
+) -> list[tuple[str, float | None, float]]:
+    """Names, percentiles and standard deviations, as they were asked for."""
+    shares = [one / 100.0 for one in percentiles]
+    limits = np.quantile(series.std, shares).tolist() if shares else []
+    by_percentile = [(f"p{one:g}", float(one), limit) for one, limit in zip(percentiles, limits, strict=True)]
+    by_value = [(f"{one:.0f}_bytes_per_s", None, float(one)) for one in values]
+    return list({one[0]: one for one in (*by_percentile, *by_value)}.values())
+
+
+def _result(selection: Selection, found: _Gathered, thresholds: Sequence[tuple[str, float | None, float]]) -> Imbalance:
+    series, ticks = found.series, found.ticks
+    std, tick_s = series.std, ticks.tick_us / 1e6
+    numbers, follows = series.numbers, series.follows
+    extent = (int(numbers[0]) - 1) * ticks.tick_us, int(numbers[-1]) * ticks.tick_us
+    start, end = selection.window
+    chosen = {name: series.unbalanced(limit) for name, _, limit in thresholds}
+    lasted = {name: periods(one, follows) for name, one in chosen.items()}
+    p80, p95 = np.quantile(std, [0.8, 0.95]).tolist()
+    hot = [one for name in chosen for one in _hot_targets(name, series, chosen[name], ticks)]
+    return Imbalance(
+        filesystem=selection.filesystem,
+        window_start=start or from_epoch_us(extent[0]),
+        window_end=end or from_epoch_us(extent[1]),
+        tick_s=tick_s,
+        samples=int(std.size),
+        targets=len(ticks.targets),
+        std_p80_bytes_per_s=p80,
+        std_p95_bytes_per_s=p95,
+        thresholds=[_threshold(one, chosen[one[0]], lasted[one[0]], tick_s) for one in thresholds],
+        lifetimes={name: Durations.of(one.lifetimes, tick_s) for name, one in lasted.items()},
+        distances={name: Durations.of(one.distances, tick_s) for name, one in lasted.items()},
+        hot_targets=hot,
+        extremes=_extremes(series),
+        background=_background(found, (p80, p95)),
+        dispersion=list(_dispersion(series)),
+        snapshots=found.snapshots.result(),
+        peers=found.peers.result(),
+        coverage=_coverage(selection, found, thresholds),
+        series=series,
+        periods=lasted,
+        hot_map=_hot_map(series, chosen[thresholds[0][0]], ticks),
+    )
+
+
+def _threshold(
+    asked: tuple[str, float | None, float], unbalanced: NDArray[np.bool_], lasted: Periods, tick_s: float
+) -> Threshold:
+    name, percentile, limit = asked
+    count = int(unbalanced.sum())
+    share, hours = 100.0 * count / unbalanced.size, count * tick_s / 3600.0
+    return Threshold(name, percentile, limit, count, share, hours, int(lasted.lifetimes.size), lasted.cut)
+
+
+def _hot_targets(name: str, series: SpreadSeries, chosen: NDArray[np.bool_], ticks: Ticks) -> Iterator[HotTarget]:
+    """Those that ever were, the longest first."""
+    hot = HotTargets(len(ticks.targets))
+    for part in series.hot(chosen):
+        hot.add(*part)
+    total, lasted = int(chosen.sum()), hot.stretches
+    for place in np.argsort(-lasted.rows, kind="stable").tolist():
+        if lasted.rows[place]:
+            yield HotTarget(
+                name,
+                ticks.targets[place],
+                100.0 * int(hot.hottest[place]) / total,
+                100.0 * int(hot.outstanding[place]) / total,
+                int(lasted.rows[place]) * ticks.tick_us / 3.6e9,
+                from_epoch_us((int(lasted.first[place]) - 1) * ticks.tick_us),
+                from_epoch_us(int(lasted.last[place]) * ticks.tick_us),
+                int(lasted.longest[place]) * ticks.tick_us / 1e6,
+                from_epoch_us((int(lasted.longest_first[place]) - 1) * ticks.tick_us),
+            )
+
+
+def _hot_map(series: SpreadSeries, chosen: NDArray[np.bool_], ticks: Ticks) -> HotMap:
+    numbers = series.numbers
+    first, count = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
+    width = -(-count // MOST_BUCKETS)
+    buckets = -(-count // width)
+    seconds = np.zeros((len(ticks.targets), buckets))
+    observed = np.bincount((numbers - first) // width, minlength=buckets) > 0
+    hot = HotTargets(len(ticks.targets))
+    for part in series.hot(chosen):
+        row, target = np.nonzero(hot.add(*part))
+        cell = target * buckets + (part[0][row] - first) // width
+        seconds += np.bincount(cell, minlength=seconds.size).reshape(seconds.shape) * (ticks.tick_us / 1e6)
+    seconds[:, ~observed] = np.nan
+    return HotMap(ticks.targets, (first - 1) * ticks.tick_us, width * ticks.tick_us, seconds)
+
+
+def _extremes(series: SpreadSeries) -> dict[str, RatePercentiles]:
+    found = {
+        name: RatePercentiles(*(one or 0.0 for one in series.extremes[name].quantiles(list(TOLD)))) for name in EXTREMES
+    }
+    return found | {"std": RatePercentiles(*np.quantile(series.std, TOLD).tolist())}
+
+
+def _background(found: _Gathered, mine: tuple[float, float]) -> Background | None:
+    if not found.knows_background:
+        return None
+    other = [one or 0.0 for one in found.other.quantiles([0.8, 0.95])]
+    with_, without = (mine, other) if found.included else (other, mine)
+    peers = found.peers
+    bytes_, rest = float(peers.background_bytes.sum()), float(peers.moved_bytes.sum())
+    share = 100.0 * bytes_ / (bytes_ + rest) if bytes_ + rest else None
+    return Background(found.included, int(peers.tells_background.sum()), round(bytes_), share, *with_, *without)
+
+
+def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
+    std, mean = series.std, series.mean.astype(np.float64)
+    with np.errstate(divide="ignore"):
+        logs = np.where(mean > 0, np.floor(np.log10(mean) * BINS_PER_DECADE), -np.inf)
+    for bin_ in np.unique(logs).tolist():
+        mine = np.flatnonzero(logs == bin_)
+        low, high = (10.0 ** ((bin_ + end) / BINS_PER_DECADE) if np.isfinite(bin_) else 0.0 for end in (0, 1))
+        p50, p95 = np.quantile(std[mine], [0.5, 0.95]).tolist()
+        relative = float(np.median(std[mine] / mean[mine])) if high else None
+        yield Dispersion(low, high, mine.size, 100.0 * mine.size / std.size, p50, p95, relative)
+
+
+def _coverage(
+    selection: Selection, found: _Gathered, thresholds: Sequence[tuple[str, float | None, float]]
+) -> ImbalanceCoverage:
+    ticks = found.ticks
+    known = of_like_kind(selection.known_targets(), ticks.targets) - ticks.left_out
+    sketches = [*found.series.extremes.values(), *([found.other] if found.knows_background else [])]
+    return ImbalanceCoverage(
+        targets_known=len(known | set(ticks.targets)),
+        targets_reporting=len(ticks.targets),
+        missing_targets=sorted(known - set(ticks.targets)),
+        target_kinds=list(ticks.kinds),
+        targets_of_other_kinds=sorted(ticks.left_out),
+        sources=selection.sources(TABLE),
+        overlapping_rows=selection.overlapping_rows,
+        ticks_left_out=found.left_out,
+        ticks_incomplete=found.incomplete,
+        gaps=int((~found.series.follows).sum()) - 1,
+        percentile_error_pct=max(one.error_pct for one in sketches),
+        notes=list(_notes(found, thresholds)),
+    )
+
+
+def _notes(found: _Gathered, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
+    ticks, peers = found.ticks, found.peers
+    for way in DIRECTIONS:
+        if f"{way}_bytes" not in ticks.known:
+            yield f"no target tells the bytes of its {way}s: loads are of the other direction alone"
+    never = [ticks.targets[place] for place in np.flatnonzero(peers.reported == 0).tolist()]
+    if never:
+        yield f"{', '.join(never)}: never in a tick with others, or a direction is not told: not compared"
+    if found.included and not peers.tells_background.all():
+        without = len(ticks.targets) - int(peers.tells_background.sum())
+        yield f"{without} of {len(ticks.targets)} targets do not tell background I/O: they are taken without it"
+    for name, _, limit in thresholds:
+        if limit == 0:
+            yield f"{name} of the standard deviation is zero: every tick with unequal loads counts as unbalanced"
+
+
+ANALYSIS = Analysis("imbalance", "How unevenly targets are loaded, how long it lasts, and which stand out", imbalance)

@@ -1,0 +1,100 @@
+"""What every target moved at single moments: those asked for, or the most unbalanced ones (Fig. 1 of paper S)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from iolens.analyses.imbalance.spreads import BACKGROUND, Spread
+from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.schema import DIRECTIONS
+from iolens.units import from_epoch_us
+
+DAY_US: Final = 86_400_000_000
+HOUR_US: Final = 3_600_000_000
+SHOWN: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLoad:
+    """Bytes per second of one target in a tick; None: not told."""
+
+    target: str
+    read_bytes_per_s: float | None
+    write_bytes_per_s: float | None
+    background_bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSnapshot:
+    """One tick by its end, over the targets that reported in it."""
+
+    time: datetime
+    min_bytes_per_s: float
+    mean_bytes_per_s: float
+    max_bytes_per_s: float
+    std_bytes_per_s: float
+    targets: list[TargetLoad]
+
+
+@dataclass(slots=True)
+class LoadSnapshots:
+    """Feed matrices with their spreads. Of every day (of every hour, in a window of one day) the worst tick is kept.
+
+    With moments given, the ticks that hold them are kept instead.
+    """
+
+    extent_us: tuple[int, int]
+    at_us: Sequence[int] = ()
+    worst: dict[int, LoadSnapshot] = field(default_factory=dict)  # by number of the day or hour
+    asked: dict[int, LoadSnapshot] = field(default_factory=dict)  # by moment
+
+    @property
+    def apart_us(self) -> int:
+        """Two snapshots are of different days, or hours."""
+        first, last = self.extent_us
+        return DAY_US if (last - 1) // DAY_US > first // DAY_US else HOUR_US
+
+    def add(self, matrix: TickMatrix, found: Spread) -> None:
+        """The next ticks."""
+        ends = matrix.end_us[found.rows]
+        for moment in self.at_us:
+            place = int(np.searchsorted(ends, moment, side="right"))
+            if place < ends.size and ends[place] - matrix.tick_us <= moment:
+                self.asked[moment] = _snapshot(matrix, found, place)
+        if not self.at_us:
+            part = (ends - matrix.tick_us) // self.apart_us
+            for number in np.unique(part).tolist():
+                mine = np.flatnonzero(part == number)
+                place = int(mine[found.std[mine].argmax()])
+                if number not in self.worst or found.std[place] > self.worst[number].std_bytes_per_s:
+                    self.worst[number] = _snapshot(matrix, found, place)
+
+    def result(self) -> list[LoadSnapshot]:
+        """In time order."""
+        chosen = self.asked.values() or sorted(self.worst.values(), key=lambda one: (-one.std_bytes_per_s, one.time))
+        return sorted(list(chosen)[: None if self.at_us else SHOWN], key=lambda one: one.time)
+
+
+def _snapshot(matrix: TickMatrix, found: Spread, place: int) -> LoadSnapshot:
+    row = int(found.rows[place])
+    seconds = matrix.duration_s[row]
+    names = [*(f"{way}_bytes" for way in DIRECTIONS), BACKGROUND]
+    rates = [matrix.measures[name][row] / seconds if name in matrix.measures else np.nan * seconds for name in names]
+    reporting = np.flatnonzero(~np.isnan(found.load[place]))
+    return LoadSnapshot(
+        from_epoch_us(int(matrix.end_us[row])),
+        float(found.minimum[place]),
+        float(found.mean[place]),
+        float(found.maximum[place]),
+        float(found.std[place]),
+        [TargetLoad(matrix.targets[one], *(_known(rate[one]) for rate in rates)) for one in reporting.tolist()],
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,182 @@
+"""One target against its peers (SPEC B2): its share of the load, and how long it moved nothing while they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.imbalance.outliers import FAR, FEWEST_PEERS, robust_spread
+from iolens.analyses.imbalance.spreads import BACKGROUND, Spread
+from iolens.analyses.imbalance.stretches import Stretches
+from iolens.analyses.intervals.tick_matrix import GAP, Floats, Integers, TickMatrix
+from iolens.schema import DIRECTIONS
+from iolens.units import from_epoch_us
+
+MATTERS: Final = 0.25  # of the usual load: a share closer to it is far only in theory
+SILENT_S: Final = 600.0  # without a byte while peers move data: shorter may be chance
+SILENT_FACTOR: Final = 5.0  # longer than the peers' own longest silence, in the median
+
+Booleans = NDArray[np.bool_]
+Finding = Literal["dead", "silent", "low", "high", "usual"]
+
+
+@dataclass(frozen=True, slots=True)
+class PeerTarget:
+    """One target beside the others over the window; a load ratio of 1 is the mean of the same ticks."""
+
+    target: str
+    finding: Finding
+    reported_pct: float
+    mean_bytes_per_s: float | None
+    max_bytes_per_s: float | None
+    load_ratio: float | None
+    robust_z: float | None
+    active_pct: float | None
+    silent_pct: float | None
+    longest_silent_s: float
+    silent_from: datetime | None
+    silent_to: datetime | None
+    still_silent: bool
+    background_pct: float | None
+
+
+@dataclass(slots=True)
+class Peers:
+    """Feed matrices with their spreads, in time order."""
+
+    targets: Sequence[str]
+    tick_us: int
+    ticks: int = 0
+    peer_ticks: int = 0  # in which at least half of the others move data
+    reported: Integers = field(init=False)
+    active: Integers = field(init=False)
+    judged: Integers = field(init=False)  # ticks in which it reported and its peers moved data
+    load: Floats = field(init=False)
+    usual: Floats = field(init=False)  # summed means of the ticks it reported
+    most: Floats = field(init=False)
+    moved_bytes: Floats = field(init=False)  # read and written, where background is told too
+    background_bytes: Floats = field(init=False)
+    tells_background: Booleans = field(init=False)
+    silences: Stretches = field(init=False)
+    _broken: Booleans = field(init=False)  # since the last tick in which peers moved data
+    _last_us: int | None = None
+
+    def __post_init__(self) -> None:
+        count = len(self.targets)
+        self.reported, self.active, self.judged = (np.zeros(count, np.int64) for _ in range(3))
+        self.load, self.usual, self.most, self.moved_bytes, self.background_bytes = (np.zeros(count) for _ in range(5))
+        self.tells_background = np.zeros(count, np.bool_)
+        self.silences = Stretches(count)
+        self._broken = np.ones(count, np.bool_)
+
+    def add(self, matrix: TickMatrix, load: Floats, found: Spread) -> None:
+        """`load` is what was read and written in all ticks; the spread is of those in which enough targets report."""
+        self.ticks += found.rows.size
+        self.reported += found.known.sum(axis=0)
+        self.load += found.filled.sum(axis=0)
+        self.usual += found.mean @ found.known
+        self.most = np.maximum(self.most, found.filled.max(axis=0, initial=0.0))
+        self.active += (found.filled > 0).sum(axis=0)
+        if BACKGROUND in matrix.measures:
+            self._add_background(matrix)
+        self._add_silences(matrix, load)
+        self._last_us = int(matrix.end_us[-1])
+
+    def _add_background(self, matrix: TickMatrix) -> None:
+        told = matrix.measures[BACKGROUND]
+        self.background_bytes += np.nansum(told, axis=0)
+        self.tells_background |= (~np.isnan(told)).any(axis=0)
+        for way in DIRECTIONS:
+            if f"{way}_bytes" in matrix.measures:
+                self.moved_bytes += np.nansum(matrix.measures[f"{way}_bytes"], axis=0)
+
+    def _add_silences(self, matrix: TickMatrix, load: Floats) -> None:
+        """A silence goes on through ticks in which nobody moves much, until it moves data or does not report."""
+        with np.errstate(invalid="ignore"):
+            moved, zero = load > 0, load == 0
+        movers, reporting = moved.sum(axis=1), (moved | zero).sum(axis=1)
+        peers_move = (movers > 0) & (2 * movers >= reporting - 1)
+        follows = matrix.follows
+        follows[0] = self._last_us is not None and matrix.end_us[0] - self._last_us <= GAP * matrix.tick_us
+        breaks = np.cumsum(~zero | ~follows[:, None], axis=0, dtype=np.int32)
+        here = breaks[peers_move]
+        self.peer_ticks += len(here)
+        self.judged += (moved | zero)[peers_move].sum(axis=0)
+        if not len(here):
+            self._broken |= breaks[-1] > 0
+            return
+        unbroken = np.diff(here, axis=0, prepend=np.where(self._broken, -1, 0)[None, :]) == 0
+        self.silences.add(zero[peers_move], matrix.end_us[peers_move] // self.tick_us, unbroken)
+        self._broken = breaks[-1] > here[-1]
+
+    def result(self) -> list[PeerTarget]:
+        """Every target, by name."""
+        ratio = np.divide(self.load, self.usual, out=np.full(len(self.targets), np.nan), where=self.usual > 0)
+        score = _scores(ratio)
+        with np.errstate(invalid="ignore"):
+            far = (np.abs(score) > FAR) & (np.abs(ratio - _middle(ratio)) >= MATTERS)
+        silent = self._long_silences()
+        return [self._target(place, ratio, score, bool(far[place]), bool(silent[place])) for place in range(ratio.size)]
+
+    def _long_silences(self) -> Booleans:
+        longest = self.silences.longest
+        others = np.array([np.median(np.delete(longest, place)) for place in range(longest.size)])
+        seconds = longest * (self.tick_us / 1e6)
+        found: Booleans = (seconds >= SILENT_S) & (longest >= SILENT_FACTOR * others)
+        return found
+
+    def _target(self, place: int, ratio: Floats, score: Floats, is_far: bool, is_silent: bool) -> PeerTarget:
+        silences, tick_us = self.silences, self.tick_us
+        length = int(silences.longest[place])
+        still = bool(length) and int(silences.open[place]) == length and not self._broken[place]
+        reported, judged = int(self.reported[place]), int(self.judged[place])
+        moved, background = float(self.moved_bytes[place]), float(self.background_bytes[place])
+        everything = moved + background
+        return PeerTarget(
+            target=self.targets[place],
+            finding=_finding(is_silent, still, is_far, float(score[place])),
+            reported_pct=100.0 * reported / self.ticks if self.ticks else 0.0,
+            mean_bytes_per_s=float(self.load[place]) / reported if reported else None,
+            max_bytes_per_s=float(self.most[place]) if reported else None,
+            load_ratio=_known(ratio[place]),
+            robust_z=_known(score[place]),
+            active_pct=100.0 * int(self.active[place]) / reported if reported else None,
+            silent_pct=100.0 * int(silences.rows[place]) / judged if judged else None,
+            longest_silent_s=length * tick_us / 1e6,
+            silent_from=from_epoch_us((int(silences.longest_first[place]) - 1) * tick_us) if length else None,
+            silent_to=from_epoch_us(int(silences.longest_last[place]) * tick_us) if length else None,
+            still_silent=still,
+            background_pct=100.0 * background / everything if self.tells_background[place] and everything else None,
+        )
+
+
+def _scores(ratio: Floats) -> Floats:
+    """Robust z-scores; NaN among too few, or where all are alike."""
+    known = ~np.isnan(ratio)
+    nothing = np.full(ratio.size, np.nan)
+    if known.sum() < FEWEST_PEERS:
+        return nothing
+    width = robust_spread(ratio[known])
+    return (ratio - _middle(ratio)) / width if width else nothing
+
+
+def _middle(ratio: Floats) -> float:
+    known = ratio[~np.isnan(ratio)]
+    return float(np.median(known)) if known.size else np.nan
+
+
+def _finding(is_silent: bool, still: bool, is_far: bool, score: float) -> Finding:
+    if is_silent:
+        return "dead" if still else "silent"
+    if not is_far:
+        return "usual"
+    return "high" if score > 0 else "low"
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

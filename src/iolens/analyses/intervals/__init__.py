@@ -1,0 +1,1 @@
+"""Sums over intervals, targets, days and ticks that several analyses share."""

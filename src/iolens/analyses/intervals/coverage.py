@@ -1,0 +1,97 @@
+"""Coverage and quality of the data beside an answer (B7): who reported, for how long, and what was odd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from iolens.analyses.intervals.covered_time import CoveredTime
+from iolens.analyses.intervals.target_totals import TargetSums, TargetTotals
+from iolens.analyses.intervals.tick_totals import TickTotals
+from iolens.analyses.results import Coverage, TargetCoverage
+from iolens.store.selection import Selection
+from iolens.target_names import kind_by_name, of_like_kind
+from iolens.units import epoch_us, from_epoch_us
+
+
+def coverage_of(selection: Selection, targets: TargetTotals, ticks: TickTotals, notes: tuple[str, ...]) -> Coverage:
+    """What an answer about data targets rests on."""
+    seen = set(targets.bytes_by_target) | set(targets.sums)
+    known = _data_targets(selection.known_targets(), seen) - targets.left_out | seen
+    found = _coverage(selection, known, targets, ("target_sizes", "target_io"), notes)
+    if ticks.samples and not targets.sums:  # nobody asked for single targets
+        return replace(found, missing_targets=[], complete_pct=None)
+    return found
+
+
+def _data_targets(known: set[str], seen: set[str]) -> set[str]:
+    """Known targets of the kinds that are seen; where none is, of any kind but those that hold metadata."""
+    if seen:
+        return of_like_kind(known, seen)
+    return {name for name in known if kind_by_name(name) not in ("mdt", "mgs")}
+
+
+def metadata_coverage(selection: Selection, targets: TargetTotals, notes: tuple[str, ...]) -> Coverage:
+    """What an answer about metadata targets rests on."""
+    known = {name for name in selection.known_targets() if kind_by_name(name) == "mdt"}
+    return _coverage(selection, known, targets, ("metadata_ops",), notes)
+
+
+def _coverage(
+    selection: Selection,
+    known: set[str],
+    targets: TargetTotals,
+    tables: Sequence[str],
+    notes: tuple[str, ...],
+) -> Coverage:
+    reporting = set(targets.names_with_sizes)
+    known = known | reporting
+    begin_us, end_us = _window_us(selection, targets)
+    hours = max(end_us - begin_us, 0) / 3.6e9
+    lines = [_line(name, one, targets.covered, end_us, hours) for name, one in sorted(targets.sums.items())]
+    reported = [line.hours for line in lines]
+    extent = targets.extent_us
+    return Coverage(
+        targets_known=len(known),
+        targets_reporting=len(reporting),
+        missing_targets=sorted(known - reporting),
+        hours_window=hours,
+        hours_min=min(reported, default=None),
+        hours_median=float(np.median(reported)) if reported else None,
+        hours_max=max(reported, default=None),
+        complete_pct=100.0 * sum(reported) / (len(known) * hours) if known and hours else None,
+        resets=sum(line.resets for line in lines),
+        missed_samples=sum(targets.covered.missed(name) for name in targets.sums),
+        irregular_samples=round(sum(one.irregular for one in targets.sums.values())),
+        ios_outside_bins=round(sum(one.outside for one in targets.sums.values())),
+        targets_without_sizes=sorted(_without_sizes(targets)),
+        sources=sorted({name for table in tables for name in selection.sources(table)}),
+        overlapping_rows=selection.overlapping_rows,
+        first_sample=from_epoch_us(extent[0]) if extent else None,
+        last_sample=from_epoch_us(extent[1]) if extent else None,
+        per_target=lines,
+        notes=list(notes),
+    )
+
+
+def _window_us(selection: Selection, targets: TargetTotals) -> tuple[int, int]:
+    """Where the window starts and ends; where it is open, the first and the last interval."""
+    start, end = selection.window
+    first, last = targets.extent_us or (0, 0)
+    return epoch_us(start) if start else first, epoch_us(end) if end else last
+
+
+def _line(name: str, one: TargetSums, covered: CoveredTime, end_us: int, window_hours: float) -> TargetCoverage:
+    hours = min(covered.seconds(name, max(one.last_us - end_us, 0)) / 3600.0, window_hours)
+    return TargetCoverage(name, hours, one.longest_s, window_hours - hours, round(one.resets))
+
+
+def _without_sizes(targets: TargetTotals) -> list[str]:
+    """Targets that moved bytes while the counts the model needs stood still or are absent."""
+    return [
+        name
+        for name, moved in targets.bytes_by_target.items()
+        if any(moved) and (name not in targets.sums or not targets.sums[name].ios)
+    ]

@@ -1,0 +1,99 @@
+"""How long targets reported, by their nominal tick (SPEC B7): an interval made of missed samples is a gap.
+
+The nominal tick of a target on a UTC day is its most common interval of that day, or of the whole window where the day
+has few. An interval longer than one and a half of it covers one tick, its last: its sums are right, but nothing is
+known of when in it they happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from iolens.analyses.intervals.buckets import DAY_S
+from iolens.analyses.intervals.fsu_sums import Columns
+from iolens.analyses.intervals.tick_matrix import GAP
+
+FEWEST_FOR_TICK: Final = 10  # intervals of a day: fewer do not tell its tick
+ALIKE: Final = np.log(1.1)  # lengths within a tenth of each other may be the same tick, off by the clock
+
+
+@dataclass(slots=True)
+class Intervals:
+    """Intervals of one length: how many, and the time they report of."""
+
+    count: int = 0
+    reported_s: float = 0.0
+
+
+ByLength = dict[int, Intervals]  # by length in microseconds
+
+
+@dataclass(slots=True)
+class CoveredTime:
+    """Feed sums by target, time bucket and `length_us`; buckets nest in UTC days."""
+
+    bucket_s: int
+    _days: dict[str, dict[int, ByLength]] = field(default_factory=dict)
+
+    def add(self, rows: Columns) -> None:
+        """Sums with the columns of `fsu_sums.quality`."""
+        days = rows["bucket"] * self.bucket_s // DAY_S
+        parts = (rows["target"], days, rows["length_us"], rows["rows"], rows["reported_s"])
+        for target, day, length_us, count, reported_s in zip(*(part.tolist() for part in parts), strict=True):
+            by_length = self._days.setdefault(target, {}).setdefault(day, {})
+            intervals = by_length.setdefault(length_us, Intervals())
+            intervals.count += round(count)
+            intervals.reported_s += reported_s
+
+    def seconds(self, target: str, overshoot_us: int = 0) -> float:
+        """Time the target reported of; `overshoot_us` is how far its last interval reaches beyond the window."""
+        ticks = self._ticks(target)
+        covered_s = 0.0
+        for day, by_length in self._days.get(target, {}).items():
+            for length_us, one in by_length.items():
+                is_gap = length_us > GAP * ticks[day]
+                covered_s += one.count * ticks[day] / 1e6 if is_gap else one.reported_s
+        beyond_us = min(overshoot_us, ticks[max(ticks)]) if ticks else 0
+        return max(covered_s - beyond_us / 1e6, 0.0)
+
+    def missed(self, target: str) -> int:
+        """Ticks inside the target's own intervals at which it should have reported and did not."""
+        ticks = self._ticks(target)
+        return sum(
+            round(one.count * (length_us / ticks[day] - 1))
+            for day, by_length in self._days.get(target, {}).items()
+            for length_us, one in by_length.items()
+            if length_us > GAP * ticks[day]
+        )
+
+    def _ticks(self, target: str) -> dict[int, float]:
+        """The nominal tick of each day in microseconds."""
+        days = self._days.get(target, {})
+        whole = _most_common(days.values())
+        return {
+            day: _most_common([by_length]) if _count(by_length) >= FEWEST_FOR_TICK else whole
+            for day, by_length in days.items()
+        }
+
+
+def _count(by_length: Mapping[int, Intervals]) -> int:
+    return sum(one.count for one in by_length.values())
+
+
+def _most_common(parts: Iterable[Mapping[int, Intervals]]) -> float:
+    """Mean of the most common intervals that are alike, in microseconds; of equally common ones the shorter."""
+    counts: dict[int, int] = {}
+    totals: dict[int, int] = {}
+    for by_length in parts:
+        for length_us, one in by_length.items():
+            alike = round(np.log(max(length_us, 1)) / ALIKE)
+            counts[alike] = counts.get(alike, 0) + one.count
+            totals[alike] = totals.get(alike, 0) + one.count * length_us
+    if not counts:
+        return 0.0
+    best = min(counts, key=lambda alike: (-counts[alike], alike))
+    return totals[best] / counts[best]

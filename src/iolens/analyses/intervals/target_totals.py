@@ -1,0 +1,145 @@
+"""Everything that is told of single targets, gathered from sums by target and time bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.intervals.covered_time import CoveredTime
+from iolens.analyses.intervals.days import covered_pct
+from iolens.analyses.intervals.fsu_sums import Columns
+
+ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "irregular", "resets")
+
+Key = TypeVar("Key", int, str)
+Moved = tuple[float | None, float | None]  # bytes read and written; None where nobody counted them
+
+
+@dataclass(slots=True)
+class TargetSums:
+    """One target over the window; `busy` is FSU × seconds."""
+
+    rows: float = 0.0
+    duration_s: float = 0.0
+    busy: float = 0.0
+    busy_s: float = 0.0
+    ios: float = 0.0
+    outside: float = 0.0
+    irregular: float = 0.0
+    resets: float = 0.0
+    longest_s: float = 0.0
+    first_us: int = 2**62
+    last_us: int = 0
+
+
+@dataclass(slots=True)
+class TargetTotals:
+    """Feed sums chunk by chunk."""
+
+    bucket_s: int
+    sums: dict[str, TargetSums] = field(default_factory=dict)
+    bytes_by_target: dict[str, Moved] = field(default_factory=dict)
+    bytes_by_day: dict[int, Moved] = field(default_factory=dict)
+    util_by_target: dict[str, tuple[float, float]] = field(default_factory=dict)  # busy and observed seconds
+    left_out: set[str] = field(default_factory=set)
+    covered: CoveredTime = field(init=False)
+    _days: list[Columns] = field(default_factory=list)
+    _heat: list[tuple[NDArray[np.object_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = field(
+        default_factory=list
+    )
+
+    def __post_init__(self) -> None:
+        self.covered = CoveredTime(self.bucket_s)
+
+    @property
+    def names_with_sizes(self) -> list[str]:
+        """Targets that reported what the model needs: disk I/Os by size, or operations and bytes."""
+        return sorted(self.sums)
+
+    @property
+    def extent_us(self) -> tuple[int, int] | None:
+        """Start of the first and end of the last interval."""
+        if not self.sums:
+            return None
+        return min(one.first_us for one in self.sums.values()), max(one.last_us for one in self.sums.values())
+
+    def add_sizes(self, rows: Columns) -> None:
+        """Sums of `FsuSums.per_target`."""
+        names, where = codes(rows["target"])
+        added = {name: np.bincount(where, weights=rows[name], minlength=len(names)) for name in ADDED}
+        first, longest, last = (np.zeros(len(names)) for _ in range(3))
+        first += 2.0**62
+        np.minimum.at(first, where, rows["first_us"])
+        np.maximum.at(longest, where, rows["longest_s"])
+        np.maximum.at(last, where, rows["last_us"])
+        for number, name in enumerate(names):
+            one = self.sums.setdefault(name, TargetSums())
+            for column in ADDED:
+                setattr(one, column, getattr(one, column) + float(added[column][number]))
+            one.longest_s = max(one.longest_s, float(longest[number]))
+            one.first_us = min(one.first_us, int(first[number]))
+            one.last_us = max(one.last_us, int(last[number]))
+        self.covered.add(rows)
+        self._heat.append((rows["target"], rows["bucket"], rows["busy"], rows["duration_s"]))
+
+    def add_target_bytes(self, rows: Columns) -> None:
+        """Sums of `bytes_per_target`."""
+        names, where = codes(rows["target"])
+        _add_moved(self.bytes_by_target, dict(enumerate(names)), where, rows)
+        if "busy_us" not in rows:
+            return
+        for name, busy_us, seconds in zip(rows["target"], rows["busy_us"], rows["util_s"], strict=True):
+            if seconds > 0:
+                busy, known = self.util_by_target.get(name, (0.0, 0.0))
+                self.util_by_target[name] = busy + busy_us * 1e-6, known + seconds
+
+    def add_daily_bytes(self, rows: Columns) -> None:
+        """The same, by the day in its `bucket`."""
+        days, where = np.unique(rows["bucket"], return_inverse=True)
+        _add_moved(self.bytes_by_day, dict(enumerate(days.tolist())), where, rows)
+        self._days.append(rows)
+
+    def covered_pct(self) -> dict[int, float]:
+        """Share of its samples that each day has."""
+        return covered_pct(self._days)
+
+    def heat(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
+        """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""
+        target, bucket, busy, seconds = (np.concatenate(columns) for columns in zip(*self._heat, strict=True))
+        names, row = codes(target)
+        first = int(bucket.min())
+        width = int(bucket.max()) - first + 1
+        cell = row * width + bucket - first
+        sums, time = (np.bincount(cell, weights=one, minlength=len(names) * width) for one in (busy, seconds))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            matrix = (sums / time).reshape(len(names), width)
+        return names, np.arange(first, first + width), matrix
+
+
+def codes(values: NDArray[np.object_]) -> tuple[list[str], NDArray[np.int64]]:
+    """Distinct names in order, and the place of each value among them."""
+    names = sorted(set(values.tolist()))
+    place = {name: number for number, name in enumerate(names)}
+    return names, np.fromiter((place[value] for value in values), np.int64, len(values))
+
+
+def _add_moved(totals: dict[Key, Moved], keys: Mapping[int, Key], where: NDArray[np.int64], rows: Columns) -> None:
+    """Add bytes by key; a direction that nobody counted stays unknown."""
+    found = []
+    for way in ("read", "write"):
+        sums = np.bincount(where, weights=np.nan_to_num(rows[f"{way}_bytes"]), minlength=len(keys))
+        counted = np.bincount(where, weights=rows[f"{way}_rows"], minlength=len(keys)) > 0
+        found.append([float(value) if known else None for value, known in zip(sums, counted, strict=True)])
+    for number, key in keys.items():
+        old = totals.get(key, (None, None))
+        totals[key] = (_plus(old[0], found[0][number]), _plus(old[1], found[1][number]))
+
+
+def _plus(old: float | None, new: float | None) -> float | None:
+    if old is None or new is None:
+        return new if old is None else old
+    return old + new

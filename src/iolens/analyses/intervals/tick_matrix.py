@@ -1,0 +1,266 @@
+"""The rows of a window as matrices: ticks in time order × targets. NaN is "not reported", never zero.
+
+Rows are read once, chunk by chunk; whatever wants every sample of every target (distributions, silences, imbalance)
+takes the same matrices, so that a month of 2 s samples is one pass in flat memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
+from iolens.store.selection import Selection
+from iolens.units import from_epoch_us
+
+TABLE: Final = "target_io"
+MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "background_bytes")
+PREFERRED: Final = ("ost", "controller", "lun", "device")  # kinds that tell of the same bytes: the first there is
+SUM_KINDS: Final = ("server", "filesystem")  # over several targets: only where there is nothing finer
+MOST_ROWS: Final = 3_000_000  # in memory at a time, unless a single day has more
+GAP: Final = 1.5  # ticks between two samples of a target: more is a gap
+FEWEST_SPARSE, SPARSE = 10_000_000, 20  # ticks without a row, and such ticks per row, from which they cost too much
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TickMatrix:
+    """Some ticks of all targets. `end_us` are the ends of the ticks; every measure is ticks × targets."""
+
+    end_us: Integers
+    tick_us: int
+    targets: tuple[str, ...]
+    duration_s: Floats
+    measures: Mapping[str, Floats]
+
+    def rate(self, measure: str) -> Floats:
+        """Per second, ticks × targets."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: Floats = self.measures[measure] / self.duration_s
+        return found
+
+    def moved(self) -> Floats:
+        """Bytes per second read and written together; NaN where a direction is not known."""
+        return self.rate("read_bytes") + self.rate("write_bytes")
+
+    def covered_s(self, before_us: int | None = None) -> Floats:
+        """Seconds that each tick adds to what the one before it (or that ended `before_us`) had covered."""
+        before = np.concatenate([[-np.inf if before_us is None else before_us], self.end_us[:-1].astype(np.float64)])
+        longest = np.fmax.reduce(self.duration_s, axis=1, initial=0.0)
+        found: Floats = np.minimum(longest, (self.end_us - before) / 1e6)
+        return found
+
+    def part(self, chosen: slice | NDArray[np.bool_]) -> TickMatrix:
+        """Some of the ticks."""
+        measures = {name: values[chosen] for name, values in self.measures.items()}
+        return TickMatrix(self.end_us[chosen], self.tick_us, self.targets, self.duration_s[chosen], measures)
+
+    def joined(self, others: TickMatrix) -> TickMatrix:
+        """With the ticks of another matrix; what both tell of the same tick is added up."""
+        if others.end_us[-1] < self.end_us[0]:
+            end_us = np.concatenate([others.end_us, self.end_us])
+
+            def together(one: Floats, other: Floats) -> Floats:
+                return np.concatenate([other, one])
+        else:
+            end_us = np.union1d(self.end_us, others.end_us)
+            mine, theirs = np.searchsorted(end_us, self.end_us), np.searchsorted(end_us, others.end_us)
+
+            def together(one: Floats, other: Floats) -> Floats:
+                matrix = np.full((end_us.size, one.shape[1]), np.nan)
+                matrix[mine] = one
+                matrix[theirs] = _sum_of_known(matrix[theirs], other)
+                return matrix
+
+        return TickMatrix(
+            end_us,
+            self.tick_us,
+            self.targets,
+            together(self.duration_s, others.duration_s),
+            {name: together(values, others.measures[name]) for name, values in self.measures.items()},
+        )
+
+    @property
+    def follows(self) -> NDArray[np.bool_]:
+        """Whether a tick comes right after the one before it in this matrix; the first does not."""
+        return np.diff(self.end_us, prepend=self.end_us[:1] - 10 * self.tick_us) <= GAP * self.tick_us
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """The window's targets, its tick, and the matrices one after the other."""
+
+    targets: tuple[str, ...]
+    kinds: tuple[str, ...]
+    tick_us: int
+    known: frozenset[str]  # measures that some target has
+    spans_us: tuple[tuple[int, int], ...] = ()  # ends of the first and the last row of each target
+    left_out: frozenset[str] = frozenset()  # targets of other kinds, which tell of the same bytes
+
+    def expected(self, end_us: Integers) -> Integers:
+        """How many targets should be in each tick: those that were seen before and after it, or in it."""
+        first, last = (
+            np.sort(_tick(np.array(ends, np.int64), self.tick_us)) for ends in zip(*self.spans_us, strict=True)
+        )
+        ticks = end_us // self.tick_us
+        return np.searchsorted(first, ticks, side="right") - np.searchsorted(last, ticks, side="left")
+
+    def matrices(
+        self, selection: Selection, measures: Sequence[str] = MEASURES, progress: Callable[[date], None] | None = None
+    ) -> Iterator[TickMatrix]:
+        """Every row in its tick, every tick once, in time order; measures that no target tells are left out.
+
+        A row is in the part of the day in which it starts; a long one may end after many of the next parts' rows. So a
+        tick waits until no later part can have a row in it.
+        """
+        wanted = [name for name in measures if name in self.known]
+        held: TickMatrix | None = None
+        for chunk in selection.chunks(TABLE, most_rows=MOST_ROWS):
+            matrix = self._matrix(_rows(chunk.frame(TABLE), self.kinds, wanted), wanted)
+            if matrix is not None:
+                held = matrix if held is None else matrix.joined(held)
+            if held is not None and chunk.end_us is not None:
+                done = int(np.searchsorted(held.end_us, _tick(np.array(chunk.end_us), self.tick_us) * self.tick_us))
+                if done:
+                    yield held.part(slice(done))
+                held = held.part(slice(done, None)) if done < held.end_us.size else None
+            if progress is not None and chunk.end_us is not None:
+                progress(from_epoch_us(chunk.end_us - 1).date())
+        if held is not None:
+            yield held
+
+    def _matrix(self, rows: Any, measures: Sequence[str]) -> TickMatrix | None:
+        if not rows.num_rows:
+            return None
+        column = places_of(rows.column("target"), self.targets)
+        ticks, line = _lines(_tick(_numbers(rows, "epoch_us", np.int64), self.tick_us))
+        shape = ticks.size, len(self.targets)
+        cell = line * shape[1] + column
+        repeated = np.bincount(cell, minlength=shape[0] * shape[1]).max() > 1
+
+        def spread(values: Floats) -> Floats:
+            matrix = np.full(shape[0] * shape[1], np.nan)
+            if repeated:
+                known = ~np.isnan(values)
+                sums = np.bincount(cell[known], weights=values[known], minlength=matrix.size)
+                some = np.bincount(cell[known], minlength=matrix.size) > 0
+                matrix[some] = sums[some]
+            else:
+                matrix[cell] = values
+            return matrix.reshape(shape)
+
+        return TickMatrix(
+            ticks * self.tick_us,
+            self.tick_us,
+            self.targets,
+            spread(_numbers(rows, "duration_s", np.float64)),
+            {name: spread(_numbers(rows, name, np.float64)) for name in measures},
+        )
+
+
+def ticks_of(selection: Selection) -> Ticks | None:
+    """Which targets move data in the window, and how often they are sampled; None without any.
+
+    Where targets of several kinds tell of the same bytes, those of one kind are taken.
+    """
+    frame = data_targets(selection.frame(TABLE))
+    names = set(frame.collect_schema().names())
+    measures = [name for name in MEASURES if name in names]
+    kind = nw.col("target_kind") if "target_kind" in names else nw.lit(None, nw.String)
+    spaced = (nw.col("epoch_us") - nw.col("start_us")).alias("spacing")
+    rows = frame.select("target", kind.alias("kind"), "epoch_us", spaced, *measures)
+    found = rows.group_by("target", "kind").agg(
+        nw.len().alias("rows"),
+        nw.col("spacing").median(),
+        nw.col("epoch_us").min().alias("first"),
+        nw.col("epoch_us").max().alias("last"),
+        *(nw.col(name).count() for name in measures),
+    )
+    table = found.collect(backend="pyarrow").to_native().to_pylist()
+    if not table:
+        return None
+    chosen_kind = min((row["kind"] for row in table), key=_rank)
+    chosen = sorted((row for row in table if row["kind"] == chosen_kind), key=lambda row: str(row["target"]))
+    spacings = sorted((float(row["spacing"]), int(row["rows"])) for row in chosen)
+    return Ticks(
+        tuple(str(row["target"]) for row in chosen),
+        () if chosen_kind is None else (str(chosen_kind),),
+        max(round(_weighted_median(spacings)), 1),
+        frozenset(name for name in measures if any(row[name] for row in chosen)),
+        tuple((int(row["first"]), int(row["last"])) for row in chosen),
+        frozenset(str(row["target"]) for row in table) - {str(row["target"]) for row in chosen},
+    )
+
+
+def _rank(kind: str | None) -> tuple[int, str]:
+    """Kinds in the order in which they are believed."""
+    order = {name: place for place, name in enumerate((*PREFERRED, None, *SUM_KINDS))}
+    return order.get(kind, len(PREFERRED)), kind or ""
+
+
+def _tick(end_us: Integers, tick_us: int) -> Integers:
+    """The number of the tick that is nearest."""
+    found: Integers = end_us // tick_us + (end_us % tick_us * 2 > tick_us)
+    return found
+
+
+def _lines(tick: Integers) -> tuple[Integers, Integers]:
+    """The ticks there are, rising, and the place among them of each row's."""
+    first, last = int(tick.min()), int(tick.max())
+    if last - first > FEWEST_SPARSE + SPARSE * tick.size:
+        ticks, line = np.unique(tick, return_inverse=True)
+        return ticks, line
+    present = np.zeros(last - first + 1, np.bool_)
+    present[tick - first] = True
+    return np.flatnonzero(present) + first, (np.cumsum(present) - 1)[tick - first]
+
+
+def _sum_of_known(one: Floats, other: Floats) -> Floats:
+    """What both tell, added up; NaN only where neither does."""
+    return np.where(np.isnan(one), other, one + np.nan_to_num(other))
+
+
+def _weighted_median(pairs: Sequence[tuple[float, int]]) -> float:
+    half, reached = sum(weight for _, weight in pairs) / 2.0, 0
+    for value, weight in pairs:
+        reached += weight
+        if reached >= half:
+            return value
+    return pairs[-1][0]
+
+
+def _rows(frame: nw.LazyFrame[Any], kinds: Sequence[str], measures: Sequence[str]) -> Any:
+    mine = of_kinds(frame, kinds) if kinds else _of_no_kind(frame)
+    numbers = [nw.col(name).cast(nw.Float64) for name in measures]
+    return mine.select("target", "epoch_us", "duration_s", *numbers).collect(backend="pyarrow").to_native()
+
+
+def _of_no_kind(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    known = "target_kind" in frame.collect_schema().names()
+    return data_targets(frame.filter(nw.col("target_kind").is_null()) if known else frame)
+
+
+def _numbers(rows: Any, name: str, kind: Any) -> NDArray[Any]:
+    """A column as numbers; NULL is NaN."""
+    column = rows.column(name).combine_chunks()
+    return np.asarray(column.to_numpy(zero_copy_only=False), kind)
+
+
+def places_of(column: Any, targets: Sequence[str]) -> Integers:
+    """The place of each row's target among the `targets`; −1 where it is none of them."""
+    import pyarrow as pa
+
+    whole = column.combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    places = {name: number for number, name in enumerate(targets)}
+    names = np.array([places.get(name, -1) for name in encoded.dictionary.to_pylist()], np.int64)
+    found: Integers = names[np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)]
+    return found

@@ -1,0 +1,225 @@
+"""Everything that is told of a file system as a whole, gathered from tick sums in time order.
+
+An observation is one tick: the unweighted mean FSU of the targets that report in it. Ticks at the end of a chunk are
+held back until the next, because a row belongs to the day its interval starts in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.intervals.buckets import bucket_seconds
+from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
+from iolens.analyses.intervals.fsu_sums import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, Columns
+from iolens.analyses.intervals.plateaus import PlateauFinder, Stretch
+from iolens.units import MIB
+
+BIN_PCT: Final = 2.0
+BINS: Final = 100
+MOST_SERIES_POINTS: Final = 20_000
+
+Values = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class HeldBack:
+    """Ticks whose sums may not be complete yet."""
+
+    columns: Columns = field(default_factory=dict)
+
+    def merge(self, new: Columns, complete_until_us: int | None) -> Columns:
+        """Add the sums of equal ticks; give out those that are complete, in time order, and hold the others."""
+        parts = [part for part in (self.columns, new) if part]
+        ticks, where = np.unique(np.concatenate([part["epoch_us"] for part in parts]), return_inverse=True)
+        merged: Columns = {"epoch_us": ticks}
+        for name in dict.fromkeys(name for part in parts for name in part if name != "epoch_us"):
+            values = np.concatenate([part.get(name, np.zeros(len(part["epoch_us"]))) for part in parts])
+            merged[name] = np.bincount(where, weights=np.nan_to_num(values), minlength=len(ticks))
+        done = ticks <= complete_until_us if complete_until_us is not None else np.ones(len(ticks), np.bool_)
+        self.columns = {name: values[~done] for name, values in merged.items()}
+        return {name: values[done] for name, values in merged.items()}
+
+
+@dataclass(slots=True)
+class PeakWatch:
+    """The largest tick, and the time above 30 % of a peak that may be known only at the end.
+
+    Keeps just the ticks that can still count: those above 30 % of the largest seen so far.
+    """
+
+    known_peak: float | None
+    largest: float = 0.0
+    seconds: float = 0.0
+    rates: Values = field(default_factory=lambda: np.empty(0))
+    lengths: Values = field(default_factory=lambda: np.empty(0))
+
+    def add(self, rates: Values, lengths: Values) -> None:
+        """Take the next ticks."""
+        self.largest = max(self.largest, float(rates.max(initial=0.0)))
+        self.seconds += float(lengths.sum())
+        rates, lengths = np.concatenate([self.rates, rates]), np.concatenate([self.lengths, lengths])
+        keep = rates > self._threshold(self.known_peak or self.largest)
+        self.rates, self.lengths = rates[keep], lengths[keep]
+
+    def busy_time_pct(self, peak: float | None) -> float | None:
+        """Share of time with more than 30 % of `peak`."""
+        if not peak or not self.seconds:
+            return None
+        return 100.0 * float(self.lengths[self.rates > self._threshold(peak)].sum()) / self.seconds
+
+    @staticmethod
+    def _threshold(peak: float) -> float:
+        return BUSY_ABOVE_PCT / 100.0 * peak
+
+
+@dataclass(slots=True)
+class SeriesBuckets:
+    """FSU, bandwidth and %util over time: every tick of a short window, bucket means of a long one."""
+
+    first_us: int
+    bucket_us: int
+    sums: NDArray[np.float64]  # rows: fsu·s, s of fsu, read bytes, write bytes, s of bytes, util·s, s of util
+
+    @classmethod
+    def over(cls, extent_us: tuple[int, int], tick_us: int) -> SeriesBuckets:
+        """Buckets of one tick while that is few enough to draw."""
+        span = extent_us[1] - extent_us[0]
+        bucket = (
+            tick_us if span / tick_us <= MOST_SERIES_POINTS else bucket_seconds(span, MOST_SERIES_POINTS) * 1_000_000
+        )
+        first = extent_us[0] // bucket
+        return cls(first * bucket, bucket, np.zeros((7, (extent_us[1] - 1) // bucket - first + 2)))
+
+    def add(self, rows: slice, time_us: NDArray[np.int64], weights: Values, *values: Values) -> None:
+        """Add rates weighted by time to the given rows, and the time itself to the row after them."""
+        where = np.clip((time_us - 1 - self.first_us) // self.bucket_us, 0, self.sums.shape[1] - 1)
+        for row, value in zip(self.sums[rows], [*(value * weights for value in values), weights], strict=True):
+            row += np.bincount(where, weights=value, minlength=len(row))
+
+    def columns(self) -> tuple[NDArray[np.int64], Values, Values, Values, Values]:
+        """Time (end of bucket), FSU, read and write bytes per second, %util; NaN where nothing was reported."""
+        fsu, fsu_s, read, write, bytes_s, util, util_s = self.sums
+        some = (fsu_s > 0) | (bytes_s > 0)
+        time_us = self.first_us + (np.flatnonzero(some) + 1) * self.bucket_us
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = fsu / fsu_s, read / bytes_s, write / bytes_s, util / util_s
+        return time_us, *(mean[some] for mean in means)
+
+
+@dataclass(slots=True)
+class TickTotals:
+    """Feed tick sums chunk by chunk, then `finish`."""
+
+    make_finder: Callable[[int], PlateauFinder]
+    extent_us: tuple[int, int] | None
+    known_peak: float | None
+    samples: int = 0
+    target_samples: int = 0
+    most_targets: int = 0
+    seconds: float = 0.0
+    fsu_seconds: float = 0.0
+    busy_s: float = 0.0
+    optimal_busy_s: float = 0.0
+    util_seconds: float = 0.0
+    util_s: float = 0.0
+    observations: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BINS + 1, np.int64))
+    category_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
+    category_ios: Values = field(default_factory=lambda: np.zeros((3, 2)))
+    ios: dict[str, int] = field(default_factory=dict)
+    tick_us: int | None = None
+    series: SeriesBuckets | None = None
+    plateaus: list[Stretch] | None = field(default_factory=list)  # None: ticks too long to look for any
+    bandwidth: PeakWatch = field(init=False)
+    _finder: PlateauFinder | None = None
+    _sizes: HeldBack = field(default_factory=HeldBack)
+    _io: HeldBack = field(default_factory=HeldBack)
+
+    def __post_init__(self) -> None:
+        self.bandwidth = PeakWatch(self.known_peak)
+
+    @property
+    def extent_of_ticks(self) -> tuple[int | None, int | None]:
+        """What the log says of the data's extent."""
+        return self.extent_us or (None, None)
+
+    def add(self, sizes: Columns, io: Columns, complete_until_us: int | None) -> None:
+        """Take the tick sums of the next chunk."""
+        self._find_tick(sizes, io)
+        self._take_sizes(self._sizes.merge(sizes, complete_until_us))
+        self._take_io(self._io.merge(io, complete_until_us))
+
+    def finish(self) -> None:
+        """Take what was held back and settle the plateaus."""
+        for held, take in ((self._sizes, self._take_sizes), (self._io, self._take_io)):
+            if held.columns:
+                take(held.merge({}, None))
+        if self._finder is not None:
+            self.plateaus = self._finder.finish() if self._finder.is_possible else None
+
+    def _find_tick(self, sizes: Columns, io: Columns) -> None:
+        """The spacing of ticks, from the first chunk that shows it."""
+        if self.tick_us is not None or self.extent_us is None:
+            return
+        spacings = np.concatenate([np.diff(np.sort(part["epoch_us"])) for part in (sizes, io)])
+        whole = np.concatenate([part["duration_s"] / np.maximum(part["targets"], 1) for part in (sizes, io)])
+        if len(spacings):
+            self.tick_us = max(int(np.median(spacings)), 1)
+        elif len(whole):
+            self.tick_us = max(round(float(whole[0])) * 1_000_000, 1)
+        if self.tick_us is not None:
+            self._finder = self.make_finder(self.tick_us)
+            self.series = SeriesBuckets.over(self.extent_us, self.tick_us)
+
+    def _take_sizes(self, sizes: Columns) -> None:
+        reporting = sizes["targets"] > 0
+        sizes = {name: values[reporting] for name, values in sizes.items()}
+        if not len(sizes["epoch_us"]):
+            return
+        targets = sizes["targets"]
+        fsu, optimal, seconds = (sizes[name] / targets for name in ("fsu", "optimal_fsu", "duration_s"))
+        self.samples += len(fsu)
+        self.target_samples += int(targets.sum())
+        self.most_targets = max(self.most_targets, int(targets.max()))
+        self.seconds += float(seconds.sum())
+        self.fsu_seconds += float((fsu * seconds).sum())
+        self.busy_s += float(seconds[fsu > BUSY_ABOVE_PCT].sum())
+        self.optimal_busy_s += float(seconds[optimal > BUSY_ABOVE_PCT].sum())
+        self._classify(fsu, sizes)
+        for name in SIZE_COLUMNS.keys() & sizes.keys():
+            self.ios[name] = self.ios.get(name, 0) + round(float(sizes[name].sum()))
+        if self._finder is not None and self.series is not None:
+            self._finder.feed(sizes["epoch_us"], fsu)
+            self.series.add(slice(0, 2), sizes["epoch_us"], seconds, fsu)
+
+    def _classify(self, fsu: Values, sizes: Columns) -> None:
+        bins = np.minimum((fsu / BIN_PCT).astype(np.int64), BINS)
+        self.observations += np.bincount(bins, minlength=BINS + 1)
+        category = (fsu >= IDLE_BELOW_PCT).astype(np.int64) + (fsu > BUSY_ABOVE_PCT)
+        self.category_counts += np.bincount(category, minlength=3)
+        for name in SIZE_COLUMNS.keys() & sizes.keys():
+            column = int(SIZE_COLUMNS[name][1] < MIB)  # optimal first
+            self.category_ios[:, column] += np.bincount(category, weights=sizes[name], minlength=3)
+
+    def _take_io(self, io: Columns) -> None:
+        if not len(io["epoch_us"]):
+            return
+        seconds = io["duration_s"] / io["targets"]
+        self.bandwidth.add(io["read_rate"] + io["write_rate"], seconds)
+        if self.series is not None:
+            self.series.add(slice(2, 5), io["epoch_us"], seconds, io["read_rate"], io["write_rate"])
+        if "util" in io:
+            self._take_util(io)
+
+    def _take_util(self, io: Columns) -> None:
+        """The kernel's own view: the unweighted mean %util of the devices that count it, per tick."""
+        known = io["util_rows"] > 0
+        util, seconds = (io[name][known] / io["util_rows"][known] for name in ("util", "util_s"))
+        self.util_seconds += float((util * seconds).sum())
+        self.util_s += float(seconds.sum())
+        if self.series is not None:
+            self.series.add(slice(5, 7), io["epoch_us"][known], seconds, util)

@@ -1,0 +1,1 @@
+"""How long targets take for an I/O."""

@@ -1,0 +1,301 @@
+"""How long disk I/Os take, per target over time (SPEC B8): percentiles from the I/O-time histogram of brw_stats.
+
+A percentile is the upper edge of the first bin whose cumulative share reaches it. Where a target has no histogram, its
+mean wait stands beside: a mean, never called a percentile. Reads and writes apart.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from math import gcd
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses import Analysis
+from iolens.analyses.intervals.buckets import checked_width, width_for
+from iolens.analyses.intervals.fsu_sums import collect
+from iolens.analyses.latency.slow_targets import FEWEST_PEERS, Finding, Slowness, SlownessEvidence, percentile_interval
+from iolens.analyses.latency.totals import (
+    HISTOGRAM,
+    MEASURES,
+    Key,
+    LatencyTotals,
+    io_times,
+    io_times_by_bucket,
+    of_bins,
+    slower_pct,
+    waits_by_bucket,
+)
+from iolens.analyses.results import OverIntervals
+from iolens.schema import DIRECTIONS
+from iolens.store.selection import Selection
+from iolens.target_names import of_like_kind
+from iolens.units import from_epoch_us
+
+TABLES: Final = ("target_histograms", "target_io")
+WAITS: Final = ("read_wait_us", "write_wait_us")
+MOST_BUCKETS: Final = 96
+MOST_PERIODS: Final = 48  # parts of the window in which targets are compared with their peers
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionLatency:
+    """Reads or writes of all data targets together."""
+
+    direction: str
+    ios: int | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    mean_wait_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLatency:
+    """Reads or writes of one target, beside the median of its peers: the targets of its kind."""
+
+    target: str
+    direction: str
+    ios: int | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    mean_wait_ms: float | None
+    p99_low_ms: float | None
+    p99_high_ms: float | None
+    peers_p99_ms: float | None
+    p99_ratio: float | None
+    slow_pct: float | None
+    peers_mean_wait_ms: float | None
+    mean_wait_ratio: float | None
+    finding: Finding
+    not_judged: str | None
+    evidence: SlownessEvidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySeries:
+    """One target's reads or writes bucket by bucket (`bucket_starts`), null where there were none.
+
+    Without a target: all data targets together.
+    """
+
+    target: str | None
+    direction: str
+    ios: Values
+    p50_ms: Values
+    p95_ms: Values
+    p99_ms: Values
+    max_ms: Values
+    mean_wait_ms: Values
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyCoverage:
+    """What the answer rests on, and what was missing (B7)."""
+
+    targets_known: int
+    targets_with_histogram: int
+    targets_with_waits: int
+    targets_without: list[str]
+    sources: list[str]
+    overlapping_rows: int
+    first_sample: datetime | None
+    last_sample: datetime | None
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(OverIntervals):
+    """Latency of one file system's targets over a window."""
+
+    filesystem: str
+    window_start: datetime | None
+    window_end: datetime | None
+    bucket_s: float
+    period_s: float
+    targets: int
+    samples: int
+    ios: int | None
+    whole: list[DirectionLatency]
+    per_target: list[TargetLatency]
+    bucket_starts: list[datetime]
+    over_time: list[LatencySeries]
+    coverage: LatencyCoverage
+
+
+def latency(
+    selection: Selection,
+    *,
+    every_s: float | None = None,
+    notes: tuple[str, ...] = (),
+    progress: Callable[[date], None] | None = None,
+) -> Latency:
+    """Percentiles of I/O time, and mean waits, in buckets of `every_s` seconds (chosen by the window's length)."""
+    has_histogram = selection.holds("target_histograms", "histogram", (HISTOGRAM,))
+    has_waits = bool(selection.live_columns("target_io", WAITS))
+    tables = [table for table, is_there in zip(TABLES, (has_histogram, has_waits), strict=True) if is_there]
+    extent = selection.extent_us(*tables)
+    width_s = None if every_s is None else checked_width(every_s, extent)
+    totals, fine_s = LatencyTotals(), 0
+    for chunk in selection.chunks(*tables) if tables else ():
+        frames = {table: chunk.frame(table) for table in tables}
+        if not fine_s:
+            usual_s = width_for(frames[tables[0]], extent, MOST_BUCKETS)
+            width_s = width_s or usual_s
+            fine_s = gcd(width_s, usual_s)
+            totals.per_bucket, totals.per_period = width_s // fine_s, _per_period(extent, fine_s)
+        if "target_histograms" in frames:
+            by_bucket = io_times_by_bucket(io_times(frames["target_histograms"]), fine_s * 1_000_000)
+            totals.add_io_times(collect(by_bucket))
+        if "target_io" in frames:
+            totals.add_waits(collect(waits_by_bucket(frames["target_io"], fine_s * 1_000_000)))
+        if progress is not None and chunk.end_us is not None:
+            progress(from_epoch_us(chunk.end_us - 1).date())
+    return _result(selection, totals, width_s or 86400, tables, notes)
+
+
+def _per_period(extent_us: tuple[int, int] | None, bucket_s: int) -> int:
+    """Buckets in a period, so that the window has as many periods as are compared."""
+    buckets = -(-(extent_us[1] - extent_us[0]) // (bucket_s * 1_000_000)) if extent_us else 1
+    return max(-(-buckets // MOST_PERIODS), 1)
+
+
+def _result(
+    selection: Selection, totals: LatencyTotals, bucket_s: int, tables: Sequence[str], notes: tuple[str, ...]
+) -> Latency:
+    start, end = selection.window
+    extent = totals.extent_us
+    numbers, series = totals.over_time()
+    everything = [series[None, way] for way in DIRECTIONS if (None, way) in series]
+    reported = [np.isfinite(one["ios"]) | np.isfinite(one["ops"]) for one in everything]
+    return Latency(
+        filesystem=selection.filesystem,
+        window_start=start or (from_epoch_us(extent[0]) if extent else None),
+        window_end=end or (from_epoch_us(extent[1]) if extent else None),
+        bucket_s=float(bucket_s),
+        period_s=float(bucket_s // totals.per_bucket * totals.per_period),
+        targets=len(totals.kinds),
+        samples=int(np.any(reported, axis=0).sum()) if reported else 0,
+        ios=round(sum(sum(totals.bins.get((None, way), {}).values()) for way in DIRECTIONS)) if totals.bins else None,
+        whole=[DirectionLatency(**_measures(totals, None, way)) for way in DIRECTIONS if (None, way) in series],
+        per_target=_per_target(totals),
+        bucket_starts=[from_epoch_us(int(place) * bucket_s * 1_000_000) for place in numbers],
+        over_time=[_series(key, series[key]) for key in sorted(series, key=lambda key: (key[0] or "", key[1]))],
+        coverage=_coverage(selection, totals, tables, notes),
+    )
+
+
+def _measures(totals: LatencyTotals, target: str | None, direction: str) -> dict[str, Any]:
+    """What the histogram and the waits say over the whole window."""
+    bins = totals.bins.get((target, direction), {})
+    found: dict[str, Any] = of_bins(bins) if bins else dict.fromkeys(MEASURES)
+    wait_us, ops = totals.waits.get((target, direction), (0.0, 0.0))
+    return {
+        "direction": direction,
+        **found,
+        "ios": round(found["ios"]) if bins else None,
+        "mean_wait_ms": wait_us / ops / 1000.0 if ops > 0 else None,
+    }
+
+
+def _per_target(totals: LatencyTotals) -> list[TargetLatency]:
+    keys = sorted({(target, way) for target, way in (*totals.bins, *totals.waits) if target is not None})
+    lines = {key: _measures(totals, *key) for key in keys}
+    peers: dict[tuple[str | None, str], list[dict[str, Any]]] = {}
+    for (target, way), line in lines.items():
+        peers.setdefault((totals.kinds.get(target), way), []).append(line)
+    usual = {
+        group: (
+            _median([one["p99_ms"] for one in same], statistics.median_high),  # an edge, never between two
+            _median([one["mean_wait_ms"] for one in same], statistics.median),
+        )
+        for group, same in peers.items()
+    }
+    slow = _slowness(totals, lines)
+    found = []
+    for (target, way), line in lines.items():
+        p99, wait = usual[totals.kinds.get(target), way]
+        bins = totals.bins.get((target, way), {})
+        low, high = percentile_interval(bins, 99) if line["ios"] else (None, None)
+        judged = slow[target, way]
+        found.append(
+            TargetLatency(
+                target=target,
+                **line,
+                p99_low_ms=low,
+                p99_high_ms=high,
+                peers_p99_ms=p99,
+                p99_ratio=_ratio(line["p99_ms"], p99),
+                slow_pct=None if p99 is None else slower_pct(bins, p99),
+                peers_mean_wait_ms=wait,
+                mean_wait_ratio=_ratio(line["mean_wait_ms"], wait),
+                finding=judged.finding,
+                not_judged=judged.reason,
+                evidence=judged.evidence,
+            )
+        )
+    return found
+
+
+def _slowness(totals: LatencyTotals, lines: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Slowness]:
+    """Every target and direction beside its peers: by the histogram those that have one, by mean waits the others."""
+    groups: dict[tuple[str | None, str, bool], list[str]] = {}
+    for target, way in lines:
+        groups.setdefault((totals.kinds.get(target), way, (target, way) in totals.bins), []).append(target)
+    found: dict[tuple[str, str], Slowness] = {}
+    for (_, way, has_histogram), targets in groups.items():
+        peers = totals.timed_peers(targets, way) if has_histogram else totals.waiting_peers(targets, way)
+        found |= {(target, way): peers.judge(place, len(lines)) for place, target in enumerate(targets)}
+    return found
+
+
+def _median(values: list[float | None], median: Callable[[list[float]], float]) -> float | None:
+    """Of those that are known, if they are enough to have a middle."""
+    known = [value for value in values if value is not None]
+    return median(known) if len(known) >= FEWEST_PEERS else None
+
+
+def _ratio(value: float | None, usual: float | None) -> float | None:
+    return value / usual if value is not None and usual else None
+
+
+def _series(key: Key, measures: dict[str, Values]) -> LatencySeries:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wait_ms = np.where(measures["ops"] > 0, measures["wait_us"] / measures["ops"] / 1000.0, np.nan)
+    target, direction = key
+    shown = {**{name: measures[name] for name in MEASURES}, "mean_wait_ms": wait_ms}
+    return LatencySeries(target=target, direction=direction, **shown)
+
+
+def _coverage(
+    selection: Selection, totals: LatencyTotals, tables: Sequence[str], notes: tuple[str, ...]
+) -> LatencyCoverage:
+    with_histogram, with_waits = (
+        {target for target, _ in keys if target is not None} for keys in (totals.bins, totals.waits)
+    )
+    timed = with_histogram | with_waits
+    known = (of_like_kind(selection.known_targets(), timed) if timed else selection.known_targets()) | timed
+    return LatencyCoverage(
+        targets_known=len(known),
+        targets_with_histogram=len(with_histogram),
+        targets_with_waits=len(with_waits),
+        targets_without=sorted(known - timed),
+        sources=sorted({name for table in tables for name in selection.sources(table)}),
+        overlapping_rows=selection.overlapping_rows,
+        first_sample=from_epoch_us(totals.extent_us[0]) if totals.extent_us else None,
+        last_sample=from_epoch_us(totals.extent_us[1]) if totals.extent_us else None,
+        notes=list(notes),
+    )
+
+
+ANALYSIS = Analysis("latency", "How long disk I/Os take, per target over time", latency)

@@ -1,0 +1,252 @@
+"""I/O times and waits gathered from the engine's sums by target, direction and time bucket.
+
+Buckets nest in a day and chunks are whole days, so a bucket's percentiles are settled as soon as its chunk is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.intervals.fsu_sums import Columns
+from iolens.analyses.latency.slow_targets import TimedPeers, WaitingPeers
+from iolens.schema import DIRECTIONS
+
+HISTOGRAM: Final = "io_time_ms"
+PERCENTS: Final = (50, 95, 99)
+MEASURES: Final = ("ios", "p50_ms", "p95_ms", "p99_ms", "max_ms")
+WAITED: Final = ("wait_us", "ops")
+PLACED: Final = ("target", "bucket", "period")
+
+Values = NDArray[np.float64]
+Key = tuple[str | None, str]  # target (None: all data targets) and direction
+Bins = dict[int, float]
+
+
+def io_times(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Rows of the I/O-time histogram."""
+    return frame.filter(nw.col("histogram") == HISTOGRAM)
+
+
+def io_times_by_bucket(frame: nw.LazyFrame[Any], bucket_us: int) -> nw.LazyFrame[Any]:
+    """I/Os by target, direction, time bucket and bin (its upper edge in milliseconds)."""
+    rows = frame.select(
+        "target",
+        "direction",
+        "bin",
+        _kind(frame),
+        nw.col("count").cast(nw.Float64).alias("ios"),
+        (nw.col("start_us") // bucket_us).alias("bucket"),
+        "start_us",
+        "epoch_us",
+    )
+    return rows.group_by("target", "direction", "bucket", "bin").agg(
+        nw.col("ios").sum(), nw.col("kind").max(), nw.col("start_us").min().alias("first_us"),
+        nw.col("epoch_us").max().alias("last_us"),
+    )  # fmt: skip
+
+
+def waits_by_bucket(frame: nw.LazyFrame[Any], bucket_us: int) -> nw.LazyFrame[Any]:
+    """Summed waits and the operations they are of, by target and time bucket."""
+    parts = []
+    for way in DIRECTIONS:
+        known = ~nw.col(f"{way}_wait_us").is_null() & ~nw.col(f"{way}_ops").is_null()
+        for name in ("wait_us", "ops"):
+            column = nw.col(f"{way}_{name}").cast(nw.Float64)
+            parts.append(nw.when(known).then(column).alias(f"{way}_{name}"))
+    rows = frame.select(
+        "target", _kind(frame), (nw.col("start_us") // bucket_us).alias("bucket"), "start_us", "epoch_us", *parts
+    )
+    return rows.group_by("target", "bucket").agg(
+        *(nw.col(f"{way}_{name}").sum() for way in DIRECTIONS for name in ("wait_us", "ops")),
+        *(nw.col(f"{way}_wait_us").count().alias(f"{way}_rows") for way in DIRECTIONS),
+        nw.col("kind").max(),
+        nw.col("start_us").min().alias("first_us"),
+        nw.col("epoch_us").max().alias("last_us"),
+    )
+
+
+def _kind(frame: nw.LazyFrame[Any]) -> nw.Expr:
+    has_kind = "target_kind" in frame.collect_schema().names()
+    return (nw.col("target_kind") if has_kind else nw.lit(None, nw.String)).alias("kind")
+
+
+@dataclass(slots=True)
+class LatencyTotals:
+    """Feed the sums chunk by chunk.
+
+    So many of the buckets that were asked for make one that is shown, and one period in which targets are compared.
+    """
+
+    per_bucket: int = 1
+    per_period: int = 1
+    kinds: dict[str, str | None] = field(default_factory=dict)
+    bins: dict[Key, Bins] = field(default_factory=dict)
+    waits: dict[Key, tuple[float, float]] = field(default_factory=dict)  # summed microseconds, operations
+    extent_us: tuple[int, int] | None = None
+    _io_times: list[Columns] = field(default_factory=list)
+    _waits: list[Columns] = field(default_factory=list)
+    _timed: list[Columns] = field(default_factory=list)
+
+    def add_io_times(self, rows: Columns) -> None:
+        """Sums of `io_times_by_bucket`."""
+        if not len(rows["bin"]):
+            return
+        self._note_targets(rows)
+        rows = self._placed(rows)
+        self._timed.append({name: rows[name] for name in ("target", "direction", "period", "bin", "ios")})
+        data = rows["kind"] != "mdt"
+        everything = {name: values[data] for name, values in rows.items()}
+        for part in (rows, {**everything, "target": np.full(int(data.sum()), None)}):
+            if len(part["bin"]):
+                self._io_times.append(self._settled(part))
+
+    def add_waits(self, rows: Columns) -> None:
+        """Sums of `waits_by_bucket`."""
+        rows = self._placed(rows)
+        for way in DIRECTIONS:
+            known = rows[f"{way}_rows"] > 0
+            if not known.any():
+                continue
+            part: Columns = {name: rows[name][known] for name in (*PLACED, "kind", "first_us", "last_us")}
+            self._note_targets(part)
+            part |= {"wait_us": rows[f"{way}_wait_us"][known], "ops": rows[f"{way}_ops"][known]}
+            part["direction"] = np.full(int(known.sum()), way, dtype=object)
+            data = part["kind"] != "mdt"
+            whole = {name: values[data] for name, values in part.items()}
+            whole["target"] = np.full(int(data.sum()), None)
+            self._waits += [part, whole]
+            for one in (part, whole):
+                for target, wait_us, ops in zip(one["target"], one["wait_us"], one["ops"], strict=True):
+                    old = self.waits.get((target, way), (0.0, 0.0))
+                    self.waits[target, way] = old[0] + float(wait_us), old[1] + float(ops)
+
+    def over_time(self) -> tuple[NDArray[np.int64], dict[Key, dict[str, Values]]]:
+        """Numbers of the buckets without holes, and by target and direction every measure in them, NaN where none."""
+        parts = [*self._io_times, *self._waits]
+        if not parts:
+            return np.zeros(0, np.int64), {}
+        first = min(int(part["bucket"].min()) for part in parts)
+        width = max(int(part["bucket"].max()) for part in parts) - first + 1
+        found: dict[Key, dict[str, Values]] = {}
+        for part in parts:
+            for key, mine in _by_key(part):
+                measures = found.setdefault(key, {name: np.full(width, np.nan) for name in (*MEASURES, *WAITED)})
+                where = part["bucket"][mine] - first
+                for name in (name for name in MEASURES if name in part):  # one row per bucket
+                    measures[name][where] = part[name][mine]
+                for waited in (name for name in WAITED if name in part):  # for all targets together, one row of each
+                    measures[waited][where] = np.nan_to_num(measures[waited][where])
+                    np.add.at(measures[waited], where, part[waited][mine])
+        return np.arange(first, first + width), found
+
+    def timed_peers(self, targets: Sequence[str], direction: str) -> TimedPeers:
+        """I/Os of these targets by period and bin."""
+        rows = self._by_period(self._timed, targets, direction)
+        edges, column = np.unique(rows["bin"], return_inverse=True)
+        counts = np.zeros((len(targets), int(rows["period"].max(initial=-1)) + 1, edges.size))
+        np.add.at(counts, (rows["place"], rows["period"], column), rows["ios"])
+        return TimedPeers(counts, edges)
+
+    def waiting_peers(self, targets: Sequence[str], direction: str) -> WaitingPeers:
+        """Waits and operations of these targets by period."""
+        rows = self._by_period(self._waits, targets, direction)
+        sums = []
+        for name in WAITED:
+            sums.append(np.zeros((len(targets), int(rows["period"].max(initial=-1)) + 1)))
+            np.add.at(sums[-1], (rows["place"], rows["period"]), rows[name])
+        return WaitingPeers(*sums)
+
+    def _by_period(self, parts: Sequence[Columns], targets: Sequence[str], direction: str) -> Columns:
+        """Rows of these targets, with their place among them and the number of their period."""
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        places = {target: number for number, target in enumerate(targets)}
+        place = np.fromiter((places.get(target, -1) for target in rows["target"]), np.int64, len(rows["target"]))
+        mine = (place >= 0) & (rows["direction"] == direction)
+        period = rows["period"][mine]
+        chosen = {name: values[mine] for name, values in rows.items()}
+        return chosen | {"place": place[mine], "period": period - period.min() if period.size else period}
+
+    def _placed(self, rows: Columns) -> Columns:
+        """With the bucket that is shown and the period."""
+        fine = rows["bucket"]
+        return {**rows, "bucket": fine // self.per_bucket, "period": fine // self.per_period}
+
+    def _note_targets(self, rows: Columns) -> None:
+        self.kinds |= dict(zip(rows["target"], rows["kind"], strict=True))
+        low, high = int(rows["first_us"].min()), int(rows["last_us"].max())
+        old = self.extent_us or (low, high)
+        self.extent_us = min(low, old[0]), max(high, old[1])
+
+    def _settled(self, rows: Columns) -> Columns:
+        """Measures by target, direction and bucket; the bins of each target and direction are added up."""
+        keys, buckets = _codes(zip(rows["target"], rows["direction"], strict=True)), np.unique(rows["bucket"])
+        edges, column = np.unique(rows["bin"], return_inverse=True)
+        cell = keys.where * len(buckets) + np.searchsorted(buckets, rows["bucket"])
+        cells, row = np.unique(cell, return_inverse=True)
+        flat = np.bincount(row * len(edges) + column, weights=rows["ios"], minlength=len(cells) * len(edges))
+        counts = flat.astype(np.float64).reshape(len(cells), len(edges))
+        of_key = cells // len(buckets)
+        for place, key in enumerate(keys.names):
+            sums = counts[of_key == place].sum(axis=0)
+            mine = self.bins.setdefault(key, {})
+            for edge, ios in zip(edges.tolist(), sums.tolist(), strict=True):
+                mine[edge] = mine.get(edge, 0.0) + ios
+        names = [keys.names[place] for place in of_key]
+        return {
+            "target": np.array([target for target, _ in names], dtype=object),
+            "direction": np.array([direction for _, direction in names], dtype=object),
+            "bucket": buckets[cells % len(buckets)],
+            **percentiles(counts, edges),
+        }
+
+
+def percentiles(counts: Values, edges: NDArray[np.int64]) -> dict[str, Values]:
+    """Of histograms (rows) with these upper edges (columns): I/Os, percentiles and the largest bin used, else NaN."""
+    ios = counts.sum(axis=1)
+    cumulative = counts.cumsum(axis=1)
+    some = ios > 0
+    found = {"ios": ios}
+    for percent in PERCENTS:
+        reached = (cumulative * 100.0 >= percent * ios[:, np.newaxis]).argmax(axis=1)
+        found[f"p{percent}_ms"] = np.where(some, edges[reached], np.nan)
+    last = len(edges) - 1 - (counts[:, ::-1] > 0).argmax(axis=1)
+    return {**found, "max_ms": np.where(some, edges[last], np.nan)}
+
+
+def of_bins(bins: Bins) -> dict[str, float]:
+    """The same of one histogram."""
+    edges = np.array(sorted(bins), dtype=np.int64)
+    counts = np.array([[bins[edge] for edge in edges.tolist()]])
+    return {name: float(values[0]) for name, values in percentiles(counts, edges).items()}
+
+
+def slower_pct(bins: Bins, limit_ms: float) -> float | None:
+    """Share of I/Os in bins above the limit."""
+    ios = sum(bins.values())
+    return 100.0 * sum(count for edge, count in bins.items() if edge > limit_ms) / ios if ios else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    names: list[Key]
+    where: NDArray[np.int64]
+
+
+def _codes(values: Iterable[Key]) -> _Codes:
+    place: dict[Key, int] = {}
+    where = [place.setdefault(value, len(place)) for value in values]
+    return _Codes(list(place), np.array(where, dtype=np.int64))
+
+
+def _by_key(part: Columns) -> Iterator[tuple[Key, NDArray[np.int64]]]:
+    keys = _codes(zip(part["target"], part["direction"], strict=True))
+    order = np.argsort(keys.where, kind="stable")
+    bounds = np.searchsorted(keys.where[order], np.arange(len(keys.names) + 1))
+    for place, key in enumerate(keys.names):
+        yield key, order[bounds[place] : bounds[place + 1]]

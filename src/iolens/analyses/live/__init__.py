@@ -1,0 +1,1 @@
+"""The last intervals of running targets, for `iolens top`."""

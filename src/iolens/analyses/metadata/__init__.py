@@ -1,0 +1,1 @@
+"""Load of metadata targets."""

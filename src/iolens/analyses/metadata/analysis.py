@@ -1,0 +1,308 @@
+"""Load on the metadata targets: operations by kind, and Metadata Utilization (MDU) as FSU is for disks (SPEC B5).
+
+The engine gives each target's ticks as three numbers and its operations by time bucket; the rest works on those, chunk
+by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses import Analysis
+from iolens.analyses.intervals.buckets import checked_width, width_for
+from iolens.analyses.intervals.coverage import metadata_coverage
+from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, per_day
+from iolens.analyses.intervals.fsu_sums import DAY_US, Columns, collect
+from iolens.analyses.metadata.totals import Load, MetadataSums, MetadataTotals
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json
+from iolens.models.metadata_time import Basis, MetadataCalibration
+from iolens.schema import SUMMED_OPERATIONS
+from iolens.store.selection import Selection
+from iolens.units import from_epoch_us
+
+TABLE: Final = "metadata_ops"
+MOST_BUCKETS: Final = 240
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLoad:
+    """One kind of operation over the window; times are null where nothing was calibrated or counted."""
+
+    operation: str
+    count: int
+    share_pct: float | None
+    mean_ops_per_s: float | None
+    s_per_op: float | None
+    basis: Basis | None
+    time_share_pct: float | None
+    mean_service_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DailyOperations:
+    """Operations that began on one UTC day; `complete`: at least 95 % of its samples are there."""
+
+    date: date
+    operations: int
+    covered_pct: float
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataTarget:
+    """One MDT over the window."""
+
+    target: str
+    operations: int
+    mean_ops_per_s: float | None
+    p50_ops_per_s: float | None
+    p95_ops_per_s: float | None
+    p99_ops_per_s: float | None
+    peak_ops_per_s: float | None
+    mean_mdu_pct: float | None
+    busy_time_pct: float | None
+    mean_mdu_service_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSeries:
+    """The file system bucket by bucket; NaN where nothing was reported: for figures."""
+
+    bucket_s: float
+    start_us: NDArray[np.int64]
+    ops_per_s: dict[str, Values]
+    mdu_pct: Values | None
+    mdu_service_pct: Values | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata(OverIntervals):
+    """Load on the metadata targets of one file system over a window."""
+
+    filesystem: str
+    window_start: datetime | None
+    window_end: datetime | None
+    targets: int
+    samples: int
+    target_samples: int
+    operations: int
+    mean_ops_per_s: float | None
+    p50_ops_per_s: float | None
+    p95_ops_per_s: float | None
+    p99_ops_per_s: float | None
+    percentile_error_pct: float
+    peak_ops_per_s: float | None
+    peak_ops_time: datetime | None
+    mean_mdu_pct: float | None
+    busy_time_pct: float | None
+    peak_mdu_pct: float | None
+    peak_mdu_time: datetime | None
+    mean_mdu_service_pct: float | None
+    assumed_ops_pct: float | None
+    assumed_time_pct: float | None
+    mix: list[OperationLoad]
+    daily: list[DailyOperations]
+    per_target: list[MetadataTarget]
+    calibration: MetadataCalibration | None
+    coverage: Coverage
+    series: MetadataSeries | None = not_in_json()
+
+
+def metadata(
+    selection: Selection,
+    *,
+    costs: MetadataCalibration | None = None,
+    every_s: float | None = None,
+    notes: tuple[str, ...] = (),
+    progress: Callable[[date], None] | None = None,
+) -> Metadata:
+    """Operations and MDU of one file system's metadata targets; without `costs` there is no MDU."""
+    sums = MetadataSums(
+        selection.live_columns(TABLE, SUMMED_OPERATIONS),
+        selection.live_columns(TABLE, [f"{operation}_us" for operation in SUMMED_OPERATIONS]),
+        costs,
+    )
+    extent = selection.extent_us(TABLE)
+    given_s = None if every_s is None else checked_width(every_s, extent)
+    totals: MetadataTotals | None = None
+    days: list[Columns] = []
+    for chunk in selection.chunks(TABLE):
+        frame = chunk.frame(TABLE).filter(nw.col("duration_s") > 0)
+        if totals is None:
+            totals = MetadataTotals(sums, given_s or width_for(frame, extent, MOST_BUCKETS))
+        totals.add(collect(sums.per_row(frame)), collect(sums.per_bucket(frame, totals.bucket_us)), chunk.end_us)
+        days.append(collect(per_day(frame)))
+        if progress is not None and chunk.end_us is not None:
+            progress(from_epoch_us(chunk.end_us - 1).date())
+    found = totals or MetadataTotals(sums, 86400)
+    found.finish()
+    return _result(selection, found, days, notes)
+
+
+def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns], notes: tuple[str, ...]) -> Metadata:
+    buckets = totals.by_bucket()
+    counts = {name: float(buckets[name].sum()) for name in totals.sums.live}
+    costs, whole = totals.sums.costs, totals.whole
+    start, end = selection.window
+    first_us, last_us = totals.targets.extent_us or selection.extent_us(TABLE) or (None, None)
+    mean_mdu, busy, peak_mdu = _mdu(whole) if costs is not None else (None, None, None)
+    assumed_ops, assumed_time = _assumed(costs, counts)
+    return Metadata(
+        filesystem=selection.filesystem,
+        window_start=start or (from_epoch_us(first_us) if first_us is not None else None),
+        window_end=end or (from_epoch_us(last_us) if last_us is not None else None),
+        targets=len(totals.by_target),
+        samples=totals.samples,
+        target_samples=totals.target_samples,
+        operations=round(sum(counts.values())),
+        mean_ops_per_s=_ratio(whole.rate_seconds, whole.seconds),
+        p50_ops_per_s=whole.rates.at(0.5),
+        p95_ops_per_s=whole.rates.at(0.95),
+        p99_ops_per_s=whole.rates.at(0.99),
+        percentile_error_pct=max([whole.rates.error_pct, *(one.rates.error_pct for one in totals.by_target.values())]),
+        peak_ops_per_s=whole.peak_ops[0] if whole.peak_ops else None,
+        peak_ops_time=from_epoch_us(whole.peak_ops[1]) if whole.peak_ops else None,
+        mean_mdu_pct=mean_mdu,
+        busy_time_pct=busy,
+        peak_mdu_pct=peak_mdu[0] if peak_mdu else None,
+        peak_mdu_time=from_epoch_us(peak_mdu[1]) if peak_mdu else None,
+        mean_mdu_service_pct=_service(totals, whole),
+        assumed_ops_pct=assumed_ops,
+        assumed_time_pct=assumed_time,
+        mix=_mix(totals, buckets, counts),
+        daily=_daily(totals, buckets, days),
+        per_target=[_target(name, one, totals, buckets) for name, one in sorted(totals.by_target.items())],
+        calibration=costs,
+        coverage=metadata_coverage(selection, totals.targets, notes),
+        series=_series(totals, buckets),
+    )
+
+
+def _ratio(above: float, below: float) -> float | None:
+    return above / below if below > 0 else None
+
+
+def _mdu(load: Load) -> tuple[float | None, float | None, tuple[float, int] | None]:
+    """Mean, share of time above 30, and the largest tick with its time."""
+    return _ratio(load.mdu_seconds, load.seconds), _ratio(100.0 * load.busy_s, load.seconds), load.peak_mdu
+
+
+def _service(totals: MetadataTotals, load: Load) -> float | None:
+    return _ratio(load.service_seconds, load.service_s) if totals.sums.live_us else None
+
+
+def _assumed(costs: MetadataCalibration | None, counts: dict[str, float]) -> tuple[float | None, float | None]:
+    """How much of the operations and of the modelled time mdtest did not measure."""
+    if costs is None:
+        return None, None
+    assumed = {name: count for name, count in counts.items() if costs.of(name).basis == "assumed"}
+    operations = _ratio(100.0 * sum(assumed.values()), sum(counts.values()))
+    return operations, _ratio(100.0 * costs.seconds(assumed), costs.seconds(counts))
+
+
+def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> list[OperationLoad]:
+    """Kinds that occurred, the most frequent first."""
+    costs = totals.sums.costs
+    operations = sum(counts.values())
+    modelled_s = costs.seconds(counts) if costs is not None else 0.0
+    mean = _ratio(totals.whole.rate_seconds, totals.whole.seconds)
+    lines = []
+    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if not count:
+            continue
+        cost = costs.of(name) if costs is not None else None
+        lines.append(
+            OperationLoad(
+                name,
+                round(count),
+                100.0 * count / operations,
+                None if mean is None else mean * count / operations,
+                cost.s_per_op if cost else None,
+                cost.basis if cost else None,
+                _ratio(100.0 * count * cost.s_per_op, modelled_s) if cost else None,
+                _mean_service_s(name, buckets),
+            )
+        )
+    return lines
+
+
+def _mean_service_s(operation: str, buckets: Columns) -> float | None:
+    """Over the buckets and targets that count times at all."""
+    times = buckets.get(f"{operation}_us")
+    if times is None:
+        return None
+    timed = times > 0
+    return _ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
+
+
+def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]) -> list[DailyOperations]:
+    days = (buckets["bucket"] * totals.bucket_us // DAY_US).astype(np.int64)
+    operations = _operations(totals, buckets)
+    return [
+        DailyOperations(day_of(day), round(float(operations[days == day].sum())), share, is_complete(share))
+        for day, share in covered_pct(observed).items()
+    ]
+
+
+def _operations(totals: MetadataTotals, buckets: Columns) -> Values:
+    zero = np.zeros(len(buckets["bucket"]))
+    return sum((buckets[name] for name in totals.sums.live), zero)
+
+
+def _target(name: str, load: Load, totals: MetadataTotals, buckets: Columns) -> MetadataTarget:
+    mean_mdu, busy, _ = _mdu(load) if totals.sums.costs is not None else (None, None, None)
+    mine = buckets["target"] == name
+    return MetadataTarget(
+        target=name,
+        operations=round(float(_operations(totals, buckets)[mine].sum())),
+        mean_ops_per_s=_ratio(load.rate_seconds, load.seconds),
+        p50_ops_per_s=load.rates.at(0.5),
+        p95_ops_per_s=load.rates.at(0.95),
+        p99_ops_per_s=load.rates.at(0.99),
+        peak_ops_per_s=load.peak_ops[0] if load.peak_ops else None,
+        mean_mdu_pct=mean_mdu,
+        busy_time_pct=busy,
+        mean_mdu_service_pct=_service(totals, load),
+    )
+
+
+def _series(totals: MetadataTotals, buckets: Columns) -> MetadataSeries | None:
+    """Rates add up over targets, each over the time it reported; MDU is their mean."""
+    if not len(buckets["bucket"]):
+        return None
+    number_of = buckets["bucket"].astype(np.int64)
+    first = int(number_of.min())
+    width = int(number_of.max()) - first + 1
+    reporting = np.bincount(number_of - first, minlength=width)
+
+    def over_time(values: Values) -> Values:
+        sums = np.bincount(number_of - first, weights=values / buckets["duration_s"], minlength=width)
+        return np.where(reporting > 0, sums, np.nan)
+
+    rates = {name: over_time(buckets[name]) for name in totals.sums.live if buckets[name].any()}
+    costs, means = totals.sums.costs, np.maximum(reporting, 1)
+    modelled = (
+        sum((buckets[name] * costs.of(name).s_per_op for name in totals.sums.live), np.zeros(len(number_of)))
+        if costs
+        else None
+    )
+    in_service = sum((buckets[name] * 1e-6 for name in totals.sums.live_us), np.zeros(len(number_of)))
+    return MetadataSeries(
+        float(totals.bucket_s),
+        (first + np.arange(width)) * totals.bucket_us,
+        rates,
+        None if modelled is None else 100.0 * over_time(modelled) / means,
+        100.0 * over_time(in_service) / means if totals.sums.live_us else None,
+    )
+
+
+ANALYSIS = Analysis("metadata", "Load on the metadata targets: operations by kind and metadata utilization", metadata)

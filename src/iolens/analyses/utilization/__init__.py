@@ -1,0 +1,1 @@
+"""File System Utilization (paper U): how busy targets and file systems are."""

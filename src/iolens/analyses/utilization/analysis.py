@@ -1,0 +1,476 @@
+"""File System Utilization: how busy the disks are, by count and size of their I/Os (SPEC U7 to U10).
+
+The engine sums each tick over its targets and each target over time (`fsu_sums`); the rest works on those sums
+(`tick_totals`, `target_totals`), chunk by chunk, so that memory does not grow with the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any, Final, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses import Analysis
+from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses.intervals.buckets import bucket_seconds
+from iolens.analyses.intervals.coverage import coverage_of
+from iolens.analyses.intervals.days import day_of, is_complete
+from iolens.analyses.intervals.disk_time import (
+    DISK_KINDS,
+    OUTSIDE_COLUMNS,
+    SIZE_COLUMNS,
+    SUM_KINDS,
+    CounterTime,
+    DiskTime,
+    HistogramTime,
+)
+from iolens.analyses.intervals.fsu_sums import (
+    BUSY_ABOVE_PCT,
+    IDLE_BELOW_PCT,
+    FsuSums,
+    bytes_per_target,
+    bytes_per_tick,
+    collect,
+    data_targets,
+    of_kinds,
+)
+from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
+from iolens.analyses.intervals.target_totals import TargetTotals
+from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
+from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
+from iolens.errors import UsageError
+from iolens.models.saturation import SATURATED_SHARE
+from iolens.models.transaction_time import GRACE_2012, Calibration
+from iolens.store.selection import Selection
+from iolens.units import from_epoch_us
+
+MOST_HEAT_BUCKETS: Final = 400
+TABLES: Final = ("target_sizes", "target_io")
+LARGEST_TICK: Final = "largest tick"  # stands in where no peak is known: says nothing of what the hardware can do
+MODELS: Final = ("histogram", "counters")
+OSTS_ARE_CLIENT_SIDE: Final = (
+    "what an OST counts outside its histogram are bytes and RPCs of clients, which never stand for disk I/Os"
+)
+OSTS_LEFT_OUT: Final = f"rows of OSTs are left out of FSU, bandwidth and volume: {OSTS_ARE_CLIENT_SIDE}"
+OTHERS_LEFT_OUT: Final = (
+    "not only OSTs report: devices, controllers and servers are left out, since they move the same bytes again"
+    " (--model counters is about disks)"
+)
+
+Model = Literal["histogram", "counters"]
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One line of Table II: idle, moderate or busy."""
+
+    name: str
+    fsu_from_pct: float
+    fsu_to_pct: float | None
+    observations_pct: float | None
+    optimal_pct: float | None
+    suboptimal_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramBin:
+    """One bin of the FSU histogram; the last one has no upper end."""
+
+    fsu_from_pct: float
+    fsu_to_pct: float | None
+    observations: int
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCount:
+    """Disk I/Os of one size bin (its upper bound) over the window."""
+
+    direction: str
+    size_bytes: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DailyVolume:
+    """Bytes moved on one UTC day; null where no target reported bytes. One that is not complete is in no mean."""
+
+    date: date
+    read_bytes: int | None
+    write_bytes: int | None
+    covered_pct: float
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DailySummary:
+    """Mean and median of the volumes of complete UTC days; null where there is none."""
+
+    days: int
+    days_left_out: int
+    mean_read_bytes: float | None
+    mean_write_bytes: float | None
+    median_read_bytes: float | None
+    median_write_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetUtilization:
+    """One target over the window."""
+
+    target: str
+    mean_fsu_pct: float | None
+    busy_time_pct: float | None
+    read_bytes: int | None
+    write_bytes: int | None
+    mean_fsu_bytes_pct: float | None = None
+    mean_util_pct: float | None = None
+
+    @property
+    def mean_pct(self) -> float | None:
+        """Mean FSU by whichever model."""
+        return self.mean_fsu_pct if self.mean_fsu_bytes_pct is None else self.mean_fsu_bytes_pct
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Tick by tick, or averaged into buckets when the window is long: for figures."""
+
+    bucket_s: float
+    time_us: NDArray[np.int64]  # end of the tick or bucket
+    fsu_pct: NDArray[np.float64]  # mean over the bucket
+    read_bytes_per_s: NDArray[np.float64]
+    write_bytes_per_s: NDArray[np.float64]
+    util_pct: NDArray[np.float64] | None = None  # the kernel's; None: no device counts it
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Mean FSU by target and time bucket; NaN where the target did not report: for figures."""
+
+    bucket_s: float
+    targets: list[str]
+    time_us: NDArray[np.int64]  # start of each bucket
+    fsu_pct: NDArray[np.float64]  # targets × buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization(OverIntervals):
+    """All of SPEC U7 to U10 for one file system and window.
+
+    `model` says which FSU all of it is about: by bin labels (`…_fsu_pct`) or by true bytes (`…_fsu_bytes_pct`).
+    """
+
+    filesystem: str
+    window_start: datetime | None
+    window_end: datetime | None
+    model: Model
+    targets: int
+    samples: int
+    target_samples: int
+    mean_fsu_pct: float | None
+    mean_fsu_bytes_pct: float | None
+    mean_util_pct: float | None
+    busy_time_pct: float | None
+    optimal_busy_time_pct: float | None
+    under_report_factor: float | None
+    bandwidth_busy_time_pct: float | None
+    peak_bytes_per_s: float | None
+    peak_origin: str | None
+    categories: list[Category]
+    histogram: list[HistogramBin]
+    io_sizes: list[SizeCount]
+    daily: list[DailyVolume]
+    daily_summary: DailySummary
+    plateaus: list[Plateau] | None
+    per_target: list[TargetUtilization]
+    calibration: Calibration
+    coverage: Coverage
+    calibrations: list[AppliedCalibration] | None = only_if_present()
+    compare: Utilization | None = only_if_present()
+    series: Series | None = not_in_json()
+    heat_map: HeatMap | None = not_in_json()
+
+    @property
+    def mean_pct(self) -> float | None:
+        """Mean FSU by whichever model."""
+        return self.mean_fsu_pct if self.model == "histogram" else self.mean_fsu_bytes_pct
+
+    @property
+    def knows_peak(self) -> bool:
+        """Whether the peak is one the hardware is known to reach: given or configured, not found in the window."""
+        return self.peak_bytes_per_s is not None and self.peak_origin != LARGEST_TICK
+
+
+def utilization(
+    selection: Selection,
+    *,
+    model: Literal["auto", "histogram", "counters"] = "auto",
+    calibration: Calibration = GRACE_2012,
+    calibrations: Sequence[AppliedCalibration] = (),
+    peak_bytes_per_s: float | None = None,
+    peak_origin: str = "given",
+    plateau_minimum_s: float = MINIMUM_S,
+    plateau_spread: float = MAXIMUM_SPREAD,
+    plateau_median_pct: float = MINIMUM_MEDIAN_PCT,
+    saturated_share: float = SATURATED_SHARE,
+    ceiling_fsu_pct: float | None = None,
+    per_target: bool = True,
+    notes: tuple[str, ...] = (),
+    progress: Callable[[date], None] | None = None,
+) -> Utilization:
+    """FSU of one file system over a window, from its disk I/O size histograms or the counters of its disks.
+
+    `calibrations`, where given, say which one holds for which targets and when; the last is for all others. The FSU of
+    a full disk is theirs where a saturating test has shown it, else `ceiling_fsu_pct`, else 100.
+    """
+    rows = _rows(selection, model)
+    applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
+    extent = selection.extent_us(*TABLES)
+    heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else 86400
+    sums = FsuSums(rows.disk_time, applied, heat_s * 1_000_000)
+    ticks = TickTotals(
+        lambda tick_us: PlateauFinder(tick_us, plateau_minimum_s, plateau_spread, plateau_median_pct),
+        extent,
+        peak_bytes_per_s,
+    )
+    targets = TargetTotals(heat_s)
+    for chunk in selection.chunks(*TABLES):
+        frame = chunk.frame("target_io")
+        io = rows.io(frame)
+        counted = io if rows.disk_time.table == "target_io" else data_targets(chunk.frame(rows.disk_time.table))
+        ticks.add(collect(sums.per_tick(counted)), collect(bytes_per_tick(io, rows.has_util)), chunk.end_us)
+        moved = collect(bytes_per_target(io, rows.has_util))
+        targets.add_daily_bytes(moved)
+        if per_target:
+            targets.add_sizes(collect(sums.per_target(counted)))
+            targets.add_target_bytes(moved)
+            targets.left_out |= rows.left_out(frame)
+        if progress is not None and chunk.end_us is not None:
+            progress(from_epoch_us(chunk.end_us - 1).date())
+    ticks.finish()
+    peak = peak_bytes_per_s, peak_origin
+    saturation = Saturation(saturated_share, ceiling_fsu_pct)
+    return _result(selection, rows.model, applied, ticks, targets, peak, saturation, (*notes, *rows.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Which rows a model rests on; `other_kinds` are there too, and would count the same bytes again."""
+
+    model: Model
+    disk_time: DiskTime
+    has_util: bool
+    other_kinds: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
+
+    def io(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Rows of `target_io` for bandwidth and volume, and with counters for FSU as well."""
+        return (
+            of_kinds(frame, DISK_KINDS) if self.model == "counters" else data_targets(frame, ("mdt", *self.other_kinds))
+        )
+
+    def left_out(self, frame: nw.LazyFrame[Any]) -> set[str]:
+        """Names of the targets that are not part of the answer."""
+        if not self.other_kinds:
+            return set()
+        names = of_kinds(frame, self.other_kinds).select("target").unique()
+        return set(collect(names)["target"])
+
+
+def _rows(selection: Selection, model: str) -> _Rows:
+    """The rows of the model asked for, or of the one there are rows for."""
+    if model not in ("auto", *MODELS):
+        raise UsageError(f"no model is called {model!r}; there are: auto, {', '.join(MODELS)}")
+    has_util = bool(selection.live_columns("target_io", ["busy_us"]))
+    if model == "histogram" or (model == "auto" and selection.holds("target_sizes")):
+        return _histogram_rows(selection, has_util)
+    has_osts = selection.holds("target_io", "target_kind", ("ost",))
+    if selection.holds("target_io", "target_kind", DISK_KINDS):
+        return _Rows(
+            "counters", CounterTime(), has_util, ("ost",) if has_osts else (), (OSTS_LEFT_OUT,) if has_osts else ()
+        )
+    if model == "counters":
+        why = f": {OSTS_ARE_CLIENT_SIDE}" if has_osts else ""
+        raise UsageError(f"{selection.filesystem} has no counters of devices, LUNs or controllers in this window{why}")
+    found = _histogram_rows(selection, has_util)
+    return replace(found, notes=(f"no FSU: there are no I/O sizes, and {OSTS_ARE_CLIENT_SIDE}",)) if has_osts else found
+
+
+def _histogram_rows(selection: Selection, has_util: bool) -> _Rows:
+    """Sizes as the OSTs' disks saw them; where others report the same bytes beside the OSTs, the OSTs' are taken."""
+    disk_time = HistogramTime(
+        selection.live_columns("target_sizes", list(SIZE_COLUMNS)),
+        selection.live_columns("target_sizes", OUTSIDE_COLUMNS),
+    )
+    others = (*DISK_KINDS, *SUM_KINDS)
+    if all(selection.holds("target_io", "target_kind", kinds) for kinds in (("ost",), others)):
+        return _Rows("histogram", disk_time, False, others, (OTHERS_LEFT_OUT,))
+    return _Rows("histogram", disk_time, has_util)
+
+
+def _result(
+    selection: Selection,
+    model: Model,
+    applied: list[AppliedCalibration],
+    ticks: TickTotals,
+    targets: TargetTotals,
+    given_peak: tuple[float | None, str],
+    saturation: Saturation,
+    notes: tuple[str, ...],
+) -> Utilization:
+    peak, peak_origin = given_peak
+    if peak is None and ticks.bandwidth.largest > 0:
+        peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
+    start, end = selection.window
+    first_us, last_us = targets.extent_us or ticks.extent_of_ticks
+    daily = _daily(targets)
+    by_label, by_bytes = _by_model(model, _ratio(ticks.fsu_seconds, ticks.seconds))
+    reporting = len(targets.names_with_sizes) or ticks.most_targets
+    return Utilization(
+        filesystem=selection.filesystem,
+        window_start=start or (from_epoch_us(first_us) if first_us is not None else None),
+        window_end=end or (from_epoch_us(last_us) if last_us is not None else None),
+        model=model,
+        targets=reporting,
+        samples=ticks.samples,
+        target_samples=ticks.target_samples,
+        mean_fsu_pct=by_label,
+        mean_fsu_bytes_pct=by_bytes,
+        mean_util_pct=_ratio(ticks.util_seconds, ticks.util_s),
+        busy_time_pct=_ratio(100.0 * ticks.busy_s, ticks.seconds),
+        optimal_busy_time_pct=_ratio(100.0 * ticks.optimal_busy_s, ticks.seconds),
+        under_report_factor=_ratio(ticks.busy_s, ticks.optimal_busy_s),
+        bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
+        peak_bytes_per_s=peak,
+        peak_origin=peak_origin if peak is not None else None,
+        categories=_categories(ticks),
+        histogram=_histogram(ticks),
+        io_sizes=_io_sizes(ticks) if model == "histogram" else [],
+        daily=daily,
+        daily_summary=_daily_summary(daily),
+        plateaus=None
+        if ticks.plateaus is None
+        else plateaus(selection, ticks.plateaus, saturation, applied, reporting, by_bytes=model == "counters"),
+        per_target=_per_target(model, targets),
+        calibration=applied[-1].calibration,
+        coverage=coverage_of(selection, targets, ticks, notes),
+        calibrations=applied if len(applied) > 1 else None,
+        series=_series(ticks),
+        heat_map=_heat_map(targets),
+    )
+
+
+def _by_model(model: Model, value: float | None) -> tuple[float | None, float | None]:
+    """FSU by labels and by bytes: one of the two."""
+    return (value, None) if model == "histogram" else (None, value)
+
+
+def _io_sizes(ticks: TickTotals) -> list[SizeCount]:
+    return [SizeCount(way, size, ticks.ios.get(name, 0)) for name, (way, size) in SIZE_COLUMNS.items()]
+
+
+def _ratio(above: float, below: float) -> float | None:
+    return above / below if below > 0 else None
+
+
+def _categories(ticks: TickTotals) -> list[Category]:
+    borders = (
+        ("idle", 0.0, IDLE_BELOW_PCT),
+        ("moderate", IDLE_BELOW_PCT, BUSY_ABOVE_PCT),
+        ("busy", BUSY_ABOVE_PCT, None),
+    )
+    lines = []
+    for (name, low, high), count, ios in zip(borders, ticks.category_counts, ticks.category_ios, strict=True):
+        optimal, suboptimal = (float(share) for share in ios)
+        both = optimal + suboptimal
+        lines.append(
+            Category(
+                name,
+                low,
+                high,
+                _ratio(100.0 * int(count), ticks.samples),
+                _ratio(100.0 * optimal, both),
+                _ratio(100.0 * suboptimal, both),
+            )
+        )
+    return lines
+
+
+def _histogram(ticks: TickTotals) -> list[HistogramBin]:
+    ends = [BIN_PCT * (number + 1) for number in range(BINS)]
+    return [
+        HistogramBin(BIN_PCT * number, end, int(ticks.observations[number])) for number, end in enumerate([*ends, None])
+    ]
+
+
+def _daily(targets: TargetTotals) -> list[DailyVolume]:
+    covered = targets.covered_pct()
+    return [
+        DailyVolume(day_of(day), _whole(read), _whole(written), covered[day], is_complete(covered[day]))
+        for day, (read, written) in sorted(targets.bytes_by_day.items())
+    ]
+
+
+def _daily_summary(daily: list[DailyVolume]) -> DailySummary:
+    def over(values: list[int], how: Callable[[list[int]], float]) -> float | None:
+        return float(how(values)) if values else None
+
+    whole = [day for day in daily if day.complete]
+    reads = [day.read_bytes for day in whole if day.read_bytes is not None]
+    writes = [day.write_bytes for day in whole if day.write_bytes is not None]
+    return DailySummary(
+        days=len(whole),
+        days_left_out=len(daily) - len(whole),
+        mean_read_bytes=over(reads, np.mean),
+        mean_write_bytes=over(writes, np.mean),
+        median_read_bytes=over(reads, np.median),
+        median_write_bytes=over(writes, np.median),
+    )
+
+
+def _per_target(model: Model, targets: TargetTotals) -> list[TargetUtilization]:
+    lines = []
+    for name in sorted({*targets.names_with_sizes, *targets.bytes_by_target}):
+        sums = targets.sums.get(name)
+        read, written = targets.bytes_by_target.get(name, (None, None))
+        by_label, by_bytes = _by_model(model, _ratio(sums.busy, sums.duration_s) if sums else None)
+        kernel_busy_s, kernel_s = targets.util_by_target.get(name, (0.0, 0.0))
+        lines.append(
+            TargetUtilization(
+                name,
+                by_label,
+                _ratio(100.0 * sums.busy_s, sums.duration_s) if sums else None,
+                _whole(read),
+                _whole(written),
+                by_bytes,
+                _ratio(100.0 * kernel_busy_s, kernel_s),
+            )
+        )
+    return lines
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None or value != value else round(value)
+
+
+def _series(ticks: TickTotals) -> Series | None:
+    if ticks.series is None:
+        return None
+    time_us, fsu, read, write, util = ticks.series.columns()
+    return Series(ticks.series.bucket_us / 1e6, time_us, fsu, read, write, util if ticks.util_s else None)
+
+
+def _heat_map(targets: TargetTotals) -> HeatMap | None:
+    if not targets.sums:
+        return None
+    names, starts, matrix = targets.heat()
+    return HeatMap(float(targets.bucket_s), names, starts * targets.bucket_s * 1_000_000, matrix)
+
+
+ANALYSIS = Analysis("utilization", "How busy a file system is, by count and size of its disk I/Os", utilization)

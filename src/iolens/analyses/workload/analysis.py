@@ -1,0 +1,444 @@
+"""The workload of a centre: bandwidth, mix, sizes, arrivals, silences, rhythm and throughput (SPEC S2–S8, S10, D7).
+
+Every row of `target_io` is read once (`tick_matrix`); each section takes the same matrices. Sections can be asked for
+alone, and then only what they need is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Final
+
+import numpy as np
+
+from iolens.analyses import Analysis
+from iolens.analyses.intervals.tick_matrix import GAP, TABLE, Floats, Integers, TickMatrix, Ticks, ticks_of
+from iolens.analyses.results import OverIntervals, not_in_json
+from iolens.analyses.workload.arrivals import Arrivals
+from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
+from iolens.analyses.workload.request_sizes import (
+    RequestSize,
+    SizePeak,
+    SizesAgainstBandwidth,
+    WindowPeaks,
+    holds_requests,
+    request_sizes,
+    size_peaks,
+)
+from iolens.analyses.workload.rhythm import QuarterHours, Rhythm, zone_called
+from iolens.analyses.workload.silences import Booleans, Runs, run_sample
+from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput, outside
+from iolens.errors import NotKnownError, UsageError
+from iolens.models.heavy_tail import HeavyTail, heavy_tail
+from iolens.models.log_sketch import LogSketch
+from iolens.models.tail_sample import TailSample
+from iolens.schema import DIRECTIONS
+from iolens.store.selection import Selection
+from iolens.units import epoch_us, from_epoch_us
+
+SECTIONS: Final = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
+MODELS: Final = {"bandwidth": "bytes/s", "interarrival": "s", "idle": "s"}  # what is modelled, and its unit
+TOP: Final = 24  # targets in a table
+
+
+@dataclass(frozen=True, slots=True)
+class TargetWorkload:
+    """One target, or all together: percentiles of its samples' bandwidth, share of writes, share of idle samples."""
+
+    target: str
+    samples: int
+    read_p95_bytes_per_s: float | None
+    read_p99_bytes_per_s: float | None
+    read_max_bytes_per_s: float | None
+    write_p95_bytes_per_s: float | None
+    write_p99_bytes_per_s: float | None
+    write_max_bytes_per_s: float | None
+    read_bytes: int | None
+    write_bytes: int | None
+    write_requests_pct: float | None
+    write_bytes_pct: float | None
+    idle_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Censored:
+    """Idle runs that may have been longer, and are in no model.
+
+    `runs` touch an end of the window; `runs_at_gaps` touch a missing sample, or one that is not one tick long.
+    """
+
+    direction: str
+    runs: int
+    longest_s: float
+    runs_at_gaps: int
+    longest_at_gaps_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadCoverage:
+    """What the answer rests on."""
+
+    targets_known: int
+    targets_reporting: int
+    missing_targets: list[str]
+    target_kinds: list[str]
+    sources: list[str]
+    overlapping_rows: int
+    missing_samples: int
+    ticks_left_out: int
+    percentile_error_pct: float
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandwidthSeries:
+    """All targets together, minute by minute (or tick by tick, where ticks are longer), where observed; for figures."""
+
+    width_s: float
+    end_us: Integers
+    bytes_per_s: dict[str, Floats]  # by direction, as far as it is known
+
+
+@dataclass(frozen=True, slots=True)
+class Workload(OverIntervals):
+    """All sections; one that was not asked for, or that nothing is known of, is empty or None."""
+
+    filesystem: str
+    window_start: datetime | None
+    window_end: datetime | None
+    tick_s: float
+    samples: int
+    sections: list[str]
+    targets: list[TargetWorkload]
+    aggregate: TargetWorkload | None
+    peak_vs_sum: list[PeakAgainstSum]
+    models: dict[str, HeavyTail]
+    sizes: list[RequestSize]
+    size_peaks: list[SizePeak]
+    rhythm: Rhythm | None
+    throughput: Throughput | None
+    censored_idle: list[Censored]
+    maintenance: list[Maintenance]
+    maintenance_left_out: bool
+    coverage: WorkloadCoverage
+    bandwidths: Bandwidths | None = not_in_json()
+    silences: dict[str, Counter[int]] | None = not_in_json()  # idle runs by length in samples
+    spacings: Arrivals | None = not_in_json()
+    size_bandwidth: list[SizesAgainstBandwidth] | None = not_in_json()
+    distributions: dict[str, TailSample] | None = not_in_json()  # what the models were fitted to, by their names
+    series: BandwidthSeries | None = not_in_json()
+    top: int = field(default=TOP, metadata={"json": False}, compare=False)  # targets in a table
+
+
+def workload(
+    selection: Selection,
+    *,
+    sections: Sequence[str] = SECTIONS,
+    timezone: str = "UTC",
+    peak_bytes_per_s: float | None = None,
+    peak_origin: str = "given",
+    maintenance: Sequence[Maintenance] = (),
+    without_maintenance: bool = False,
+    weight_by_requests: bool = False,
+    resamples: int = 0,
+    top: int = TOP,
+    progress: Callable[[date], None] | None = None,
+) -> Workload:
+    """Characterise the window; `resamples` of the bootstrap behind the p-values of the tail models, 0: none."""
+    unknown = sorted(set(sections) - set(SECTIONS))
+    if unknown:
+        raise UsageError(f"no section is called {unknown[0]!r}; there are: {', '.join(SECTIONS)}")
+    if peak_bytes_per_s is not None and not peak_bytes_per_s > 0:
+        raise UsageError("a peak is above zero")
+    zone_called(timezone)  # refused before anything is read
+    ticks = ticks_of(selection)
+    if ticks is None or not ticks.known & {f"{way}_bytes" for way in DIRECTIONS}:
+        raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
+    gathered = _gather(selection, ticks, sections, tuple(maintenance), without_maintenance, progress)
+    how = _How(timezone, peak_bytes_per_s, peak_origin, weight_by_requests, resamples, top)
+    return _result(selection, ticks, gathered, how)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What is made of the numbers that were gathered."""
+
+    timezone: str
+    peak_bytes_per_s: float | None
+    peak_origin: str
+    by_requests: bool
+    resamples: int
+    top: int
+
+
+class _Gathered:
+    """What the sections take from one pass."""
+
+    def __init__(self, ticks: Ticks, sections: Sequence[str]) -> None:
+        count = len(ticks.targets)
+        self.ticks, self.sections = ticks, sections
+        self.maintenance: tuple[Maintenance, ...] = ()
+        self.left_out = False
+        self.bandwidths = Bandwidths(count, ticks.expected)
+        self.arrivals = Arrivals(ticks.tick_us / 1e6)
+        self.idle = {way: Runs(count) for way in DIRECTIONS}
+        self.windows: WindowPeaks | None = None
+        self.quarters, self.minutes = QuarterHours(), Minutes(ticks.tick_us)
+        self.sums = {name: np.zeros(count) for name in ticks.known}
+        self.told = {name: np.zeros(count, np.int64) for name in ticks.known}  # samples that have a measure
+        self.samples, self.silent, self.certain = (np.zeros(count, np.int64) for _ in range(3))
+        self.missing = 0
+        self.last_us: int | None = None
+        self.extent_us: tuple[int, int] | None = None
+
+    def wants(self, *names: str) -> bool:
+        return bool(set(names) & set(self.sections))
+
+    def add(self, matrix: TickMatrix) -> None:
+        if not matrix.end_us.size:
+            return
+        quiet = {way: _quiet(matrix, way) for way in DIRECTIONS}
+        self._count(matrix, quiet)
+        if self.wants("bandwidth"):
+            self.bandwidths.add(matrix)
+        if self.wants("arrivals"):
+            self.arrivals.add(matrix)
+        if self.wants("idle"):
+            self._add_silences(matrix, quiet)
+        if self.wants("rhythm"):
+            self.quarters.add(matrix)
+        if self.windows is not None:
+            self.windows.add(matrix)
+        self.minutes.add(matrix)
+        self.last_us = int(matrix.end_us[-1])
+
+    def _count(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
+        reported = ~np.isnan(matrix.duration_s)
+        self.samples += reported.sum(axis=0)
+        self.missing += int((~reported).sum())
+        for name, sums in self.sums.items():
+            sums += np.nansum(matrix.measures[name], axis=0)
+            self.told[name] += (~np.isnan(matrix.measures[name])).sum(axis=0)
+        first = int(matrix.end_us[0]) - matrix.tick_us
+        self.extent_us = (self.extent_us[0] if self.extent_us else first, int(matrix.end_us[-1]))
+        self.silent += np.all([silent for silent, _ in quiet.values()], axis=0).sum(axis=0)
+        self.certain += (~np.any([unknown for _, unknown in quiet.values()], axis=0)).sum(axis=0)
+
+    def _add_silences(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
+        follows = matrix.follows
+        if self.last_us is not None:
+            follows[0] = matrix.end_us[0] - self.last_us <= GAP * matrix.tick_us
+        ticks = np.rint(np.nan_to_num(matrix.duration_s) * (1e6 / matrix.tick_us)).astype(np.int64)
+        for way, runs in self.idle.items():
+            runs.add(*quiet[way], follows, ticks)
+
+
+def _quiet(matrix: TickMatrix, way: str) -> tuple[Booleans, Booleans]:
+    """Whether each sample had no request (no byte, where requests are not counted), and whether that is unknown."""
+    requests, moved = (matrix.measures.get(f"{way}_{what}") for what in ("ops", "bytes"))
+    values = moved if requests is None else requests
+    if values is None:
+        nothing = np.zeros(matrix.duration_s.shape, np.bool_)
+        return nothing, ~nothing
+    unknown = np.isnan(values)
+    if requests is not None and moved is not None and unknown.any():
+        values = np.where(unknown, moved, requests)
+        unknown = np.isnan(values)
+    return values == 0, unknown
+
+
+def _gather(
+    selection: Selection,
+    ticks: Ticks,
+    sections: Sequence[str],
+    maintenance: tuple[Maintenance, ...],
+    without: bool,
+    progress: Callable[[date], None] | None,
+) -> _Gathered:
+    windows = _within(selection, maintenance)
+    if without:  # what is to be left out has to be found first
+        minutes = Minutes(ticks.tick_us)
+        for matrix in ticks.matrices(selection, [f"{way}_bytes" for way in DIRECTIONS], progress):
+            minutes.add(matrix)
+        windows = _both(windows, minutes.maintenance())
+    found = _Gathered(ticks, sections)
+    if found.wants("sizes") and holds_requests(selection):
+        found.windows = WindowPeaks.over(selection.extent_us(TABLE), len(ticks.targets))
+    for matrix in ticks.matrices(selection, progress=progress):
+        found.add(outside(matrix, windows) if without else matrix)
+    for runs in found.idle.values():
+        runs.finish()
+    found.maintenance = windows if without else _both(windows, found.minutes.maintenance())
+    found.left_out = without and bool(windows)
+    if found.extent_us is None:
+        raise UsageError(f"{selection.filesystem}: nothing is left of this window without its maintenance")
+    return found
+
+
+def _within(selection: Selection, windows: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
+    """Those that have something to do with the data."""
+    extent = selection.extent_us(TABLE)
+    if extent is None:
+        return ()
+    return tuple(one for one in windows if epoch_us(one.start) < extent[1] and epoch_us(one.end) > extent[0])
+
+
+def _both(configured: tuple[Maintenance, ...], found: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
+    """In time order; what was found inside a configured window is that window."""
+    more = [one for one in found if not any(two.start <= one.start and one.end <= two.end for two in configured)]
+    return tuple(sorted((*configured, *more), key=lambda one: one.start))
+
+
+def _result(selection: Selection, ticks: Ticks, found: _Gathered, how: _How) -> Workload:
+    start, end = selection.window
+    extent = found.extent_us or (0, 0)
+    sizes = request_sizes(selection) if found.wants("sizes") else []
+    with_bandwidth = found.wants("bandwidth")
+    directions = [way for way in DIRECTIONS if f"{way}_bytes" in ticks.known]
+    distributions = _distributions(found, how.by_requests)
+    peak = how.peak_bytes_per_s, how.peak_origin
+    return Workload(
+        filesystem=selection.filesystem,
+        window_start=start or from_epoch_us(extent[0]),
+        window_end=end or from_epoch_us(extent[1]),
+        tick_s=ticks.tick_us / 1e6,
+        samples=int(found.samples.sum()),
+        sections=[name for name in SECTIONS if name in found.sections],
+        targets=[_target(found, number) for number in range(len(ticks.targets))],
+        aggregate=_target(found, None),
+        peak_vs_sum=found.bandwidths.peaks() if with_bandwidth else [],
+        models=_models(found, distributions, how.resamples),
+        sizes=sizes,
+        size_peaks=size_peaks(sizes, linear=found.windows is not None),
+        rhythm=found.quarters.result(how.timezone, dict.fromkeys(directions, True)) if found.wants("rhythm") else None,
+        throughput=found.minutes.result(directions, *peak) if found.wants("throughput") else None,
+        censored_idle=_censored(found),
+        maintenance=list(found.maintenance),
+        maintenance_left_out=found.left_out,
+        coverage=_coverage(selection, ticks, found),
+        bandwidths=found.bandwidths if with_bandwidth else None,
+        silences={way: runs.pooled() for way, runs in found.idle.items()} if found.wants("idle") else None,
+        spacings=found.arrivals if found.wants("arrivals") else None,
+        size_bandwidth=found.windows.against(selection, ticks.targets) if found.windows is not None else None,
+        distributions=distributions,
+        series=_series(found.minutes, directions),
+        top=how.top,
+    )
+
+
+def _series(minutes: Minutes, directions: Sequence[str]) -> BandwidthSeries:
+    numbers, read, write = minutes.series()
+    known = {way: one for way, one in (("read", read), ("write", write)) if way in directions}
+    return BandwidthSeries(minutes.width_us / 1e6, (numbers + 1) * minutes.width_us, known)
+
+
+def _target(found: _Gathered, number: int | None) -> TargetWorkload:
+    """One target by its place; None: all together."""
+    chosen = slice(None) if number is None else slice(number, number + 1)
+    sketches = found.bandwidths.together if number is None else found.bandwidths.by_target
+    sums = {name: float(one[chosen].sum()) for name, one in found.sums.items() if found.told[name][chosen].any()}
+    samples, certain = (int(one[chosen].sum()) for one in (found.samples, found.certain))
+    percentiles = {way: _percentiles(sketches[way], number) for way in DIRECTIONS}
+    return TargetWorkload(
+        target=EVERYTHING if number is None else found.ticks.targets[number],
+        samples=samples,
+        **{
+            f"{way}_{name}_bytes_per_s": value
+            for way in DIRECTIONS
+            for name, value in zip(("p95", "p99", "max"), percentiles[way], strict=True)
+        },
+        read_bytes=_whole(sums.get("read_bytes")),
+        write_bytes=_whole(sums.get("write_bytes")),
+        write_requests_pct=_share(sums.get("write_ops"), sums.get("read_ops")),
+        write_bytes_pct=_share(sums.get("write_bytes"), sums.get("read_bytes")),
+        idle_pct=100.0 * float(found.silent[chosen].sum()) / certain if certain else None,
+    )
+
+
+def _percentiles(sketch: LogSketch, number: int | None) -> list[float | None]:
+    return sketch.quantiles([0.95, 0.99, 1.0], None if number is None else number)
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def _share(part: float | None, rest: float | None) -> float | None:
+    return None if part is None or rest is None or not part + rest else 100.0 * part / (part + rest)
+
+
+def _distributions(found: _Gathered, by_requests: bool) -> dict[str, TailSample]:
+    tick_s, known = found.ticks.tick_us / 1e6, found.ticks.known
+    samples = {}
+    for way in DIRECTIONS:
+        if found.wants("bandwidth") and f"{way}_bytes" in known:
+            samples[f"{way}_bandwidth"] = found.bandwidths.by_target[way].sample()
+    for way in DIRECTIONS:
+        if found.wants("arrivals") and f"{way}_ops" in known:
+            samples[f"{way}_interarrival"] = found.arrivals.of[way].sample(by_requests)
+    for way in DIRECTIONS:
+        if found.wants("idle") and known & {f"{way}_ops", f"{way}_bytes"}:
+            samples[f"{way}_idle"] = run_sample(found.idle[way].pooled(), tick_s)
+    return samples
+
+
+def _models(found: _Gathered, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
+    models = {}
+    for name, sample in distributions.items():
+        way, _, what = name.partition("_")
+        left_out = found.arrivals.of[way].left_out if what == "interarrival" else 0
+        models[name] = heavy_tail(sample, MODELS[what], resamples, off_tick_samples=left_out)
+    return models
+
+
+def _censored(found: _Gathered) -> list[Censored]:
+    tick_s = found.ticks.tick_us / 1e6
+
+    def number_and_longest(lengths: Counter[int]) -> tuple[int, float]:
+        return sum(lengths.values()), max(lengths, default=0) * tick_s
+
+    return [
+        Censored(way, *number_and_longest(runs.at_ends), *number_and_longest(runs.at_gaps))
+        for way, runs in found.idle.items()
+        if found.wants("idle") and found.ticks.known & {f"{way}_ops", f"{way}_bytes"}
+    ]
+
+
+def _data_targets(selection: Selection, ticks: Ticks) -> set[str]:
+    """Those the file system is known to have: without metadata targets, and those that were left out."""
+    data = {name for name in selection.known_targets() if "-MDT" not in name}
+    return (data | set(ticks.targets)) - ticks.left_out
+
+
+def _coverage(selection: Selection, ticks: Ticks, found: _Gathered) -> WorkloadCoverage:
+    known = _data_targets(selection, ticks)
+    notes = []
+    if ticks.left_out:
+        notes.append(
+            f"{len(ticks.left_out)} targets of other kinds tell of the same bytes and are left out:"
+            f" {', '.join(sorted(ticks.left_out)[:4])}{' …' if len(ticks.left_out) > 4 else ''}"
+        )
+    for way in DIRECTIONS:
+        if f"{way}_bytes" not in ticks.known:
+            notes.append(f"no target tells the bytes of its {way}s")
+        elif f"{way}_ops" not in ticks.known:
+            notes.append(f"{way} requests are not counted: {way} idle times are those without a byte")
+    sketches = [*found.bandwidths.by_target.values(), *found.bandwidths.together.values()]
+    return WorkloadCoverage(
+        targets_known=len(known),
+        targets_reporting=len(ticks.targets),
+        missing_targets=sorted(known - set(ticks.targets)),
+        target_kinds=list(ticks.kinds),
+        sources=selection.sources(TABLE),
+        overlapping_rows=selection.overlapping_rows,
+        missing_samples=found.missing,
+        ticks_left_out=found.bandwidths.ticks_left_out,
+        percentile_error_pct=max(one.error_pct for one in sketches),
+        notes=notes,
+    )
+
+
+ANALYSIS = Analysis("workload", "Bandwidth, mix, sizes, arrivals, idle times, rhythm and throughput", workload)

@@ -1,0 +1,117 @@
+"""Time between requests: Δt/N for every sample with N requests, per direction over all targets (SPEC S8).
+
+Samples are counted by N, so that a year of them takes little memory. One of another length than the tick (a sample was
+missed) is left out and counted; where those are many, each is counted by its own rate, and bins stand for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.models.log_sketch import BINS, bin_ends, bin_of
+from iolens.models.tail_sample import TailSample
+from iolens.schema import DIRECTIONS
+
+REGULAR: Final = 0.01  # how far a sample's length may be off the tick
+MOST_IRREGULAR: Final = 0.1  # share of samples up to which the irregular ones are left out
+EXACT_UP_TO: Final = 4096  # requests; above, neighbours count together
+STEP: Final = 0.002  # their width, as a logarithm
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Spacings:
+    """One direction: samples by number of requests, 0 among them."""
+
+    tick_s: float
+    regular: Integers = field(default_factory=lambda: np.zeros((2, 0), np.int64))  # samples, requests; by code of N
+    most: float = 0.0  # requests in a sample
+    irregular: Integers = field(default_factory=lambda: np.zeros((2, BINS), np.int64))  # samples, requests; by spacing
+    irregular_samples: int = 0
+    least_s: float = np.inf  # between the requests of an irregular sample
+
+    def add(self, requests: NDArray[np.float64], duration_s: NDArray[np.float64]) -> None:
+        """Take samples; NaN is none."""
+        known = ~np.isnan(requests)
+        requests, duration_s = requests[known], duration_s[known]
+        on_beat = np.abs(duration_s - self.tick_s) <= REGULAR * self.tick_s
+        self._add_regular(requests[on_beat])
+        odd, length = requests[~on_beat], duration_s[~on_beat]
+        self.irregular_samples += odd.size
+        length, odd = length[odd > 0], odd[odd > 0]
+        self.least_s = float((length / odd).min(initial=self.least_s))
+        for weights, mine in zip((np.ones(odd.size), odd), self.irregular, strict=True):
+            mine += _whole_sums(bin_of(length / odd), weights, BINS)
+
+    def _add_regular(self, requests: NDArray[np.float64]) -> None:
+        codes = _codes(requests)
+        size = max(self.regular.shape[1], int(codes.max(initial=-1)) + 1)
+        self.regular = np.pad(self.regular, ((0, 0), (0, size - self.regular.shape[1])))
+        for weights, mine in zip((np.ones(codes.size), requests), self.regular, strict=True):
+            mine += _whole_sums(codes, weights, size)
+        self.most = float(requests.max(initial=self.most))
+
+    @property
+    def samples(self) -> int:
+        """All of them, with and without requests."""
+        return int(self.regular[0].sum()) + self.irregular_samples
+
+    @property
+    def left_out(self) -> int:
+        """Samples that `sample` does without: their length is not the tick, and they are few."""
+        few = self.irregular_samples <= MOST_IRREGULAR * max(self.samples, 1)
+        return self.irregular_samples if few else 0
+
+    def sample(self, by_requests: bool = False) -> TailSample:
+        """What the tail models take; every sample once, or `by_requests` as often as it had requests."""
+        counts, requests = self.regular[:, np.flatnonzero(self.regular[0])]
+        weights = np.where(requests > 0, requests, counts) if by_requests else counts
+        if self.left_out == self.irregular_samples:
+            return TailSample.of_spacings(self.tick_s, requests / counts, weights, self.most)
+        return self._binned(requests / counts, weights, int(by_requests))
+
+    def _binned(self, requests: NDArray[np.float64], weights: Integers, weighted: int) -> TailSample:
+        some = requests > 0
+        regular = _whole_sums(bin_of(self.tick_s / requests[some]), weights[some], BINS)
+        everything = self.irregular[weighted] + regular
+        places = np.flatnonzero(everything)
+        zeros = int(weights[~some].sum()) + self.irregular_samples - int(self.irregular[0].sum())
+        lower, upper = bin_ends(places)
+        lower[:1] = min(self.least_s, self.tick_s / self.most if self.most else np.inf)
+        return TailSample.of_bins(lower, upper, everything[places], zeros)
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """Both directions, fed by matrices."""
+
+    tick_s: float
+    of: dict[str, Spacings] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.of = {way: Spacings(self.tick_s) for way in DIRECTIONS}
+
+    def add(self, matrix: TickMatrix) -> None:
+        """Take the next ticks."""
+        for way, spacings in self.of.items():
+            if f"{way}_ops" in matrix.measures:
+                spacings.add(matrix.measures[f"{way}_ops"].ravel(), matrix.duration_s.ravel())
+
+
+def _codes(requests: NDArray[np.float64]) -> Integers:
+    """N itself while it is small, then its logarithm in steps."""
+    small = requests <= EXACT_UP_TO
+    with np.errstate(divide="ignore"):
+        above = EXACT_UP_TO + np.rint(np.log(requests / EXACT_UP_TO) / STEP)
+    return np.where(small, requests, above).astype(np.int64)
+
+
+def _whole_sums(places: Integers, weights: NDArray[np.floating] | Integers, size: int) -> Integers:
+    """Sums of whole numbers by place: exact below 2⁵³."""
+    return np.rint(np.bincount(places, weights, size)).astype(np.int64)

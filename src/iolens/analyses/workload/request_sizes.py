@@ -1,0 +1,201 @@
+"""How large requests are, and how fast large ones are: PDF and CDF, and size against bandwidth (SPEC S6, S7).
+
+Sizes come from linear bins of 16 KiB where a controller counts them (`target_histograms`), else from the disk I/Os by
+power-of-two size (`target_sizes`). A bin is labelled with its upper end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+
+from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
+from iolens.analyses.intervals.fsu_sums import data_targets
+from iolens.analyses.intervals.tick_matrix import Floats, Integers, TickMatrix, places_of
+from iolens.schema import DIRECTIONS
+from iolens.store.selection import Chunk, Selection
+
+LONG, WIDE = "target_histograms", "target_sizes"
+HISTOGRAM: Final = "request_size"
+WINDOW_US: Final = 60_000_000
+SHARE: Final = 0.99  # percentile of sizes and of bandwidth in a window
+MOST_POINTS: Final = 20_000
+PEAK_SHARE: Final = 0.05  # of a direction's requests: a bin with less is no peak worth naming
+
+Counts = dict[str, dict[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSize:
+    """One bin of one direction: share of its requests in it, and of those no larger."""
+
+    direction: str
+    size_bytes: int
+    requests: int
+    pdf: float
+    cdf: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizePeak:
+    """A bin that holds at least one in twenty of a direction's requests, and more than the bins beside it."""
+
+    direction: str
+    size_bytes: int
+    requests_pct: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizesAgainstBandwidth:
+    """One direction: the 99th percentile of request size and of bandwidth in the same 60 s of the same target."""
+
+    direction: str
+    size_bytes: Integers
+    bytes_per_s: Floats
+
+
+def holds_requests(selection: Selection) -> bool:
+    """Whether a controller counted requests by size."""
+    return selection.holds(LONG, "histogram", [HISTOGRAM])
+
+
+def request_sizes(selection: Selection) -> list[RequestSize]:
+    """All targets together; empty where no sizes are known."""
+    counts = _long(selection) if holds_requests(selection) else _wide(selection)
+    found = []
+    for way in DIRECTIONS:
+        total, reached = sum(counts.get(way, {}).values()), 0
+        for size, count in sorted(counts.get(way, {}).items()):
+            if count:
+                reached += count
+                found.append(RequestSize(way, size, count, count / total, reached / total))
+    return found
+
+
+def size_peaks(sizes: Sequence[RequestSize], linear: bool) -> list[SizePeak]:
+    """Where requests cluster; `linear` bins are as wide as the largest width that all their ends are multiples of."""
+    found = []
+    step = gcd(*(one.size_bytes for one in sizes))
+    for way in DIRECTIONS:
+        shares = {one.size_bytes: one.pdf for one in sizes if one.direction == way}
+        for size, share in shares.items():
+            beside = (size - step, size + step) if linear else (size // 2, size * 2)
+            if share >= PEAK_SHARE and share > shares.get(beside[0], 0.0) and share >= shares.get(beside[1], 0.0):
+                found.append(SizePeak(way, size, 100.0 * share))
+    return found
+
+
+def _long(selection: Selection) -> Counts:
+    found: Counts = {}
+    for chunk in selection.chunks(LONG):
+        rows = _requests(chunk).select("direction", "bin", "count")
+        sums = rows.group_by("direction", "bin").agg(nw.col("count").sum()).collect(backend="pyarrow").to_native()
+        for row in sums.to_pylist():
+            mine = found.setdefault(str(row["direction"]), {})
+            mine[int(row["bin"])] = mine.get(int(row["bin"]), 0) + int(row["count"])
+    return found
+
+
+def _requests(chunk: Chunk) -> nw.LazyFrame[Any]:
+    return chunk.frame(LONG).filter(nw.col("histogram") == HISTOGRAM)
+
+
+def _wide(selection: Selection) -> Counts:
+    found: Counts = {}
+    live = selection.live_columns(WIDE, list(SIZE_COLUMNS))
+    for chunk in selection.chunks(WIDE) if live else ():
+        rows = data_targets(chunk.frame(WIDE)).select(*(nw.col(name).cast(nw.Float64).sum() for name in live))
+        for name, value in rows.collect(backend="pyarrow").to_native().to_pylist()[0].items():
+            way, size = SIZE_COLUMNS[name]
+            mine = found.setdefault(way, {})
+            mine[size] = mine.get(size, 0) + round(value or 0.0)
+    return found
+
+
+@dataclass(slots=True)
+class WindowPeaks:
+    """Feed matrices: the 99th percentile of each target's samples in every 60 s, for as many windows as are drawn."""
+
+    every: int = 1  # only windows whose number is a multiple of this
+    found: dict[str, list[tuple[Integers, Integers, Floats]]] = field(default_factory=dict)
+
+    @classmethod
+    def over(cls, extent_us: tuple[int, int] | None, targets: int) -> WindowPeaks:
+        """Thinned evenly where there are very many."""
+        windows = (extent_us[1] - extent_us[0]) / WINDOW_US if extent_us else 1.0
+        return cls(max(1, round(windows * targets / (5 * MOST_POINTS))))
+
+    def add(self, matrix: TickMatrix) -> None:
+        """Take the next ticks."""
+        window = (matrix.end_us - 1) // WINDOW_US
+        keep = window % self.every == 0
+        for way in DIRECTIONS:
+            if f"{way}_bytes" in matrix.measures and keep.any():
+                self.found.setdefault(way, []).append(_high(window[keep], matrix.rate(f"{way}_bytes")[keep]))
+
+    def against(self, selection: Selection, targets: tuple[str, ...]) -> list[SizesAgainstBandwidth]:
+        """Figure 9: every window in which sizes and bandwidth are known."""
+        pairs = []
+        for way, parts in self.found.items():
+            window, target, fast = (np.concatenate(column) for column in zip(*parts, strict=True))
+            where, sizes = self._sizes(selection, way, targets)
+            keys = window * len(targets) + target
+            _, left, right = np.intersect1d(keys, where, return_indices=True)
+            step = max(1, -(-left.size // MOST_POINTS))
+            if left.size:
+                pairs.append(SizesAgainstBandwidth(way, sizes[right][::step], fast[left][::step]))
+        return pairs
+
+    def _sizes(self, selection: Selection, way: str, targets: tuple[str, ...]) -> tuple[Integers, Integers]:
+        """By window and target, the upper edge of the first bin whose cumulative share reaches 99 %."""
+        found = []
+        for chunk in selection.chunks(LONG, most_rows=3_000_000):
+            rows = _requests(chunk).filter(nw.col("direction") == way).select("target", "epoch_us", "bin", "count")
+            drawn = rows.filter((nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0)
+            table = drawn.collect(backend="pyarrow").to_native()
+            if not table.num_rows:
+                continue
+            window = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US
+            target = places_of(table.column("target"), targets)
+            keep = target >= 0
+            size, count = (table.column(name).to_numpy()[keep] for name in ("bin", "count"))
+            found.append(_large((window * len(targets) + target)[keep], size, count.astype(np.float64)))
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+
+
+def _high(window: Integers, rates: Floats) -> tuple[Integers, Integers, Floats]:
+    """Windows, places of targets, and the percentile of the samples of each, by interpolation at (n − 1)·p."""
+    windows, starts, sizes = np.unique(window, return_index=True, return_counts=True)
+    cube = np.full((windows.size, int(sizes.max()), rates.shape[1]), np.nan)
+    line = np.repeat(np.arange(windows.size), sizes)
+    cube[line, np.arange(window.size) - starts[line]] = rates
+    cube.sort(axis=1)  # NaN comes last
+    known = (~np.isnan(cube)).sum(axis=1)
+    place = np.maximum(known - 1, 0) * SHARE
+    low = np.floor(place).astype(np.int64)
+    high = np.minimum(low + 1, np.maximum(known - 1, 0))
+    below, above = (np.take_along_axis(cube, one[:, None, :], axis=1)[:, 0] for one in (low, high))
+    value = below + (above - below) * (place - low)
+    row, column = np.nonzero(known)
+    return windows[row], column, value[row, column]
+
+
+def _large(key: Integers, size: Integers, count: Floats) -> tuple[Integers, Integers]:
+    if not key.size:
+        return key, size
+    order = np.lexsort((size, key))
+    key, size, count = key[order], size[order], count[order]
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    group = np.repeat(np.arange(starts.size), np.diff(np.append(starts, key.size)))
+    running = np.cumsum(count)
+    reached = running - (running[starts] - count[starts])[group]
+    first = np.flatnonzero(reached >= (SHARE - 1e-12) * np.add.reduceat(count, starts)[group])
+    leading = first[np.diff(group[first], prepend=-1) != 0]
+    return key[leading], size[leading]

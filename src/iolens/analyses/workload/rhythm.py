@@ -1,0 +1,99 @@
+"""When a file system is used: bytes per observed hour of each weekday and hour, in the centre's own zone (SPEC S10).
+
+Bytes are summed by UTC quarter-hour, which every zone's hours are made of, and only those sums are turned into local
+time: a daylight-saving change moves them as it moved the people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.errors import UsageError
+from iolens.schema import DIRECTIONS
+from iolens.units import from_epoch_us
+
+QUARTER_US: Final = 900_000_000
+HOUR_S: Final = 3600.0
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@dataclass(frozen=True, slots=True)
+class RhythmHours:
+    """One weekday, or one hour of the day: bytes per hour in which anything was observed; None: never observed."""
+
+    name: str
+    observed_hours: float
+    read_bytes_per_hour: float | None
+    write_bytes_per_hour: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """The week and the day of a centre."""
+
+    timezone: str
+    weekday: list[RhythmHours]
+    hour: list[RhythmHours]
+
+
+@dataclass(slots=True)
+class QuarterHours:
+    """Feed matrices: bytes and observed seconds by quarter-hour."""
+
+    sums: dict[int, list[float]] = field(default_factory=dict)  # read, written, seconds
+    _last_us: int | None = None
+
+    def add(self, matrix: TickMatrix) -> None:
+        """A tick belongs to the quarter-hour in which it ends."""
+        quarters, where = np.unique((matrix.end_us - 1) // QUARTER_US, return_inverse=True)
+        seconds = matrix.covered_s(self._last_us)
+        self._last_us = int(matrix.end_us[-1])
+        moved = [
+            np.nansum(matrix.measures[f"{way}_bytes"], axis=1)
+            for way in DIRECTIONS
+            if f"{way}_bytes" in matrix.measures
+        ]
+        columns = [np.bincount(where, weights=one, minlength=quarters.size) for one in (*moved, seconds)]
+        for place, quarter in enumerate(quarters.tolist()):
+            mine = self.sums.setdefault(quarter, [0.0] * len(columns))
+            for number, column in enumerate(columns):
+                mine[number] += float(column[place])
+
+    def result(self, timezone: str, known: Mapping[str, bool]) -> Rhythm:
+        """In local time; a direction that is not `known` is None throughout."""
+        zone = zone_called(timezone)
+        days, hours = np.zeros((7, 3)), np.zeros((24, 3))
+        ways = [way for way in DIRECTIONS if known.get(way)]
+        for quarter, sums in self.sums.items():
+            local = from_epoch_us(quarter * QUARTER_US).astimezone(zone)
+            values = [*(sums[ways.index(way)] if way in ways else 0.0 for way in DIRECTIONS), sums[-1]]
+            days[local.weekday()] += values
+            hours[local.hour] += values
+        return Rhythm(
+            timezone,
+            [_hours(name, row, known) for name, row in zip(WEEKDAYS, days.tolist(), strict=True)],
+            [_hours(f"{hour:02d}", row, known) for hour, row in enumerate(hours.tolist())],
+        )
+
+
+def _hours(name: str, sums: list[float], known: Mapping[str, bool]) -> RhythmHours:
+    hours = sums[2] / HOUR_S
+    rates = [
+        one / hours if hours > 0 and known.get(way) else None for way, one in zip(DIRECTIONS, sums[:2], strict=True)
+    ]
+    return RhythmHours(name, hours, *rates)
+
+
+def zone_called(name: str) -> tzinfo:
+    """The time zone, or a refusal."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise UsageError(f"no time zone is called {name!r}") from None

@@ -1,0 +1,212 @@
+"""Throughput minute by minute: mean, peak, how bursty it is, idle periods, and maintenance (SPEC D7, Table III of D).
+
+Missing is not idle, and breaks a period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.analyses.intervals.tick_matrix import Floats, Integers, TickMatrix
+from iolens.schema import DIRECTIONS
+from iolens.units import epoch_us, from_epoch_us
+
+MINUTE_US: Final = 60_000_000
+IDLE_SHARE: Final = 0.05  # of peak: below it, a minute is idle
+THIRD: Final = 0.33
+DURATIONS: Final = ((1, 1), (2, 5), (6, 10), (11, 20), (21, 30), (31, 40), (41, 50), (51, 60), (61, None))
+MAINTENANCE_MINUTES: Final = 120  # without a byte on any target: nobody's workload
+LEAST_OBSERVED: Final = 0.5  # share of a minute that must have been seen for it to count
+DAY_S: Final = 86_400.0
+LARGEST_MINUTE: Final = "largest minute"  # stands in where no peak is known
+
+
+@dataclass(frozen=True, slots=True)
+class IdlePeriods:
+    """One line of Table III; the last has no upper end. `share_pct` is of observed, `wall_share_pct` of all minutes."""
+
+    from_min: int
+    to_min: int | None
+    count: int
+    minutes: int
+    share_pct: float
+    wall_share_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """A time in which the file system was not in use; `origin` is configured or found."""
+
+    start: datetime
+    end: datetime
+    name: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """All targets together, by minutes. Idle periods by the share of the peak, and by no byte at all.
+
+    `peak_bytes_per_s` is what was given, or the largest minute; `peak_time` is the end of the largest minute.
+    """
+
+    mean_bytes_per_s: float
+    peak_bytes_per_s: float
+    peak_origin: str
+    largest_bytes_per_s: float
+    peak_time: datetime
+    peak_read_bytes_per_s: float | None
+    peak_write_bytes_per_s: float | None
+    read_bytes_per_day: float | None
+    write_bytes_per_day: float | None
+    below_third_of_peak_pct: float | None
+    observed_minutes: int
+    wall_minutes: int
+    idle_below_bytes_per_s: float
+    idle_pct: float
+    idle_periods: list[IdlePeriods]
+    longest_idle_min: int
+    zero_pct: float
+    zero_periods: list[IdlePeriods]
+    longest_zero_min: int
+
+
+@dataclass(slots=True)
+class Minutes:
+    """Feed matrices: bytes of all targets by minute (or by tick, where ticks are longer).
+
+    Of a sample that is longer than a minute (others were missed), a minute's worth counts where it ends: the rest of
+    its time was not seen by minutes, and is missing.
+    """
+
+    tick_us: int
+    parts: list[tuple[Integers, Floats, Floats, Floats]] = field(default_factory=list)  # seconds seen are last
+    _last_us: int | None = None
+
+    @property
+    def width_us(self) -> int:
+        """A minute, or a whole tick that is longer."""
+        return max(MINUTE_US, self.tick_us)
+
+    def add(self, matrix: TickMatrix) -> None:
+        """A tick belongs to the minute in which it ends."""
+        minutes, where = np.unique((matrix.end_us - 1) // self.width_us, return_inverse=True)
+        seen = np.minimum(matrix.covered_s(self._last_us), self.width_us / 1e6)
+        self._last_us = int(matrix.end_us[-1])
+        read, write, seconds = (
+            np.bincount(where, weights=one, minlength=minutes.size).astype(np.float64)
+            for one in (*self._moved(matrix), seen)
+        )
+        self.parts.append((minutes, read, write, seconds))
+
+    def _moved(self, matrix: TickMatrix) -> list[Floats]:
+        """Bytes by tick, read and written."""
+        too_long = matrix.duration_s > self.width_us / 1e6
+        share = self.width_us / 1e6 / np.where(too_long, matrix.duration_s, np.nan) if too_long.any() else None
+        found: list[Floats] = []
+        for way in DIRECTIONS:
+            known = matrix.measures.get(f"{way}_bytes")
+            if known is not None and share is not None:
+                known = np.where(too_long, known * share, known)
+            found.append(np.zeros(matrix.end_us.size) if known is None else np.nansum(known, axis=1))
+        return found
+
+    def series(self) -> tuple[Integers, Floats, Floats]:
+        """Numbers of the observed minutes, and bytes per second read and written in them."""
+        if not self.parts:
+            return np.empty(0, np.int64), np.empty(0), np.empty(0)
+        minutes, where = np.unique(np.concatenate([part[0] for part in self.parts]), return_inverse=True)
+        read, write, seconds = (
+            np.bincount(where, np.concatenate(column), minutes.size)
+            for column in list(zip(*self.parts, strict=True))[1:]
+        )
+        seen = seconds >= LEAST_OBSERVED * self.width_us / 1e6
+        return minutes[seen], read[seen] / seconds[seen], write[seen] / seconds[seen]
+
+    def result(
+        self, known: Sequence[str], peak_bytes_per_s: float | None = None, peak_origin: str = "given"
+    ) -> Throughput | None:
+        """`known` are the directions that some target tells."""
+        minutes, read, write = self.series()
+        if not minutes.size:
+            return None
+        total = read + write
+        peak = float(total.max()) if peak_bytes_per_s is None else peak_bytes_per_s
+        wall = int(minutes[-1] - minutes[0]) + 1
+        by_way = {way: one for way, one in (("read", read), ("write", write)) if way in known}
+        is_idle = (total < IDLE_SHARE * peak) | (total == 0)
+        idle, zero = (self._in_minutes(_periods(minutes, mask)) for mask in (is_idle, total == 0))
+        observed_minutes, wall_minutes = self._in_minutes(np.array([minutes.size, wall])).tolist()
+        return Throughput(
+            mean_bytes_per_s=float(total.mean()),
+            peak_bytes_per_s=peak,
+            peak_origin=LARGEST_MINUTE if peak_bytes_per_s is None else peak_origin,
+            largest_bytes_per_s=float(total.max()),
+            peak_time=from_epoch_us(int(minutes[int(total.argmax())] + 1) * self.width_us),
+            peak_read_bytes_per_s=float(read.max()) if "read" in by_way else None,
+            peak_write_bytes_per_s=float(write.max()) if "write" in by_way else None,
+            read_bytes_per_day=float(read.mean()) * DAY_S if "read" in by_way else None,
+            write_bytes_per_day=float(write.mean()) * DAY_S if "write" in by_way else None,
+            below_third_of_peak_pct=100.0 * float((total < THIRD * peak).mean()) if peak > 0 else None,
+            observed_minutes=observed_minutes,
+            wall_minutes=wall_minutes,
+            idle_below_bytes_per_s=IDLE_SHARE * peak,
+            idle_pct=100.0 * float(is_idle.mean()),
+            idle_periods=_table(idle, observed_minutes, wall_minutes),
+            longest_idle_min=int(idle.max(initial=0)),
+            zero_pct=100.0 * float((total == 0).mean()),
+            zero_periods=_table(zero, observed_minutes, wall_minutes),
+            longest_zero_min=int(zero.max(initial=0)),
+        )
+
+    def _in_minutes(self, lengths: Integers) -> Integers:
+        minutes: Integers = np.rint(lengths * (self.width_us / MINUTE_US)).astype(np.int64)
+        return minutes
+
+    def maintenance(self, least_minutes: int = MAINTENANCE_MINUTES) -> list[Maintenance]:
+        """Long stretches without a byte on any target."""
+        minutes, read, write = self.series()
+        found = []
+        for first, last in _runs(minutes, read + write == 0):
+            if (last - first + 1) * self.width_us >= least_minutes * MINUTE_US:
+                start, end = (from_epoch_us(int(one) * self.width_us) for one in (first, last + 1))
+                found.append(Maintenance(start, end, "no activity", "found"))
+        return found
+
+
+def outside(matrix: TickMatrix, windows: Sequence[Maintenance]) -> TickMatrix:
+    """Without the ticks that end in one of the windows."""
+    keep = np.ones(matrix.end_us.size, np.bool_)
+    for one in windows:
+        keep &= ~((matrix.end_us > epoch_us(one.start)) & (matrix.end_us <= epoch_us(one.end)))
+    if keep.all():
+        return matrix
+    return matrix.part(keep)
+
+
+def _runs(minutes: Integers, is_idle: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last minute of every run of idle minutes without a hole."""
+    idle = minutes[is_idle]
+    if not idle.size:
+        return []
+    cuts = np.flatnonzero(np.diff(idle) != 1) + 1
+    return [(int(part[0]), int(part[-1])) for part in np.split(idle, cuts)]
+
+
+def _periods(minutes: Integers, is_idle: NDArray[np.bool_]) -> Integers:
+    return np.array([last - first + 1 for first, last in _runs(minutes, is_idle)], np.int64)
+
+
+def _table(lengths: Integers, observed: int, wall: int) -> list[IdlePeriods]:
+    found = []
+    for low, high in DURATIONS:
+        mine = lengths[(lengths >= low) & (lengths <= (high or lengths.max(initial=0)))]
+        total = int(mine.sum())
+        found.append(IdlePeriods(low, high, int(mine.size), total, 100.0 * total / observed, 100.0 * total / wall))
+    return found
