@@ -13,10 +13,10 @@ import iolens
 from iolens.analyses.results import OverIntervals
 from iolens.store.rollup import retain_raw, roll_up
 from iolens.store.store import Store
-from iolens.views.figures import Figure
-from iolens.views.formats import figures_of, tables_of
-from iolens.views.report import About, report_html
-from iolens.views.tables import to_csv, to_terminal
+from iolens.views.render.figures import Figure
+from iolens.views.render.formats import figures_of, tables_of
+from iolens.views.render.tables import to_csv, to_terminal
+from iolens.views.report.page import About, report_html
 from tests.analyses.telemetry import table_of
 from tests.cli.command import iolens as command
 
@@ -104,7 +104,7 @@ def test_every_analysis_of_intervals_warns_in_table_figure_and_report(
 def test_the_report_warns_in_the_summary_and_in_every_section(rolled_up: Store) -> None:
     with iolens.open(rolled_up.url) as opened:
         results = [opened.analyse(name, resolution="1h") for name in ANALYSES]
-    from iolens.views.report import _chapters
+    from iolens.views.report.page import _chapters
 
     about = About("1.2.3", DAY)
     summary, chapter = [one for one in _chapters(results, about) if one.kind in ("summary", "filesystem")]

@@ -17,9 +17,9 @@ from iolens.models.transaction_time import Calibration, Coefficients, fsu_pct
 from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.units import epoch_us
-from iolens.views.json_text import to_json
-from iolens.views.tables import to_terminal
-from iolens.views.utilization import tables
+from iolens.views.render.json_text import to_json
+from iolens.views.render.tables import to_terminal
+from iolens.views.utilization.tables import tables
 from tests.analyses.telemetry import T0_US, TICK_US, made_up
 from tests.analyses.test_utilization import ios_of
 

@@ -21,8 +21,8 @@ from iolens.records import Row
 from iolens.simulator.device import SimulatedDevice
 from iolens.sources import ReadOptions, get_source
 from iolens.units import GIB, KIB, MIB, epoch_us
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.json_text import to_plain
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
+from iolens.views.render.json_text import to_plain
 
 FLASH = Calibration("flash", Coefficients(4e-5, 3e-10), Coefficients(1.5e-5, 2.5e-10))
 

@@ -12,7 +12,7 @@ from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.errors import UsageError
 from iolens.sources import ReadOptions
 from iolens.store.store import Store
-from iolens.views.json_text import to_plain
+from iolens.views.render.json_text import to_plain
 from tests.analyses.capacity_rows import DAY_US, T0_US, TOTAL, reading, readings, selection, table_of
 from tests.sources.stored import ingest
 

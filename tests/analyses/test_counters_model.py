@@ -17,7 +17,7 @@ from iolens.notebook import OpenStore
 from iolens.schema import DIRECTIONS
 from iolens.store.store import Store
 from iolens.units import MIB
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import T0_US, made_up, made_up_devices, table_of
 from tests.analyses.test_utilization import assert_same
 

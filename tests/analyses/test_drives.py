@@ -17,7 +17,7 @@ from iolens.records import Capture, Row
 from iolens.sources import ReadOptions
 from iolens.store.selection import FrameSelection
 from iolens.store.store import Store
-from iolens.views.json_text import to_plain
+from iolens.views.render.json_text import to_plain
 from tests.analyses.drive_rows import drive, made_up_drives, selection
 from tests.analyses.telemetry import T0_US, table_of
 from tests.analyses.test_utilization import assert_same

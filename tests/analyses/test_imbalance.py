@@ -20,7 +20,7 @@ from iolens.errors import NotKnownError, UsageError
 from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.load_rows import MISSING, TICK_US, rows_of, spider
 from tests.analyses.telemetry import T0_US, made_up, made_up_devices, table_of
 from tests.analyses.test_imbalance_periods import BALANCED, GAP, UNBALANCED, one_by_one

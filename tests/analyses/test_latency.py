@@ -15,7 +15,7 @@ from iolens.analyses.latency.totals import of_bins, percentiles
 from iolens.errors import UsageError
 from iolens.notebook import OpenStore
 from iolens.store.store import Store
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up, made_up_devices, made_up_io_times, table_of
 from tests.analyses.test_utilization import assert_same
 

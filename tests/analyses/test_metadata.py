@@ -14,7 +14,7 @@ from iolens.errors import UsageError
 from iolens.models.metadata_time import MetadataCalibration, OperationCost
 from iolens.notebook import OpenStore
 from iolens.store.store import Store
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import OPERATIONS, T0_US, made_up, made_up_metadata, table_of
 from tests.analyses.test_utilization import assert_same
 

@@ -17,7 +17,7 @@ from iolens.models.transaction_time import GRACE_2012, fsu_pct
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.store.store import Store
 from iolens.units import MIB
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import T0_US, TICK_US, Telemetry, made_up
 from tests.store.samples import capture, io_sample, size_sample
 

@@ -18,7 +18,7 @@ from iolens.analyses.workload.throughput import Maintenance
 from iolens.errors import NotKnownError, UsageError
 from iolens.notebook import OpenStore
 from iolens.store.store import Store
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up, made_up_metadata, table_of
 from tests.analyses.test_utilization import assert_same
 from tests.analyses.workload_rows import T0_US, Centre, made_up_centre

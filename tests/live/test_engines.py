@@ -14,7 +14,7 @@ import pytest
 import iolens
 from iolens.analyses import analysis_names
 from iolens.store.store import Store
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.capacity_rows import reading
 from tests.analyses.contents_rows import scanned
 from tests.analyses.drive_rows import made_up_drives

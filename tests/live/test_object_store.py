@@ -11,7 +11,7 @@ import iolens
 from iolens.store.maintenance import compact_store, export_table, store_info, vacuum_store, verify_store
 from iolens.store.rollup import roll_up
 from iolens.store.store import Store
-from iolens.views.json_text import to_json
+from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up
 from tests.analyses.test_utilization import assert_same
 from tests.live.s3_emulator import S3Emulator

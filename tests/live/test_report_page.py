@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from iolens.views.figures import LONGEST_NAME
-from iolens.views.report import About, report_html
+from iolens.views.render.figures import LONGEST_NAME
+from iolens.views.report.page import About, report_html
 from iolens.visible_text import shortened, visible
 from tests.hostile_names import HOSTILE as MARKUP
 from tests.live.browser import NARROW, WIDE, Visit, chromium

@@ -13,7 +13,7 @@ from iolens.errors import UsageError
 from iolens.models.purge import AgeDistribution
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.inputs import Input, between, value
-from iolens.views.json_text import to_plain
+from iolens.views.render.json_text import to_plain
 from tests.analyses.capacity_rows import readings, selection
 
 TB, PB = 1e12, 1e15

@@ -24,7 +24,7 @@ from iolens.plans.endurance import (
 from iolens.plans.inputs import Input, between, value
 from iolens.plans.layouts import Layout
 from iolens.plans.samples import statistic
-from iolens.views.json_text import to_plain
+from iolens.views.render.json_text import to_plain
 
 
 def given(name: str, one: float | tuple[float, float] | Input) -> Input:

@@ -15,7 +15,7 @@ from iolens.plans.inputs import between, value
 from iolens.plans.layouts import Layout
 from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
 from iolens.sources import ReadOptions
-from iolens.views.json_text import to_plain
+from iolens.views.render.json_text import to_plain
 from tests.sources.stored import items_of, rows_of
 
 TIB = 1 << 40

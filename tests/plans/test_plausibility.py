@@ -18,7 +18,7 @@ from iolens.plans.performance import plan_performance
 from iolens.plans.plausibility import PlanWarning
 from iolens.plans.rationale import make_rationale
 from iolens.plans.samples import statistic
-from iolens.views.json_text import to_plain
+from iolens.views.render.json_text import to_plain
 from tests.plans.designs import ABOUT
 from tests.plans.test_capacity import grown, inputs, scanned
 from tests.plans.test_endurance import LOW, case, days

@@ -12,7 +12,7 @@ from iolens.plans.inputs import value
 from iolens.plans.performance import plan_performance
 from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, Rationale, design_capacity, make_rationale
-from iolens.views.json_text import to_plain
+from iolens.views.render.json_text import to_plain
 from tests.plans.designs import ABOUT, MISSING, SPEEDS, from_telemetry, published, published_capacity
 from tests.plans.test_performance import asked
 from tests.test_docs import DOCS, _examples, _json_keys, _missing, _run

@@ -10,11 +10,11 @@ import pytest
 
 from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.analyses.growth import growth
-from iolens.views import tables as t
-from iolens.views.capacity import verdict
-from iolens.views.capacity_report import report_methods, report_sections, report_summary
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.report import About, report_html
+from iolens.views.capacity.report import report_methods, report_sections, report_summary
+from iolens.views.capacity.tables import verdict
+from iolens.views.render import tables as t
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
+from iolens.views.report.page import About, report_html
 from tests.analyses.capacity_rows import reading, readings, selection
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from iolens.analyses.contents.analysis import Contents, contents
-from iolens.views import tables as t
-from iolens.views.contents import show_age, verdict
-from iolens.views.contents_report import report_methods, report_sections, report_summary
-from iolens.views.figures import Band, Line, Rule
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.json_text import to_plain
-from iolens.views.report import About, report_html
+from iolens.views.contents.report import report_methods, report_sections, report_summary
+from iolens.views.contents.tables import show_age, verdict
+from iolens.views.render import tables as t
+from iolens.views.render.figures import Band, Line, Rule
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
+from iolens.views.render.json_text import to_plain
+from iolens.views.report.page import About, report_html
 from tests.analyses.contents_rows import DAY_US, JANUARY_US, MARCH_US, row, scanned, selection, total
 from tests.views.documented import undocumented
 

@@ -12,12 +12,12 @@ import pytest
 
 from iolens.analyses.drives.analysis import Drives, drives
 from iolens.store.selection import FrameSelection
-from iolens.views import figures as f
-from iolens.views import tables as t
-from iolens.views.drives import verdict
-from iolens.views.drives_report import report_methods, report_sections, report_summary
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.report import About, report_html
+from iolens.views.drives.report import report_methods, report_sections, report_summary
+from iolens.views.drives.tables import verdict
+from iolens.views.render import figures as f
+from iolens.views.render import tables as t
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
+from iolens.views.report.page import About, report_html
 from tests.analyses.drive_rows import drive, made_up_drives, selection
 from tests.views.documented import undocumented
 
@@ -140,7 +140,7 @@ def test_lifetime_writes_stand_against_amplification() -> None:
 
 
 def test_both_axes_are_logarithmic_in_a_browser_too() -> None:
-    from iolens.views.bokeh_figure import layout
+    from iolens.views.render.bokeh_figure import layout
 
     _, bottom = layout(figures_of(fleet())["waf"]()).children
     assert [type(scale).__name__ for scale in (bottom.x_scale, bottom.y_scale)] == ["LogScale", "LogScale"]

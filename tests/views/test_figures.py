@@ -9,10 +9,10 @@ from PIL import Image
 
 from iolens.errors import UsageError
 from iolens.units import MIB, epoch_us
-from iolens.views import figures as f
-from iolens.views.bokeh_figure import to_html
-from iolens.views.matplotlib_figure import to_bytes
-from iolens.views.utilization import figures
+from iolens.views.render import figures as f
+from iolens.views.render.bokeh_figure import to_html
+from iolens.views.render.matplotlib_figure import to_bytes
+from iolens.views.utilization.tables import figures
 
 from .results import START, busy_day, compared, empty, histogram, long_window, minutes
 
@@ -247,7 +247,7 @@ def test_bars_can_be_stacked():
     [([], 1), ([10], 1), ([20, 20, 20], 3), ([8, 27, 31, 32], 2), ([40, 40, 40, 40], 2), ([100, 100], 1)],
 )
 def test_a_legend_breaks_into_rows_where_it_would_be_wider_than_the_panel(lengths: list[int], columns: int) -> None:
-    from iolens.views.matplotlib_figure import legend_columns
+    from iolens.views.render.matplotlib_figure import legend_columns
 
     assert legend_columns(lengths) == columns
 
@@ -256,7 +256,7 @@ def test_a_panel_is_as_wide_with_many_long_labels_as_with_one() -> None:
     """Labels in one row once squeezed the panel to a fifth of its width."""
     import matplotlib as mpl
 
-    from iolens.views import matplotlib_figure
+    from iolens.views.render import matplotlib_figure
 
     def width(labels: int) -> float:
         marks = tuple(

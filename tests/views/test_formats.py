@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from iolens.errors import IolensError, UsageError
-from iolens.views import atomic
-from iolens.views.formats import FORMATS, draw_figures, figures_of, render, tables_of
+from iolens.views.render import atomic
+from iolens.views.render.formats import FORMATS, draw_figures, figures_of, render, tables_of
 
 from .results import busy_day, compared, empty
 
@@ -158,7 +158,7 @@ def test_views_are_found_by_the_name_of_the_analysis():
 
 def test_formats_are_cheap_to_import():
     heavy = "{'numpy', 'rich', 'pyarrow', 'matplotlib', 'bokeh'}"
-    modules = "iolens.views.formats, iolens.views.figures, iolens.views.tables, iolens.views.json_text"
+    modules = ", ".join(f"iolens.views.render.{name}" for name in ("formats", "figures", "tables", "json_text"))
     code = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -20,10 +20,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from iolens.views import bokeh_figure, json_text, matplotlib_figure
-from iolens.views import figures as f
-from iolens.views import tables as t
-from iolens.views.rationale_document import (
+from iolens.views.rationale.document import (
     Caution,
     Chapter,
     Command,
@@ -33,11 +30,14 @@ from iolens.views.rationale_document import (
     Part,
     Points,
 )
-from iolens.views.rationale_html import to_html as rationale_html
-from iolens.views.rationale_markdown import to_markdown as rationale_markdown
-from iolens.views.rationale_pdf import to_pdf
-from iolens.views.report import report_html
-from iolens.views.report_figures import still
+from iolens.views.rationale.html import to_html as rationale_html
+from iolens.views.rationale.markdown import to_markdown as rationale_markdown
+from iolens.views.rationale.pdf import to_pdf
+from iolens.views.render import bokeh_figure, json_text, matplotlib_figure
+from iolens.views.render import figures as f
+from iolens.views.render import tables as t
+from iolens.views.report.figures import still
+from iolens.views.report.page import report_html
 from iolens.visible_text import LONGEST_NAME, shortened, shown_name, visible, with_short_words
 from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 from tests.plans.designs import MADE

@@ -11,11 +11,11 @@ import pytest
 
 import iolens
 from iolens.analyses.imbalance.analysis import Imbalance
-from iolens.views import figures as f
-from iolens.views.imbalance import figures, tables, threshold_name, verdict
-from iolens.views.imbalance_report import report_methods
-from iolens.views.report import report_html
-from iolens.views.tables import show_seconds, to_csv, to_terminal
+from iolens.views.imbalance.report import report_methods
+from iolens.views.imbalance.tables import figures, tables, threshold_name, verdict
+from iolens.views.render import figures as f
+from iolens.views.render.tables import show_seconds, to_csv, to_terminal
+from iolens.views.report.page import report_html
 from tests.analyses.load_rows import rows_of, spider
 from tests.analyses.telemetry import table_of
 from tests.views.documented import DOCS, undocumented

@@ -8,7 +8,7 @@ import pytest
 
 from iolens.analyses.results import not_in_json, only_if_present
 from iolens.analyses.utilization.analysis import Utilization
-from iolens.views.json_text import to_json, to_plain
+from iolens.views.render.json_text import to_json, to_plain
 
 from .results import busy_day, compared, empty
 

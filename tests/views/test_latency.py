@@ -10,11 +10,11 @@ import pytest
 
 import iolens
 from iolens.analyses.latency.analysis import Latency
-from iolens.views import figures as f
-from iolens.views.latency import figures, slowness, tables, verdict
-from iolens.views.latency_report import report_methods, report_sections, report_summary
-from iolens.views.report import report_html
-from iolens.views.tables import to_terminal
+from iolens.views.latency.report import report_methods, report_sections, report_summary
+from iolens.views.latency.tables import figures, slowness, tables, verdict
+from iolens.views.render import figures as f
+from iolens.views.render.tables import to_terminal
+from iolens.views.report.page import report_html
 from tests.analyses.telemetry import made_up_devices, made_up_io_times, table_of
 from tests.views.documented import undocumented
 from tests.views.test_report import ABOUT, Page

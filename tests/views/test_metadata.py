@@ -11,11 +11,11 @@ import pytest
 
 import iolens
 from iolens.analyses.metadata.analysis import Metadata
-from iolens.views import figures as f
-from iolens.views.metadata import figures, tables, verdict
-from iolens.views.metadata_report import report_methods, report_sections, report_summary
-from iolens.views.report import About, report_html
-from iolens.views.tables import to_terminal
+from iolens.views.metadata.report import report_methods, report_sections, report_summary
+from iolens.views.metadata.tables import figures, tables, verdict
+from iolens.views.render import figures as f
+from iolens.views.render.tables import to_terminal
+from iolens.views.report.page import About, report_html
 from tests.analyses.telemetry import made_up_metadata, table_of
 from tests.analyses.test_metadata import CALIBRATION
 from tests.views.documented import undocumented
@@ -93,8 +93,8 @@ def test_kinds_are_stacked_on_each_other(result: Metadata) -> None:
 def test_bars_stand_at_their_time_in_both_renderers(result: Metadata) -> None:
     from bokeh.models import GlyphRenderer
 
-    from iolens.views.bokeh_figure import layout
-    from iolens.views.matplotlib_figure import to_bytes
+    from iolens.views.render.bokeh_figure import layout
+    from iolens.views.render.matplotlib_figure import to_bytes
 
     figure = figures(result)["operations"]()
     (plot,) = layout(figure).children

@@ -10,9 +10,9 @@ import pytest
 from iolens.analyses.daily_writes import SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.inputs import value
-from iolens.views import tables as t
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.plan_capacity import labels
+from iolens.views.plan_capacity.tables import labels
+from iolens.views.render import tables as t
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
 from tests.plans.designs import MADE
 from tests.plans.test_capacity import grown, inputs, scanned
 

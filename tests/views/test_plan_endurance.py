@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from iolens.plans.endurance import EndurancePlan, plan_endurance
 from iolens.plans.inputs import value
 from iolens.units import format_bytes_si
-from iolens.views import figures as f
-from iolens.views import tables as t
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.plan_endurance import verdict
+from iolens.views.plan_endurance.tables import verdict
+from iolens.views.render import figures as f
+from iolens.views.render import tables as t
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
 from tests.plans.test_endurance import HIGH, LOW, case, measured
 
 

@@ -10,11 +10,11 @@ import pytest
 from iolens.models.dom import METHODS
 from iolens.plans.layouts import Layout
 from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
-from iolens.views import figures as f
-from iolens.views import tables as t
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.matplotlib_figure import to_bytes
-from iolens.views.plan_metadata_figures import DOM_BAND, INODE_BAND
+from iolens.views.plan_metadata.figures import DOM_BAND, INODE_BAND
+from iolens.views.render import figures as f
+from iolens.views.render import tables as t
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
+from iolens.views.render.matplotlib_figure import to_bytes
 from tests.plans.test_metadata import PB30, made_up
 from tests.views.test_figures import pixels
 

@@ -8,10 +8,10 @@ import pytest
 
 from iolens.plans.inputs import value
 from iolens.plans.performance import plan_performance
-from iolens.views import figures as f
-from iolens.views import tables as t
-from iolens.views.formats import draw_figures, figures_of, tables_of
-from iolens.views.plan_performance import Rate, measure_name
+from iolens.views.plan_performance.tables import Rate, measure_name
+from iolens.views.render import figures as f
+from iolens.views.render import tables as t
+from iolens.views.render.formats import draw_figures, figures_of, tables_of
 from tests.plans.test_performance import SSI3, asked
 
 

@@ -9,10 +9,10 @@ import pytest
 from iolens.plans.endurance import plan_endurance
 from iolens.plans.inputs import value
 from iolens.plans.rationale import make_rationale
-from iolens.views import tables as t
-from iolens.views.formats import figures_of, tables_of
-from iolens.views.plan_rationale import document, specification
-from iolens.views.rationale_document import Caution, Chapter, Document, Drawing, Equations, runs
+from iolens.views.rationale.chapters import document, specification
+from iolens.views.rationale.document import Caution, Chapter, Document, Drawing, Equations, runs
+from iolens.views.render import tables as t
+from iolens.views.render.formats import figures_of, tables_of
 from tests.plans.designs import ABOUT, from_telemetry, published
 from tests.plans.test_endurance import case
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.views import tables as t
-from iolens.views.plan_rationale import document
-from iolens.views.rationale_document import Chapter, Document
-from iolens.views.rationale_pdf import COLUMN, MARGIN, SIZES, _least, _register_fonts, _widths, to_pdf
+from iolens.views.rationale.chapters import document
+from iolens.views.rationale.document import Chapter, Document
+from iolens.views.rationale.pdf import COLUMN, MARGIN, SIZES, _least, _register_fonts, _widths, to_pdf
+from iolens.views.render import tables as t
 from tests.plans.designs import ABOUT, MADE, from_telemetry, published
 
 pypdf = pytest.importorskip("pypdf")

@@ -19,12 +19,12 @@ import pytest
 from iolens.analyses import analysis_names
 from iolens.analyses.utilization.analysis import TargetUtilization, Utilization
 from iolens.store.store import Store
-from iolens.views import figures as f
-from iolens.views import tables as t
-from iolens.views.report import About, report_html
-from iolens.views.report_figures import MOST_CELLS, json_for_script, report_figure
-from iolens.views.report_section import Fact, Facts, Section
-from iolens.views.utilization_report import report_sections, report_summary
+from iolens.views.render import figures as f
+from iolens.views.render import tables as t
+from iolens.views.render.section import Fact, Facts, Section
+from iolens.views.report.figures import MOST_CELLS, json_for_script, report_figure
+from iolens.views.report.page import About, report_html
+from iolens.views.utilization.report import report_sections, report_summary
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
 
@@ -288,7 +288,7 @@ def test_a_large_heat_map_is_merged(targets: int) -> None:
     names = tuple(f"OST{place:04x}" for place in range(targets))
     mark = f.HeatMap(0.0, 400e6, names, values, 0.1, 100.0, "FSU")
     figure = f.Figure("heat", "Heat", (f.Panel("", f.Axis("time", "time"), f.Axis("target"), (mark,)),))
-    from iolens.views.report_figures import _merged
+    from iolens.views.report.figures import _merged
 
     merged = _merged(mark)
     assert merged.values.size <= MOST_CELLS

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from iolens.views import figures as f
-from iolens.views.rationale_pdf import BOLD, REGULAR, _register_fonts
-from iolens.views.reportlab_figure import FigureOnPage, _cubic
+from iolens.views.rationale.pdf import BOLD, REGULAR, _register_fonts
+from iolens.views.render import figures as f
+from iolens.views.render.reportlab_figure import FigureOnPage, _cubic
 
 X = np.linspace(0.0, 10.0, 30)
 RED, GREEN, BLUE = "#CC3311", "#009988", "#0077BB"

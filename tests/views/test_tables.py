@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from iolens.views import tables as t
+from iolens.views.render import tables as t
 
 COLUMNS = (
     t.text("target", "Target"), t.percent("mean_fsu_pct", "Mean FSU"), t.count("ios", "I/Os"),

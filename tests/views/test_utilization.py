@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from iolens.analyses.utilization.analysis import DailySummary, DailyVolume, SizeCount
-from iolens.views.tables import to_terminal
-from iolens.views.utilization import category_range, io_size_span, tables, verdict
+from iolens.views.render.tables import to_terminal
+from iolens.views.utilization.tables import category_range, io_size_span, tables, verdict
 
 from .results import busy_day, compared, empty, long_window
 

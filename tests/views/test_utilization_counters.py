@@ -10,10 +10,10 @@ import pytest
 import iolens
 from iolens.analyses.imbalance.outliers import target_outliers
 from iolens.analyses.utilization.analysis import Utilization
-from iolens.views import figures as f
-from iolens.views.report import report_html
-from iolens.views.tables import to_csv, to_terminal
-from iolens.views.utilization import figures, tables
+from iolens.views.render import figures as f
+from iolens.views.render.tables import to_csv, to_terminal
+from iolens.views.report.page import report_html
+from iolens.views.utilization.tables import figures, tables
 from tests.analyses.telemetry import made_up_devices, table_of
 from tests.views.test_report import ABOUT, Page
 

@@ -10,10 +10,10 @@ import pytest
 
 from iolens.validation import InputFile, StudyName, Validation
 from iolens.validation.checks import Comparison
-from iolens.views import tables as t
-from iolens.views.formats import figures_of, tables_of
-from iolens.views.json_text import to_plain
-from iolens.views.validation import shown, shown_deviation
+from iolens.views.render import tables as t
+from iolens.views.render.formats import figures_of, tables_of
+from iolens.views.render.json_text import to_plain
+from iolens.views.validation.tables import shown, shown_deviation
 
 
 def line(**changes: Any) -> Comparison:

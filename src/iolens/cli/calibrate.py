@@ -197,7 +197,7 @@ def _keep(
     from iolens.benchmarks.sweep import sweep_document
     from iolens.records import Capture, Row
     from iolens.store.store import Store
-    from iolens.views import atomic
+    from iolens.views.render import atomic
 
     if not rows:
         return
@@ -434,8 +434,8 @@ def show(filesystem: str | None, format_: str, output: Path | None, store: str |
 def _list(result: Any) -> None:
     """Two lines per calibration and its ceiling where one was measured, then the drift."""
     from iolens.units import MIB
-    from iolens.views.formats import tables_of
-    from iolens.views.tables import to_terminal
+    from iolens.views.render.formats import tables_of
+    from iolens.views.render.tables import to_terminal
 
     for one in result.calibrations:
         of_class = f" [{one.target_class}]" if one.target_class else ""

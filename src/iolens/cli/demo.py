@@ -122,7 +122,7 @@ def _report(path: Path, results: list[Any]) -> None:
     from datetime import UTC, datetime
 
     from iolens import __version__
-    from iolens.views import atomic
-    from iolens.views.report import About, report_html
+    from iolens.views.render import atomic
+    from iolens.views.report.page import About, report_html
 
     atomic.write(path, report_html(results, About(__version__, datetime.now(UTC), (None, None), None, ())))

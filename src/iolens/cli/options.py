@@ -175,7 +175,7 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def ask(asked: Asked, *args: Any, **values: Any) -> Any:
-        from iolens.views.formats import check_figures, check_output
+        from iolens.views.render.formats import check_figures, check_output
 
         check_output(cast("Any", asked.format_), asked.output)
         if asked.figures:
@@ -223,7 +223,7 @@ def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
 
 def present(result: object, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
     """Print or write a result and draw the figures that were asked for."""
-    from iolens.views.formats import LIST, draw_figures, figures_of, render
+    from iolens.views.render.formats import LIST, draw_figures, figures_of, render
 
     if LIST in figures:
         click.echo("\n".join(figures_of(result)))

@@ -68,8 +68,8 @@ def COMMAND(
 
     from iolens import __version__
     from iolens.notebook import OpenStore
-    from iolens.views import atomic
-    from iolens.views.report import About, report_html
+    from iolens.views.render import atomic
+    from iolens.views.report.page import About, report_html
 
     window = in_zone(since, timezone), in_zone(until, timezone)
     options: dict[str, Any] = {"since": window[0], "until": window[1], "resolution": resolution}

@@ -297,7 +297,7 @@ def _scan(
 
 def _save(header: Any, progress: Progress, path: Path) -> None:
     from iolens.scan.parts import packed, saved
-    from iolens.views import atomic
+    from iolens.views.render import atomic
 
     atomic.write(path, packed(path, saved(header, progress.findings)))
 
@@ -368,7 +368,7 @@ def _merge(paths: tuple[Path, ...], wishes: Wishes) -> int:
 def _finish(whole: WholeScan, walk: Walk, wishes: Wishes) -> int:
     """Store it unless it is not wanted, and show it; 3 where something could not be read."""
     from iolens.analyses.scan_summary import summarise
-    from iolens.views.formats import render
+    from iolens.views.render.formats import render
 
     items = list(whole.items())
     rows = None if wishes.no_store else _store(whole, items, cast(str, wishes.store))

@@ -142,7 +142,7 @@ def _read(name: str) -> Origin:
 
 def _write_model(origin: Origin, output: Path | None, *, is_printed: bool) -> None:
     from iolens.simulator.synthetic_workload import model_text
-    from iolens.views import atomic
+    from iolens.views.render import atomic
 
     text = model_text(origin.model, "\n".join([f"A workload model, from {origin.name}", *origin.words]))
     if output is not None:

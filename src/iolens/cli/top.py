@@ -100,14 +100,14 @@ def COMMAND(
 
 def _print(reading: Reading, format_: str) -> None:
     if format_ != "table":
-        from iolens.views.formats import render
+        from iolens.views.render.formats import render
 
         render(reading, cast("Any", format_))
         return
     import shutil
 
-    from iolens.views.live import compact
-    from iolens.views.tables import to_terminal
+    from iolens.views.live.tables import compact
+    from iolens.views.render.tables import to_terminal
 
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None

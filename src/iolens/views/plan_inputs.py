@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iolens.units import format_bytes_si
-from iolens.views import tables as t
+from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.plans.inputs import Input
     from iolens.plans.plausibility import PlanWarning
-    from iolens.views.tables import Table
+    from iolens.views.render.tables import Table
 
 
 def warned(tables: list[Table], warnings: Sequence[PlanWarning]) -> list[Table]:

@@ -1,0 +1,111 @@
+"""The outcome of an acceptance suite, for people: each limit with its verdict, the steps, and the scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolens.units import format_bytes_si
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.models.acceptance import Acceptance
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+
+def tables(result: Acceptance) -> list[Table]:
+    """The verdicts first, then what every step measured."""
+    return [checks(result), steps(result)]
+
+
+def figures(result: Acceptance) -> dict[str, Callable[[], Figure]]:
+    """None: an outcome is a table."""
+    return {}
+
+
+def checks(result: Acceptance) -> Table:
+    """One line per limit."""
+    columns = (
+        t.text("step", "Step"), t.text("measure", "Measure"), quantity("measured", "Measured"),
+        quantity("at_least", "At least"), quantity("at_most", "At most"),
+        t.number("ratio", "Ratio", form=".2f"), t.text("verdict", "Verdict"), t.text("reason", "Limit comes from"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            one.step, one.measure, *(Quantity.of(one.measure, x) for x in (one.measured, one.at_least, one.at_most)),
+            one.ratio, one.verdict, one.reason,
+        )
+        for one in result.checks
+    ]  # fmt: skip
+    verdict = "passed" if result.passed else "not passed"
+    return t.Table(f"Acceptance of {result.place}: {verdict}", columns, rows, "\n".join(notes(result)))
+
+
+def steps(result: Acceptance) -> Table:
+    """What each step measured."""
+    columns = (
+        t.text("step", "Step"), t.text("tool", "Tool"), t.rate("read_bytes_per_s", "Read"),
+        t.rate("write_bytes_per_s", "Write"), t.number("read_ops_per_s", "Reads/s", form=",.0f"),
+        t.number("write_ops_per_s", "Writes/s", form=",.0f"), t.number("read_p99_s", "Reads' p99", "s"),
+        t.number("write_p99_s", "Writes' p99", "s"), t.percent("served_pct", "Served"),
+        t.percent("read_requests_pct", "Reads"), t.text("trouble", "Trouble"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            one.name, one.tool, one.read_bytes_per_s, one.write_bytes_per_s, one.read_ops_per_s, one.write_ops_per_s,
+            one.read_p99_s, one.write_p99_s, one.served_pct, one.read_requests_pct, one.trouble,
+        )
+        for one in result.steps
+    ]  # fmt: skip
+    return t.Table("Steps", columns, rows)
+
+
+def notes(result: Acceptance) -> list[str]:
+    """The scores, the scale, and what to know."""
+    lines = [
+        f"Workload of {result.filesystem}: {100 * result.share:.3g} % of its traffic, SSI {result.ssi:g},"
+        f" demand at the {result.percentile:g}th percentile."
+    ]
+    if result.score is not None:
+        lines.append(
+            f"Score {result.score:.4g}: geometric mean of {result.bandwidth_gib_per_s:.4g} GiB/s and"
+            f" {result.thousand_ops_per_s:.4g} thousand operations per second."
+        )
+    else:
+        lines.append("No score: a step is missing.")
+    return [*lines, *result.notes]
+
+
+class Quantity(float):
+    """A number that knows its measure: machines get the number, people see it with its unit."""
+
+    measure: str
+
+    @classmethod
+    def of(cls, measure: str, value: float | None) -> Quantity | None:
+        """None where it is missing."""
+        if value is None:
+            return None
+        found = cls(value)
+        found.measure = measure
+        return found
+
+
+def quantity(name: str, heading: str) -> t.Column:
+    """A column whose unit changes from row to row."""
+    return t.Column(name, heading, "number", lambda value: shown(value.measure, value))
+
+
+def shown(measure: str, value: float) -> str:
+    """With the unit that the measure's name tells."""
+    if measure.endswith("_bytes_per_s"):
+        return f"{format_bytes_si(value)}/s"
+    if measure.endswith("_ops_per_s"):
+        return f"{value:,.0f}/s" if value >= 100 else f"{value:.3g}/s"
+    if measure.endswith("_pct"):
+        return f"{value:.1f} %"
+    if measure.endswith("_points"):
+        return f"{value:.2g} points"
+    return f"{1000 * value:.3g} ms"

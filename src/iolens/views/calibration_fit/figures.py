@@ -1,0 +1,160 @@
+"""Figures of paper U for a calibration: predicted and measured bandwidth (7), bandwidth by transfer size (4), sizes at
+the disk (6), bandwidth by aggregate size (2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from iolens.units import MIB, format_bytes
+from iolens.views.render.figures import READ, WRITE, Axis, Bars, Figure, Line, Mark, Panel, Points, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from iolens.analyses.calibration.fit import CacheGuard, CalibrationFit, SizeHistogram
+
+COLOURS: Final = {"write": WRITE, "read": READ}
+REQUESTED: Final = "#BBBBBB"  # the fit that does not know the disk's sizes stays in the background
+PREDICTED: Final = "#111111"
+EMPTY: Final = "no runs of this kind"
+_WEIGHT: Final = 2.5
+
+
+def prediction(result: CalibrationFit) -> Figure:
+    """Measured bandwidth against what both fits say it should be, by transfer size (Fig. 7)."""
+    panels = tuple(_prediction_panel(result, direction) for direction in COLOURS)
+    return Figure("prediction", "Measured and predicted bandwidth", panels, linked_x=True)
+
+
+def bandwidth(result: CalibrationFit) -> Figure:
+    """Bandwidth by transfer size, with a random seek after every transfer (Fig. 4)."""
+    sizes = [run.size_bytes for run in result.runs]
+    marks: list[Mark] = []
+    for direction, colour in COLOURS.items():
+        runs = [run for run in result.runs if run.direction == direction]
+        x = np.log2([float(run.size_bytes) for run in runs])
+        y = np.array([run.measured_bytes_per_s / MIB for run in runs])
+        marks += [Points(x, y, direction, colour, weight=_WEIGHT), _median_line(x, y, "", colour)] if runs else []
+    y_axis = Axis("bandwidth (MiB/s)", low=0)
+    panel = Panel(
+        "random access", _size_axis("transfer size", sizes), y_axis, tuple(marks), message="" if marks else EMPTY
+    )
+    return Figure("bandwidth", "Bandwidth by transfer size", (panel,))
+
+
+def sizes(result: CalibrationFit) -> Figure:
+    """Disk I/Os by size during the run with the smallest transfers (Fig. 6); means where the device counts no sizes."""
+    histograms = result.sizes_at_disk or []
+    bins = sorted({size for one in histograms for size in one.counts})
+    panels = [_histogram_panel(one, bins) for one in histograms] or [_mean_size_panel(result)]
+    return Figure("sizes", "Sizes at the disk", tuple(panels))
+
+
+def asymptote(result: CalibrationFit) -> Figure:
+    """Bandwidth by aggregate size, and the level it settles at (Fig. 2)."""
+    sizes = [size for guard in result.asymptotes for size in guard.aggregate_bytes]
+    x = _size_axis("aggregate size", [*sizes, *([result.memory_bytes] if result.memory_bytes else [])])
+    marks = [mark for guard in result.asymptotes for mark in _guard_marks(guard)]
+    if result.memory_bytes and marks:
+        marks.append(Rule(float(np.log2(result.memory_bytes)), "vertical", "memory"))
+    y = _rate_axis(*_heights(marks))
+    message = "" if marks else "all runs have the same aggregate size"
+    panel = Panel("larger files leave the cache", x, y, tuple(marks), message=message)
+    return Figure("asymptote", "Bandwidth by aggregate size", (panel,))
+
+
+def _prediction_panel(result: CalibrationFit, direction: str) -> Panel:
+    found = [
+        (run, by_request)
+        for run, by_request in zip(result.runs, result.predicted_by_request or [], strict=True)
+        if run.direction == direction
+    ]
+    x_axis = _size_axis("requested transfer size", [run.size_bytes for run in result.runs])
+    if not found:
+        return Panel(f"{direction}s", x_axis, _rate_axis(), message=EMPTY)
+    x = np.log2([float(run.size_bytes) for run, _ in found])
+    measured = np.array([run.measured_bytes_per_s / MIB for run, _ in found])
+    marks: list[Mark] = [Points(x, measured, "measured", COLOURS[direction], weight=_WEIGHT)]
+    asked = np.array([np.nan if told is None else told / MIB for _, told in found])
+    if np.isfinite(asked).any():
+        marks.append(_median_line(x, asked, "from requested sizes", REQUESTED))
+    if result.observed.of(direction) is not None:
+        seen = np.array([(run.predicted_bytes_per_s or np.nan) / MIB for run, _ in found])
+        marks.append(_median_line(x, seen, "from observed sizes", PREDICTED))
+    return Panel(_title(result, direction), x_axis, _rate_axis(*_heights(marks)), tuple(marks))
+
+
+def _title(result: CalibrationFit, direction: str) -> str:
+    """`reads: R² 0.507 on requested sizes, 0.999 on observed ones`."""
+    both = (("requested sizes", result.requested.of(direction)), ("observed ones", result.observed.of(direction)))
+    told = [f"{fit.r2:.3f} on {sizes}" for sizes, fit in both if fit is not None and fit.r2 is not None]
+    return f"{direction}s: R² {', '.join(told)}" if told else f"{direction}s"
+
+
+def _heights(marks: Sequence[Mark]) -> list[float]:
+    return [float(np.nanmax(mark.y)) for mark in marks if isinstance(mark, Points | Line)]
+
+
+def _rate_axis(*heights: float) -> Axis:
+    return Axis("bandwidth (MiB/s)", low=0, high=1.1 * max(heights) if heights else None)
+
+
+def _median_line(x: NDArray[Any], y: NDArray[Any], label: str, colour: str) -> Line:
+    places = np.unique(x)
+    return Line(places, np.array([np.median(y[x == place]) for place in places]), label, colour)
+
+
+def _histogram_panel(histogram: SizeHistogram, bins: list[int]) -> Panel:
+    places = np.arange(len(bins), dtype=float)
+    names = tuple(format_bytes(size) for size in bins)
+    counts = np.array([histogram.counts.get(size, 0) for size in bins], float)
+    bars = Bars(places - 0.4, places + 0.4, counts, f"disk {histogram.direction}s", COLOURS[histogram.direction], names)
+    asked, moved = format_bytes(histogram.requested_bytes), format_bytes(histogram.disk_bytes)
+    transfers = f"{asked} of {histogram.direction}s in transfers of {format_bytes(histogram.transfer_bytes)}"
+    x = Axis("size of disk I/O", low=-0.6, high=len(bins) - 0.4, ticks=tuple(zip(places.tolist(), names, strict=True)))
+    return Panel(
+        f"{transfers}: {moved} at the disk", x, Axis("disk I/Os", low=0, high=float(counts.max()) * 1.1), (bars,)
+    )
+
+
+def _mean_size_panel(result: CalibrationFit) -> Panel:
+    runs = [run for run in result.runs if run.observed_size_bytes is not None]
+    x_axis = _size_axis("requested transfer size", [run.size_bytes for run in runs])
+    if not runs:
+        return Panel("mean size at the disk", x_axis, Axis("mean size"), message="nothing was observed at the disk")
+    asked = np.log2([float(run.size_bytes) for run in runs])
+    marks: list[Mark] = [Line(np.unique(asked), np.unique(asked), "as requested", REQUESTED)]
+    for direction, colour in COLOURS.items():
+        mine = [run for run in runs if run.direction == direction]
+        x = np.log2([float(run.size_bytes) for run in mine])
+        y = np.log2([float(run.observed_size_bytes or 1) for run in mine])
+        marks += [Points(x, y, direction, colour, weight=_WEIGHT)] if mine else []
+    seen = [round(run.observed_size_bytes or 1) for run in runs]
+    y_axis = _size_axis("mean size of disk I/O", [*seen, *(run.size_bytes for run in runs)])
+    return Panel("mean size at the disk (the device counts no sizes)", x_axis, y_axis, tuple(marks))
+
+
+def _guard_marks(guard: CacheGuard) -> list[Mark]:
+    x = np.log2([float(size) for size in guard.aggregate_bytes])
+    y = np.array(guard.bytes_per_s) / MIB
+    colour = COLOURS[guard.direction]
+    level = None if guard.asymptote is None else guard.asymptote.bytes_per_s / MIB
+    label = (
+        f"{guard.direction}: still changing" if level is None else f"{guard.direction}: settles at {level:,.0f} MiB/s"
+    )
+    marks: list[Mark] = [Points(x, y, label, colour, weight=_WEIGHT), _median_line(x, y, "", colour)]
+    return marks if level is None else [*marks, Rule(level, "horizontal", "")]
+
+
+def _size_axis(label: str, sizes: Sequence[int]) -> Axis:
+    """Powers of two at equal steps, named."""
+    if not sizes:
+        return Axis(label)
+    low, high = int(np.floor(np.log2(min(sizes)))), int(np.ceil(np.log2(max(sizes))))
+    ticks = tuple((float(power), format_bytes(2**power)) for power in range(low, high + 1))
+    return Axis(label, low=low - 0.3, high=high + 0.3, ticks=ticks)

@@ -1,0 +1,72 @@
+"""Calibrations for people: what each says an I/O costs, and how they changed from one to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolens.units import MIB
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.analyses.calibration.stored import KnownCalibrations
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+
+def tables(result: KnownCalibrations) -> list[Table]:
+    """The calibrations, and their drift where a file system has several."""
+    found = [_calibrations(result)]
+    return [*found, _drift(result)] if result.drift else found
+
+
+def figures(result: KnownCalibrations) -> dict[str, Callable[[], Figure]]:
+    """None yet: tables say it."""
+    return {}
+
+
+def _calibrations(result: KnownCalibrations) -> Table:
+    columns = [
+        t.text("name", "Calibration"), t.text("filesystem", "File system"), t.text("target_class", "Class"),
+        t.moment("valid_from", "From (UTC)"), t.count("queue_depth", "Queue depth"),
+        t.percent("ceiling_fsu_pct", "FSU when full"),
+    ]  # fmt: skip
+    for direction in ("write", "read"):
+        columns += [
+            t.number(f"{direction}_latency_s", f"{direction.capitalize()} latency", "s", ".3e"),
+            t.number(f"{direction}_s_per_byte", f"{direction.capitalize()} time per byte", "s/B", ".3e"),
+            t.number(f"{direction}_limit_mib_per_s", f"{direction.capitalize()} limit", "MiB/s", ",.0f"),
+            t.number(f"{direction}_limit_iops", f"{direction.capitalize()} limit", "IOPS", ",.0f"),
+        ]
+    columns.append(t.text("origin", "Origin"))
+    rows: list[Row] = []
+    for one in result.calibrations:
+        cells: list[object] = [
+            one.calibration.name, one.filesystem, one.target_class, one.valid_from, one.queue_depth,
+            one.ceiling_fsu_pct,
+        ]  # fmt: skip
+        for direction in ("write", "read"):
+            cost = one.calibration.of(direction)
+            cells += [cost.latency_s, cost.s_per_byte, cost.bytes_per_s_limit / MIB, cost.iops_limit]
+        rows.append((*cells, one.origin))
+    return t.Table("Calibrations", tuple(columns), rows, sideways=True)
+
+
+def _drift(result: KnownCalibrations) -> Table:
+    columns = (
+        t.text("filesystem", "File system"), t.text("target_class", "Class"), t.text("earlier", "Earlier"),
+        t.text("later", "Later"), t.number("years", "Apart", "years", ".2f"), t.text("coefficient", "Coefficient"),
+        t.number("before", "Before", "", ".3e"), t.number("after", "After", "", ".3e"),
+        t.number("change_pct", "Change", "%", "+.1f"), t.number("change_pct_per_year", "Per year", "%", "+.1f"),
+        t.number("fullness_change_pct", "Fuller by", "% points", "+.1f"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            one.filesystem, one.target_class, one.earlier, one.later, one.years, change.coefficient, change.before,
+            change.after, change.change_pct, change.change_pct_per_year, one.fullness_change_pct,
+        )
+        for one in result.drift
+        for change in one.changes
+    ]  # fmt: skip
+    return t.Table("Drift", columns, rows, "A larger coefficient means a slower disk.")

@@ -1,0 +1,164 @@
+"""Figures of capacity: usage with projections, purges and surges (Fig. 14 of paper S), targets, inodes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from iolens.units import epoch_us
+from iolens.views.growth.figures import byte_unit
+from iolens.views.render.figures import (
+    FSU,
+    READ,
+    SATURATED,
+    WRITE,
+    Axis,
+    Bars,
+    Figure,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Rule,
+    Span,
+)
+from iolens.views.render.window_axes import EMPTY, window_title
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from numpy.typing import NDArray
+
+    from iolens.analyses.capacity.analysis import ByteEvent, Capacity, InodeEvent
+    from iolens.analyses.capacity.outlook import Course, Outlook
+
+PURGE, SURGE = "#CFE3F3", SATURATED
+LINES: Final = {"linear": ("least squares", WRITE), "theil-sen": ("Theil–Sen", READ)}
+DAY_US: Final = 86_400_000_000
+LINE_AT_MOST: Final = 60
+TARGET_NAMES: Final = 40
+COUNTS: Final = ((1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
+
+
+def usage(result: Capacity) -> Figure:
+    """Bytes used, both lines through them, the threshold, and what stood out."""
+    heading = "Usage, its projection, purges and surges"
+    if not result.used:
+        return _empty("usage", heading, result, "used")
+    times = np.array([epoch_us(one.time) for one in result.used])
+    used = np.array([float(one.bytes) for one in result.used])
+    factor, unit = byte_unit(float(result.capacity_bytes or used.max()))
+    panel = _panel(result, times, used, factor, f"used ({unit})", result.capacity_bytes, result.outlook, result.events)
+    return Figure("usage", heading, (panel,))
+
+
+def inodes(result: Capacity) -> Figure:
+    """The same for inodes."""
+    heading, found = "Inodes used and their projection", result.inodes
+    if found is None or not found.used:
+        return _empty("inodes", heading, result, "inodes used")
+    times = np.array([epoch_us(one.time) for one in found.used])
+    used = np.array([float(one.inodes) for one in found.used])
+    factor, word = next((unit for unit in COUNTS if used.max() >= unit[0]), COUNTS[-1])
+    label = f"inodes used ({word})" if word else "inodes used"
+    return Figure(
+        "inodes",
+        heading,
+        (_panel(result, times, used, factor, label, found.total_inodes, found.outlook, found.events),),
+    )
+
+
+def targets(result: Capacity) -> Figure:
+    """Fullness of every target at its last reading, and of the emptiest, mean and fullest over time."""
+    heading = "Fullness of targets"
+    known = sorted(
+        (one.fullness_pct, one.target) for one in result.per_target
+        if one.fullness_pct is not None and one.target_kind in result.target_kinds
+    )  # fmt: skip
+    if not known:
+        return _empty("targets", heading, result, "full (%)")
+    return Figure("targets", heading, (_target_bars(result, known), *_over_time(result)))
+
+
+def _empty(name: str, heading: str, result: Capacity, label: str) -> Figure:
+    panel = Panel(window_title(result), Axis("time (UTC)", "time"), Axis(label), message=EMPTY)
+    return Figure(name, heading, (panel,))
+
+
+def _panel(
+    result: Capacity,
+    times: NDArray[Any],
+    used: NDArray[Any],
+    factor: float,
+    label: str,
+    total: int | None,
+    outlook: Outlook | None,
+    events: Sequence[ByteEvent] | Sequence[InodeEvent],
+) -> Panel:
+    courses = outlook.courses if outlook is not None else []
+    end = _horizon(times, [course.threshold_date for course in courses])
+    marks: list[Mark] = [*_spans(events)]
+    shown = Line if len(times) <= LINE_AT_MOST else Points
+    marks.append(shown(times, used / factor, "used", FSU))
+    marks += [_line(course, times, end, factor) for course in courses]
+    marks += [Rule(float(times[-1]), "vertical", "last reading")] if end > times[-1] else []
+    top = float(used.max())
+    if total:
+        border = total * result.threshold_pct / 100.0
+        marks.append(Rule(border / factor, "horizontal", f"{result.threshold_pct:g} % full"))
+        top = max(top, float(total))
+    y = Axis(label, low=0, high=1.05 * top / factor or 1.0)
+    return Panel(window_title(result), Axis("time (UTC)", "time", float(times[0]), float(end)), y, tuple(marks))
+
+
+def _horizon(times: NDArray[Any], dates: Sequence[date | None]) -> int:
+    """Half as far ahead as the readings reach back; further, to the threshold, if that is near."""
+    first, last = int(times[0]), int(times[-1])
+    span = last - first
+    crossings = [_midnight(day) for day in dates if day is not None]
+    near = [at + span // 20 for at in crossings if last < at <= last + span]
+    return max([last + span // 2, *near]) if span else last + DAY_US
+
+
+def _midnight(day: date) -> int:
+    return epoch_us(datetime.combine(day, time(), UTC))
+
+
+def _line(course: Course, times: NDArray[Any], end: int, factor: float) -> Line:
+    word, colour = LINES[course.method]
+    x = np.array([int(times[0]), end])
+    y = np.array([course.line.at((int(at) - int(times[-1])) / DAY_US) for at in x]) / factor
+    return Line(x, np.maximum(y, 0.0), word, colour)
+
+
+def _spans(events: Sequence[ByteEvent] | Sequence[InodeEvent]) -> list[Span]:
+    colours = {"purge": PURGE, "surge": SURGE}
+    return [Span(float(epoch_us(one.start)), float(epoch_us(one.end)), one.kind, colours[one.kind]) for one in events]
+
+
+def _target_bars(result: Capacity, known: list[tuple[float, str]]) -> Panel:
+    shares = np.array([share for share, _ in known])
+    places = np.arange(len(known), dtype=float)
+    short = [name.removeprefix(f"{result.filesystem}-") for _, name in known]
+    few = len(known) <= TARGET_NAMES
+    ticks = tuple((float(place), name) for place, name in enumerate(short)) if few else ()
+    x = Axis(
+        "target, emptiest first" if few else "targets, emptiest first", low=-0.6, high=len(known) - 0.4, ticks=ticks
+    )
+    y = Axis("full (%)", low=0, high=105)
+    names = tuple(f"{name}: {share:.1f} %" for share, name in known)
+    bars = Bars(places - 0.4, places + 0.4, shares, "full", WRITE, names)
+    return Panel(window_title(result), x, y, (bars, Rule(result.threshold_pct, "horizontal", "threshold")))
+
+
+def _over_time(result: Capacity) -> list[Panel]:
+    series = result.fullness_series
+    if series is None or result.fullness is None or len(series.time_us) < 2:
+        return []
+    lines = (("fullest", series.max_pct, READ), ("mean", series.mean_pct, FSU), ("emptiest", series.min_pct, WRITE))
+    marks = tuple(Line(series.time_us, values, label, colour) for label, values, colour in lines)
+    x = Axis("time (UTC)", "time", float(series.time_us[0]), float(series.time_us[-1]))
+    return [Panel("Over time", x, Axis("full (%)", low=0, high=105), marks)]

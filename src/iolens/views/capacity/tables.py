@@ -1,0 +1,204 @@
+"""Usage and where it is heading, for people: the headline, both projections, purges and surges, targets, inodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.units import format_bytes_si
+from iolens.views.growth.tables import interval, per_day
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import date
+
+    from iolens.analyses.capacity.analysis import ByteProjection, Capacity, InodeUsage
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+FIGURES: Final = ("usage", "targets", "inodes")
+READINGS_SHOWN: Final = 14
+TARGETS_SHOWN: Final = 24
+EXTREMES_SHOWN: Final = 10
+NO_DATA: Final = "No readings of capacity in this window."
+METHODS: Final = {"linear": "least squares", "theil-sen": "Theil–Sen"}
+STATES: Final = {"reached": "reached on", "projected": "expected on"}
+
+
+def tables(result: Capacity) -> list[Table]:
+    """Everything the result says."""
+    if not result.samples and not result.per_target:
+        return [headline(result)]
+    found = [headline(result), projections(result), events(result), usage(result)]
+    if result.fullness is not None:
+        found.append(spread(result))
+    found.append(per_target(result))
+    if result.inodes is not None:
+        found.append(inodes(result.inodes))
+    return [*found, changes(result)] if result.target_changes else found
+
+
+def figures(result: Capacity) -> dict[str, Callable[[], Figure]]:
+    """Usage with its projections and events (Fig. 14 of paper S), targets, inodes."""
+    from iolens.views.capacity import figures as drawn
+
+    return {
+        "usage": lambda: drawn.usage(result),
+        "targets": lambda: drawn.targets(result),
+        "inodes": lambda: drawn.inodes(result),
+    }
+
+
+def verdict(result: Capacity) -> str:
+    """In one sentence, how full it is and when it will be too full."""
+    if result.used_bytes is None:
+        return NO_DATA
+    full = "" if result.fullness_pct is None else f", {t.show_percent(result.fullness_pct)} % of its capacity"
+    begins = f"{format_bytes_si(result.used_bytes)} are used{full}"
+    if result.slope_bytes_per_day is None:
+        return f"{begins}; a single reading shows no trend."
+    pace = f"{'+' if result.slope_bytes_per_day >= 0 else '−'}{format_bytes_si(abs(result.slope_bytes_per_day))} a day"
+    return f"{begins}, {pace} ({METHODS[result.method]}). {_threshold(result)}"
+
+
+def _threshold(result: Capacity) -> str:
+    border = f"{result.threshold_pct:g} %"
+    if result.threshold_state in STATES and result.threshold_date is not None:
+        between = _dates(result.threshold_ci95)
+        sure = f" (95 % interval {between})" if between is not None else ""
+        return f"{border} {'was' if result.threshold_state == 'reached' else 'is'} " + (
+            f"{STATES[result.threshold_state]} {result.threshold_date}{sure}."
+        )
+    words = {"not growing": f"At this pace {border} is never reached.", "unknown": "Its capacity is not known."}
+    return words.get(result.threshold_state, f"{border} is {result.threshold_state}.")
+
+
+def _dates(ends: tuple[date | None, date | None] | None) -> str | None:
+    if ends is None:
+        return None
+    early, late = (str(end) if end is not None else "never" for end in ends)
+    return f"{early} … {late}"
+
+
+def usage(result: Capacity) -> Table:
+    """The last readings."""
+    columns = (t.moment("time", "Time (UTC)"), t.volume("bytes", "Used"))
+    shown = result.used[-READINGS_SHOWN:]
+    rows: list[Row] = [(one.time, one.bytes) for one in shown]
+    note = f"The last {len(shown)} of {len(result.used)} readings; JSON has them all."
+    return t.Table("Usage", columns, rows, note if len(shown) < len(result.used) else "")
+
+
+def headline(result: Capacity) -> Table:
+    """The file system at its last reading, and what the answer rests on."""
+    columns = (
+        t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
+        t.volume("capacity_bytes", "Capacity"), t.volume("used_bytes", "Used"), t.percent("fullness_pct", "Full"),
+        t.volume("threshold_bytes", "Threshold"), per_day("usual_bytes_per_day", "Usual change"),
+        per_day("usual_spread_bytes_per_day", "… its spread"), t.count("samples", "Complete readings"),
+        t.count("incomplete_readings", "Incomplete readings"), t.text("step", "Readings taken"),
+        t.text("target_kinds", "Targets are"), t.text("sources", "Sources"),
+        t.count("overlapping_rows", "Overlapping rows left out"),
+    )  # fmt: skip
+    row = tuple(getattr(result, column.name) for column in columns)
+    notes = [verdict(result), *map(sentence, result.notes)]
+    return t.Table(f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True)
+
+
+def projections(result: Capacity) -> Table:
+    """Both lines through the readings."""
+    columns = (
+        t.text("method", "Line"), per_day("slope_bytes_per_day", "Change"), t.text("slope_ci95", "95 % interval"),
+        t.text("threshold_state", f"{result.threshold_pct:g} % full"), t.day("threshold_date", "on"),
+        t.text("threshold_ci95", "95 % interval"), t.text("expected", "Usage to expect"),
+    )  # fmt: skip
+    rows: list[Row] = [_projection(one) for one in result.projections]
+    note = "Intervals: 2,000 resamples, with noise as large and as lasting as that of the readings."
+    return t.Table("Projection", columns, rows, note if rows else "Two readings are needed for a line.")
+
+
+def _projection(one: ByteProjection) -> Row:
+    ahead = [f"{expected.date}: {format_bytes_si(expected.bytes)}" for expected in one.expected]
+    return (
+        METHODS[one.method],
+        one.slope_bytes_per_day,
+        interval(one.slope_ci95),
+        one.threshold_state,
+        one.threshold_date,
+        _dates(one.threshold_ci95),
+        ahead or None,
+    )
+
+
+def events(result: Capacity) -> Table:
+    """Purges and surges."""
+    columns = (
+        t.text("kind", "Event"), t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"),
+        t.number("days", "Length", "d", ",.1f"), t.volume("bytes", "Change"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (one.kind, one.start, one.end, (one.end - one.start).total_seconds() / 86400, one.bytes)
+        for one in result.events
+    ]
+    least = format_bytes_si(result.least_event_bytes)
+    rule = f"Far beyond the usual change between readings, and at least {least}."
+    return t.Table("Purges and surges", columns, rows, rule if rows else f"None found. {rule}")
+
+
+def spread(result: Capacity) -> Table:
+    """How evenly the targets are filled."""
+    columns = (
+        t.count("targets", "Targets"), t.percent("mean_pct", "Mean fullness"), t.percent("median_pct", "Median"),
+        t.percent("min_pct", "Emptiest"), t.text("emptiest", "… is"), t.percent("max_pct", "Fullest"),
+        t.text("fullest", "… is"), t.number("stddev_pct", "Standard deviation", "points", ".2f"),
+        t.text("above_threshold", f"At {result.threshold_pct:g} % or more"),
+    )  # fmt: skip
+    row = tuple(getattr(result.fullness, column.name) for column in columns)
+    return t.Table("Imbalance of fullness", columns, [row], sideways=True)
+
+
+def per_target(result: Capacity) -> Table:
+    """All targets, or the fullest and the emptiest of many."""
+    columns = (
+        t.text("target", "Target"), t.text("target_kind", "Kind"), t.volume("total_bytes", "Capacity"),
+        t.volume("used_bytes", "Used"), t.percent("fullness_pct", "Full"), t.count("total_inodes", "Inodes"),
+        t.count("used_inodes", "Inodes used"), t.percent("inodes_pct", "Inodes full"),
+    )  # fmt: skip
+    ordered = sorted(result.per_target, key=lambda one: (-(one.fullness_pct or 0.0), one.target))
+    few = len(ordered) <= TARGETS_SHOWN
+    shown = ordered if few else [*ordered[:EXTREMES_SHOWN], *ordered[-EXTREMES_SHOWN:]]
+    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in shown]
+    note = "" if few else f"The {EXTREMES_SHOWN} fullest and {EXTREMES_SHOWN} emptiest of {len(ordered)}; JSON has all."
+    return t.Table("Fullness of targets", columns, rows, note)
+
+
+def inodes(usage: InodeUsage) -> Table:
+    """The same for inodes."""
+    columns = (
+        t.text("target_kinds", "Inodes of"), t.count("total_inodes", "Inodes"), t.count("used_inodes", "Used"),
+        t.percent("fullness_pct", "Full"), t.number("slope_inodes_per_day", "Change", "a day", "+,.0f"),
+        t.text("slope_ci95", "… 95 % interval"), t.text("threshold_state", "Threshold"),
+        t.day("threshold_date", "… on"), t.text("events", "Purges and surges"),
+        t.count("incomplete_readings", "Incomplete readings"),
+    )  # fmt: skip
+    shown: dict[str, Any] = {
+        "slope_ci95": None if usage.slope_ci95 is None else "{:+,.0f} … {:+,.0f}".format(*usage.slope_ci95),
+        "events": [f"{one.kind} {one.start:%Y-%m-%d} {one.inodes:+,}" for one in usage.events],
+    }
+    row = tuple(shown.get(column.name, getattr(usage, column.name)) for column in columns)
+    return t.Table("Inodes", columns, [row], sideways=True)
+
+
+def changes(result: Capacity) -> Table:
+    """Moments at which targets came or went."""
+    columns = (
+        t.moment("time", "Time (UTC)"), t.count("targets_before", "Targets before"),
+        t.count("targets_after", "Targets after"),
+    )  # fmt: skip
+    rows: list[Row] = [(one.time, one.targets_before, one.targets_after) for one in result.target_changes]
+    return t.Table("Targets came or went", columns, rows)
+
+
+def sentence(note: str) -> str:
+    """A note as a sentence of its own."""
+    return f"{note[:1].upper()}{note[1:]}."

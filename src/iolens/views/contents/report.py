@@ -1,0 +1,73 @@
+"""Contents in the report; nothing where there is no scan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.contents import figures as drawn
+from iolens.views.contents import tables as view
+from iolens.views.render.section import Part, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.contents.analysis import Contents
+
+REPORT_ORDER: Final = 50
+
+
+def report_summary(result: Contents) -> list[Part]:
+    """How many files, how large, how old."""
+    return [view.verdict(result)] if result.samples else []
+
+
+def report_sections(result: Contents) -> list[Section]:
+    """Figures and tables of one file system."""
+    if not result.samples:
+        return []
+    first: list[Part] = [drawn.sizes(result), view.at_most(result)] if result.size_cdf else []
+    if result.atime_cdf or result.mtime_cdf:
+        first += [drawn.ages(result), view.used_within(result)]
+    sections = [Section("Contents", (*first, view.headline(result), view.by_type(result), *_directories(result)))]
+    holders = _holders(result)
+    sections += [Section("Who holds what", tuple(holders))] if holders else []
+    changes = _changes(result)
+    return [*sections, Section("Contents over time", tuple(changes))] if changes else sections
+
+
+def _directories(result: Contents) -> list[Part]:
+    return [drawn.widths(result), view.widths(result)] if result.widths is not None else []
+
+
+def _holders(result: Contents) -> list[Part]:
+    found: list[Part] = []
+    if any(one.project is not None for one in result.by_project):
+        found.append(view.by_project(result))
+    if any(one.owner is not None for one in result.by_owner):
+        found.append(view.by_owner(result))
+    return [drawn.projects(result), *found] if found else []
+
+
+def _changes(result: Contents) -> list[Part]:
+    found: list[Part] = [view.comparison(result, result.comparison)] if result.comparison is not None else []
+    if result.projections:
+        found += [drawn.history(result), view.projections(result)]
+    return found
+
+
+def report_methods(results: Sequence[Contents]) -> list[Section]:
+    """What the words mean."""
+    if not any(result.samples for result in results):
+        return []
+    return [
+        Section(
+            "Contents",
+            (
+                "A scan counts inodes in bins of size and age, by owner and project; no path is kept, and a file with"
+                " several names counts once. Percentiles are the upper end of the first bin whose cumulative share"
+                " reaches them. Where a source does not tell the bytes of its bins, their ends bound every share.",
+                "The number of files is projected by two lines through the scans: least squares and Theil–Sen. Fewer"
+                " than eight scans have no interval, and two scans make a line that nothing speaks for or against.",
+            ),
+        )
+    ]

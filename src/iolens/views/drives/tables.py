@@ -1,0 +1,250 @@
+"""Wear of drives for people: the fleet in words, spreads, high WAFs and why, hot spots, what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.units import format_bytes_si
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from iolens.analyses.drives.analysis import DriveLife, Drives, Spread
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Column, Row, Table
+
+FIGURES: Final = ("waf", "dwpd", "wear")
+SHOWN: Final = 10  # drives and groups; JSON has them all
+NAMED: Final = 6  # serial numbers in a list
+CENTURY: Final = 100.0
+NO_DATA: Final = "No readings of drives in this window."
+
+
+def tables(result: Drives) -> list[Table]:
+    """Everything the result says."""
+    if not result.drives:
+        return [headline(result)]
+    found = [headline(result), spreads(result), years_left(result)]
+    if result.outliers.drives:
+        found.append(outliers(result))
+    return [*found, busiest(result), groups(result), coverage(result)]
+
+
+def figures(result: Drives) -> dict[str, Callable[[], Figure]]:
+    """Fig. 2 of paper P, drive writes per day, and wear over time."""
+    from iolens.views.drives import figures as drawn
+
+    return {
+        "waf": lambda: drawn.amplification(result),
+        "dwpd": lambda: drawn.drive_writes_per_day(result),
+        "wear": lambda: drawn.over_time(result),
+    }
+
+
+def verdict(result: Drives) -> str:
+    """In a few sentences, how the drives are doing."""
+    if not result.drives:
+        return NO_DATA
+    size = "" if result.capacity_bytes is None else f" of {format_bytes_si(result.capacity_bytes)}"
+    parts = [f"{_drives(result.drives)}{size}."]
+    if result.waf.median is not None:
+        fleet = f"{result.fleet_waf:.3g}"
+        parts.append(f"Write amplification: {_range(result.waf)}, {fleet} for all together.")
+    if result.dwpd.median is not None:
+        parts.append(f"Drive writes per day: {_range(result.dwpd)}.")
+    if result.wear_pct.max:
+        parts.append(f"The most worn has used {t.show_percent(result.wear_pct.max)} % of its rated life.")
+    return " ".join([*parts, *_explained(result)])
+
+
+def _drives(count: int) -> str:
+    return "1 drive" if count == 1 else f"{count:,} drives"
+
+
+def _range(one: Spread) -> str:
+    return f"median {one.median:.3g} ({one.min:.3g} … {one.max:.3g})"
+
+
+def _explained(result: Drives) -> list[str]:
+    found = result.outliers
+    if not found.drives or found.waf_above is None:
+        return []
+    those = f"{_drives(found.drives)} {'has' if found.drives == 1 else 'have'} a WAF above {found.waf_above:.3g}"
+    if found.low_use and found.median_drive_writes is not None and found.others_median_drive_writes is not None:
+        few, usual = f"{found.median_drive_writes:.3g}", f"{found.others_median_drive_writes:.3g}"
+        share = "because of low use" if found.low_use == found.drives else f"{found.low_use} of them because of low use"
+        return [
+            f"{those}, {share}: in the median the host has written them {few} times over, the others {usual} times."
+        ]
+    return [f"{those}, which low use does not explain."]
+
+
+def headline(result: Drives) -> Table:
+    """The fleet, and what the answer rests on."""
+    columns = (
+        t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
+        t.moment("first_reading", "First reading"), t.moment("last_reading", "Last reading"),
+        t.count("drives", "Drives"), t.volume("capacity_bytes", "Capacity"),
+        t.volume("host_write_bytes", "Written by hosts"), t.volume("nand_write_bytes", "Written to flash"),
+        t.volume("host_read_bytes", "Read by hosts"), _number("fleet_waf", "WAF, all together"),
+        _number("fleet_dwpd", "DWPD, all together"), t.count("media_errors", "Media errors"),
+        t.count("samples", "Readings"),
+    )  # fmt: skip
+    row = tuple(getattr(result, column.name) for column in columns)
+    notes = [verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)]
+    return t.Table(f"{result.filesystem}: drives", columns, [row], "\n".join(notes), sideways=True)
+
+
+def spreads(result: Drives) -> Table:
+    """How the drives differ."""
+    columns = (
+        t.text("what", "Over drives"), t.count("drives", "Drives"), _number("min", "Min"), _number("median", "Median"),
+        _number("p95", "95th"), _number("max", "Max"), _number("mean", "Mean"), _number("fleet", "Together"),
+    )  # fmt: skip
+    rows = [
+        _spread("WAF", result.waf, result.fleet_waf),
+        _spread("DWPD", result.dwpd, result.fleet_dwpd),
+        _spread("Wear (%)", result.wear_pct),
+        _spread("Spare left (%)", result.spare_pct),
+        _spread("Drive writes, lifetime", result.drive_writes),
+        _spread("Power-on time (h)", result.power_on_hours),
+    ]
+    window = result.window
+    if window is not None:
+        rows += [
+            _spread("WAF in the window", window.waf, window.fleet_waf),
+            _spread("DWPD in the window", window.dwpd, window.fleet_dwpd),
+            _spread("Wear in the window (points)", window.wear_pct),
+        ]
+    words = (
+        "WAF: bytes written to flash ÷ bytes written by hosts. DWPD: host bytes ÷ capacity ÷ days powered; in the"
+        " window, days by the calendar."
+    )
+    return t.Table("Spread", columns, [row for row in rows if row[1]], words)
+
+
+def years_left(result: Drives) -> Table:
+    """How long the drives last, by the wear they report and by their rating."""
+    columns = (
+        t.text("what", "Years left"), t.count("drives", "Drives"), _years("min", "Min"), _years("median", "Median"),
+        _years("p95", "95th"), _years("max", "Max"),
+    )  # fmt: skip
+    left = result.years_left
+    rows = [
+        _spread("By wear, at the pace of their lives", left.by_wear)[:6],
+        _spread("By wear, at the pace of the window", left.window_by_wear)[:6],
+        _spread("By rating, at the pace of their lives", left.by_rating)[:6],
+        _spread("By rating, at the pace of the window", left.window_by_rating)[:6],
+    ]
+    if result.rated_dwpd is None:
+        note = "By rating needs --rated-dwpd."
+    else:
+        used = t.show_percent(result.rated_used_pct.max or 0.0)
+        rated = f"{result.rated_dwpd:g} DWPD over {result.warranty_years:g} years of 365 days"
+        note = f"Rating: {rated}; the most written drive has used {used} % of it."
+    return t.Table("Years left", columns, [row for row in rows if row[1]], note)
+
+
+def _spread(what: str, one: Spread, fleet: float | None = None) -> Row:
+    return what, one.drives, one.min, one.median, one.p95, one.max, one.mean, fleet
+
+
+def outliers(result: Drives) -> Table:
+    """The highest write amplifications, and whether low use explains them."""
+    columns = (
+        t.text("serial", "Drive"), t.text("host", "Host"), _number("waf", "WAF"),
+        _number("drive_writes", "Drive writes"), _number("dwpd", "DWPD"), _number("window_waf", "WAF in the window"),
+        t.text("outlier_reason", "Reason"),
+    )  # fmt: skip
+    ordered = sorted((life for life in result.per_drive if life.outlier), key=lambda life: -(life.waf or 0.0))
+    rows: list[Row] = [_cells(life, columns) for life in ordered[:SHOWN]]
+    found = result.outliers
+    rule = f"A WAF above {found.waf_above:.3g} is high ({found.limit_origin})."
+    if found.drive_writes_below is not None:
+        rule += f" Low use: less than {found.drive_writes_below:.3g} drive writes, half the median."
+    return t.Table("High write amplification", columns, rows, f"{_some(rows, ordered)}{rule}")
+
+
+def busiest(result: Drives) -> Table:
+    """The drives that wear fastest."""
+    columns = (
+        t.text("serial", "Drive"), t.text("host", "Host"), t.volume("host_write_bytes", "Written"),
+        _number("dwpd", "DWPD"), _number("window_dwpd", "DWPD in the window"), _number("waf", "WAF"),
+        t.percent("wear_pct", "Wear"), _years("years_left", "Years left"),
+    )  # fmt: skip
+    ordered = sorted(result.per_drive, key=lambda life: (-(life.wear_pct or 0.0), -(_pace(life) or 0.0), life.serial))
+    rows: list[Row] = [_cells(life, columns) for life in ordered[:SHOWN]]
+    note = "Most worn first, then most written. Years left: the least of those known, by wear or by rating."
+    return t.Table("Drives that wear fastest", columns, rows, f"{_some(rows, ordered)}{note}")
+
+
+def groups(result: Drives) -> Table:
+    """Models or hosts, hot spots first."""
+    columns = (
+        t.text("group", result.group_by.capitalize()), t.count("drives", "Drives"),
+        t.volume("host_write_bytes", "Written"), _number("waf", "WAF"), _number("waf_max", "… max"),
+        _number("dwpd", "DWPD"), _number("dwpd_max", "… max"), _number("window_dwpd", "DWPD in the window"),
+        t.percent("wear_max_pct", "Most worn"), t.count("outliers", "High WAF"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.groups[:SHOWN]]
+    return t.Table(f"By {result.group_by}", columns, rows, _some(rows, result.groups).strip())
+
+
+def coverage(result: Drives) -> Table:
+    """What the drives do not tell."""
+    columns = (
+        t.text("filesystem", "Not told or not counted"), t.count("without_host_writes", "Without host writes"),
+        t.count("without_nand_writes", "Without flash writes"), t.count("without_capacity", "Without capacity"),
+        t.count("without_hours", "Without power-on hours"), t.count("without_wear", "Without wear"),
+        t.count("never_written", "Never written"), t.count("read_once", "Read only once"),
+        t.text("counters_fell", "A counter fell"), t.text("not_read_lately", "Not read in the last day"),
+        t.text("sources", "Sources"), t.count("overlapping_rows", "Readings by other sources left out"),
+        t.count("rows_without_serial", "Readings without serial number"),
+    )  # fmt: skip
+    own = {
+        "filesystem": result.filesystem,
+        "counters_fell": _names(result.coverage.counters_fell),
+        "not_read_lately": _names(result.coverage.not_read_lately),
+    }
+    row = tuple(own.get(column.name, getattr(result.coverage, column.name, None)) for column in columns)
+    return t.Table("Coverage", columns, [row], sideways=True)
+
+
+def _cells(life: DriveLife, columns: Sequence[Column]) -> Row:
+    left = [
+        years
+        for years in (
+            life.years_left_by_wear, life.years_left_by_rating, life.window_years_left_by_wear,
+            life.window_years_left_by_rating,
+        )
+        if years is not None
+    ]  # fmt: skip
+    own = {
+        "window_waf": life.window.waf if life.window else None,
+        "window_dwpd": life.window.dwpd if life.window else None,
+        "years_left": min(left, default=None),
+    }
+    return tuple(own[column.name] if column.name in own else getattr(life, column.name) for column in columns)
+
+
+def _pace(life: DriveLife) -> float | None:
+    return life.window.dwpd if life.window is not None and life.window.dwpd is not None else life.dwpd
+
+
+def _names(serials: list[str]) -> list[str]:
+    return serials if len(serials) <= NAMED else [*serials[:NAMED], f"and {len(serials) - NAMED:,} more"]
+
+
+def _some(shown: Sequence[object], every: Sequence[object]) -> str:
+    return "" if len(shown) == len(every) else f"{len(shown)} of {len(every):,}; JSON has all. "
+
+
+def _number(name: str, heading: str) -> Column:
+    """Three significant digits; thousands in full."""
+    return t.Column(name, heading, "number", lambda one: f"{one:,.0f}" if 999.5 <= abs(one) < 1e6 else f"{one:.3g}")
+
+
+def _years(name: str, heading: str) -> Column:
+    """Years; beyond a century the number means nothing."""
+    return t.Column(name, heading, "number", lambda value: "> 100" if value > CENTURY else f"{value:.1f}")

@@ -1,0 +1,1 @@
+"""How results of `growth` are shown."""

@@ -1,0 +1,53 @@
+"""Imbalance in the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.imbalance import figures as drawn
+from iolens.views.imbalance import tables as view
+from iolens.views.render.section import Part, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.imbalance.analysis import Imbalance
+
+REPORT_ORDER: Final = 50
+
+
+def report_summary(result: Imbalance) -> list[Part]:
+    """How unevenly the targets were used, and who stood out."""
+    return [view.verdict(result)]
+
+
+def report_sections(result: Imbalance) -> list[Section]:
+    """Figures and tables of one file system."""
+    spread = (
+        view.thresholds(result),
+        drawn.snapshot(result),
+        drawn.extremes(result),
+        view.extremes(result),
+        drawn.std_cdf(result),
+        drawn.dispersion(result),
+        drawn.lifetimes(result),
+        drawn.distances(result),
+    )
+    targets = (drawn.hot_targets(result), view.hot_targets(result), view.peers(result))
+    rest = (*([view.background(result)] if result.background is not None else []), view.coverage(result))
+    return [Section("Load imbalance", spread), Section("Targets against their peers", (*targets, *rest))]
+
+
+def report_methods(results: Sequence[Imbalance]) -> list[Section]:
+    """What the words mean."""
+    words = (
+        "A target's load is what it reads and writes per second, with scrubbing and rebuilding where that is told. A"
+        " tick is unbalanced where the standard deviation of the loads (with n − 1, over the targets that report)"
+        " reaches a threshold, by default its own 80th or 95th percentile over the window. A lifetime is a run of"
+        " unbalanced ticks, a distance the time from the end of one to the start of the next; missing ticks end both.",
+        "A target is hot in an unbalanced tick where it is the most loaded, or more than two standard deviations above"
+        " the mean. It is called dead or silent where it moved nothing for ten minutes and more while at least half of"
+        " the others moved data, and five times as long as the others ever did; far above or below its peers where its"
+        " share of the load has a robust z-score beyond 3.5.",
+    )
+    return [Section("Load imbalance", words)] if results else []

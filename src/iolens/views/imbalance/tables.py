@@ -1,0 +1,262 @@
+"""Imbalance for people: what it amounts to in words, how long it lasts, hot targets, and who is not like its peers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.units import format_bytes_si
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, Threshold
+    from iolens.analyses.imbalance.peers import PeerTarget
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Column, Row, Table
+
+FIGURES: Final = ("snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distances", "hot-targets")
+SHOWN: Final = 12  # targets; JSON has them all
+ALL_SHOWN: Final = 24  # as many are not cut
+NAMED: Final = 6
+FINDINGS: Final = {
+    "dead": "moved nothing while its peers did, to the end",
+    "silent": "moved nothing for a time while its peers did",
+    "low": "far less than its peers",
+    "high": "far more than its peers",
+    "usual": "as its peers",
+}
+
+
+def tables(result: Imbalance) -> list[Table]:
+    """Everything the result says."""
+    found = [thresholds(result), extremes(result), hot_targets(result), peers(result), dispersion(result)]
+    if result.background is not None:
+        found.append(background(result))
+    return [*found, snapshots(result), coverage(result)]
+
+
+def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
+    """Figs. 1, 16 and 17 of paper S, and when each target was hot."""
+    from iolens.views.imbalance import figures as drawn
+
+    return {
+        "snapshot": lambda: drawn.snapshot(result),
+        "extremes": lambda: drawn.extremes(result),
+        "std-cdf": lambda: drawn.std_cdf(result),
+        "dispersion": lambda: drawn.dispersion(result),
+        "lifetimes": lambda: drawn.lifetimes(result),
+        "distances": lambda: drawn.distances(result),
+        "hot-targets": lambda: drawn.hot_targets(result),
+    }
+
+
+def threshold_name(one: Threshold) -> str:
+    """`80th percentile`, or the value that was asked for."""
+    return _named(one.percentile, one.std_bytes_per_s)
+
+
+def _named(percentile: float | None, value: float) -> str:
+    if percentile is None:
+        return f"{format_bytes_si(value)}/s"
+    ending = "th" if percentile in (11, 12, 13) else {1.0: "st", 2.0: "nd", 3.0: "rd"}.get(percentile % 10, "th")
+    return f"{percentile:g}{ending} percentile"
+
+
+def verdict(result: Imbalance) -> str:
+    """In a few sentences."""
+    told = [_amount(result), *(_lasting(result, one) for one in result.thresholds if one.periods)]
+    return " ".join([*told, *_hottest(result), *_strangers(result)])
+
+
+def _amount(result: Imbalance) -> str:
+    p80, p95 = (f"{format_bytes_si(one)}/s" for one in (result.std_p80_bytes_per_s, result.std_p95_bytes_per_s))
+    return f"For 80 % of the time the standard deviation between targets was at most {p80}, for 95 % at most {p95}."
+
+
+def _lasting(result: Imbalance, one: Threshold) -> str:
+    lasted = result.lifetimes[one.name]
+    assert lasted.p90_s is not None
+    assert lasted.max_s is not None
+    reached = f"It reached {format_bytes_si(one.std_bytes_per_s)}/s {one.periods:,} times"
+    nine, longest = t.show_seconds(lasted.p90_s), t.show_seconds(lasted.max_s)
+    return f"{reached}: nine in ten of these periods lasted at most {nine}, the longest {longest}."
+
+
+def _hottest(result: Imbalance) -> list[str]:
+    first = next((one for one in result.hot_targets if one.threshold == result.thresholds[0].name), None)
+    if first is None:
+        return []
+    share = t.show_percent(first.hottest_pct)
+    return [f"Most often hot: {first.target}, {share} % of that time the most loaded target."]
+
+
+def _strangers(result: Imbalance) -> list[str]:
+    words = {
+        "dead": ("moves nothing while its peers do", "move nothing while their peers do"),
+        "silent": ("moved nothing for a time", "moved nothing for a time"),
+        "low": ("moves far less than its peers", "move far less than their peers"),
+        "high": ("moves far more than its peers", "move far more than their peers"),
+    }
+    found = []
+    for finding, (one, several) in words.items():
+        names = [line.target for line in result.peers if line.finding == finding]
+        if names:
+            found.append(f"{_listed(names)} {one if len(names) == 1 else several}.")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > NAMED:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
+
+
+def duration(name: str, heading: str) -> Column:
+    """Seconds, shown in the unit that suits."""
+    return t.Column(name, heading, "number", t.show_seconds)
+
+
+def hours(name: str, heading: str) -> Column:
+    """Hours, shown in the unit that suits."""
+    return t.Column(name, heading, "number", lambda value: t.show_seconds(3600.0 * value))
+
+
+def thresholds(result: Imbalance) -> Table:
+    """How often, how long, how far apart."""
+    columns = (
+        t.text("threshold", "Threshold"), t.rate("std_bytes_per_s", "Std of targets"), t.percent("ticks_pct", "Time"),
+        t.count("periods", "Periods"), duration("lifetime_p50_s", "Lifetime 50 %"),
+        duration("lifetime_p90_s", "90 %"), duration("lifetime_max_s", "Longest"),
+        duration("distance_p50_s", "Distance 50 %"), duration("distance_p90_s", "90 %"),
+        duration("distance_max_s", "Longest"), t.count("periods_cut", "Cut by gaps"),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for one in result.thresholds:
+        lasted, apart = result.lifetimes[one.name], result.distances[one.name]
+        rows.append(
+            (threshold_name(one), one.std_bytes_per_s, one.ticks_pct, one.periods, lasted.p50_s, lasted.p90_s,
+             lasted.max_s, apart.p50_s, apart.p90_s, apart.max_s, one.periods_cut)
+        )  # fmt: skip
+    return t.Table(f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result))
+
+
+def extremes(result: Imbalance) -> Table:
+    """The least, mean and most loaded target, and the standard deviation, over ticks."""
+    columns = (
+        t.text("what", "Over targets"), t.rate("p50_bytes_per_s", "50 % of time up to"),
+        t.rate("p80_bytes_per_s", "80 %"), t.rate("p95_bytes_per_s", "95 %"), t.rate("p99_bytes_per_s", "99 %"),
+        t.rate("max_bytes_per_s", "Largest"),
+    )  # fmt: skip
+    words = {"minimum": "Least loaded", "mean": "Mean", "maximum": "Most loaded", "std": "Standard deviation"}
+    rows: list[Row] = [
+        (words[name], *(getattr(one, column.name) for column in columns[1:])) for name, one in result.extremes.items()
+    ]
+    return t.Table("Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}.")
+
+
+def hot_targets(result: Imbalance) -> Table:
+    """Who was hot, and when, by the first threshold."""
+    columns = (
+        t.text("target", "Target"), t.percent("hottest_pct", "Most loaded"),
+        t.percent("outstanding_pct", "Above mean + 2 std"), hours("hours", "Hot for"), duration("longest_s", "Longest"),
+        t.moment("longest_from", "from (UTC)"), t.moment("first", "First (UTC)"), t.moment("last", "Last (UTC)"),
+    )  # fmt: skip
+    first = result.thresholds[0]
+    mine: list[HotTarget] = [one for one in result.hot_targets if one.threshold == first.name]
+    note = "Shares are of the unbalanced time; hot is most loaded, or above mean + 2 std."
+    if not mine:
+        note = "No tick was unbalanced."
+    elif len(mine) > ALL_SHOWN:
+        note += f" The first {SHOWN} of {len(mine)}; JSON has them all, by every threshold."
+        mine = mine[:SHOWN]
+    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in mine]
+    return t.Table(f"Hot targets at the {threshold_name(first)}", columns, rows, note)
+
+
+def peers(result: Imbalance) -> Table:
+    """Strangers first; all of a few."""
+    columns = (
+        t.text("target", "Target"), t.text("finding", "Finding"), t.rate("mean_bytes_per_s", "Mean"),
+        t.rate("max_bytes_per_s", "Largest"), t.number("load_ratio", "of the mean target's", "×", ",.2f"),
+        t.number("robust_z", "Robust z", "", "+.1f"), t.percent("active_pct", "Active"),
+        t.percent("silent_pct", "Silent while peers move"), duration("longest_silent_s", "Longest"),
+        t.moment("silent_from", "from (UTC)"), t.percent("background_pct", "Background"),
+        t.percent("reported_pct", "Reported"),
+    )  # fmt: skip
+    ordered = sorted(result.peers, key=_strangeness)
+    strangers = sum(one.finding != "usual" for one in ordered)
+    note = ""
+    if len(ordered) > ALL_SHOWN:
+        shown = max(SHOWN, min(strangers, ALL_SHOWN))
+        note = f"{shown} of {len(ordered)} targets, the strangest first; JSON has them all."
+        ordered = ordered[:shown]
+    used = [column for column in columns if any(getattr(one, column.name) is not None for one in ordered)]
+    rows: list[Row] = [tuple(_peer_cell(one, column.name) for column in used) for one in ordered]
+    return t.Table("Targets against their peers", tuple(used), rows, note)
+
+
+def _peer_cell(one: PeerTarget, name: str) -> Any:
+    return FINDINGS[one.finding] if name == "finding" else getattr(one, name)
+
+
+def _strangeness(one: PeerTarget) -> tuple[int, float]:
+    return list(FINDINGS).index(one.finding), -abs(one.robust_z or 0.0)
+
+
+def dispersion(result: Imbalance) -> Table:
+    """Whether a higher load is spread less evenly."""
+    columns = (
+        t.rate("mean_from_bytes_per_s", "Mean load from"), t.rate("mean_to_bytes_per_s", "to"),
+        t.percent("ticks_pct", "Time"), t.rate("std_p50_bytes_per_s", "Std, 50 %"),
+        t.rate("std_p95_bytes_per_s", "Std, 95 %"), t.number("std_over_mean", "Std ÷ mean", "", ",.2f"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.dispersion]
+    note = "Mean load of a target, in steps of a quarter of a power of ten; std ÷ mean is the median."
+    return t.Table("Spread by load", columns, rows, note)
+
+
+def background(result: Imbalance) -> Table:
+    """Scrub, rebuild and the like."""
+    columns = (
+        t.text("filesystem", "File system"), t.text("included", "In the loads above"),
+        t.count("targets", "Targets telling it"), t.volume("bytes", "Bytes"),
+        t.percent("share_pct", "Share of all bytes"),
+        t.rate("with_std_p80_bytes_per_s", "Std p80 with it"), t.rate("without_std_p80_bytes_per_s", "without it"),
+        t.rate("with_std_p95_bytes_per_s", "Std p95 with it"), t.rate("without_std_p95_bytes_per_s", "without it"),
+    )  # fmt: skip
+    one = result.background
+    assert one is not None
+    row: Row = (
+        result.filesystem,
+        "yes" if one.included else "no",
+        *(getattr(one, column.name) for column in columns[2:]),
+    )
+    return t.Table("Background I/O", columns, [row], sideways=True)
+
+
+def snapshots(result: Imbalance) -> Table:
+    """Two moments, as under Fig. 1."""
+    columns = (
+        t.moment("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
+        t.rate("max_bytes_per_s", "Most"), t.rate("mean_bytes_per_s", "Mean"), t.rate("std_bytes_per_s", "Std"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (one.time, len(one.targets), *(getattr(one, column.name) for column in columns[2:])) for one in result.snapshots
+    ]
+    return t.Table("Snapshots", columns, rows)
+
+
+def coverage(result: Imbalance) -> Table:
+    """What the answer rests on, and what was missing."""
+    fields = (
+        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Reporting"),
+        t.text("missing_targets", "Not reporting"), t.text("target_kinds", "Kind"),
+        t.text("targets_of_other_kinds", "Of other kinds, left out"), t.text("sources", "Sources"),
+        t.count("overlapping_rows", "Overlapping rows"), t.count("ticks_left_out", "Ticks with fewer than two targets"),
+        t.count("ticks_incomplete", "Ticks that lack a target"), t.count("gaps", "Gaps"),
+        t.percent("percentile_error_pct", "Percentiles of load are off by at most"),
+    )  # fmt: skip
+    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
+    notes = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.coverage.notes)
+    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

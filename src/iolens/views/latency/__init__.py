@@ -1,0 +1,1 @@
+"""How results of `latency` are shown."""

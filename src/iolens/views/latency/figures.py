@@ -1,0 +1,103 @@
+"""Figures of latency: percentiles over time, reads above writes, and a heat map of every target."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from iolens.units import epoch_us
+from iolens.views.render.figures import READ, WRITE, Axis, Figure, HeatMap, Mark, Panel
+from iolens.views.render.window_axes import EMPTY, largest, outside, target_axis, time_axis, window_title
+from iolens.views.render.window_axes import over_time as curve
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iolens.analyses.latency.analysis import Latency, LatencySeries
+
+    Curve = tuple[NDArray[Any], str, str]
+
+DIRECTIONS: Final = ("read", "write")
+PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 50, 95, 99 %
+WAIT: Final = "#111111"
+MOST_TICKS: Final = 9
+
+
+def over_time(result: Latency) -> Figure:
+    """The 50th, 95th and 99th percentile of all data targets, or their mean wait where there is no histogram."""
+    whole = [one for one in result.over_time if one.target is None]
+    curves = {one.direction: _of(one) for one in whole}
+    shown = [values[np.isfinite(values) & (values > 0)] for same in curves.values() for values, _, _ in same]
+    y = _log_axis(np.concatenate(shown) if shown else np.zeros(0))
+    panels = tuple(_curves(result, direction, curves.get(direction, []), y) for direction in DIRECTIONS)
+    return Figure("latency", "Latency of disk I/Os", panels, linked_x=True)
+
+
+def heat_map(result: Latency) -> Figure:
+    """The 99th percentile by target and time, or the mean wait where there is no histogram anywhere."""
+    has_histogram = any(np.isfinite(one.p99_ms).any() for one in result.over_time)
+    measure, label = (
+        ("p99_ms", "99 % within (ms), log scale") if has_histogram else ("mean_wait_ms", "mean wait (ms), log scale")
+    )
+    values = [getattr(one, measure) for one in result.over_time if one.target is not None]
+    positive = [array[np.isfinite(array) & (array > 0)] for array in values]
+    low = min((float(array.min()) for array in positive if array.size), default=1.0)
+    high = max(largest(*values), 2 * low)
+    panels = tuple(_heat_panel(result, direction, measure, (low, high, label)) for direction in DIRECTIONS)
+    return Figure("heatmap", "Latency of every target", panels, linked_x=True)
+
+
+def _curves(result: Latency, direction: str, curves: list[Curve], y: Axis) -> Panel:
+    title, time = f"{window_title(result)}: {direction}s", time_axis(result)
+    if not curves:
+        return Panel(title, time, Axis("milliseconds"), message=EMPTY)
+    x = _starts_us(result) + round(result.bucket_s * 5e5)
+    marks: list[Mark] = [curve(x, values, result.bucket_s, label, colour, "left") for values, label, colour in curves]
+    return Panel(title, time, y, tuple(marks))
+
+
+def _log_axis(shown: NDArray[Any]) -> Axis:
+    """The same for reads and writes, from a number to a number of the kind 1, 2, 5, 10, with as many as can be read."""
+    if not shown.size:
+        return Axis("milliseconds")
+    powers = range(math.floor(math.log10(float(shown.min()))) - 1, math.ceil(math.log10(float(shown.max()))) + 2)
+    numbers = [step * 10.0**power for power in powers for step in (1.0, 2.0, 5.0)]
+    low = max(number for number in numbers if number < shown.min())
+    high = min(number for number in numbers if number > shown.max())
+    ticks = [number for number in numbers if low <= number <= high]
+    if len(ticks) > MOST_TICKS:
+        ticks = [number for number in ticks if number in (low, high) or math.log10(number).is_integer()]
+    return Axis("milliseconds, log scale", "log", low, high, tuple((place, f"{place:,g}") for place in ticks))
+
+
+def _of(whole: LatencySeries) -> list[Curve]:
+    """What is known of all data targets together: values, name and colour of each curve."""
+    measures = ((whole.p50_ms, "50 %"), (whole.p95_ms, "95 %"), (whole.p99_ms, "99 %"))
+    percentiles = [
+        (values, f"{share} within", colour)
+        for (values, share), colour in zip(measures, PALE[whole.direction], strict=True)
+        if np.isfinite(values).any()
+    ]
+    wait = [(whole.mean_wait_ms, "mean wait", WAIT)] if np.isfinite(whole.mean_wait_ms).any() else []
+    return [*percentiles, *wait]
+
+
+def _starts_us(result: Latency) -> NDArray[np.int64]:
+    return np.array([epoch_us(start) for start in result.bucket_starts], dtype=np.int64)
+
+
+def _heat_panel(result: Latency, direction: str, measure: str, scale: tuple[float, float, str]) -> Panel:
+    title, time = f"{window_title(result)}: {direction}s", time_axis(result)
+    series = [one for one in result.over_time if one.target is not None and one.direction == direction]
+    rows = [one for one in series if np.isfinite(getattr(one, measure)).any()]
+    if not rows:
+        return Panel(title, time, Axis("target"), message=EMPTY)
+    names = tuple(str(one.target).removeprefix(f"{result.filesystem}-") for one in rows)
+    start = float(_starts_us(result)[0])
+    values = np.array([getattr(one, measure) for one in rows])
+    low, high, label = scale
+    mark = HeatMap(start, start + result.bucket_s * 1e6 * values.shape[1], names, values, low, high, label)
+    height = min(max(1.0, len(names) / 14), 1.5)
+    return Panel(title, time, target_axis(names), (*outside(time, mark), mark), height=height)

@@ -1,0 +1,53 @@
+"""Latency in the report; nothing where no target counts times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.latency import figures as drawn
+from iolens.views.latency import tables as view
+from iolens.views.render.section import Part, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.latency.analysis import Latency
+
+REPORT_ORDER: Final = 30
+
+
+def report_summary(result: Latency) -> list[Part]:
+    """How long I/Os took, and who was slow."""
+    return [view.verdict(result)] if result.samples else []
+
+
+def report_sections(result: Latency) -> list[Section]:
+    """Figures and tables of one file system."""
+    if not result.samples:
+        return []
+    parts = (
+        view.headline(result),
+        drawn.over_time(result),
+        drawn.heat_map(result),
+        view.worst(result),
+        view.coverage(result),
+    )
+    return [Section("Latency of disk I/Os", parts)]
+
+
+def report_methods(results: Sequence[Latency]) -> list[Section]:
+    """What the words mean."""
+    if not any(result.samples for result in results):
+        return []
+    words = (
+        "Servers count their disk I/Os by the time they took, in bins that double from one to the next. A percentile is"
+        " the upper edge of the first bin at which that share of the I/Os is reached: it is right to a factor of two."
+        " Where there is no such histogram, the mean wait stands in: summed waiting time divided by operations. A mean"
+        " says nothing about the slowest.",
+        "Peers are the targets of the same kind. A target is called far slower when more of its I/Os take longer than"
+        " twice a time than of its peers' take longer than that time (their 95th or 99th percentile), with a"
+        " confidence that lets equal targets be called so in at most one of a hundred windows, and when it is above"
+        " most of its peers in most parts of the window. It takes a thousand I/Os; below that nothing is said. Where"
+        " there are no percentiles, its mean wait must be more than twice theirs, and above it in most parts.",
+    )
+    return [Section("Latency", words)]

@@ -1,0 +1,138 @@
+"""Latency for people: the file system, the targets that are slowest beside their peers, and what it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.analyses.latency.analysis import Latency, TargetLatency
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Column, Row, Table
+
+FIGURES: Final = ("latency", "heatmap")
+TARGETS_SHOWN: Final = 24
+WORST_SHOWN: Final = 12
+NO_DATA: Final = "No data in this window."
+SLOW_NAMED: Final = 6
+PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
+
+
+def tables(result: Latency) -> list[Table]:
+    """Everything the result says."""
+    return [headline(result), worst(result), coverage(result)]
+
+
+def figures(result: Latency) -> dict[str, Callable[[], Figure]]:
+    """Percentiles over time, and every target over time."""
+    from iolens.views.latency import figures as drawn
+
+    return {"latency": lambda: drawn.over_time(result), "heatmap": lambda: drawn.heat_map(result)}
+
+
+def verdict(result: Latency) -> str:
+    """In one sentence, how long I/Os took, and who was slower than the others."""
+    if not result.samples:
+        return NO_DATA
+    told = [
+        f"99 % of {line.direction}s took at most {line.p99_ms:,.0f} ms"
+        for line in result.whole
+        if line.p99_ms is not None
+    ]
+    if not told:
+        told = [
+            f"{line.direction}s waited {line.mean_wait_ms:,.3g} ms on average"
+            for line in result.whole
+            if line.mean_wait_ms is not None
+        ]
+    text = ", ".join(told) or "no I/O took place"
+    return f"{text[0].upper()}{text[1:]}.{_slow_words(result)}"
+
+
+def _slow_words(result: Latency) -> str:
+    """Who is far slower, with the evidence of the first."""
+    slow = sorted((line for line in result.per_target if line.finding == "slower"), key=slowness, reverse=True)
+    if not slow:
+        return ""
+    names = list(dict.fromkeys(line.target for line in slow))
+    listed = ", ".join(names[:SLOW_NAMED]) + (f" and {len(names) - SLOW_NAMED} more" if names[SLOW_NAMED:] else "")
+    ends = "is far slower than its peers" if len(names) == 1 else "are far slower than their peers"
+    return f" {listed} {ends}: {_evidence(slow[0], result.period_s)}."
+
+
+def _evidence(line: TargetLatency, period_s: float) -> str:
+    """Why a target is called slower."""
+    found = line.evidence
+    assert found is not None
+    when = f"slower in {found.periods_slower} of {found.periods} periods of {t.show_seconds(period_s)}"
+    if found.beyond_twice_pct is None:
+        return f"{line.target}'s {line.direction}s waited {line.mean_wait_ratio:,.1f} times as long, {when}"
+    assert found.tail_ms is not None
+    return (
+        f"{found.beyond_twice_pct:.2g} % of {line.target}'s {line.direction}s took more than"
+        f" {2 * found.tail_ms:,.0f} ms, {found.peers_beyond_pct:.2g} % of its peers' more than {found.tail_ms:,.0f} ms;"
+        f" {when}"
+    )
+
+
+def milliseconds(name: str, heading: str) -> Column:
+    """A time."""
+    return t.number(name, heading, "ms", ",.4g")
+
+
+def headline(result: Latency) -> Table:
+    """Reads and writes of the whole file system."""
+    columns = (
+        t.text("direction", "Direction"), t.count("ios", "I/Os timed"), milliseconds("p50_ms", "50 % within"),
+        milliseconds("p95_ms", "95 % within"), milliseconds("p99_ms", "99 % within"),
+        milliseconds("max_ms", "All within"), milliseconds("mean_wait_ms", "Mean wait"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.whole]
+    notes = [verdict(result)]
+    if any(line.p99_ms is not None for line in result.whole):
+        notes.append("Percentiles are upper edges of histogram bins, which double from one to the next.")
+    return t.Table(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes))
+
+
+def worst(result: Latency) -> Table:
+    """The slowest targets beside the median of their peers, or all of a few."""
+    columns = (
+        t.text("target", "Target"), t.text("direction", "Direction"), t.count("ios", "I/Os timed"),
+        milliseconds("p50_ms", "50 %"), milliseconds("p95_ms", "95 %"), milliseconds("p99_ms", "99 %"),
+        milliseconds("max_ms", "All"), milliseconds("peers_p99_ms", "Peers' 99 %"),
+        t.number("p99_ratio", "Ratio", "×", ",.2f"), t.percent("slow_pct", "Slower than peers' 99 %"),
+        milliseconds("mean_wait_ms", "Mean wait"), t.number("mean_wait_ratio", "of peers'", "×", ",.2f"),
+        t.text("finding", "Beside its peers"),
+    )  # fmt: skip
+    shown = sorted(result.per_target, key=slowness, reverse=True)
+    note = "The slowest beside the median of their peers first." if shown else NO_DATA
+    unknown = next((line for line in shown if line.finding == "unknown"), None)
+    if len(shown) > TARGETS_SHOWN:
+        note = f"The {WORST_SHOWN} slowest of {len(shown)} beside the median of their peers; JSON has them all."
+        shown = shown[:WORST_SHOWN]
+    if unknown is not None:
+        note += f"\nUnknown: {unknown.target}, {unknown.direction}s: {unknown.not_judged}."
+    used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in used) for line in shown]
+    return t.Table(f"Targets of {result.filesystem}", tuple(used or columns), rows, note)
+
+
+def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:
+    """Those called slower first; by the 99th percentile, the share of slow I/Os, the mean wait; beside the peers."""
+    return line.finding == "slower", line.p99_ratio or 0.0, line.slow_pct or 0.0, line.mean_wait_ratio or 0.0
+
+
+def coverage(result: Latency) -> Table:
+    """What the answer rests on, and what was missing."""
+    fields = (
+        t.count("targets_known", "Targets known"), t.count("targets_with_histogram", "With I/O times"),
+        t.count("targets_with_waits", "With mean waits"), t.text("targets_without", "With neither"),
+        t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
+        t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
+    )  # fmt: skip
+    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
+    notes = "\n".join(result.coverage.notes)
+    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

@@ -1,0 +1,1 @@
+"""How results of `live` are shown."""

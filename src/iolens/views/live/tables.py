@@ -1,0 +1,63 @@
+"""A reading of all targets as a table for scripts and people: `iolens top --once`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from iolens.analyses.live.analysis import Reading
+    from iolens.views.render.figures import Figure
+
+COLUMNS: Final = (
+    t.text("target", "Target"), t.text("target_kind", "Kind"), t.text("state", "State"),
+    t.percent("fsu_pct", "FSU"), t.percent("fsu_bytes_pct", "FSU by bytes"), t.percent("util_pct", "Util"),
+    t.rate("read_bytes_per_s", "Read"), t.rate("write_bytes_per_s", "Write"),
+    t.number("iops", "IOPS", "", ",.0f"), t.percent("small_io_pct", "Small I/Os"),
+    t.number("latency_s", "Latency", "s"), t.text("latency_kind", "Latency is"), t.percent("used_pct", "Full"),
+    t.number("metadata_ops_per_s", "Metadata", "ops/s", ",.0f"), t.text("after_reset", "After a reset"),
+    t.number("age_s", "Age", "s", ",.0f"),
+)  # fmt: skip
+_TOTALS: Final = (
+    t.moment("time", "Tick (UTC)"), t.number("interval_s", "Interval", "s"), t.text("calibration", "Calibration"),
+    t.percent("mean_fsu_pct", "Mean FSU"), t.percent("mean_fsu_bytes_pct", "Mean FSU by bytes"),
+    t.rate("read_bytes_per_s", "Read"), t.rate("write_bytes_per_s", "Write"), t.number("iops", "IOPS", "", ",.0f"),
+    t.number("metadata_ops_per_s", "Metadata", "ops/s", ",.0f"), t.count("targets_known", "Targets known"),
+    t.count("targets_reporting", "Targets reporting"), t.text("missing_targets", "Silent"),
+    t.count("resets", "Resets"), t.count("gaps", "Gaps"), t.number("age_s", "Age", "s", ",.0f"),
+    t.text("stale", "Too old to say anything of now"),
+)  # fmt: skip
+
+
+def tables(result: Reading) -> list[t.Table]:
+    """The targets, then the file system as a whole."""
+    rows: list[t.Row] = [tuple(getattr(line, column.name) for column in COLUMNS) for line in result.targets]
+    total: t.Row = tuple(getattr(result, column.name) for column in _TOTALS)
+    return [
+        t.Table(f"Targets of {result.filesystem}", COLUMNS, rows),
+        t.Table(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),
+    ]
+
+
+def _notes(result: Reading) -> list[str]:
+    stale = [f"No data for {t.show_seconds(result.age_s)}."] if result.stale and result.age_s is not None else []
+    return [*stale, *result.notes]
+
+
+def compact(result: Reading) -> list[t.Table]:
+    """The same for a terminal: without columns that say nothing here."""
+    targets, total = tables(result)
+    told = [n for n, column in enumerate(targets.columns) if any(_says_something(row[n]) for row in targets.rows)]
+    columns = tuple(targets.columns[n] for n in told)
+    return [t.Table(targets.title, columns, [tuple(row[n] for n in told) for row in targets.rows]), total]
+
+
+def _says_something(value: object) -> bool:
+    return value is not None and value is not False
+
+
+def figures(result: Reading) -> dict[str, Callable[[], Figure]]:
+    """None: one moment has no course."""
+    return {}

@@ -1,0 +1,63 @@
+"""The metadata load in the report; nothing where no metadata target reported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.metadata import figures as drawn
+from iolens.views.metadata import tables as view
+from iolens.views.render import tables as t
+from iolens.views.render.section import Part, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.metadata.analysis import Metadata
+
+REPORT_ORDER: Final = 20
+
+
+def report_summary(result: Metadata) -> list[Part]:
+    """Rate, what the operations are, and how busy that made the servers."""
+    if not result.samples or result.mean_ops_per_s is None or result.peak_ops_per_s is None:
+        return []
+    rates = f"{result.mean_ops_per_s:,.0f} operations per second on average, {result.peak_ops_per_s:,.0f} at most"
+    kinds = [f"{t.show_percent(line.share_pct)} % {line.operation}" for line in result.mix[:3] if line.share_pct]
+    most = f"; most are {', '.join(kinds)}" if kinds else ""
+    return [f"The metadata servers did {rates}{most}. {view.verdict(result)}"]
+
+
+def report_sections(result: Metadata) -> list[Section]:
+    """Figures and tables of one file system."""
+    if not result.samples:
+        return []
+    parts: list[Part] = [drawn.operations(result), view.mix(result)]
+    if result.mean_mdu_pct is not None or result.mean_mdu_service_pct is not None:
+        parts.append(drawn.mdu(result))
+    costs = [view.costs(result)] if result.calibration is not None else []
+    return [
+        Section(
+            "Load on the metadata servers",
+            (*parts, view.per_target(result), view.daily(result), *costs, view.coverage(result)),
+        )
+    ]
+
+
+def report_methods(results: Sequence[Metadata]) -> list[Section]:
+    """What the words mean."""
+    if not any(result.samples for result in results):
+        return []
+    return [
+        Section(
+            "Metadata Utilization",
+            (
+                "Metadata Utilization (MDU) is the share of time a metadata server needs for the operations it did:"
+                " each costs the time it takes at the highest rate mdtest reached. An operation that mdtest does not"
+                " measure is taken at the cheapest cost it did; the share of those is stated. Idle, moderate and busy"
+                " are as for FSU.",
+                "By service times is the sum of the times the server itself counted, divided by the interval: 100 % is"
+                " one operation under way throughout. Servers work on many at once, so this may pass 100 % long before"
+                " they are full.",
+            ),
+        )
+    ]

@@ -1,0 +1,138 @@
+"""Load on the metadata targets for people: the headline, the mix of operations, targets, days, costs, coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.analyses.metadata.analysis import Metadata
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+FIGURES: Final = ("operations", "mdu")
+DAYS_SHOWN: Final = 14
+NO_DATA: Final = "No data in this window."
+
+
+def tables(result: Metadata) -> list[Table]:
+    """Everything the result says."""
+    found = [headline(result), mix(result), per_target(result), daily(result)]
+    if result.calibration is not None:
+        found.append(costs(result))
+    return [*found, coverage(result)]
+
+
+def figures(result: Metadata) -> dict[str, Callable[[], Figure]]:
+    """Operations by kind, stacked, and metadata utilization; both over time."""
+    from iolens.views.metadata import figures as drawn
+
+    return {"operations": lambda: drawn.operations(result), "mdu": lambda: drawn.mdu(result)}
+
+
+def verdict(result: Metadata) -> str:
+    """In one sentence, how busy the metadata servers were."""
+    if not result.samples:
+        return NO_DATA
+    if result.mean_mdu_pct is None or result.busy_time_pct is None:
+        return "How busy that made the servers is not known: no mdtest result says what an operation costs."
+    busy = f"Busy {t.show_percent(result.busy_time_pct)} % of the time by MDU (above 30 %)"
+    if not result.assumed_time_pct:
+        return f"{busy}."
+    share = t.show_percent(result.assumed_time_pct)
+    return f"{busy}. {share} % of the modelled time is assumed: mdtest does not measure those operations."
+
+
+def headline(result: Metadata) -> Table:
+    """The file system as a whole."""
+    columns = (
+        t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
+        t.count("targets", "Metadata targets"), t.count("samples", "Samples"), t.count("operations", "Operations"),
+        rate("mean_ops_per_s", "Mean rate"), rate("p50_ops_per_s", "50 % are at or below"),
+        rate("p95_ops_per_s", "95 % are at or below"), rate("p99_ops_per_s", "99 % are at or below"),
+        rate("peak_ops_per_s", "Largest tick"), t.moment("peak_ops_time", "… at (UTC)"),
+        t.percent("mean_mdu_pct", "Mean MDU"), t.percent("busy_time_pct", "Busy by MDU"),
+        t.percent("peak_mdu_pct", "Largest MDU"), t.moment("peak_mdu_time", "… at (UTC)"),
+        t.percent("mean_mdu_service_pct", "Mean MDU by service times"),
+        t.percent("assumed_ops_pct", "Operations of assumed cost"),
+        t.percent("assumed_time_pct", "… of the modelled time"),
+    )  # fmt: skip
+    row: Row = tuple(getattr(result, column.name) for column in columns)
+    notes = [verdict(result)]
+    if result.percentile_error_pct:
+        notes.append(f"Percentiles are from a sketch, right to {result.percentile_error_pct:g} %.")
+    return t.Table(f"{result.filesystem}: metadata load", columns, [row], "\n".join(notes), sideways=True)
+
+
+def rate(name: str, heading: str) -> t.Column:
+    """Operations per second."""
+    return t.number(name, heading, "op/s", ",.4g")
+
+
+def mix(result: Metadata) -> Table:
+    """Operations by kind and what they cost."""
+    columns = (
+        t.text("operation", "Operation"), t.count("count", "Count"), t.percent("share_pct", "of all"),
+        rate("mean_ops_per_s", "Mean rate"), t.number("s_per_op", "Cost", "s", ".3g"), t.text("basis", "Cost is"),
+        t.percent("time_share_pct", "of MDU"), t.number("mean_service_s", "Mean service time", "s", ".3g"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.mix]
+    return t.Table("Operations by kind", columns, rows, "" if rows else NO_DATA)
+
+
+def per_target(result: Metadata) -> Table:
+    """Each metadata target."""
+    columns = (
+        t.text("target", "Target"), t.count("operations", "Operations"), rate("mean_ops_per_s", "Mean rate"),
+        rate("p50_ops_per_s", "50 %"), rate("p95_ops_per_s", "95 %"), rate("p99_ops_per_s", "99 %"),
+        rate("peak_ops_per_s", "Largest"), t.percent("mean_mdu_pct", "Mean MDU"), t.percent("busy_time_pct", "Busy"),
+        t.percent("mean_mdu_service_pct", "MDU by service times"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.per_target]
+    return t.Table(f"Metadata targets of {result.filesystem}", columns, rows, "" if rows else NO_DATA)
+
+
+def daily(result: Metadata) -> Table:
+    """Operations per day."""
+    columns = (t.day("date", "Day (UTC)"), t.count("operations", "Operations"), t.percent("covered_pct", "Observed"))
+    shown = result.daily[-DAYS_SHOWN:]
+    rows: list[Row] = [(day.date, day.operations, day.covered_pct) for day in shown]
+    cut = (
+        f"The last {len(shown)} of {len(result.daily)} days; JSON has them all."
+        if len(shown) < len(result.daily)
+        else ""
+    )
+    return t.Table(f"Daily operations of {result.filesystem}", columns, rows, cut if rows else NO_DATA)
+
+
+def costs(result: Metadata) -> Table:
+    """What an operation is taken to cost."""
+    columns = (
+        t.text("operation", "Operation"), t.number("s_per_op", "Cost", "s", ".3g"),
+        t.number("limit_ops_per_s", "Limit", "op/s", ",.0f"), t.text("basis", "Basis"),
+    )  # fmt: skip
+    calibration = result.calibration
+    assert calibration is not None
+    listed = [(one.operation, one.s_per_op, one.basis) for one in calibration.costs]
+    listed.append(("all others", calibration.assumed_s_per_op, "assumed"))
+    rows: list[Row] = [(name, cost, 1 / cost if cost else None, basis) for name, cost, basis in listed]
+    note = "From mdtest at its fastest. What it does not measure is taken at the cheapest cost it did."
+    return t.Table(f"Calibration {calibration.name}", columns, rows, note)
+
+
+def coverage(result: Metadata) -> Table:
+    """What the answer rests on, and what was missing."""
+    fields = (
+        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
+        t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
+        t.number("hours_window", "Window", "h", ",.2f"), t.count("resets", "Counter resets"),
+        t.count("missed_samples", "Missed samples"), t.count("irregular_samples", "Irregular samples"),
+        t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
+        t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
+    )  # fmt: skip
+    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
+    notes = "\n".join(result.coverage.notes)
+    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

@@ -1,0 +1,1 @@
+"""How results of `plan_capacity` are shown."""

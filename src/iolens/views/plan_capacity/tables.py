@@ -1,0 +1,144 @@
+"""A capacity plan for people: the cases of Eq. 1, the inputs with their origins, growth, and purge policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.units import format_bytes_si
+from iolens.views.capacity.tables import sentence
+from iolens.views.growth import tables as growth_view
+from iolens.views.plan_inputs import warned
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.plans.capacity import CapacityPlan
+    from iolens.plans.inputs import Input
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+FIGURES: Final = ("growth", "cases", "purges", "ages")
+IN_BYTES: Final = "_bytes"
+
+
+def tables(result: CapacityPlan) -> list[Table]:
+    """The cases first."""
+    found = [cases(result), inputs(result), purges(result)]
+    if result.growth is not None:
+        found.append(growth_view.headline(result.growth))
+    return warned([*found, ages(result)] if result.ages else found, result.warnings)
+
+
+def figures(result: CapacityPlan) -> dict[str, Callable[[], Figure]]:
+    """Fig. 1 of paper P, the cases, usage under purge policies, ages."""
+    from iolens.views.plan_capacity import figures as drawn
+
+    return {
+        "growth": lambda: drawn.growth(result),
+        "cases": lambda: drawn.cases(result),
+        "purges": lambda: drawn.purges(result),
+        "ages": lambda: drawn.ages(result),
+    }
+
+
+def cases(result: CapacityPlan) -> Table:
+    """One line per combination of the inputs."""
+    columns = (
+        t.number("ssi", "SSI", "", "g"), t.number("purge_days", "Purge", "days", "g"),
+        t.number("purge_fraction", "Purge fraction", "", "g"), t.volume("daily_growth_bytes", "Daily growth"),
+        t.volume("capacity_bytes", "Capacity"), t.volume("low_bytes", "Low"), t.volume("high_bytes", "High"),
+        t.volume("ci95_low_bytes", "95 % from"), t.volume("ci95_high_bytes", "to"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            one.ssi, one.purge_days, one.purge_fraction, one.daily_growth_bytes, one.capacity_bytes,
+            one.low_bytes, one.high_bytes, *(one.ci95 if one.ci95 is not None else (None, None)),
+        )
+        for one in result.cases
+    ]  # fmt: skip
+    notes = [f"{result.equation}. Low and high: every input at its better or worse end.", *map(sentence, result.notes)]
+    return t.Table("Capacity of the new system", columns, rows, "\n".join(notes))
+
+
+def inputs(result: CapacityPlan) -> Table:
+    """Every number that went in, and where it comes from."""
+    columns = (
+        t.text("name", "Input"), t.text("kind", "is a"), t.text("expected", "Expected"), t.text("low", "Low"),
+        t.text("high", "High"), t.text("origin", "Origin"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            one.name.removesuffix(IN_BYTES),
+            one.kind,
+            *(_shown(one, end) for end in ("expected", "low", "high")),
+            one.origin,
+        )
+        for one in result.inputs
+    ]
+    return t.Table("Inputs", columns, rows)
+
+
+def _shown(one: Input, end: str) -> str | None:
+    value: float = getattr(one, end)
+    if end != "expected" and one.kind == "value":
+        return None
+    return format_bytes_si(value) if one.name.endswith(IN_BYTES) else f"{value:g}"
+
+
+def purges(result: CapacityPlan) -> Table:
+    """What each purge policy leaves now, and where the new system settles."""
+    columns = [
+        t.number("ssi", "SSI", "", "g"), t.count("keep_days", "Kept (days)"), t.count("every_days", "Every (days)"),
+        t.volume("steady_trough_bytes", "Settles between"), t.volume("steady_peak_bytes", "and"),
+        t.number("freed_fraction", "Freed each time", "", ".2f"),
+    ]  # fmt: skip
+    note = "Growth alone fills it and purges alone empty it."
+    if result.ages:
+        columns += [
+            t.volume("survive_bytes", "Survives now"), t.percent("survive_pct", "of all"),
+            t.volume("survive_low_bytes", "at least"), t.volume("survive_high_bytes", "at most"),
+            t.volume("freed_bytes", "Freed now"), t.volume("peak_from_ages_bytes", "Peak by ages"),
+        ]  # fmt: skip
+        first = result.ages[0]
+        note += (
+            f" Ages by {first.clock} of the scan of {t.show_moment(first.time)}; what survives now is of the reference"
+            " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
+        )
+    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.purges]
+    return t.Table("Purge policies", tuple(columns), rows, note)
+
+
+def ages(result: CapacityPlan) -> Table:
+    """Bytes used within so many days: what a fast tier of that reach holds."""
+    columns = (
+        t.text("clock", "Age by"), t.text("age", "At most"), t.volume("bytes", "Bytes"), t.percent("pct", "of all"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (curve.clock, _age(point.age_days), point.bytes, point.pct) for curve in result.ages for point in curve.points
+    ]
+    note = "A fast tier that holds what was used within so many days needs as many bytes."
+    return t.Table("Ages of bytes", columns, rows, note)
+
+
+def _age(days: float | None) -> str:
+    if days is None:
+        return "any age"
+    return f"{days * 24:g} h" if 0 < days < 1 else f"{days:g} d"
+
+
+def labels(result: CapacityPlan) -> list[str]:
+    """What tells the cases apart."""
+    names = ("ssi", "purge_days", "purge_fraction", "daily_growth_bytes")
+    various = [name for name in names if len({getattr(one, name) for one in result.cases}) > 1] or ["ssi"]
+    return [", ".join(_label(name, getattr(one, name)) for name in various) for one in result.cases]
+
+
+def _label(name: str, value: Any) -> str:
+    forms = {
+        "ssi": f"SSI {value:g}",
+        "purge_days": f"{value:g} days",
+        "purge_fraction": f"fraction {value:g}",
+        "daily_growth_bytes": f"{format_bytes_si(value)}/day",
+    }
+    return forms[name]

@@ -1,0 +1,177 @@
+"""Endurance for people: what every case needs, which class of drives suffices, and what larger drives would do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.plan_inputs import inputs, interval, warned
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from iolens.plans.endurance import EndurancePlan
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+FIGURES: Final = ("fswpd", "dwpd")
+DWPD_FORM: Final = ",.3g"
+
+
+def tables(result: EndurancePlan) -> list[Table]:
+    """Cases first."""
+    found = [cases(result), classes(result)]
+    if any(case.larger_drives for case in result.cases):
+        found.append(larger_drives(result))
+    if result.over_provisioning:
+        found.append(over_provisioning(result))
+    if result.fswpd.days:
+        found.append(writes(result))
+    if result.waf.drives:
+        found.append(amplification(result))
+    return warned([*found, inputs(result.inputs)], result.warnings)
+
+
+def figures(result: EndurancePlan) -> dict[str, Callable[[], Figure]]:
+    """What each case needs against the classes, and Fig. 3 of paper P where the days are known."""
+    from iolens.views.plan_endurance import figures as drawn
+
+    found: dict[str, Callable[[], Figure]] = {}
+    if result.fswpd.daily is not None:
+        found["fswpd"] = lambda: drawn.file_system_writes(result)
+    found["dwpd"] = lambda: drawn.drive_writes(result)
+    return found
+
+
+def cases(result: EndurancePlan) -> Table:
+    """What every case needs, by the published equation and strictly."""
+    columns = (
+        t.number("ssi", "SSI", form="g"), t.number("fswpd", "FSWPD", form=".3g"), t.count("data", "Data"),
+        t.count("parity", "Parity"), t.number("waf", "WAF", form=".3g"), t.number("dwpd", "DWPD", form=DWPD_FORM),
+        t.number("low_dwpd", "… low", form=DWPD_FORM), t.number("high_dwpd", "… high", form=DWPD_FORM),
+        t.text("ci95", "… 95 % interval"), t.number("strict_host_dwpd", "Strict, host", form=DWPD_FORM),
+        t.number("strict_host_high_dwpd", "… high", form=DWPD_FORM),
+        t.number("strict_nand_dwpd", "Strict, flash", form=DWPD_FORM),
+        t.number("class_dwpd", "Class, published", form="g"), t.number("strict_class_dwpd", "Class, strict", form="g"),
+        t.number("needed_class_dwpd", "Class needed", form="g"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        tuple(interval(case.ci95) if column.name == "ci95" else getattr(case, column.name) for column in columns)
+        for case in result.cases
+    ]
+    note = "\n".join([verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)])
+    return t.Table(f"Drive writes per day: {result.equations[0]}", columns, rows, note)
+
+
+def verdict(result: EndurancePlan) -> str:
+    """Which class does for every row that is shown, and which rows it does not do for."""
+    answer = result.verdict
+    ratings = sorted({rating.class_dwpd for case in result.cases for rating in case.classes})
+    published = f"the published equation needs at most {_need(answer.published_need_dwpd, ratings)} DWPD"
+    strict = f"host writes strictly counted at most {_need(answer.strict_need_dwpd, ratings)}"
+    if answer.class_dwpd is None:
+        words = f"No class on offer suffices for {'; '.join(answer.cases_without_class)}: {published}, {strict}."
+        rest = [case for case in result.cases if case.needed_class_dwpd is not None]
+        if rest:
+            most = max(case.needed_class_dwpd or 0.0 for case in rest)
+            words += f" Drives of {most:g} DWPD suffice for {'; '.join(case.name for case in rest)}."
+    else:
+        words = f"Drives of {answer.class_dwpd:g} DWPD suffice for every case by either count: {published}"
+        words += _class_alone(answer.published_class_dwpd, answer.class_dwpd) + f", {strict}"
+        words += _class_alone(answer.strict_class_dwpd, answer.class_dwpd) + "."
+    if answer.exceptions:
+        words += f" Not for {'; '.join(answer.exceptions)}."
+    return words
+
+
+def _class_alone(alone: float | None, both: float) -> str:
+    return "" if alone is None or alone == both else f" (class {alone:g})"
+
+
+def _need(amount: float, ratings: Sequence[float]) -> str:
+    """Three digits, or as many as it takes to stay on the same side of every class."""
+    for digits in range(3, 17):
+        shown = f"{amount:.{digits}g}"
+        if all((float(shown) <= rating) == (amount <= rating) for rating in ratings):
+            return shown
+    return repr(amount)
+
+
+def classes(result: EndurancePlan) -> Table:
+    """How long each class lasts in each case."""
+    columns = (
+        t.text("case", "Case"), t.number("class_dwpd", "Class", "DWPD", "g"), t.text("suffices", "Suffices"),
+        t.number("lifetime_years", "Lasts", "years", ",.1f"), t.number("headroom_years", "Headroom", "years", "+,.1f"),
+        t.text("strict_suffices", "Suffices, strict"),
+        t.number("strict_lifetime_years", "Lasts, strict", "years", ",.1f"),
+        t.number("strict_headroom_years", "Headroom, strict", "years", "+,.1f"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            case.name, one.class_dwpd, _yes(one.suffices), one.lifetime_years, one.headroom_years,
+            _yes(one.strict_suffices), one.strict_lifetime_years, one.strict_headroom_years,
+        )
+        for case in result.cases
+        for one in case.classes
+    ]  # fmt: skip
+    years = f"{result.warranty_years:g} years"
+    note = f"Headroom is against a warranty of {years}. A class suffices when it stands the high end of the need."
+    return t.Table("Classes of drives", columns, rows, note)
+
+
+def larger_drives(result: EndurancePlan) -> Table:
+    """Eq. 4."""
+    columns = (
+        t.text("case", "Case"), t.volume("drive_bytes", "Drive"), t.number("dwpd", "DWPD", form=DWPD_FORM),
+        t.number("strict_host_dwpd", "Strict, host", form=DWPD_FORM),
+        t.number("class_dwpd", "Class, published", form="g"), t.number("strict_class_dwpd", "Class, strict", form="g"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (case.name, one.drive_bytes, one.dwpd, one.strict_host_dwpd, one.class_dwpd, one.strict_class_dwpd)
+        for case in result.cases
+        for one in case.larger_drives
+    ]
+    note = "At the same number of drives; fewer and larger drives give less bandwidth."
+    return t.Table("Drives of another size (Eq. 4)", columns, rows, note)
+
+
+def over_provisioning(result: EndurancePlan) -> Table:
+    """What a lower rating gives back."""
+    columns = (
+        t.number("class_dwpd", "Rating", "DWPD", "g"), t.volume("usable_bytes", "Usable"),
+        t.percent("reserved_pct", "Reserved"), t.percent("capacity_gain_pct", "More capacity than at the first"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.over_provisioning]
+    return t.Table("The same flash at other ratings", columns, rows)
+
+
+def writes(result: EndurancePlan) -> Table:
+    """The days behind FSWPD."""
+    columns = (
+        t.text("origin", "Days of"), t.count("days", "Days"), t.number("mean", "Mean FSWPD", form=".3g"),
+        t.text("mean_ci95", "… 95 % interval"), t.number("median", "Median", form=".3g"),
+        t.number("p95", "95 % of days are at or below", form=".3g"), t.number("max", "Largest", form=".3g"),
+        t.count("days_left_out", "Days left out"), t.count("days_scaled", "Days scaled"),
+        t.count("days_without_writes", "Days with nothing written"),
+        t.volume("capacity_bytes", "Capacity"), t.text("capacity_origin", "Capacity is of"),
+    )  # fmt: skip
+    own = {"mean_ci95": interval(result.fswpd.mean_ci95)}
+    row = tuple(own[one.name] if one.name in own else getattr(result.fswpd, one.name) for one in columns)
+    return t.Table("File-system writes per day", columns, [row], sideways=True)
+
+
+def amplification(result: EndurancePlan) -> Table:
+    """The drives behind WAF."""
+    columns = (
+        t.text("origin", "Drives of"), t.count("drives", "Drives"),
+        t.count("drives_read_later", "… read after the window"), t.number("min", "Smallest WAF", form=".3g"),
+        t.number("median", "Median", form=".3g"), t.number("mean", "Mean", form=".3g"),
+        t.number("p95", "95 % of drives are at or below", form=".3g"), t.number("max", "Largest", form=".4g"),
+        t.number("fleet", "All flash ÷ all host bytes", form=".3g"),
+    )  # fmt: skip
+    row = tuple(getattr(result.waf, column.name) for column in columns)
+    return t.Table("Write amplification", columns, [row], sideways=True)
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"

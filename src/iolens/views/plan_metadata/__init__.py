@@ -1,0 +1,1 @@
+"""How results of `plan_metadata` are shown."""

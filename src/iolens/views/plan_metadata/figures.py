@@ -1,0 +1,144 @@
+"""Figures 4 to 6 of paper P for any file system: files by size and mass, other inodes, MDT capacity against S0."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from iolens.units import format_bytes, format_bytes_si
+from iolens.views.render.figures import FSU, READ, WRITE, Axis, Band, Bars, Figure, Line, Mark, Panel, Rule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iolens.models.dom import SizeBins
+    from iolens.plans.metadata import MetadataPlan, Threshold
+
+TIB: Final = float(1 << 40)
+DOM_BAND: Final = "#B3D4EA"
+INODE_BAND: Final = "#F3C1B5"
+PAPER: Final = "#868686"
+# Paul Tol's vibrant colours.
+COLOURS: Final = ("#0077BB", "#EE7733", "#009988", "#CC3311", "#33BBEE", "#EE3377", "#BBBBBB")
+EMPTY_AT: Final = -1.0  # where the bin of empty files stands, left of the power 0
+TICK_EVERY: Final = 5  # powers of two between two names on the axis
+LEAST_SHARE: Final = 1e-7
+
+
+def mdt_capacity(result: MetadataPlan) -> Figure:
+    """Capacity against the threshold: the band of the whole, the band that inodes make, and the average (Fig. 6)."""
+    curve = result.curve or []
+    methods = list(dict.fromkeys(one.method for one in curve))
+    panels = tuple(_capacity_panel(result, [one for one in curve if one.method == name], name) for name in methods)
+    return Figure("mdt", "Metadata capacity by DOM threshold", panels)
+
+
+def _capacity_panel(result: MetadataPlan, curve: list[Threshold], method: str) -> Panel:
+    x = np.array([math.log2(one.dom_bytes) for one in curve])
+    ends = {
+        (part, end): _column(curve, f"{part}_{end}_bytes") / TIB
+        for part in ("total", "inode")
+        for end in ("min", "avg", "max")
+    }
+    marks: list[Mark] = [
+        Band(x, ends["total", "min"], ends["total", "max"], "MDTs, lowest to highest", DOM_BAND),
+        Band(x, ends["inode", "min"], ends["inode", "max"], "inodes alone, lowest to highest", INODE_BAND),
+        Line(x, ends["total", "avg"], "MDTs, average", FSU),
+        Line(x, ends["inode", "avg"], "inodes alone, average", READ),
+    ]
+    best = result.knee
+    if best is not None and best.method == method:
+        marks.append(Rule(math.log2(best.dom_bytes), "vertical", f"knee {format_bytes(best.dom_bytes)}"))
+    marks.append(
+        Rule(result.capacity_bytes / TIB, "horizontal", f"whole capacity {format_bytes_si(result.capacity_bytes)}")
+    )
+    shown = np.concatenate([values[np.isfinite(values) & (values > 0)] for values in ends.values()])
+    low, high = (
+        (float(shown.min()) / 1.5, max(float(shown.max()), result.capacity_bytes / TIB) * 2.5) if shown.size else (1, 2)
+    )
+    y = Axis("MDT capacity (TiB), log scale", "log", low, high)
+    axis = Axis("DOM threshold S0", low=float(x[0]), high=float(x[-1]), ticks=_size_ticks(float(x[0]), float(x[-1])))
+    title = f"{_name(result)}for {format_bytes_si(result.capacity_bytes)}, method {method}"
+    return Panel(title, axis, y, tuple(marks))
+
+
+def file_sizes(result: MetadataPlan) -> Figure:
+    """Share of the files, and of their bytes, by size (Fig. 4)."""
+    assert result.distribution is not None
+    files = result.distribution.files
+    places = _places(files)
+    x = _size_axis(places, "file size (upper end of the bin)")
+    mass = files.count * files.average
+    shares = (
+        (files.count, "files", f"{files.total:,.0f} files", WRITE),
+        (mass, "bytes", f"{format_bytes(float(mass.sum()))}, in the average case", READ),
+    )
+    panels = []
+    for amounts, word, whole, colour in shares:
+        pct = 100.0 * amounts / amounts.sum() if amounts.sum() else amounts
+        bars = Bars(places - 0.5, places + 0.5, pct, word, colour, _bin_names(files))
+        y = Axis(f"share of {word} (%)", low=0, high=1.15 * float(pct.max(initial=1e-9)))
+        panels.append(Panel(f"{_name(result)}{whole}", x, y, (bars,)))
+    return Figure("files", "Files by size", tuple(panels), linked_x=True)
+
+
+def inode_sizes(result: MetadataPlan) -> Figure:
+    """Share of the inodes that are not files, by size and type, on a logarithmic scale (Fig. 5)."""
+    assert result.distribution is not None
+    others = result.distribution.others
+    if not others:
+        axis = Axis("inode size")
+        panel = Panel(_name(result), axis, Axis("share of inodes"), message="only files are in the histogram")
+        return Figure("inodes", "Inodes other than files by size", (panel,))
+    total = sum(bins.total for bins in others.values())
+    x = _size_axis(np.concatenate([_places(bins) for bins in others.values()]), "inode size (upper end of the bin)")
+    sharing = Counter(place for bins in others.values() for place in _places(bins).tolist())
+    taken: Counter[float] = Counter()
+    marks: list[Mark] = []
+    for (name, bins), colour in zip(others.items(), COLOURS, strict=False):
+        places = _places(bins).tolist()
+        widths = np.array([0.8 / sharing[place] for place in places])
+        starts = np.array([place - 0.4 + taken[place] * 0.8 / sharing[place] for place in places])
+        taken.update(places)
+        marks.append(Bars(starts, starts + widths, 100.0 * bins.count / total, name, colour, _bin_names(bins)))
+    smallest = min(float((100.0 * bins.count / total).min()) for bins in others.values())
+    y = Axis("share of inodes (%), log scale", "log", max(smallest / 2.0, LEAST_SHARE), 200.0)
+    return Figure(
+        "inodes",
+        "Inodes other than files by size",
+        (Panel(_name(result) + f"{total:,.0f} inodes", x, y, tuple(marks)),),
+    )
+
+
+def _column(curve: list[Threshold], name: str) -> NDArray[Any]:
+    return np.array([np.nan if (amount := getattr(one, name)) is None else float(amount) for one in curve])
+
+
+def _places(bins: SizeBins) -> NDArray[Any]:
+    """The power of two of each bin's upper end; empty inodes left of them."""
+    return np.where(bins.high >= 1, np.log2(np.maximum(bins.high, 1.0)), EMPTY_AT)
+
+
+def _bin_names(bins: SizeBins) -> tuple[str, ...]:
+    return tuple(
+        "empty" if high == 0 else f"{format_bytes(low)} to {format_bytes(high)}"
+        for low, high in zip(bins.low, bins.high, strict=True)
+    )
+
+
+def _size_axis(places: NDArray[Any], label: str) -> Axis:
+    low, high = float(places.min(initial=0)), float(places.max(initial=1))
+    ticks = ((EMPTY_AT, "empty"), *_size_ticks(1.0, high)) if low < 0 else _size_ticks(low, high)
+    return Axis(label, low=low - 0.7, high=high + 0.7, ticks=ticks)
+
+
+def _size_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
+    powers = range(math.ceil(low / TICK_EVERY) * TICK_EVERY, math.floor(high) + 1, TICK_EVERY)
+    return tuple((float(power), format_bytes(2.0**power)) for power in powers)
+
+
+def _name(result: MetadataPlan) -> str:
+    return f"{result.filesystem}: " if result.filesystem else ""

@@ -1,0 +1,1 @@
+"""How results of `plan_performance` are shown."""

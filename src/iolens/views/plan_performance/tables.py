@@ -1,0 +1,123 @@
+"""Bandwidth and operations of the next system for people, and the demand they follow from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.units import format_bytes_si
+from iolens.views.plan_inputs import inputs, warned
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.plans.performance import PerformancePlan
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Column, Row, Table
+
+FIGURES: Final = ("demand", "required")
+NAMES: Final = {
+    "read_bytes_per_s": "read bandwidth",
+    "write_bytes_per_s": "write bandwidth",
+    "bytes_per_s": "bandwidth",
+    "read_ops_per_s": "reads",
+    "write_ops_per_s": "writes",
+    "ops_per_s": "reads and writes",
+    "disk_read_ios_per_s": "disk reads",
+    "disk_write_ios_per_s": "disk writes",
+    "disk_ios_per_s": "disk I/Os",
+    "metadata_ops_per_s": "metadata operations",
+}
+
+
+def tables(result: PerformancePlan) -> list[Table]:
+    """Cases first."""
+    found = [cases(result), *([demand(result)] if result.demand else []), inputs(result.inputs)]
+    return warned(found, result.warnings)
+
+
+def figures(result: PerformancePlan) -> dict[str, Callable[[], Figure]]:
+    """The demand over ticks, and what it becomes."""
+    from iolens.views.plan_performance import figures as drawn
+
+    found: dict[str, Callable[[], Figure]] = {}
+    if result.demand:
+        found["demand"] = lambda: drawn.demand(result)
+    found["required"] = lambda: drawn.required(result)
+    return found
+
+
+def measure_name(measure: str) -> str:
+    """`write bandwidth`."""
+    return NAMES.get(measure, measure.removesuffix("_per_s").replace("_", " "))
+
+
+class Rate(float):
+    """A rate that knows whether it counts bytes, so that one column can show bandwidth and operations alike."""
+
+    is_bytes: bool
+
+    @classmethod
+    def of(cls, measure: str, value: float | None) -> Rate | None:
+        """The rate of a measure; None where it is missing."""
+        if value is None or t.is_missing(value):
+            return None
+        rate = cls(value)
+        rate.is_bytes = "bytes" in measure
+        return rate
+
+    def __str__(self) -> str:
+        if self.is_bytes:
+            return f"{format_bytes_si(float(self))}/s"
+        return f"{float(self):,.0f} /s" if self >= 10 else f"{float(self):.2g} /s"
+
+
+def rate(name: str, heading: str) -> Column:
+    """`35 GB/s` or `120,000 /s`."""
+    return t.Column(name, heading, "number", str)
+
+
+def percentile_name(percentile: float | None) -> str:
+    """`95%`, `largest`, `given`."""
+    return "given" if percentile is None else "largest" if percentile == 100 else f"{percentile:g}%"
+
+
+MEASURE: Final = t.Column("measure", "Measure", "text", measure_name)
+
+
+def cases(result: PerformancePlan) -> Table:
+    """What every speed asks for."""
+    columns = (
+        t.number("ssi", "SSI", form="g"), MEASURE, t.Column("percentile", "Of ticks", "number", percentile_name, ""),
+        rate("demand", "Demand"), rate("required", "Required"), rate("low_required", "… low"),
+        rate("high_required", "… high"), rate("ci95_low", "95 % interval from"), rate("ci95_high", "… to"),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for case in result.cases:
+        amounts = (case.demand, case.required, case.low_required, case.high_required, *(case.ci95 or (None, None)))
+        shown = [Rate.of(case.measure, one) for one in amounts]
+        rows.append((case.ssi, case.measure, case.percentile, *shown))
+    note = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
+    return t.Table(f"Performance: {result.equation}", columns, rows, note)
+
+
+def demand(result: PerformancePlan) -> Table:
+    """The reference system's ticks."""
+    columns = (
+        MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), t.count("complete_days", "… complete"),
+        rate("mean", "Mean"),
+        rate("p50", "50 %"), rate("p95", "95 %"), rate("p99", "99 %"), rate("max", "Largest"),
+        t.moment("max_time", "Largest at (UTC)"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            one.measure, one.ticks, one.days, one.complete_days,
+            *(Rate.of(one.measure, value) for value in (one.mean, one.p50, one.p95, one.p99, one.max)), one.max_time,
+        )
+        for one in result.demand
+    ]  # fmt: skip
+    notes = [] if result.tick_s is None else [f"A tick lasts {result.tick_s:g} s; days are UTC days."]
+    if result.partial_days:
+        days = ", ".join(map(str, result.partial_days[:5])) + (", …" if len(result.partial_days) > 5 else "")
+        notes.append(f"Days with less than 95 % of their ticks: {days}.")
+    return t.Table(f"Demand on {result.filesystem}", columns, rows, "\n".join(notes))

@@ -1,0 +1,1 @@
+"""The design rationale of a plan as a document: Markdown, HTML, PDF."""

@@ -1,0 +1,439 @@
+"""The design rationale for people: the specification first, then each plan with its equation, inputs and figures."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from iolens.models.bootstrap import RESAMPLES, SEED
+from iolens.plans.plausibility import PARTS
+from iolens.plans.rationale import NEEDED
+from iolens.plans.specification import INPUT_NAMES
+from iolens.units import format_bytes, format_bytes_si
+from iolens.views.capacity.tables import sentence
+from iolens.views.plan_capacity import tables as plan_capacity
+from iolens.views.plan_endurance import tables as plan_endurance
+from iolens.views.plan_inputs import shown, warned
+from iolens.views.plan_metadata import tables as plan_metadata
+from iolens.views.plan_performance import tables as plan_performance
+from iolens.views.rationale.document import (
+    Caution,
+    Chapter,
+    Command,
+    Document,
+    Drawing,
+    Equation,
+    Equations,
+    Part,
+    Points,
+)
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from iolens.analyses.growth import Growth
+    from iolens.plans.capacity import CapacityPlan
+    from iolens.plans.endurance import EndurancePlan
+    from iolens.plans.inputs import Input
+    from iolens.plans.metadata import MetadataPlan
+    from iolens.plans.performance import PerformancePlan
+    from iolens.plans.rationale import Rationale
+    from iolens.plans.specification import Requirement
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+INTRODUCTIONS: Final = {
+    "capacity": (
+        "Between two purges the file system takes in what its users add. Where a purge takes everything that is older "
+        "than the purge days and reclaims a known share, capacity follows from the growth of an ordinary day."
+    ),
+    "endurance": (
+        "A drive is rated in drive writes per day (DWPD) over its warranty, in host writes and with an amplification "
+        "assumed already. The published equation counts parity and write amplification on top of what the host writes, "
+        "and takes the new file system to be as large as the old. The strict number counts host writes and spreads "
+        "them over the new capacity."
+    ),
+    "metadata": (
+        "Metadata targets hold the first S0 bytes of every file (Data-on-MDT, DOM) and all inodes. A histogram tells "
+        "the bin of a file, not its size, so every answer has a lowest, an average and a highest value."
+    ),
+    "performance": (
+        "Demand is the sum over all targets in one tick, taken as a percentile over ticks. How much more than that the "
+        "new system should deliver is the buyer's choice of percentile."
+    ),
+}
+OWN_TABLE: Final = "inodes_"  # inputs that stand in a table of their own
+WHAT_IF_THRESHOLDS: Final = 8
+RANGE: Final = "Low\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}high"
+SSI: Final = (
+    "SSI, sustained system improvement: how many times as much work the new system does as the reference system. "
+    "From: where the inputs come from; each is told in its chapter."
+)
+POWERS: Final = "kB, TB, PB are powers of ten; KiB, TiB, PiB powers of two."
+MEANING: Final = (
+    "Low and high take every input at its better or worse end. The 95 % interval is the middle of "
+    f"{RESAMPLES:,} draws: days and drives resampled, ranges evenly; none where every input is a single value."
+)
+
+
+def tables(result: Rationale) -> list[Table]:
+    """The specification first."""
+    found = [specification(result), *([evidence(result)] if result.evidence else [])]
+    return warned(found, result.warnings)
+
+
+def figures(result: Rationale) -> dict[str, Callable[[], Figure]]:
+    """The figures of all plans, by plan and name."""
+    views: dict[str, Any] = {
+        "capacity": plan_capacity,
+        "endurance": plan_endurance,
+        "metadata": plan_metadata,
+        "performance": plan_performance,
+    }
+    return {
+        f"{part}-{name}": describe
+        for part in PARTS
+        if (plan := getattr(result, part)) is not None
+        for name, describe in views[part].figures(plan).items()
+    }
+
+
+def document(result: Rationale) -> Document:
+    """What the document says, in reading order."""
+    chapters = [Chapter("Specification", tuple(_specification(result)))]
+    if result.capacity is not None:
+        chapters.append(Chapter("Capacity", tuple(_capacity(result, result.capacity))))
+    if result.endurance is not None:
+        chapters.append(Chapter("Endurance", tuple(_endurance(result, result.endurance))))
+    if result.metadata is not None:
+        chapters.append(Chapter("Metadata", tuple(_metadata(result, result.metadata))))
+    if result.performance is not None:
+        chapters.append(Chapter("Performance", tuple(_performance(result, result.performance))))
+    chapters += [
+        Chapter("Data behind this plan", tuple(_data(result))),
+        Chapter("Assumptions", (Points(tuple(map(sentence, result.assumptions))),)),
+        Chapter("How to make it again", tuple(_again(result))),
+    ]
+    maker = f"iolens {result.about.version}"
+    return Document(result.about.title, result.about.author, tuple(_facts(result)), tuple(chapters), maker)
+
+
+def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
+    if result.filesystem is not None:
+        yield "Reference system", result.filesystem
+    if result.about.author is not None:
+        yield "Prepared by", result.about.author
+    yield "Date", f"{t.show_moment(result.about.made.astimezone(UTC))} UTC, iolens {result.about.version}"
+    if result.missing:
+        yield "Not answered", ", ".join(one.part for one in result.missing)
+
+
+# The specification.
+
+
+def _specification(result: Rationale) -> Iterator[Part]:
+    for warning in result.warnings:
+        yield Caution(f"{warning.part.capitalize()}: {warning.message}")
+    verdicts = []
+    if result.endurance is not None:
+        verdicts.append(plan_endurance.verdict(result.endurance))
+    if result.metadata is not None:
+        verdicts.append(plan_metadata.verdict(result.metadata))
+    if verdicts:
+        yield " ".join(verdicts)
+    if result.requirements:
+        yield specification(result)
+    for one in result.missing:
+        yield Caution(f"{one.part.capitalize()} is not answered: {one.reason}. Needed: {one.needed}.")
+
+
+def specification(result: Rationale) -> Table:
+    """One line per requirement and case."""
+    columns = (
+        t.text("name", "Requirement"), t.text("case", "Case"), _right("expected", "Expected"),
+        _right("range", RANGE), _right("ci95", "95 % interval"), t.text("from", "From"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            _name(one),
+            one.case,
+            _amount(one.unit, one.expected) if one.expected is not None else "none suffices",
+            _span(one.unit, one.low, one.high),
+            _span(one.unit, *(one.ci95 or (None, None))),
+            _kinds(one.origins),
+        )
+        for one in result.requirements
+    ]
+    return t.Table("What to specify", columns, rows, f"{SSI}\n{MEANING}\n{POWERS}")
+
+
+def _kinds(origins: Sequence[str]) -> list[str]:
+    """`telemetry`, `file`, `option`, `default`, `assumption`, `this plan`: each once."""
+    words = {"option": "option", "default": "default", "file": "file", "this": "this plan"}
+    words |= {"assumed:": "assumption", "not": "assumption"}
+    texts = (origin.partition(": ")[2] for origin in origins)
+    return list(dict.fromkeys(words.get(text.split()[0].rstrip(","), "telemetry") for text in texts if text))
+
+
+class Amount(t.Column):
+    """A column of numbers that are written out with their units, and lean to the right like numbers."""
+
+    __slots__ = ()
+
+    @property
+    def align(self) -> Literal["left", "right"]:
+        """To the right."""
+        return "right"
+
+
+def _right(name: str, heading: str) -> Amount:
+    return Amount(name, heading, "text", str)
+
+
+def _name(one: Requirement) -> str:
+    words = plan_performance.measure_name(one.name) if one.part == "performance" else one.name
+    return f"{words[:1].upper()}{words[1:]}"
+
+
+def _amount(unit: str, amount: float) -> str:
+    if unit == "bytes":
+        return format_bytes_si(amount)
+    if unit == "bytes/s":
+        return f"{format_bytes_si(amount)}/s"
+    return f"{amount:.3g} DWPD" if unit == "DWPD" else f"{amount:,.0f} /s" if amount >= 10 else f"{amount:.2g} /s"
+
+
+def _span(unit: str, low: float | None, high: float | None) -> str | None:
+    """`22.3 … 29.8 PB`; nothing where it spans nothing."""
+    if low is None or high is None or low == high:
+        return None
+    return _joined(_amount(unit, low), _amount(unit, high)).removesuffix(" DWPD")  # its row has the unit
+
+
+def _joined(first: str, last: str) -> str:
+    """Two amounts, with their unit once where it is the same."""
+    (number, _, first_unit), (_, _, last_unit) = first.partition(" "), last.partition(" ")
+    return f"{number if first_unit == last_unit else first} … {last}"
+
+
+# The plans.
+
+
+def _capacity(result: Rationale, plan: CapacityPlan) -> Iterator[Part]:
+    yield INTRODUCTIONS["capacity"]
+    yield _equations(result, "capacity")
+    yield _inputs(plan.inputs)
+    if plan.growth is not None and plan.growth.days_with_growth:
+        yield _growth_in_words(plan, plan.growth)
+        yield _drawing(result, "capacity", "growth")
+    if result.what_if:
+        yield _what_if(result)
+    yield plan_capacity.purges(plan)
+    if plan.courses:
+        yield _drawing(result, "capacity", "purges")
+
+
+def _growth_in_words(plan: CapacityPlan, growth: Growth) -> str:
+    mean, median, largest = (
+        format_bytes_si(amount or 0.0)
+        for amount in (growth.mean_bytes_per_day, growth.median_bytes_per_day, growth.max_bytes_per_day)
+    )
+    sure = "" if growth.mean_ci95 is None else f" (95 % interval {_span('bytes', *growth.mean_ci95)})"
+    given = any(one.name == "daily_growth_bytes" and one.kind != "distribution" for one in plan.inputs)
+    return (
+        f"On {growth.days_with_growth:,} days of growth the reference system gained {mean} a day on average{sure}; "
+        f"median {median}, at most {largest} (method {growth.method})."
+        + (" The plan takes the growth that was given." if given else "")
+    )
+
+
+def _what_if(result: Rationale) -> Table:
+    columns = (
+        t.number("ssi", "SSI", "", "g"), t.number("purge_days", "Purge", "days", "g"),
+        t.number("purge_fraction", "Purge fraction", "", "g"), t.volume("daily_growth_bytes", "Daily growth"),
+        t.volume("capacity_bytes", "Capacity"), _right("range", RANGE), _right("ci95", "95 % interval"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            one.ssi, one.purge_days, one.purge_fraction, one.daily_growth_bytes, one.capacity_bytes,
+            _span("bytes", one.low_bytes, one.high_bytes), _span("bytes", *(one.ci95 or (None, None))),
+        )
+        for one in result.what_if
+    ]  # fmt: skip
+    return t.Table("What if", columns, rows)
+
+
+def _endurance(result: Rationale, plan: EndurancePlan) -> Iterator[Part]:
+    yield f"{INTRODUCTIONS['endurance']} {_larger_count(plan)}"
+    yield _equations(result, "endurance")
+    yield _inputs(plan.inputs)
+    if plan.fswpd.days:
+        yield _writes_in_words(plan)
+        yield _drawing(result, "endurance", "fswpd")
+    if plan.waf.drives:
+        yield _amplification_in_words(plan)
+    yield _drawing(result, "endurance", "dwpd")
+    yield plan_endurance.classes(plan)
+    if any(case.larger_drives for case in plan.cases):
+        yield plan_endurance.larger_drives(plan)
+    if plan.over_provisioning:
+        yield plan_endurance.over_provisioning(plan)
+
+
+def _larger_count(plan: EndurancePlan) -> str:
+    """Which of the two counts asks for more here."""
+    above = [case.name for case in plan.cases if case.strict_need_dwpd > case.published_need_dwpd]
+    if not above:
+        return "Here the published number is the larger one in every case."
+    if len(above) == len(plan.cases):
+        return "Here the strict number is the larger one in every case."
+    return f"Here the strict number is the larger one for {'; '.join(above)}, the published one for the others."
+
+
+def _writes_in_words(plan: EndurancePlan) -> str:
+    one = plan.fswpd
+    sure = "" if one.mean_ci95 is None else f" (95 % interval {one.mean_ci95[0]:.3g} … {one.mean_ci95[1]:.3g})"
+    return (
+        f"Over {one.days:,} days the file system was overwritten {one.mean:.3g} times a day on average{sure}; "
+        f"median {one.median:.3g}, 95 % of the days at or below {one.p95:.3g}, at most {one.max:.3g}. "
+        f"Its capacity is {format_bytes_si(one.capacity_bytes or 0)} ({one.capacity_origin})."
+    )
+
+
+def _amplification_in_words(plan: EndurancePlan) -> str:
+    one = plan.waf
+    return (
+        f"Write amplification of {one.drives:,} drives: median {one.median:.3g}, mean {one.mean:.3g}, 95 % of them at "
+        f"or below {one.p95:.3g}, smallest {one.min:.3g}, largest {one.max:.4g}; all flash bytes ÷ all host bytes "
+        f"{one.fleet:.3g}."
+    )
+
+
+def _metadata(result: Rationale, plan: MetadataPlan) -> Iterator[Part]:
+    yield INTRODUCTIONS["metadata"]
+    yield _equations(result, "metadata")
+    yield _inputs(plan.inputs)
+    yield plan_metadata.thresholds(plan)
+    yield _drawing(result, "metadata", "mdt")
+    yield _thresholds_what_if(plan)
+    yield plan_metadata.inodes(plan)
+    yield _drawing(result, "metadata", "files")
+    if plan.distribution is not None and plan.distribution.others:
+        yield _drawing(result, "metadata", "inodes")
+
+
+def _thresholds_what_if(plan: MetadataPlan) -> Table:
+    """The curve of the figure at a few thresholds."""
+    columns = [
+        t.size("dom_bytes", "DOM threshold"), t.percent("files_whole_pct", "Files wholly on MDTs"),
+        t.size("total_min_bytes", "MDTs, lowest"), t.size("total_avg_bytes", "average"),
+        t.size("total_max_bytes", "highest"), t.percent("capacity_pct", "Of the capacity"),
+    ]  # fmt: skip
+    if plan.prices is not None:
+        columns.append(t.number("cost_avg", "Cost, average", "", ",.0f"))
+    curve = [one for one in plan.curve or [] if one.method == plan.thresholds[0].method]
+    few = curve[:: _every(curve)][:WHAT_IF_THRESHOLDS]
+    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in few]
+    return t.Table("What if the threshold were another", tuple(columns), rows)
+
+
+def _every(curve: Sequence[object]) -> int:
+    """Powers of four, or of two where the curve is short."""
+    return 2 if len(curve) > WHAT_IF_THRESHOLDS else 1
+
+
+def _performance(result: Rationale, plan: PerformancePlan) -> Iterator[Part]:
+    yield INTRODUCTIONS["performance"]
+    yield _equations(result, "performance")
+    yield _inputs(plan.inputs)
+    yield plan_performance.cases(plan)
+    if plan.demand:
+        yield plan_performance.demand(plan)
+        yield _drawing(result, "performance", "demand")
+    else:
+        yield _drawing(result, "performance", "required")
+
+
+def _equations(result: Rationale, part: str) -> Equations:
+    """Each equation once, then every case of it with its values."""
+    mine = [one for one in result.requirements if one.part == part]
+    workings: dict[str, list[str]] = {}
+    for one in mine:
+        workings.setdefault(one.equation, []).append(f"{_name_apart(one)}{one.case}: {one.working}")
+    return Equations(tuple(Equation(symbols, tuple(lines)) for symbols, lines in workings.items()))
+
+
+def _name_apart(one: Requirement) -> str:
+    """What the equation itself does not say."""
+    return f"{_name(one)}, " if one.part == "performance" else ""
+
+
+def _inputs(given: Sequence[Input]) -> Table:
+    """Every number that goes in, its ends where it has any, and where it comes from."""
+    columns = (
+        t.text("name", "Input"), _right("expected", "Expected"), _right("range", RANGE),
+        t.text("origin", "Origin"),
+    )  # fmt: skip
+    order = list(dict.fromkeys(one.name for one in given))
+    told = sorted(dict.fromkeys(given), key=lambda one: order.index(one.name))
+    rows: list[Row] = [
+        (_input_name(one.name), _input_amount(one, one.expected), _ends(one), one.origin)
+        for one in told
+        if not one.name.startswith(OWN_TABLE)
+    ]
+    return t.Table("Inputs", columns, rows)
+
+
+def _input_name(name: str) -> str:
+    return INPUT_NAMES.get(name) or (plan_performance.measure_name(name) if name.endswith("_per_s") else name)
+
+
+def _input_amount(one: Input, amount: float) -> str:
+    return format_bytes(amount) if one.name == "inode_bytes" else shown(one.name, amount)
+
+
+def _ends(one: Input) -> str | None:
+    if one.low == one.high:
+        return None
+    return _joined(_input_amount(one, one.low), _input_amount(one, one.high))
+
+
+def _drawing(result: Rationale, part: str, name: str) -> Drawing:
+    return Drawing(f"{part}-{name}", figures(result)[f"{part}-{name}"]())
+
+
+# What it rests on.
+
+
+def _data(result: Rationale) -> Iterator[Part]:
+    if result.evidence:
+        yield evidence(result)
+    else:
+        yield "No telemetry was read: every input was given."
+    if result.notes:
+        yield Points(tuple(map(sentence, result.notes)))
+
+
+def evidence(result: Rationale) -> Table:
+    """Which telemetry, how much of it, from when to when, and what was left out."""
+    columns = (
+        t.text("input", "Input"), t.text("origin", "From"), _right("samples", "Amount"),
+        t.day("first_day", "First day"), t.day("last_day", "Last day"), t.text("left_out", "Left out"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (one.input, one.origin, f"{one.samples:,} {one.samples_of}", one.first_day, one.last_day, one.left_out)
+        for one in result.evidence
+    ]
+    return t.Table("Telemetry", columns, rows)
+
+
+def _again(result: Rationale) -> Iterator[Part]:
+    yield Command(result.about.command)
+    store = f" Store: {result.about.store}." if result.about.store is not None else ""
+    yield (
+        f"iolens {result.about.version}; {RESAMPLES:,} resamples with seed {SEED}.{store} The same command on the same "
+        "data gives the same document; SOURCE_DATE_EPOCH sets its date."
+    )
+    if result.missing:
+        yield Points(tuple(sentence(f"for {one.part}: {NEEDED[one.part]}") for one in result.missing))

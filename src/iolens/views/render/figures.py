@@ -1,0 +1,241 @@
+"""A figure as a plain description, with no drawing library in sight; two renderers draw it.
+
+Positions are plain numbers; on a time axis they are microseconds since 1970 UTC. Categories are positions 0, 1, 2, …
+with their names as the axis's ticks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from iolens.errors import UsageError
+from iolens.visible_text import shortened, visible, with_short_words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+# Paul Tol's vibrant red and blue: apart for every kind of colour vision, and in grey.
+READ: Final = "#CC3311"
+WRITE: Final = "#0077BB"
+FSU: Final = "#111111"
+SHADES: Final = ("#C4C4C4", "#868686", "#111111")  # idle, moderate, busy
+SATURATED: Final = "#FAD9A6"
+STEADY: Final = "#DCEBF5"
+NO_DATA: Final = "#D9D9D9"
+RULE: Final = "#666666"
+
+LONGEST_NAME: Final = 40  # characters beside the picture: more would leave no room for it
+LONGEST_TITLE: Final = 160
+
+Scale = Literal["linear", "log", "time"]
+Side = Literal["left", "right"]
+
+_RENDERERS: Final = {
+    ".html": "bokeh_figure",
+    ".pdf": "matplotlib_figure",
+    ".png": "matplotlib_figure",
+    ".svg": "matplotlib_figure",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis: its label with unit, its ends (None: from the marks), and named ticks instead of numbers."""
+
+    label: str
+    scale: Scale = "linear"
+    low: float | None = None
+    high: float | None = None
+    ticks: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Dots, larger or smaller by `weight`; a NaN is not drawn."""
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    label: str
+    colour: str
+    side: Side = "left"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line; a NaN breaks it."""
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    label: str
+    colour: str
+    side: Side = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The area between two lines; a NaN breaks it."""
+
+    x: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
+    label: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars between `starts` and `ends`, from the bottom of the axis; `names` say what each one counts.
+
+    Side by side or stacked is a matter of `starts`, `ends` and `bottoms`.
+    """
+
+    starts: NDArray[Any]
+    ends: NDArray[Any]
+    heights: NDArray[Any]
+    label: str
+    colour: str
+    names: tuple[str, ...]
+    bottoms: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Rows of equal steps from `start` to `end`, the first on top; logarithmic colours from `low` to `high`, NaN grey.
+
+    Row i of n is centred on n − 1 − i of the y axis.
+    """
+
+    start: float
+    end: float
+    rows: tuple[str, ...]
+    values: NDArray[Any]
+    low: float
+    high: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A shaded stretch of the x axis; `text` stands in it where there is room."""
+
+    start: float
+    end: float
+    label: str
+    colour: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A reference line across the panel."""
+
+    at: float
+    direction: Literal["horizontal", "vertical"]
+    text: str
+    side: Side = "left"
+
+
+Mark = Points | Line | Band | Bars | HeatMap | Span | Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes with its marks, drawn in order, `height` times as high as usual.
+
+    A `message` stands in place of marks that do not exist.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    marks: tuple[Mark, ...] = ()
+    right: Axis | None = None
+    message: str = ""
+    height: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Panels one above the other."""
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+    linked_x: bool = False
+
+
+def side_by_side(groups: list[tuple[str, str, NDArray[Any]]], names: tuple[str, ...]) -> tuple[Bars, ...]:
+    """Bars of several groups (label, colour, heights) next to each other in every category."""
+    import numpy as np
+
+    places = np.arange(len(names), dtype=float)
+    width = 0.8 / len(groups)
+    return tuple(
+        Bars(places - 0.4 + i * width, places - 0.4 + (i + 1) * width, heights, label, colour, names)
+        for i, (label, colour, heights) in enumerate(groups)
+    )
+
+
+def stacked(groups: list[tuple[str, str, NDArray[Any]]], names: tuple[str, ...]) -> tuple[Bars, ...]:
+    """Bars of several groups (label, colour, heights) on top of each other in every category."""
+    import numpy as np
+
+    places = np.arange(len(names), dtype=float)
+    bottoms = np.cumsum([np.zeros(len(names)), *(heights for _, _, heights in groups[:-1])], axis=0)
+    return tuple(
+        Bars(places - 0.4, places + 0.4, heights, label, colour, names, bottom)
+        for (label, colour, heights), bottom in zip(groups, bottoms, strict=True)
+    )
+
+
+def legible(figure: Figure) -> Figure:
+    """The figure with every text of it fit to be drawn: names of others are made visible and shortened."""
+    return replace(figure, title=_title(figure.title), panels=tuple(map(_legible_panel, figure.panels)))
+
+
+def _legible_panel(panel: Panel) -> Panel:
+    return replace(
+        panel,
+        title=_title(panel.title),
+        message=_title(panel.message),
+        x=_legible_axis(panel.x),
+        y=_legible_axis(panel.y),
+        right=None if panel.right is None else _legible_axis(panel.right),
+        marks=tuple(map(_legible_mark, panel.marks)),
+    )
+
+
+def _legible_axis(axis: Axis) -> Axis:
+    return replace(axis, label=_name(axis.label), ticks=tuple((at, _name(name)) for at, name in axis.ticks))
+
+
+def _legible_mark(mark: Mark) -> Mark:
+    texts = {name: _name(getattr(mark, name)) for name in ("label", "text") if hasattr(mark, name)}
+    lists = {name: tuple(map(_name, getattr(mark, name))) for name in ("names", "rows") if hasattr(mark, name)}
+    return replace(mark, **texts, **lists)  # type: ignore[arg-type]  # only what the mark has
+
+
+def _title(text: str) -> str:
+    return shortened(with_short_words(visible(text), LONGEST_NAME), LONGEST_TITLE)
+
+
+def _name(text: str) -> str:
+    return shortened(visible(text), LONGEST_NAME)
+
+
+def check_suffix(path: Path) -> str:
+    """The renderer for a file name, or a refusal that lists the suffixes there are."""
+    try:
+        return _RENDERERS[path.suffix.lower()]
+    except KeyError:
+        raise UsageError(f"{path}: a figure is written to a file that ends in {', '.join(_RENDERERS)}") from None
+
+
+def draw(figure: Figure, path: Path) -> None:
+    """Draw the figure into a file; its suffix says how."""
+    import_module(f"iolens.views.render.{check_suffix(path)}").draw(figure, path)

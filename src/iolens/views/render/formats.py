@@ -1,0 +1,120 @@
+"""A result in the format asked for, to standard output or a file.
+
+The view of a result is found by name (`view_names.py`): `views/imbalance/tables.py` gives `tables(result)`, the main
+one first, and `figures(result)`, the first one the default. `FIGURES` are the names of all it can draw.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from iolens.errors import UsageError
+from iolens.nearest_names import not_among
+from iolens.views.render import atomic
+from iolens.views.render.resolution import on_figure, on_tables
+from iolens.views.render.view_names import view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Table
+
+Format = Literal["table", "json", "csv", "parquet", "markdown"]
+LIST: Final = "list"  # asked for in place of a figure
+FORMATS: Final[tuple[Format, ...]] = ("table", "json", "csv", "parquet", "markdown")
+
+
+def render(result: object, format: Format, output: Path | None = None, width: int | None = None) -> None:  # noqa: A002
+    """Write the result to `output`, or to standard output; `width` is the terminal's unless given."""
+    check_output(format, output)
+    content = _content(result, format, width, terminal=output is None and sys.stdout.isatty())
+    if output is not None:
+        atomic.write(output, content)
+    else:
+        _print(content)
+
+
+def tables_of(result: object) -> list[Table]:
+    """All tables of a result, the main one first."""
+    return on_tables(result, view_of(result, "tables").tables(result))
+
+
+def figures_of(result: object) -> dict[str, Callable[[], Figure]]:
+    """All figures of a result by name, the default one first, each described only when called."""
+    figures: dict[str, Callable[[], Figure]] = view_of(result, "tables").figures(result)
+    return {name: _described(result, describe) for name, describe in figures.items()}
+
+
+def _described(result: object, describe: Callable[[], Figure]) -> Callable[[], Figure]:
+    return lambda: on_figure(result, describe())
+
+
+def check_figures(view: str, requests: Sequence[str]) -> None:
+    """Refuse a figure that the view never draws and a kind of file that none is, before anything is computed."""
+    from iolens.views.render.figures import check_suffix
+
+    names = import_module(f"iolens.views.{view}.tables").FIGURES
+    for request in requests:
+        if request != LIST:
+            check_suffix(_asked(request, names)[1])
+
+
+def draw_figures(result: object, requests: Sequence[str]) -> list[Path]:
+    """Draw `FILE` (the first figure) or `NAME=FILE` for each request; every request is checked before any is drawn."""
+    from iolens.views.render.figures import check_suffix, draw
+
+    figures = figures_of(result)
+    asked = [_asked(request, list(figures)) for request in requests]
+    for _, path in asked:
+        check_suffix(path)
+    for name, path in asked:
+        draw(figures[name](), path)
+    return [path for _, path in asked]
+
+
+def _asked(request: str, names: Sequence[str]) -> tuple[str, Path]:
+    name, equals, file = request.partition("=")
+    if not equals or "/" in name or "." in name:
+        return names[0], Path(request)
+    if name not in names:
+        raise UsageError(f"no figure {name!r} here{not_among(name, names)}")
+    return name, Path(file)
+
+
+def _content(result: object, format: Format, width: int | None, terminal: bool) -> str | bytes:  # noqa: A002
+    from iolens.views.render import json_text, tables
+
+    if format == "json":
+        return json_text.to_json(result)
+    if format == "csv":
+        return tables.to_csv(tables_of(result)[0])
+    if format == "parquet":
+        return tables.to_parquet(tables_of(result)[0])
+    if format == "markdown":
+        return tables.to_markdown(tables_of(result))
+    if format == "table":
+        columns = width or (shutil.get_terminal_size().columns if terminal else None)
+        return tables.to_terminal(tables_of(result), columns, colour=terminal)
+    raise UsageError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
+
+
+def check_output(format: Format, output: Path | None) -> None:  # noqa: A002
+    """Refuse bytes where text is read."""
+    if format != "parquet":
+        return
+    if output is None:
+        raise UsageError("parquet is binary: name a file with --output")
+    if output.is_char_device() and output.name != "null":
+        raise UsageError(f"{output}: parquet is binary and this is a terminal; name a file with --output")
+
+
+def _print(content: str | bytes) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    text = content if isinstance(content, str) else content.decode()
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()

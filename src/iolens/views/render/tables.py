@@ -1,0 +1,334 @@
+"""A table as a plain description, and its renderings: terminal, markdown, CSV and Parquet.
+
+People see formatted values with units and `–` for what is missing; machines get the numbers as they are. Names of
+others are made visible here, as each output needs it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from iolens.units import format_bytes, format_bytes_si
+from iolens.views.render.json_text import plain_value
+from iolens.views.render.markdown_text import markdown_cell, markdown_lines
+from iolens.visible_text import shortened, shown_lines, shown_name, visible, with_short_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from rich.table import Table as RichTable
+
+MISSING: Final = "–"
+WARNING: Final = "Warning:"
+_UNBOUNDED: Final = 1_000_000  # columns: wider than any table
+_SHORT: Final = 20  # characters: a cell of words no longer than this is not broken
+_GUTTER: Final = 3  # columns between two columns
+_LONGEST_CELL: Final = 1000  # characters of words in a cell
+_FORMULA: Final = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\N{FULLWIDTH EQUALS SIGN}",
+    "\N{FULLWIDTH PLUS SIGN}",
+)  # spreadsheets compute these
+_LENGTHS: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+Kind = Literal["text", "integer", "number", "time", "date"]
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its machine name (with its unit), what people read above it, and how a value is shown."""
+
+    name: str
+    heading: str
+    kind: Kind
+    show: Callable[[Any], str]
+    unit: str = ""
+
+    @property
+    def align(self) -> Literal["left", "right"]:
+        """Numbers to the right, the rest to the left."""
+        return "right" if self.kind in ("integer", "number") else "left"
+
+    @property
+    def heading_with_unit(self) -> str:
+        """`Mean FSU (%)`."""
+        return f"{self.heading} ({self.unit})" if self.unit else self.heading
+
+    def cell(self, value: Any) -> str:
+        """The value for people, without unit."""
+        return MISSING if is_missing(value) else self.show(value)
+
+    def cell_with_unit(self, value: Any) -> str:
+        """The value for people where no heading gives the unit."""
+        return self.cell(value) if is_missing(value) or not self.unit else f"{self.show(value)} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under columns; `sideways` tables print one line per column, for few rows with many facts.
+
+    `warnings` stand before the rows: what to know before the numbers are believed.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: list[Row]
+    note: str = ""
+    sideways: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def text(name: str, heading: str) -> Column:
+    """Words; a list of words is joined, an empty one is `none`."""
+    return Column(name, heading, "text", _show_text)
+
+
+def count(name: str, heading: str) -> Column:
+    """An integer, with thousands apart."""
+    return Column(name, heading, "integer", lambda value: f"{value:,}")
+
+
+def number(name: str, heading: str, unit: str = "", form: str = ",.3g") -> Column:
+    """A number shown with a format specification."""
+    return Column(name, heading, "number", lambda value: format(value, form), unit)
+
+
+def percent(name: str, heading: str) -> Column:
+    """A share of a hundred."""
+    return Column(name, heading, "number", show_percent, "%")
+
+
+def volume(name: str, heading: str) -> Column:
+    """Bytes moved, in powers of ten (`133 TB`)."""
+    return Column(name, heading, "integer", format_bytes_si)
+
+
+def rate(name: str, heading: str) -> Column:
+    """Bytes per second, in powers of ten (`35 GB/s`)."""
+    return Column(name, heading, "number", lambda value: f"{format_bytes_si(value)}/s")
+
+
+def size(name: str, heading: str) -> Column:
+    """The size of an I/O, in powers of two (`4 KiB`)."""
+    return Column(name, heading, "integer", format_bytes)
+
+
+def moment(name: str, heading: str) -> Column:
+    """A time in UTC, to the second."""
+    return Column(name, heading, "time", show_moment)
+
+
+def day(name: str, heading: str) -> Column:
+    """A calendar day."""
+    return Column(name, heading, "date", lambda value: str(value.isoformat()))
+
+
+def show_percent(value: float) -> str:
+    """One decimal; two significant digits where that would round to nothing."""
+    return f"{value:.2g}" if 0 < abs(value) < 0.1 else f"{value:.1f}"
+
+
+def show_moment(value: datetime) -> str:
+    """`2012-10-22 19:00:05`, without microseconds."""
+    return str(plain_value(value.replace(microsecond=0))).replace("T", " ").removesuffix("Z")
+
+
+def show_seconds(value: float) -> str:
+    """`58 s`, `4.5 min`, `3 h`."""
+    size, unit = next((one for one in _LENGTHS if value >= 1.5 * one[0]), _LENGTHS[-1])
+    return f"{value / size:.3g} {unit}"
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is no such value: None, NaN or infinite."""
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def to_terminal(tables: Sequence[Table], width: int | None = None, colour: bool = False) -> str:
+    """All tables as text: words wrap at `width` columns (None: never), and nothing is ever cut off."""
+    return "\n".join(_terminal_block(table, width, colour) for table in tables)
+
+
+def to_markdown(tables: Sequence[Table], level: int = 2) -> str:
+    """All tables as GitHub-flavoured markdown, their titles as headings of that level."""
+    return "\n".join(_markdown_block(table, level) for table in tables)
+
+
+def to_csv(table: Table) -> str:
+    """One table with unformatted values: machine names above, empty where missing."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(column.name for column in table.columns)
+    writer.writerows([_csv_cell(value) for value in row] for row in table.rows)
+    return out.getvalue()
+
+
+def to_parquet(table: Table) -> bytes:
+    """One table as a Parquet file; the column types do not depend on the values."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types: dict[Kind, Any] = {
+        "text": pa.string(), "integer": pa.int64(), "number": pa.float64(),
+        "time": pa.timestamp("us", tz="UTC"), "date": pa.date32(),
+    }  # fmt: skip
+    schema = pa.schema([(column.name, types[column.kind]) for column in table.columns])
+    arrays = [
+        pa.array([_typed(row[place], column.kind) for row in table.rows], types[column.kind])
+        for place, column in enumerate(table.columns)
+    ]
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), out, compression="zstd")
+    return out.getvalue()
+
+
+def _show_text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(shown_name(str(one)) for one in value) or "none"
+    return shortened(with_short_words(visible(str(value))), _LONGEST_CELL)
+
+
+def _machine_cell(value: Any) -> Any:
+    plain = plain_value(value)
+    return ";".join(map(str, plain)) if isinstance(plain, list) else plain
+
+
+def _csv_cell(value: Any) -> Any:
+    """As it is, but for text that a terminal obeys or a spreadsheet would compute."""
+    cell = _machine_cell(value)
+    if not isinstance(cell, str):
+        return cell
+    seen = visible(cell)
+    return f"'{seen}" if seen.startswith(_FORMULA) else seen
+
+
+def _typed(value: Any, kind: Kind) -> Any:
+    if is_missing(value) or kind in ("time", "date"):
+        return None if is_missing(value) else value
+    cell = _machine_cell(value)
+    return _storable(str(cell)) if kind == "text" else round(cell) if kind == "integer" else float(cell)
+
+
+def _storable(text: str) -> str:
+    """Text that can be written as UTF-8: a byte that is none is shown by its number."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+# Cells as people see them: headings on top, or headings at the left with one column of values per row.
+
+
+def headings(table: Table) -> list[str]:
+    """What stands above the cells."""
+    if not table.sideways:
+        return [column.heading_with_unit for column in table.columns]
+    first = table.columns[0]
+    return [first.heading, *(first.cell(row[0]) for row in table.rows)]
+
+
+def body(table: Table) -> list[list[str]]:
+    """The cells, line by line."""
+    if not table.sideways:
+        return [[column.cell(value) for column, value in zip(table.columns, row, strict=True)] for row in table.rows]
+    lines = list(enumerate(table.columns))[1:]
+    return [[column.heading, *(column.cell_with_unit(row[place]) for row in table.rows)] for place, column in lines]
+
+
+def aligns(table: Table) -> list[Literal["left", "right"]]:
+    """To which side the cells of each column lean."""
+    return ["left"] * (1 + len(table.rows)) if table.sideways else [column.align for column in table.columns]
+
+
+def _terminal_block(table: Table, width: int | None, colour: bool) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    out = io.StringIO()
+    console = Console(
+        file=out, width=_UNBOUNDED, force_terminal=colour, color_system="auto" if colour else None,
+        force_jupyter=False, legacy_windows=False, highlight=False, markup=False, emoji=False,
+    )  # fmt: skip
+    console.print(Text(with_short_words(visible(table.title)), style="bold"), width=width)
+    for warning in table.warnings:
+        for line in shown_lines(f"{WARNING} {warning}").splitlines():
+            console.print(Text(_wrapped(line, width), style="bold yellow"))
+    if table.rows:
+        console.print(_rich_table(table, width))
+    for line in shown_lines(table.note).splitlines():
+        console.print(Text(_wrapped(line, width)))
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def _rich_table(table: Table, width: int | None) -> RichTable:
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for heading, align, wide in zip(headings(table), aligns(table), _widths(table, width), strict=True):
+        grid.add_column(Text(heading), justify=align, width=wide, vertical="top")
+    for line in body(table):
+        grid.add_row(*map(Text, line))
+    return grid
+
+
+def _widths(table: Table, width: int | None) -> list[int]:
+    """Columns as wide as they like, narrowed to `width` as far as words and numbers stay whole."""
+    columns = list(zip(headings(table), *body(table), strict=True))
+    words = [True] * len(columns) if table.sideways else [column.kind == "text" for column in table.columns]
+    wide = [max(map(_length, cells)) for cells in columns]
+    least = [
+        max(_longest_heading_word(heading), *(_longest_word(cell) if words[place] else _length(cell) for cell in cells))
+        for place, (heading, *cells) in enumerate(columns)
+    ]
+    excess = sum(wide) + _GUTTER * (len(wide) - 1) - (_UNBOUNDED if width is None else width)
+    while excess > 0 and wide != least:
+        _, place = max((wide[i], i) for i in range(len(wide)) if wide[i] > least[i])
+        wide[place] -= 1
+        excess -= 1
+    return wide
+
+
+def _length(cell: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(cell)
+
+
+def _longest_heading_word(heading: str) -> int:
+    return max(map(_length, heading.split()), default=0)
+
+
+def _longest_word(cell: str) -> int:
+    """What must not be broken: a word, or a whole cell that is short."""
+    return _length(cell) if len(cell) <= _SHORT else max(map(_length, cell.split()), default=0)
+
+
+def _wrapped(line: str, width: int | None) -> str:
+    """Lines of at most `width`; a number and its unit stay together."""
+    if width is None:
+        return line
+    tied = re.sub(r"(?<=[0-9]) (?=\S)", "\0", line)
+    return textwrap.fill(tied, width, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+
+
+def _markdown_block(table: Table, level: int) -> str:
+    parts = [f"{'#' * level} {markdown_cell(table.title)}\n"]
+    parts += [f"> **{WARNING}** {markdown_cell(warning)}\n" for warning in table.warnings]
+    if table.rows:
+        rules = ["---:" if align == "right" else "---" for align in aligns(table)]
+        cells = [[markdown_cell(cell) for cell in line] for line in (headings(table), *body(table))]
+        parts.append("".join(f"| {' | '.join(line)} |\n" for line in (cells[0], rules, *cells[1:])))
+    if table.note:
+        parts.append("  \n".join(markdown_lines(table.note)) + "\n")
+    return "\n".join(parts)

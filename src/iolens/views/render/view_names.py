@@ -1,0 +1,30 @@
+"""Which package below `views/` shows a result, by the module that defines the result's class."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+_OURS: Final = "iolens"
+
+
+def view_name(result: object) -> str:
+    """`imbalance` for `analyses/imbalance/analysis.py`, `workload_match` for `analyses/workload/match.py`,
+    `growth` for `analyses/growth.py`, `plan_capacity` for `plans/capacity.py`.
+    """
+    *packages, module = type(result).__module__.split(".")
+    if module == "analysis":
+        return packages[-1]
+    if packages[-1] == "plans":
+        return f"plan_{module}"
+    return "_".join((*packages[2:], module)) if packages[:2] == [_OURS, "analyses"] else module
+
+
+def view_of(result: object, *parts: str) -> Any:
+    """The first of these modules that the view has: `tables`, `report`. Another package shows its results itself."""
+    home = type(result).__module__
+    if home.partition(".")[0] != _OURS:
+        return import_module(home)
+    names = [f"{_OURS}.views.{view_name(result)}.{part}" for part in parts]
+    return import_module(next((name for name in names if find_spec(name) is not None), names[-1]))

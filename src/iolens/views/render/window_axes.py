@@ -1,0 +1,90 @@
+"""What figures over a window share: their title, time axis, rows of targets, and lines that break at gaps."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from iolens.units import epoch_us
+from iolens.views.render.figures import NO_DATA, Axis, HeatMap, Line, Mark, Points, Side, Span
+from iolens.views.render.tables import show_moment
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+EMPTY: Final = "no data in this window"
+LINE_AT_MOST: Final = 1500  # more points than this look calmer as dots
+ROW_LABELS: Final = 26
+
+
+class Windowed(Protocol):
+    """A result about a file system and a window."""
+
+    @property
+    def filesystem(self) -> str:
+        """Its name."""
+
+    @property
+    def window_start(self) -> datetime | None:
+        """From …"""
+
+    @property
+    def window_end(self) -> datetime | None:
+        """… to."""
+
+
+def window_title(system: Windowed) -> str:
+    """File system and window."""
+    if system.window_start is None or system.window_end is None:
+        return system.filesystem
+    start, end = (show_moment(moment).removesuffix(":00") for moment in (system.window_start, system.window_end))
+    if start.endswith(" 00:00") and end.endswith(" 00:00"):
+        start, end = start[:10], end[:10]
+    return f"{system.filesystem}, {start} to {end.removeprefix(start[:10] + ' ')} UTC"
+
+
+def time_axis(system: Windowed) -> Axis:
+    """The window, as far as it is known."""
+    start, end = system.window_start, system.window_end
+    return Axis(
+        "time (UTC)",
+        "time",
+        None if start is None else float(epoch_us(start)),
+        None if end is None else float(epoch_us(end)),
+    )
+
+
+def largest(*arrays: NDArray[Any]) -> float:
+    """The largest finite value; 0 when there is none."""
+    finite = [array[np.isfinite(array)] for array in arrays]
+    return max((float(array.max()) for array in finite if array.size), default=0.0)
+
+
+def over_time(
+    x: NDArray[np.int64], y: NDArray[np.float64], bucket_s: float, label: str, colour: str, side: Side
+) -> Mark:
+    """A line that breaks at gaps, or dots where there are many or most stand alone."""
+    known = np.isfinite(y)
+    x, y = x[known], y[known]
+    if len(x) > LINE_AT_MOST:
+        return Points(x, y, label, colour, side, weight=0.6)
+    gaps = np.flatnonzero(np.diff(x) > 2.5e6 * bucket_s) + 1
+    if 2 * len(gaps) >= len(x):
+        return Points(x, y, label, colour, side)
+    return Line(np.insert(x, gaps, x[gaps]), np.insert(y, gaps, np.nan), label, colour, side)
+
+
+def outside(time: Axis, mark: HeatMap) -> list[Span]:
+    """Parts of the window before the first and after the last bucket."""
+    ends = [(time.low, mark.start), (mark.end, time.high)]
+    return [Span(a, b, "no data", NO_DATA) for a, b in ends if a is not None and b is not None and a < b]
+
+
+def target_axis(rows: tuple[str, ...]) -> Axis:
+    """The first target on top; names only as dense as can be read."""
+    every = -(-len(rows) // ROW_LABELS)
+    shown = tuple((len(rows) - 1.0 - row, name) for row, name in enumerate(rows) if row % every == 0)
+    label = "target" if every == 1 else f"target (1 in {every} named)"
+    return Axis(label, low=-0.5, high=len(rows) - 0.5, ticks=shown)

@@ -1,0 +1,86 @@
+"""Figures of a report: a still picture for paper and for browsers without JavaScript, and data to draw it live."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from iolens.views.render.figures import Figure, HeatMap, Panel
+
+MOST_CELLS: Final = 150_000  # of a heat map; more would only make the file larger than a screen can show
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFigure:
+    """One figure as the page holds it; `live_json` is safe inside a script element."""
+
+    title: str
+    alternative: str
+    still: str
+    live_json: str
+
+
+def report_figure(figure: Figure) -> ReportFigure:
+    """Draw the figure both ways."""
+    bounded = replace(figure, panels=tuple(_bounded(panel) for panel in figure.panels))
+    titles = "; ".join(dict.fromkeys(panel.title for panel in figure.panels))
+    return ReportFigure(figure.title, f"{figure.title}: {titles}", still(bounded), _live_json(bounded))
+
+
+def bokeh_script() -> str:
+    """Bokeh's own program, once for the whole page; without its widgets, mathematics and graphics-card parts."""
+    from bokeh.resources import Resources
+
+    return "\n".join(Resources(mode="inline", components=["bokeh"], log_level="error").js_raw)
+
+
+def still(figure: Figure) -> str:
+    """A data URI; the title stands in the page already."""
+    from iolens.views.render.matplotlib_figure import to_bytes
+
+    picture = to_bytes(replace(figure, title=""), "svg")
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
+
+
+def _live_json(figure: Figure) -> str:
+    from bokeh.embed import json_item
+
+    from iolens.views.render import bokeh_figure
+
+    layout = bokeh_figure.layout(figure)
+    for plot in layout.children:
+        plot.output_backend = "canvas"  # the graphics-card part compiles code at run time, which the page forbids
+    return json_for_script(json_item(layout))
+
+
+def json_for_script(value: Any) -> str:
+    """JSON that no text in it can end the script element it stands in."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _bounded(panel: Panel) -> Panel:
+    return replace(panel, marks=tuple(_merged(mark) if isinstance(mark, HeatMap) else mark for mark in panel.marks))
+
+
+def _merged(mark: HeatMap) -> HeatMap:
+    """The heat map with neighbouring columns averaged until it is small enough."""
+    rows, columns = mark.values.shape
+    every = -(-rows * columns // MOST_CELLS)
+    if every < 2:
+        return mark
+    wide = -(-columns // every) * every
+    padded = np.pad(mark.values, ((0, 0), (0, wide - columns)), constant_values=np.nan)
+    groups = padded.reshape(rows, -1, every)
+    known = np.isfinite(groups)
+    counts = known.sum(axis=2)
+    sums = np.where(known, groups, 0.0).sum(axis=2)
+    values = np.divide(sums, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    step = (mark.end - mark.start) / columns
+    return replace(mark, values=values, end=mark.start + step * wide)

@@ -1,0 +1,291 @@
+"""Results as one self-contained HTML page (B3): opens from disk, fetches nothing, prints well.
+
+What stands in it is described by `report_section`; every analysis brings its own sections, found by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.analyses.results import OverIntervals
+from iolens.views.render import tables as t
+from iolens.views.render.figures import Figure
+from iolens.views.render.html_text import html_text
+from iolens.views.render.resolution import on_section, warnings
+from iolens.views.render.section import Facts, Part, Section
+from iolens.views.render.view_names import view_name, view_of
+from iolens.views.report.figures import bokeh_script, report_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+HERE: Final = Path(__file__).parent
+POLICY: Final = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
+)
+NO_RESULTS: Final = "This store holds no data to report on. Load some with `iolens ingest`."
+USUAL_ORDER: Final = 100
+_BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|min|s)\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the title block says besides the results: the window as asked for, when, by what, and what failed."""
+
+    version: str
+    generated: datetime
+    window: tuple[datetime | None, datetime | None] = (None, None)
+    timezone: str | None = None
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Chapter:
+    """A heading of the first order."""
+
+    title: str
+    kind: str
+    sections: list[Section]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Figures are counted through the whole report."""
+
+    figures: int = 0
+
+
+def report_html(results: Sequence[Any], about: About) -> str:
+    """The whole page, from results of any analyses and file systems."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    numbers = Numbers()
+    chapters = [_chapter(place, chapter, numbers) for place, chapter in enumerate(_chapters(results, about), 1)]
+    page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
+    names = _filesystems(results)
+    return page.get_template("report.html.jinja").render(
+        title=f"Storage report: {_listed(names)}" if names else "Storage report",
+        policy=POLICY,
+        about=about,
+        facts=_title_block(results, names, about),
+        chapters=chapters,
+        style=Markup(_beside("report.css")),  # noqa: S704 (our own files and Bokeh's, no data)
+        bokeh=Markup(bokeh_script() if numbers.figures else ""),  # noqa: S704
+        program=Markup(_beside("report.js") if numbers.figures else ""),  # noqa: S704
+    )
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    """`a, b and c`, or the first few and how many more."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
+
+
+def _beside(name: str) -> str:
+    return (HERE / name).read_text("utf-8")
+
+
+def _filesystems(results: Sequence[Any]) -> list[str]:
+    return list(dict.fromkeys(result.filesystem for result in results))
+
+
+def _title_block(results: Sequence[Any], names: list[str], about: About) -> list[tuple[str, str]]:
+    """The window is that of the intervals: a reading or scan of another time is named beside it."""
+    of_intervals = [result for result in results if isinstance(result, OverIntervals)]
+    readings = [result for result in results if not isinstance(result, OverIntervals)]
+    first, last = _extent(of_intervals)
+    start, end = about.window[0] or first, about.window[1] or last
+    if start is None or end is None:
+        start, end = _extent(results)
+    return [
+        ("File systems" if len(names) != 1 else "File system", ", ".join(names) or "none"),
+        ("Window", _window(start, end, about.timezone)),
+        *_outside(readings, start, end),
+        ("Generated", f"{t.show_moment(about.generated.astimezone(UTC))} UTC by iolens {about.version}"),
+    ]
+
+
+def _extent(results: Sequence[Any]) -> tuple[datetime | None, datetime | None]:
+    """From the first start to the last end."""
+    starts, ends = (
+        [end for result in results if (end := getattr(result, name, None)) is not None]
+        for name in ("window_start", "window_end")
+    )
+    return min(starts, default=None), max(ends, default=None)
+
+
+def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | None) -> list[tuple[str, str]]:
+    """Readings and scans that reach beyond the window, by analysis."""
+    windows: dict[str, list[str]] = {}
+    for name in dict.fromkeys(map(view_name, readings)):
+        first, last = _extent([result for result in readings if view_name(result) == name])
+        if first and last and start and end and (first < start or last > end):
+            windows.setdefault(_window(first, last, None), []).append(name)
+    return [(f"Readings for {' and '.join(names)}", window) for window, names in windows.items()]
+
+
+def _window(start: datetime | None, end: datetime | None, zone: str | None) -> str:
+    if start is None or end is None:
+        return "no data"
+    utc = f"{t.show_moment(start)} to {t.show_moment(end)} UTC"
+    if zone is None or zone == "UTC":
+        return utc
+    from zoneinfo import ZoneInfo
+
+    local = [t.show_moment(moment.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for moment in (start, end)]
+    return f"{local[0]} to {local[1]} {zone} ({utc}). Times below are UTC."
+
+
+# Which sections there are.
+
+
+def _chapters(results: Sequence[Any], about: About) -> Iterator[Chapter]:
+    ordered = sorted(results, key=lambda result: getattr(_module(result), "REPORT_ORDER", USUAL_ORDER))
+    names = _filesystems(results)
+    yield Chapter("Summary", "summary", list(_summary(ordered, names)), about.refused)
+    if len(names) > 1:
+        compared = [section for module, same in _by_analysis(ordered) for section in _call(module, "comparison", same)]
+        if compared:
+            yield Chapter("Side by side", "comparison", compared)
+    for name in names:
+        mine = [result for result in ordered if result.filesystem == name]
+        yield Chapter(name, "filesystem", [section for result in mine for section in _sections(result)])
+    methods = [section for module, same in _by_analysis(ordered) for section in _call(module, "methods", same)]
+    if methods:
+        yield Chapter("How to read this", "methods", methods)
+
+
+def _summary(ordered: Sequence[Any], names: list[str]) -> Iterator[Section]:
+    if not names:
+        yield Section("Nothing to report", (NO_RESULTS,))
+    for name in names:
+        mine = [result for result in ordered if result.filesystem == name]
+        warned = dict.fromkeys(warning for result in mine for warning in warnings(result))
+        parts = (part for result in mine for part in _call(_module(result), "summary", result))
+        yield Section(name, (*warned, *parts))
+
+
+def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
+    found: dict[type, list[Any]] = {}
+    for result in ordered:
+        found.setdefault(type(result), []).append(result)
+    return [(_module(same[0]), same) for same in found.values()]
+
+
+def _module(result: object) -> Any:
+    return view_of(result, "report", "tables")
+
+
+def _call(module: Any, what: str, argument: object) -> list[Any]:
+    function = getattr(module, f"report_{what}", None)
+    return [] if function is None else list(function(argument))
+
+
+def _sections(result: Any) -> list[Section]:
+    return [on_section(result, section) for section in _plain_sections(result)]
+
+
+def _plain_sections(result: Any) -> list[Section]:
+    module = _module(result)
+    if hasattr(module, "report_sections"):
+        return _call(module, "sections", result)
+    title = view_name(result).replace("_", " ").capitalize()
+    drawn = [describe() for describe in module.figures(result).values()]
+    return [Section(title, (*drawn, *module.tables(result)))]
+
+
+# The same, as the template wants it. Ids are numbers: a name may hold anything.
+
+
+def _chapter(place: int, chapter: Chapter, numbers: Numbers) -> dict[str, Any]:
+    sections = [
+        {
+            "id": f"section-{place}-{number}",
+            "title": section.title,
+            "parts": [_part(part, numbers) for part in section.parts],
+        }
+        for number, section in enumerate(chapter.sections, 1)
+    ]
+    return {
+        "id": f"section-{place}",
+        "title": chapter.title,
+        "kind": chapter.kind,
+        "warnings": chapter.warnings,
+        "sections": sections,
+    }
+
+
+def _part(part: Part, numbers: Numbers) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"kind": "words", "text": _tied(part)}
+    if isinstance(part, Facts):
+        return {"kind": "facts", "facts": part.facts}
+    if isinstance(part, t.Table):
+        return {"kind": "table", "table": _table(part)}
+    return _figure(part, numbers)
+
+
+def _tied(text: str) -> str:
+    """The text with numbers and units kept on one line."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+
+
+def _figure(figure: Figure, numbers: Numbers) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    numbers.figures += 1
+    drawn = report_figure(figure)
+    live = Markup(drawn.live_json)  # noqa: S704 (escaped for a script element)
+    still = Markup(drawn.still)  # noqa: S704 (base64)
+    return {"kind": "figure", "number": numbers.figures, "drawn": drawn, "still": still, "live_json": live}
+
+
+def _table(table: t.Table) -> dict[str, Any]:
+    head, body = _sideways(table) if table.sideways else _upright(table)
+    return {
+        "title": table.title,
+        "head": head,
+        "body": body,
+        "notes": [_tied(line) for line in table.note.splitlines()],
+    }
+
+
+def _upright(table: t.Table) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
+    looks = ["right" if column.align == "right" else "" for column in table.columns]
+    head = [_cell(column.heading_with_unit, look) for column, look in zip(table.columns, looks, strict=True)]
+    body = [
+        [
+            _cell(column.cell(value), look or _look(column.cell(value)))
+            for column, value, look in zip(table.columns, row, looks, strict=True)
+        ]
+        for row in table.rows
+    ]
+    return head, body
+
+
+def _sideways(table: t.Table) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
+    """Headings at the left, one column of values per row."""
+    first, *rest = table.columns
+    head = [_cell(first.heading), *(_cell(first.cell(row[0]), _look(first.cell(row[0]))) for row in table.rows)]
+    body = []
+    for place, column in enumerate(rest, 1):
+        shown = [column.cell_with_unit(row[place]) for row in table.rows]
+        body.append([_cell(column.heading), *(_cell(text, _look(text)) for text in shown)])
+    return head, body
+
+
+def _cell(text: str, look: str = "") -> dict[str, str]:
+    return {"text": text, "look": look}
+
+
+def _look(text: str) -> str:
+    """Long texts may be broken, short ones not."""
+    return "words" if len(text) > 28 else ""

@@ -1,0 +1,1 @@
+"""How results of `scan_summary` are shown."""

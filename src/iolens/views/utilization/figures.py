@@ -1,0 +1,258 @@
+"""Figures of paper U for any window: bandwidth with FSU (10), FSU histogram (11), I/O sizes (12); targets × time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from iolens.units import MIB, epoch_us, format_bytes
+from iolens.views.render.figures import (
+    FSU,
+    NO_DATA,
+    READ,
+    SATURATED,
+    SHADES,
+    STEADY,
+    WRITE,
+    Axis,
+    Bars,
+    Figure,
+    HeatMap,
+    Mark,
+    Panel,
+    Points,
+    Rule,
+    Span,
+    side_by_side,
+)  # fmt: skip
+from iolens.views.render.tables import show_percent
+from iolens.views.render.window_axes import EMPTY, largest, outside, over_time, target_axis, time_axis, window_title
+from iolens.views.utilization.tables import io_size_span
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iolens.analyses.utilization.analysis import Category, Utilization
+    from iolens.analyses.utilization.saturation import Plateau
+
+_COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
+_SI: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+UTIL: Final = "#009988"  # Paul Tol's vibrant teal
+_THOUSANDS: Final = ((1e12, "trillions"), (1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
+
+
+def bandwidth(result: Utilization) -> Figure:
+    """Read and write bandwidth as dots with FSU over them in black (Fig. 10), steady and saturated stretches shaded."""
+    systems = _systems(result)
+    series = [system.series for system in systems if system.series is not None]
+    top_rate = largest(*(rate for one in series for rate in (one.read_bytes_per_s, one.write_bytes_per_s)))
+    top_fsu = largest(*(one.fsu_pct for one in series))
+    unit = _unit(top_rate, _SI)
+    panels = [_bandwidth_panel(system, unit, top_rate, top_fsu) for system in systems]
+    return Figure("bandwidth", "Bandwidth and file system utilization", tuple(panels), linked_x=_same_window(systems))
+
+
+def histogram(result: Utilization) -> Figure:
+    """All FSU observations in bins of 2 % with an overflow bar (Fig. 11), in three shades by category."""
+    systems = _systems(result)
+    y = _share_axis([share for system in systems for share in _shares(system)])
+    panels = tuple(_histogram_panel(system, y) for system in systems)
+    return Figure("histogram", "Distribution of file system utilization", panels)
+
+
+def sizes(result: Utilization) -> Figure:
+    """Disk I/Os by size (Fig. 12)."""
+    systems = _systems(result)
+    bins = io_size_span([size for system in systems for size in system.io_sizes])
+    top = max((size.count for system in systems for size in system.io_sizes), default=0)
+    return Figure("sizes", "Disk I/Os by size", tuple(_sizes_panel(system, bins, top) for system in systems))
+
+
+def heat_map(result: Utilization) -> Figure:
+    """Mean FSU of every target over time, logarithmic colours."""
+    systems = _systems(result)
+    maps = [system.heat_map.fsu_pct for system in systems if system.heat_map is not None]
+    top = max(100.0, largest(*maps))
+    panels = tuple(_heat_map_panel(system, top) for system in systems)
+    return Figure("heatmap", "Utilization of every target", panels, linked_x=_same_window(systems))
+
+
+def util(result: Utilization) -> Figure:
+    """FSU and the kernel's %util over time: the share of capacity beside the share of time with anything to do."""
+    systems = _systems(result)
+    series = [system.series for system in systems if system.series is not None]
+    top = largest(*(one.fsu_pct for one in series), *(one.util_pct for one in series if one.util_pct is not None))
+    panels = tuple(_util_panel(system, max(105.0, 1.05 * top)) for system in systems)
+    return Figure("util", "File system utilization and the kernel's %util", panels, linked_x=_same_window(systems))
+
+
+def _util_panel(system: Utilization, top: float) -> Panel:
+    title, time, y = window_title(system), time_axis(system), Axis("share of time (%)", low=0, high=top)
+    series = system.series
+    if series is None or series.util_pct is None or not len(series.time_us):
+        return Panel(title, time, y, message=EMPTY)
+    x = series.time_us - round(series.bucket_s * 5e5)
+    marks = (
+        over_time(x, series.util_pct, series.bucket_s, "%util (kernel)", UTIL, "left"),
+        over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "left"),
+        *_no_data(system),
+    )
+    return Panel(title, time, y, marks)
+
+
+def _systems(result: Utilization) -> list[Utilization]:
+    return [result] if result.compare is None else [result, result.compare]
+
+
+def _same_window(systems: list[Utilization]) -> bool:
+    return len({(system.window_start, system.window_end) for system in systems}) == 1
+
+
+def _unit(top: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+    return next((unit for unit in units if top >= unit[0]), units[-1])
+
+
+def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: float, top_fsu: float) -> Panel:
+    factor, name = unit
+    left = Axis(f"bandwidth ({name})", low=0, high=top_rate / factor * 1.08 or 1.0)
+    right = Axis("FSU (%)", low=0, high=max(105.0, top_fsu * 1.05))
+    title, time = window_title(system), time_axis(system)
+    series = system.series
+    if series is None or not len(series.time_us):
+        return Panel(title, time, left, right=right, message=EMPTY)
+    x = series.time_us - round(series.bucket_s * 5e5)  # a mean belongs in the middle of its interval
+    marks: list[Mark] = [
+        Points(x, series.read_bytes_per_s / factor, "read", READ),
+        Points(x, series.write_bytes_per_s / factor, "write", WRITE),
+        over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "right"),
+        *_stretches(system),
+        *_no_data(system),
+    ]
+    return Panel(title, time, left, tuple(marks), right)
+
+
+def _stretches(system: Utilization) -> list[Span]:
+    window = _window_us(system)
+    wide = (window[1] - window[0]) / 12
+    return [
+        Span(
+            (start := epoch_us(plateau.start)),
+            (end := epoch_us(plateau.end)),
+            *(("saturated (no more to give)", SATURATED) if plateau.saturated else ("steady", STEADY)),
+            f"FSU {plateau.median_pct:.0f} %" if end - start > wide and plateau.median_pct is not None else "",
+        )
+        for plateau in sorted(system.plateaus or (), key=_is_saturated)  # the legend has them in this order
+    ]
+
+
+def _is_saturated(plateau: Plateau) -> bool:
+    return plateau.saturated
+
+
+def _no_data(system: Utilization) -> list[Span]:
+    """Stretches without any sample, so that missing is not taken for idle."""
+    if system.series is None:
+        return []
+    start, end = _window_us(system)
+    step = round(system.series.bucket_s * 1e6)
+    before = np.concatenate([[start], system.series.time_us])
+    after = np.concatenate([system.series.time_us - step, [end]])
+    visible = after - before > max(2 * step, (end - start) / 300)
+    return [Span(float(a), float(b), "no data", NO_DATA) for a, b in zip(before[visible], after[visible], strict=True)]
+
+
+def _window_us(system: Utilization) -> tuple[int, int]:
+    """The window, or what of it is known from the samples."""
+    times = system.series.time_us if system.series is not None else np.zeros(0, np.int64)
+    first, last = (int(times[0]), int(times[-1])) if len(times) else (0, 0)
+    start = first if system.window_start is None else epoch_us(system.window_start)
+    return start, last if system.window_end is None else epoch_us(system.window_end)
+
+
+def _shares(system: Utilization) -> list[float]:
+    """Every bin's share of the observations in per cent; nothing when there are none."""
+    total = sum(bin_.observations for bin_ in system.histogram)
+    return [100 * bin_.observations / total for bin_ in system.histogram] if total else []
+
+
+def _share_axis(shares: list[float]) -> Axis:
+    """Logarithmic where one bin would otherwise flatten all others."""
+    some = [share for share in shares if share]
+    if some and max(some) > 50 * float(np.median(some)):
+        return Axis("observations (%), log scale", "log", min(some) / 2, 200)
+    return Axis("observations (%)", low=0, high=1.15 * max(some, default=100.0))
+
+
+def _histogram_panel(system: Utilization, y: Axis) -> Panel:
+    end = max((bin_.fsu_to_pct or 0.0 for bin_ in system.histogram), default=0.0) or 200.0
+    x = Axis("FSU (%)", low=0, high=end + 10, ticks=_histogram_ticks(end))
+    shares = np.array(_shares(system))
+    if not shares.size:
+        return Panel(window_title(system), x, y, message=EMPTY)
+    rules = [Rule(c.fsu_from_pct, "vertical", c.name) for c in system.categories if c.fsu_from_pct]
+    bars = [_category_bars(system, place, shares, end) for place in range(len(system.categories))]
+    return Panel(window_title(system), x, y, (*bars, *rules))
+
+
+def _histogram_ticks(end: float) -> tuple[tuple[float, str], ...]:
+    return (*((float(at), f"{at:g}") for at in np.arange(0, end, 20)), (end + 6, f">{end:g}"))
+
+
+def _category_bars(system: Utilization, place: int, shares: NDArray[Any], end: float) -> Bars:
+    category = system.categories[place]
+    within = [i for i, bin_ in enumerate(system.histogram) if _is_within(bin_.fsu_from_pct, category)]
+    edges = [(system.histogram[i].fsu_from_pct, system.histogram[i].fsu_to_pct) for i in within]
+    share = (
+        "" if category.observations_pct is None else f": {show_percent(category.observations_pct)} % of observations"
+    )
+    return Bars(
+        np.array([end + 4 if high is None else low for low, high in edges]),
+        np.array([end + 8 if high is None else high for _, high in edges]),
+        shares[within],
+        f"{category.name}{share}",
+        SHADES[min(place, len(SHADES) - 1)],
+        tuple(f"FSU above {low:g} %" if high is None else f"FSU {low:g}–{high:g} %" for low, high in edges),
+    )
+
+
+def _is_within(fsu_pct: float, category: Category) -> bool:
+    return category.fsu_from_pct <= fsu_pct < (np.inf if category.fsu_to_pct is None else category.fsu_to_pct)
+
+
+def _sizes_panel(system: Utilization, bins: list[int], top: int) -> Panel:
+    factor, word = _unit(top, _THOUSANDS)
+    names = tuple(format_bytes(size) for size in bins)
+    ticks = tuple((float(place), name) for place, name in enumerate(names))
+    x = Axis("size of disk I/O", low=-0.6, high=max(len(bins), 1) - 0.4, ticks=ticks)
+    y = Axis(f"I/Os ({word})" if word else "I/Os", low=0, high=top / factor * 1.12 or 1.0)
+    if not any(size.count for size in system.io_sizes):
+        return Panel(window_title(system), x, y, message=EMPTY)
+    colours = (("read", READ), ("write", WRITE))
+    groups = [(direction, colour, _counts(system, direction, bins) / factor) for direction, colour in colours]
+    return Panel(window_title(system), x, y, (*side_by_side(groups, names), *_optimal_rule(bins)))
+
+
+def _optimal_rule(bins: list[int]) -> list[Rule]:
+    optimal = [place for place, size in enumerate(bins) if size >= MIB]
+    return [Rule(optimal[0] - 0.5, "vertical", "optimal")] if optimal else []
+
+
+def _counts(system: Utilization, direction: str, bins: list[int]) -> NDArray[np.float64]:
+    counts = {size.size_bytes: size.count for size in system.io_sizes if size.direction == direction}
+    return np.array([counts.get(size, 0) for size in bins], dtype=float)
+
+
+def _heat_map_panel(system: Utilization, top: float) -> Panel:
+    title, time, heat = window_title(system), time_axis(system), system.heat_map
+    if heat is None or not heat.fsu_pct.size:
+        return Panel(title, time, Axis("target"), message=EMPTY)
+    step = round(heat.bucket_s * 1e6)
+    places = (heat.time_us - heat.time_us[0]) // step
+    values = np.full((len(heat.targets), int(places[-1]) + 1), np.nan)
+    values[:, places] = heat.fsu_pct
+    start = float(heat.time_us[0])
+    rows = tuple(target.removeprefix(f"{system.filesystem}-") for target in heat.targets)
+    mark = HeatMap(start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale")
+    height = min(max(1.0, len(rows) / 14), 1.5)
+    return Panel(title, time, target_axis(rows), (*outside(time, mark), mark), height=height)

@@ -1,0 +1,401 @@
+"""File System Utilization in the report: what a director should know, then the evidence for engineers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from iolens.analyses.imbalance.outliers import (
+    ENOUGH_TIME,
+    FAR,
+    FEWEST_PEERS,
+    MATTERS_PCT,
+    TargetOutlier,
+    target_outliers,
+)
+from iolens.units import format_bytes_si
+from iolens.views.render import tables as t
+from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
+from iolens.views.render.section import Fact, Facts, Part, Section
+from iolens.views.utilization import figures as drawn
+from iolens.views.utilization import tables as view
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.imbalance.outliers import TargetOutliers
+    from iolens.analyses.utilization.analysis import Utilization
+    from iolens.analyses.utilization.saturation import Plateau
+    from iolens.views.render.tables import Row, Table
+
+REPORT_ORDER: Final = 10
+NAMES_SHOWN: Final = 6
+DAYS_WORTH_A_FIGURE: Final = 3
+DAY_LABELS: Final = 10
+ALMOST_COMPLETE_PCT: Final = 99.95
+
+WHY: Final = {
+    "more bytes": "it moved that much more",
+    "smaller I/Os": "its I/Os are smaller: it did not move as much more as it was busier",
+    "fewer bytes": "it moved that much less",
+    "larger I/Os": "its I/Os are larger: it did not move as much less as it was idler",
+    "unknown": "bytes are not known",
+}
+
+
+def report_summary(result: Utilization) -> list[Part]:
+    """How busy, bandwidth against a known peak, saturation, targets that differ, and what is missing."""
+    if not result.samples:
+        moved = "" if result.bandwidth_busy_time_pct is None else _bandwidth(result)
+        return [view.verdict(result), *([moved] if moved else []), _missing(result)]
+    sentences = [view.verdict(result), _bandwidth(result), _saturation(result), _differing(result), _missing(result)]
+    return [Facts(_facts(result)), *(sentence for sentence in sentences if sentence)]
+
+
+def report_sections(result: Utilization) -> list[Section]:
+    """Everything on one file system."""
+    measured = Section("What was measured, and how complete it is", tuple(_measured(result)))
+    if not result.samples:
+        return [measured, *_bytes_alone(result)]
+    return [
+        measured,
+        Section("Load over time", tuple(_over_time(result))),
+        Section("How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result))),
+        Section("Every target over time", (drawn.heat_map(result), view.per_target(result))),
+        Section("Targets that differ from their peers", tuple(_outliers(result))),
+        *_sizes(result),
+        *_beside_the_kernel(result),
+        Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
+    ]
+
+
+def _bytes_alone(result: Utilization) -> list[Section]:
+    """Where only bytes are known, as of LMT without brw_stats."""
+    if result.bandwidth_busy_time_pct is None:
+        return []
+    return [
+        Section("Load over time", (drawn.bandwidth(result),)),
+        Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
+    ]
+
+
+def _sizes(result: Utilization) -> list[Section]:
+    if result.model == "counters":
+        return []
+    return [Section("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result])))]
+
+
+def _beside_the_kernel(result: Utilization) -> list[Section]:
+    """FSU and %util, where devices count their busy time."""
+    if result.mean_util_pct is None:
+        return []
+    words = (
+        f"The kernel calls the devices busy {_percent(result.mean_util_pct)} of the time, FSU says"
+        f" {_percent(result.mean_pct)}. The kernel counts time with at least one request under way, however little it"
+        " is; FSU counts what the requests need by the calibration. A device that serves many at once is 100 % busy to"
+        " the kernel long before it is full."
+    )
+    return [Section("Beside the kernel's %util", (words, drawn.util(result)))]
+
+
+def report_comparison(results: Sequence[Utilization]) -> list[Section]:
+    """Table III of paper U, for any number of file systems."""
+    systems = list(results)
+    return [Section("How busy each one was", (_headlines(systems), view.categories(systems)))]
+
+
+def report_methods(results: Sequence[Utilization]) -> list[Section]:
+    """What the words mean."""
+    counters = (
+        "Here FSU is computed from counts of operations and bytes by the disks themselves: the same model, because it"
+        " is linear. It is called FSU by bytes and not compared with FSU from histograms, which takes each I/O at the"
+        " upper bound of its size bin."
+    )
+    by_bytes = any(result.model == "counters" for result in results)
+    words = Section("File System Utilization", (
+        "File System Utilization (FSU) is the share of time the disks need for the I/Os they did. Each disk I/O of b"
+        " bytes is taken to need a0 + a1·b seconds, with a0 (latency) and a1 (seconds per byte) measured for reads and"
+        " writes on hardware of the same kind: the calibration. The time of all I/Os of an interval, divided by its"
+        " length, is the FSU of a target; the mean over its targets is that of the file system.",
+        *((counters,) if by_bytes else ()),
+        "Idle is an FSU below 2 %, busy one above 30 %, moderate what lies between. FSU can pass 100 % where caches or"
+        " neighbouring I/Os make disks faster than their calibration. A calibration from other hardware shifts all"
+        " values by one factor or so; it does not change which hours or targets are the busy ones.",
+        "Many small I/Os keep disks busy without moving much, so bytes alone under-report load. Beside the time busy by"
+        " FSU stands the time the same bytes would have kept the disks busy as I/Os of 1 MiB, larger ones left as they"
+        " are, and the factor between the two. Optimal I/Os are those of 1 MiB or larger. Bandwidth as a share of its"
+        " peak is another number, and is shown only where the peak is given or configured.",
+        "A steady stretch is one of ten minutes or more (unless configured otherwise) in which FSU stays close to one"
+        " level well above idle. That alone is not a full disk. It is saturated, with no more to give, where that level"
+        " is near the ceiling: the FSU seen while a saturating test ran, else a configured one, else 100 %.",
+        f"A target differs from its peers when its mean FSU is more than {FAR:g} robust standard deviations (by the"
+        f" median absolute deviation) and at least {MATTERS_PCT:g} % FSU from their median. FSU counts what disks were"
+        " asked to do, not how fast they did it: a target that stands out got more I/Os or smaller ones; a slow disk"
+        " does not stand out here.",
+        "Missing data are shown as missing (grey in figures, a dash in tables) and never counted as idle. All times are"
+        " UTC; MB, GB, TB are powers of ten, KiB and MiB powers of two.",
+    ))  # fmt: skip
+    return [words, Section("Calibration", (view.calibration(list(results)),))]
+
+
+# The summary.
+
+
+def _facts(result: Utilization) -> tuple[Fact, ...]:
+    return (
+        Fact(_percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_pct)}"),
+        Fact(
+            _percent(result.optimal_busy_time_pct), "of the time busy with the same bytes as 1 MiB I/Os", _less(result)
+        ),
+        *_bandwidth_fact(result),
+        *_saturation_fact(result),
+        Fact(_percent(result.coverage.complete_pct), "of the data are there", f"{result.targets:,} targets reported"),
+    )
+
+
+def _less(result: Utilization) -> str:
+    """How busy by FSU compares with busy as 1 MiB I/Os."""
+    factor = result.under_report_factor
+    if factor is None or t.is_missing(factor):
+        return "no factor: it is never busy then"
+    return f"{factor:,.1f}× less" if factor >= view.SAME_FACTOR else "the same"
+
+
+def _bandwidth_fact(result: Utilization) -> list[Fact]:
+    """Only against a peak that the hardware is known to reach."""
+    if not result.knows_peak or result.peak_bytes_per_s is None:
+        return []
+    peak = f"peak {format_bytes_si(result.peak_bytes_per_s)}/s, {result.peak_origin}"
+    above = f"of the time above {view.border(result):g} % of peak bandwidth"
+    return [Fact(_percent(result.bandwidth_busy_time_pct), above, peak)]
+
+
+def _saturation_fact(result: Utilization) -> list[Fact]:
+    if result.plateaus is None:
+        return []
+    full = [plateau for plateau in result.plateaus if plateau.saturated]
+    steady = f"{len(full)} of {view.counted(len(result.plateaus), 'steady stretch')}"
+    return [Fact(_hours(_length_of(full)), "saturated", steady)]
+
+
+def _percent(value: float | None) -> str:
+    return t.MISSING if value is None or t.is_missing(value) else f"{t.show_percent(value)} %"
+
+
+def _hours(length: timedelta) -> str:
+    minutes = round(length.total_seconds() / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:,.1f} h"
+
+
+def _length_of(stretches: Sequence[Plateau]) -> timedelta:
+    return timedelta(seconds=sum(plateau.duration_s for plateau in stretches))
+
+
+def _bandwidth(result: Utilization) -> str:
+    if result.bandwidth_busy_time_pct is None or result.peak_bytes_per_s is None:
+        return "Bytes moved were not recorded, so bandwidth has nothing to say."
+    return view.bandwidth(result) if result.knows_peak else ""
+
+
+def _saturation(result: Utilization) -> str:
+    """How often it was saturated; where never, how often it was steady, and below which ceiling."""
+    if result.plateaus is None:
+        return view.TOO_LONG
+    if not result.plateaus:
+        return "No steady stretch was found, and so no saturation."
+    full = [plateau for plateau in result.plateaus if plateau.saturated]
+    begins = f"It was {'saturated' if full else 'steady'} {_how_often(full or result.plateaus)}"
+    if not full:
+        return f"{begins}. None of that was saturated, close to {view.ceiling(max(result.plateaus, key=_duration))}."
+    below = len(result.plateaus) - len(full)
+    others = f" {view.counted(below, 'other steady stretch')} stayed below." if below else ""
+    longest = max(full, key=_duration)
+    near = f"close to {view.ceiling(longest)}"
+    return f"{begins}, {near}: the disks had no more to give{_evidence(longest)}.{others}"
+
+
+def _duration(plateau: Plateau) -> float:
+    return plateau.duration_s
+
+
+def _how_often(stretches: Sequence[Plateau]) -> str:
+    longest = max(stretches, key=_duration)
+    when = f"for {_hours(_length_of([longest]))} from {t.show_moment(longest.start)} UTC"
+    many = f"{len(stretches)} times, {_hours(_length_of(stretches))} in all; the longest time"
+    often = "once," if len(stretches) == 1 else many
+    return f"{often} {when}, when FSU stayed near {longest.median_pct or 0:.0f} %"
+
+
+def _evidence(plateau: Plateau) -> str:
+    """Medians of the stretch against those of the window."""
+    pairs = (
+        ("I/Os in flight", plateau.in_flight_p50, plateau.window_in_flight_p50, ""),
+        ("time of an I/O", plateau.io_time_p50_ms, plateau.window_io_time_p50_ms, " ms"),
+    )
+    medians = [
+        f"{name} {here:,.0f}{unit} in the median, {window:,.0f}{unit} over the window"
+        for name, here, window, unit in pairs
+        if here is not None and window is not None
+    ]
+    return f" ({'; '.join(medians)})" if medians else ""
+
+
+def _differing(result: Utilization) -> str:
+    found = target_outliers(result.per_target, result.coverage.per_target)
+    if not found.outliers:
+        return ""
+    names = _listed([f"{one.target} ({_direction(one)})" for one in found.outliers])
+    verb = "is far from its" if len(found.outliers) == 1 else "are far from their"
+    return f"{len(found.outliers)} of {view.counted(found.judged, 'target')} {verb} peers: {names}."
+
+
+def _direction(one: TargetOutlier) -> str:
+    return "busier" if one.robust_z > 0 else "idler"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    shown = ", ".join(names[:NAMES_SHOWN])
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _missing(result: Utilization) -> str:
+    """What is not in the data, in one sentence."""
+    coverage = result.coverage
+    faults = [
+        *([f"nothing from {_listed(coverage.missing_targets)}"] if coverage.missing_targets else []),
+        *([f"no I/O sizes from {_listed(coverage.targets_without_sizes)}"] if coverage.targets_without_sizes else []),
+        *([view.counted(coverage.missed_samples, "missed sample")] if coverage.missed_samples else []),
+        *([view.counted(coverage.resets, "counter reset")] if coverage.resets else []),
+        *([f"{view.counted(coverage.ios_outside_bins, 'I/O')} of unknown size"] if coverage.ios_outside_bins else []),
+    ]
+    complete = coverage.complete_pct
+    if complete is None or t.is_missing(complete):
+        return f"What is missing: {'; '.join(faults)}." if faults else "How complete the data are is not known."
+    if complete >= ALMOST_COMPLETE_PCT and not faults:
+        return f"The data are complete: all {view.counted(coverage.targets_known, 'target')} reported throughout."
+    begins = f"The data are {_percent(complete)} complete"
+    if not faults:
+        return f"{begins}; the rest is time in which targets did not report."
+    return f"{begins}. Missing or odd: {'; '.join(faults)}."
+
+
+# The evidence.
+
+
+def _measured(result: Utilization) -> list[Part]:
+    coverage = result.coverage
+    parts: list[Part] = [_missing(result)]
+    if coverage.missing_targets:
+        known = f"{len(coverage.missing_targets):,} of {view.counted(coverage.targets_known, 'known target')}"
+        parts.append(f"{known} did not report: {', '.join(coverage.missing_targets)}.")
+    gaps = view.gaps(result)
+    return [*parts, view.coverage([result]), *([gaps] if gaps is not None else [])]
+
+
+def _over_time(result: Utilization) -> list[Part]:
+    words = "Dots are read and write bandwidth (left axis), black is FSU (right axis). Where black is high and colours"
+    peak = view.bandwidth(result) if not result.knows_peak else ""
+    parts: list[Part] = [
+        f"{words} are low, the disks worked hard for few bytes.",
+        *([peak] if peak else []),
+        drawn.bandwidth(result),
+        view.plateaus(result),
+        *([evidence] if (evidence := view.evidence(result)) is not None else []),
+    ]
+    if result.series is not None and result.series.bucket_s:
+        parts.insert(1, f"One dot is {_length(result.series.bucket_s)}; values are means.")
+    return parts
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min" if seconds < 7200 else f"{seconds / 3600:g} h"
+
+
+def _described_busy(result: Utilization) -> str:
+    shares = {category.name: category.observations_pct for category in result.categories}
+    told = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items() if share is not None)
+    busy = next((category for category in result.categories if category.name == "busy"), None)
+    if busy is None or busy.optimal_pct is None:
+        return f"Shares of the observations: {told}."
+    optimal = f"Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
+    return f"Shares of the observations: {told}. {optimal}"
+
+
+def _outliers(result: Utilization) -> list[Part]:
+    found = target_outliers(result.per_target, result.coverage.per_target)
+    parts: list[Part] = [_judged(found)]
+    if found.too_short:
+        share = f"less than {100 * ENOUGH_TIME:.0f} % of the time of others"
+        parts.append(f"Not judged, since they reported {share}: {', '.join(found.too_short)}.")
+    return [*parts, _outlier_table(found)] if found.outliers else parts
+
+
+def _judged(found: TargetOutliers) -> str:
+    if found.median_fsu_pct is None or found.spread_fsu_pct is None:
+        return f"Fewer than {FEWEST_PEERS} targets can be compared, too few to tell which one differs."
+    middle = f"their mean FSU is {_percent(found.median_fsu_pct)} in the median, with a robust standard deviation of"
+    told = f"{view.counted(found.judged, 'target')} compared: {middle} {_percent(found.spread_fsu_pct)}."
+    return told if found.outliers else f"{told} None is far from the others."
+
+
+def _outlier_table(found: TargetOutliers) -> Table:
+    columns = (
+        t.text("target", "Target"), t.percent("mean_pct", "Mean FSU"),
+        t.number("robust_z", "Robust z-score", "", "+,.1f"),
+        t.number("fsu_ratio", "FSU, of median", "×", ",.2f"), t.number("bytes_ratio", "Bytes, of median", "×", ",.2f"),
+        t.text("reason", "Why"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (one.target, one.mean_pct, one.robust_z, one.fsu_ratio, one.bytes_ratio, WHY[one.reason])
+        for one in found.outliers
+    ]
+    return t.Table("Far from their peers", columns, rows, "The farthest first.")
+
+
+def _daily_figure(result: Utilization) -> list[Figure]:
+    """Bars by day, once there are days to compare."""
+    days = result.daily
+    if len(days) < DAYS_WORTH_A_FIGURE:
+        return []
+    dates = [day.date.isoformat() for day in days]
+    names = tuple(
+        name if day.complete else f"{name}, {day.covered_pct:.0f} % of it"
+        for name, day in zip(dates, days, strict=True)
+    )
+    volumes = {"read": [day.read_bytes for day in days], "written": [day.write_bytes for day in days]}
+    known = [value for values in volumes.values() for value in values if value is not None]
+    factor, unit = next(((size, name) for size, name in _VOLUMES if max(known, default=0) >= size), (1.0, "B"))
+    heights = [
+        (label, colour, np.array([(value or 0) / factor for value in volumes[label]]))
+        for label, colour in (("read", READ), ("written", WRITE))
+    ]
+    every = -(-len(names) // DAY_LABELS)
+    ticks = tuple((float(place), name) for place, name in enumerate(dates) if place % every == 0)
+    x = Axis("day (UTC)", low=-0.6, high=len(names) - 0.4, ticks=ticks)
+    y = Axis(f"volume ({unit})", low=0, high=1.12 * max(known, default=0) / factor or 1.0)
+    panel = Panel(f"{result.filesystem}, {dates[0]} to {dates[-1]}", x, y, side_by_side(heights, names))
+    return [Figure("daily", "Daily volumes", (panel,))]
+
+
+_VOLUMES: Final = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def _headlines(systems: Sequence[Utilization]) -> Table:
+    shared = (
+        t.text("filesystem", "File system"), t.count("targets", "Targets"), *view.fsu_columns(list(systems)),
+        *view.busy_columns(list(systems)),
+    )  # fmt: skip
+    more = (t.count("steady", "Steady"), t.count("saturated", "Saturated"), t.percent("complete_pct", "Complete"))
+    rows: list[Row] = [
+        (*view.row_of(system, shared), *_stretch_counts(system), system.coverage.complete_pct) for system in systems
+    ]
+    return t.Table("File systems", (*shared, *more), rows)
+
+
+def _stretch_counts(system: Utilization) -> tuple[int | None, int | None]:
+    """Steady stretches, and how many of them are saturated."""
+    plateaus = system.plateaus
+    return (None, None) if plateaus is None else (len(plateaus), sum(plateau.saturated for plateau in plateaus))

@@ -1,0 +1,432 @@
+"""File System Utilization for people: the headline, Tables II and III of paper U, sizes, days, targets, coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses.intervals.days import COMPLETE_PCT
+from iolens.units import MIB, format_bytes_si
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from iolens.analyses.utilization.analysis import Category, SizeCount, TargetUtilization, Utilization
+    from iolens.analyses.utilization.saturation import Plateau
+    from iolens.models.transaction_time import Calibration
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Column, Row, Table
+
+FIGURES: Final = ("bandwidth", "histogram", "sizes", "heatmap", "util")
+DAYS_SHOWN: Final = 14
+NOTEWORTHY_HOURS: Final = 0.005  # shows as 0.01; less is the jitter of clocks
+TARGETS_SHOWN: Final = 24
+BUSIEST_SHOWN: Final = 12
+SAME_FACTOR: Final = 1.05  # below it, two shares of time are the same to the decimals shown
+NO_DATA: Final = "No data in this window."
+TOO_LONG: Final = "Samples are too long to tell whether FSU was steady: fewer than eight fit into the shortest stretch."
+NO_SIZES: Final = (
+    "Bytes were moved, but nothing here counts disk I/Os by size (brw_stats), without which FSU is not known."
+)
+
+
+def tables(result: Utilization) -> list[Table]:
+    """Everything the result says; with `compare`, both file systems side by side where it fits."""
+    systems = [result] if result.compare is None else [result, result.compare]
+    shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
+    apart = [table(system) for table in (daily, plateaus, evidence, per_target, gaps) for system in systems]
+    return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
+
+
+def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
+    """Figures 10, 11 and 12 of paper U, a heat map of targets over time, and the kernel's view beside FSU.
+
+    Those without anything to show are not among them: sizes need a histogram, %util devices that count it.
+    """
+    from iolens.views.utilization import figures as drawn
+
+    systems = [result] if result.compare is None else [result, result.compare]
+    described: dict[str, Callable[[], Figure]] = {
+        "bandwidth": lambda: drawn.bandwidth(result),
+        "histogram": lambda: drawn.histogram(result),
+    }
+    if any(system.model == "histogram" for system in systems):
+        described["sizes"] = lambda: drawn.sizes(result)
+    described["heatmap"] = lambda: drawn.heat_map(result)
+    if any(system.mean_util_pct is not None for system in systems):
+        described["util"] = lambda: drawn.util(result)
+    return described
+
+
+def verdict(result: Utilization) -> str:
+    """In one sentence, how busy it was, and how busy the same bytes would have kept it as 1 MiB I/Os (SPEC U8)."""
+    busy, optimal, factor = result.busy_time_pct, result.optimal_busy_time_pct, result.under_report_factor
+    if t.is_missing(busy) or busy is None:
+        return NO_DATA if result.bandwidth_busy_time_pct is None else NO_SIZES
+    if busy == 0:
+        return f"Never busy by FSU (above {border(result):g} %) in this window."
+    begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"
+    if not optimal or factor is None or t.is_missing(factor):
+        return f"{begins} never have kept it busy: all of this load is due to smaller I/Os."
+    seen = f"{begins} have kept it busy {t.show_percent(optimal)} % of the time"
+    if factor < SAME_FACTOR:
+        return f"{seen}: the load is the bytes, larger I/Os would not help."
+    return f"{seen}, {factor:,.1f}× less: the rest is due to smaller I/Os, which a count of bytes does not show."
+
+
+def io_size_span(sizes: list[SizeCount]) -> list[int]:
+    """The size bins from the first to the last that counted anything, empty ones between them included."""
+    used = {size.size_bytes for size in sizes if size.count}
+    return sorted(b for b in {size.size_bytes for size in sizes} if used and min(used) <= b <= max(used))
+
+
+def category_range(category: Category) -> str:
+    """`F < 2`, `2 ≤ F ≤ 30`, `F > 30`."""
+    if category.fsu_to_pct is None:
+        return f"F > {category.fsu_from_pct:g}"
+    if category.fsu_from_pct == 0:
+        return f"F < {category.fsu_to_pct:g}"
+    return f"{category.fsu_from_pct:g} ≤ F ≤ {category.fsu_to_pct:g}"
+
+
+def border(result: Utilization) -> float:
+    """FSU above which a file system is busy."""
+    return next((c.fsu_from_pct for c in result.categories if c.name == "busy"), 30.0)
+
+
+def fsu_columns(systems: list[Utilization], prefix: str = "mean", heading: str = "Mean") -> list[Column]:
+    """A column for each FSU the systems have: by labels of bins, by true bytes."""
+    models = {system.model for system in systems}
+    columns = {
+        "histogram": t.percent(f"{prefix}_fsu_pct", f"{heading} FSU"),
+        "counters": t.percent(f"{prefix}_fsu_bytes_pct", f"{heading} FSU by bytes"),
+    }
+    return [column for model, column in columns.items() if model in models]
+
+
+def _util_column(systems: list[Utilization]) -> list[Column]:
+    known = any(system.mean_util_pct is not None for system in systems)
+    return [t.percent("mean_util_pct", "Kernel's %util")] if known else []
+
+
+def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> str:
+    return heading if len(systems) == 1 else f"{system.filesystem}: {heading}"
+
+
+def _headline(systems: list[Utilization]) -> Table:
+    columns = (
+        t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
+        t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
+        t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
+        *busy_columns(systems), t.text("resolution", "Resolution"),
+    )  # fmt: skip
+    rows: list[Row] = [row_of(system, columns) for system in systems]
+    names = " and ".join(system.filesystem for system in systems)
+    notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
+    return t.Table(f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True)
+
+
+def busy_columns(systems: list[Utilization]) -> list[Column]:
+    """Busy by FSU beside the same bytes as 1 MiB I/Os, and apart from both bandwidth against its peak."""
+    above = f"Above {border(systems[0]):g} % of peak"
+    return [
+        t.percent("busy_time_pct", "Busy by FSU"), t.percent("optimal_busy_time_pct", "Busy, as 1 MiB I/Os"),
+        t.number("under_report_factor", "Times less", "×", ",.1f"), t.percent("bandwidth_busy_time_pct", above),
+        t.rate("peak_bytes_per_s", "Peak bandwidth"), t.text("peak_origin", "Peak is"),
+    ]  # fmt: skip
+
+
+def row_of(system: Utilization, columns: Sequence[Column]) -> Row:
+    """A line of such columns. The share of a peak is left out where the peak is only the window's largest tick."""
+    hidden = () if system.knows_peak else ("bandwidth_busy_time_pct",)
+    return tuple(None if column.name in hidden else getattr(system, column.name) for column in columns)
+
+
+def _sentences(system: Utilization) -> list[str]:
+    return [verdict(system), *([said] if (said := bandwidth(system)) else [])]
+
+
+def bandwidth(system: Utilization) -> str:
+    """How often bandwidth was a good part of its peak, where that is known; nothing where no byte was counted."""
+    share, peak = system.bandwidth_busy_time_pct, system.peak_bytes_per_s
+    if share is None or peak is None or t.is_missing(share) or t.is_missing(peak):
+        return ""
+    if not system.knows_peak:
+        return (
+            "The peak bandwidth is not known (give --peak, or configure it), so bandwidth is not compared with it; the"
+            f" largest tick was {format_bytes_si(peak)}/s."
+        )
+    above = f"Bandwidth was above {border(system):g} % of its peak ({format_bytes_si(peak)}/s, {system.peak_origin})"
+    return f"{above} {t.show_percent(share)} % of the time."
+
+
+def categories(systems: list[Utilization]) -> Table:
+    """Table II: idle, moderate and busy observations and their I/Os."""
+    columns: list[Column] = [t.text("name", "Category"), t.text("fsu", "FSU (%)")]
+    for place, system in enumerate(systems):
+        mark = "compare_" if place else ""
+        columns += [
+            t.percent(f"{mark}observations_pct", _prefixed(systems, system, "obs.")),
+            t.percent(f"{mark}optimal_pct", "optimal"),
+            t.percent(f"{mark}suboptimal_pct", "sub-optimal"),
+        ]
+    rows: list[Row] = []
+    for same in zip(*(system.categories for system in systems), strict=True):
+        shares = [(c.observations_pct, c.optimal_pct, c.suboptimal_pct) for c in same]
+        rows.append((same[0].name, category_range(same[0]), *(share for three in shares for share in three)))
+    return t.Table("Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)))
+
+
+def _optimal_notes(systems: list[Utilization]) -> list[str]:
+    models = {system.model for system in systems}
+    notes = {
+        "histogram": "Optimal I/Os are those of 1 MiB or larger.",
+        "counters": "Counters of operations and bytes do not tell single sizes: which I/Os are optimal is not known.",
+    }
+    return [note for model, note in notes.items() if model in models]
+
+
+def _distribution(systems: list[Utilization]) -> Table:
+    shares = (0.5, 0.9, 0.95, 0.99)
+    columns = (
+        t.text("filesystem", "File system"), t.count("observations", "Observations"),
+        *(t.text(f"fsu_p{share * 100:g}", f"{share * 100:g} % are at or below") for share in shares),
+        t.percent("above_100_pct", "FSU above 100 %"),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for system in systems:
+        total = sum(bin_.observations for bin_ in system.histogram)
+        above = sum(bin_.observations for bin_ in system.histogram if bin_.fsu_from_pct >= 100)
+        points = [_quantile(system, share) for share in shares]
+        rows.append((system.filesystem, total, *points, 100 * above / total if total else None))
+    return t.Table("Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True)
+
+
+def _quantile(system: Utilization, share: float) -> str | None:
+    """Upper edge of the first bin whose cumulative share reaches `share`."""
+    needed = share * sum(bin_.observations for bin_ in system.histogram)
+    reached = 0
+    for bin_ in system.histogram:
+        reached += bin_.observations
+        if reached and reached >= needed:
+            return f"{bin_.fsu_to_pct:g} %" if bin_.fsu_to_pct is not None else f"more than {bin_.fsu_from_pct:g} %"
+    return None
+
+
+def io_sizes(systems: list[Utilization]) -> Table:
+    """Disk I/Os by size and direction."""
+    columns: list[Column] = [t.size("size_bytes", "I/O size")]
+    for place, system in enumerate(systems):
+        for direction in ("read", "write"):
+            mark = f"compare_{direction}" if place else direction
+            columns += [
+                t.count(f"{mark}_count", _prefixed(systems, system, f"{direction}s")),
+                t.percent(f"{mark}_share_pct", "of all"),
+            ]
+    sizes = io_size_span([size for system in systems for size in system.io_sizes])
+    rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]
+    notes = [_prefixed(systems, system, _optimal_note(system)) for system in systems]
+    return t.Table("Disk I/Os by size", tuple(columns), rows, "\n".join(notes))
+
+
+def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
+    total = sum(size.count for size in system.io_sizes)
+    counts = {size.direction: size.count for size in system.io_sizes if size.size_bytes == size_bytes}
+    cells: list[float | None] = []
+    for direction in ("read", "write"):
+        found = counts.get(direction)
+        cells += [found, 100 * found / total if found is not None and total else None]
+    return cells
+
+
+def _optimal_note(system: Utilization) -> str:
+    total = sum(size.count for size in system.io_sizes)
+    if system.model == "counters":
+        return "Counters of operations and bytes do not tell single sizes."
+    if not total:
+        return "No I/O sizes were recorded in this window."
+    optimal = sum(size.count for size in system.io_sizes if size.size_bytes >= MIB)
+    return f"{t.show_percent(100 * optimal / total)} % of {total:,} I/Os are optimal (1 MiB or larger)."
+
+
+def daily(system: Utilization) -> Table:
+    """Bytes moved per day."""
+    columns = (
+        t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
+        t.percent("covered_pct", "Observed"),
+    )  # fmt: skip
+    shown = system.daily[-DAYS_SHOWN:]
+    rows: list[Row] = [tuple(getattr(day, column.name) for column in columns) for day in shown]
+    notes = [_daily_note(system)] if system.daily else [NO_DATA]
+    if len(shown) < len(system.daily):
+        notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
+    return t.Table(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes))
+
+
+def _daily_note(system: Utilization) -> str:
+    of, volume = system.daily_summary, t.volume("", "")
+    left_out = f"{counted(of.days_left_out, 'day')} with less than {COMPLETE_PCT:g} % of the samples"
+    if not of.days:
+        return f"{left_out}: no complete UTC day, so there is no mean or median."
+    mean = f"read {volume.cell(of.mean_read_bytes)}, written {volume.cell(of.mean_write_bytes)}"
+    median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
+    without = f" {left_out} {'is' if of.days_left_out == 1 else 'are'} left out." if of.days_left_out else ""
+    return f"Per UTC day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 day`, `2 days`, `2 stretches`."""
+    plural = "es" if word.endswith("ch") else "s"
+    return f"{number:,} {word}{plural if number != 1 else ''}"
+
+
+def plateaus(system: Utilization) -> Table:
+    """Steady stretches, and which of them are saturated."""
+    columns = (
+        t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
+        *fsu_columns([system], "median", "Median"), t.text("saturated", "Saturated"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (plateau.start, plateau.end, plateau.duration_s / 60, plateau.median_pct, _yes(plateau.saturated))
+        for plateau in system.plateaus or ()
+    ]
+    note = "\n".join(_plateau_notes(system)) if system.samples else NO_DATA
+    return t.Table(f"Steady stretches of {system.filesystem}", columns, rows, note)
+
+
+def _plateau_notes(system: Utilization) -> list[str]:
+    if system.plateaus is None:
+        return [TOO_LONG]
+    if not system.plateaus:
+        return ["None found."]
+    full = sum(plateau.saturated for plateau in system.plateaus)
+    ceilings = dict.fromkeys(map(ceiling, system.plateaus))
+    missing = dict.fromkeys(plateau.evidence_missing for plateau in system.plateaus if plateau.evidence_missing)
+    return [
+        "FSU stayed near one level, which is a steady load and not yet a full disk. Saturated, with no more to give,"
+        f" are those close to {' or '.join(ceilings)}: {full} of {len(system.plateaus)}.",
+        *(f"There is no other evidence: {reason}." for reason in missing),
+    ]
+
+
+def _yes(true: bool) -> str:
+    return "yes" if true else "no"
+
+
+def ceiling(plateau: Plateau) -> str:
+    """The ceiling it was held against, and where that is from."""
+    unmeasured = "; no saturating test has measured it" if plateau.ceiling_origin == "default" else ""
+    return f"the ceiling of {plateau.ceiling_pct:.0f} % ({plateau.ceiling_origin}{unmeasured})"
+
+
+def evidence(system: Utilization) -> Table | None:
+    """How many I/Os were in flight and how long they took in the steady stretches, where histograms tell."""
+    columns = (
+        t.moment("start", "From (UTC)"), t.text("saturated", "Saturated"),
+        t.number("in_flight_p50", "I/Os in flight", "", ",.0f"),
+        t.number("window_in_flight_p50", "In the window", "", ",.0f"),
+        t.number("io_time_p50_ms", "I/O time", "ms", ",.0f"),
+        t.number("window_io_time_p50_ms", "In the window", "ms", ",.0f"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (plateau.start, _yes(plateau.saturated), *(getattr(plateau, column.name) for column in columns[2:]))
+        for plateau in system.plateaus or ()
+        if plateau.evidence_missing is None
+    ]
+    note = "Medians over all disk I/Os (upper edges of bins). On a full disk more of them wait, and each takes longer."
+    return t.Table(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note) if rows else None
+
+
+def per_target(system: Utilization) -> Table:
+    """Each target, or the busiest of many."""
+    columns = (
+        t.text("target", "Target"), *fsu_columns([system]), *_util_column([system]), t.percent("busy_time_pct", "Busy"),
+        t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
+    )  # fmt: skip
+    shown, note = system.per_target, "" if system.per_target else NO_DATA
+    if len(shown) > TARGETS_SHOWN:
+        shown = sorted(shown, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
+        note = f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all."
+    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in shown]
+    return t.Table(f"Targets of {system.filesystem}", columns, rows, note)
+
+
+def _busyness(target: TargetUtilization) -> float:
+    mean = target.mean_pct
+    return -1.0 if mean is None or t.is_missing(mean) else mean
+
+
+def gaps(system: Utilization) -> Table | None:
+    """Targets that reported, but not throughout."""
+    columns = (
+        t.text("target", "Target"), t.number("missing_hours", "Missing", "h", ",.2f"),
+        t.number("longest_interval_s", "Longest interval", "s", ",.0f"), t.count("resets", "Resets"),
+    )  # fmt: skip
+    gaps = [
+        target for target in system.coverage.per_target if target.missing_hours >= NOTEWORTHY_HOURS or target.resets
+    ]
+    gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
+    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in gaps[:BUSIEST_SHOWN]]
+    note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
+    return t.Table(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
+
+
+def coverage(systems: list[Utilization]) -> Table:
+    """What the answer rests on, and what was missing."""
+    fields = (
+        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
+        t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
+        t.number("hours_window", "Window", "h", ",.2f"), t.number("hours_min", "Reported, least", "h", ",.2f"),
+        t.number("hours_median", "Reported, median", "h", ",.2f"), t.number("hours_max", "Reported, most", "h", ",.2f"),
+        t.count("resets", "Counter resets"), t.count("missed_samples", "Missed samples"),
+        t.count("irregular_samples", "Irregular samples"), t.count("ios_outside_bins", "I/Os outside bins"),
+        t.text("targets_without_sizes", "Targets without sizes"), t.text("sources", "Sources"),
+        t.count("overlapping_rows", "Overlapping rows"), t.moment("first_sample", "First sample (UTC)"),
+        t.moment("last_sample", "Last sample (UTC)"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (system.filesystem, *(getattr(system.coverage, field.name) for field in fields)) for system in systems
+    ]
+    notes = [_prefixed(systems, system, note) for system in systems for note in system.coverage.notes]
+    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True)
+
+
+def calibration(systems: list[Utilization]) -> Table:
+    """The coefficients behind the answer; where several apply, to which targets and from when."""
+    columns: list[Column] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
+    several = any(system.calibrations for system in systems)
+    if several:
+        columns += [t.text("target_class", "For class"), t.count("targets", "Targets"), t.moment("valid_from", "From"),
+                    t.moment("valid_until", "Until")]  # fmt: skip
+    for direction in ("write", "read"):
+        columns += [
+            t.number(f"{direction}_latency_s", f"{direction.capitalize()} latency", "s"),
+            t.number(f"{direction}_s_per_byte", f"{direction.capitalize()} time per byte", "s/B"),
+            t.number(f"{direction}_limit_mib_per_s", f"{direction.capitalize()} bandwidth limit", "MiB/s", ",.0f"),
+            t.number(f"{direction}_limit_iops", f"{direction.capitalize()} rate limit", "I/O/s", ",.0f"),
+        ]
+    rows: list[Row] = []
+    for system in systems:
+        everywhere = AppliedCalibration(None, None, None, None, system.calibration)
+        for one in system.calibrations or [everywhere]:
+            used, where = one.calibration, _where_it_holds(one) if several else ()
+            rows.append(
+                (system.filesystem, used.name, *where, *_coefficients(used, "write"), *_coefficients(used, "read"))
+            )
+    return t.Table("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
+
+
+def _where_it_holds(one: AppliedCalibration) -> tuple[object, ...]:
+    in_class = None if one.targets is None else len(one.targets)
+    return one.target_class or "all others", in_class, one.valid_from, one.valid_until
+
+
+def _coefficients(calibration: Calibration, direction: str) -> tuple[float | None, ...]:
+    of = calibration.of(direction)
+    return (
+        of.latency_s,
+        of.s_per_byte,
+        1 / of.s_per_byte / MIB if of.s_per_byte else None,
+        1 / of.latency_s if of.latency_s else None,
+    )

@@ -1,0 +1,90 @@
+"""The workload in the report: figures and tables by section; a figure that has nothing to show is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render.section import Fact, Facts, Part, Section
+from iolens.views.render.tables import show_percent
+from iolens.views.workload import tables as view
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from iolens.analyses.workload.analysis import Workload
+
+
+REPORT_ORDER: Final = 35
+
+
+def report_summary(result: Workload) -> list[Part]:
+    """The mix, how bursty it is and how much of the time it rests."""
+    told = view.verdict(result)
+    facts = _facts(result)
+    return [*([told] if told else []), *([Facts(facts)] if facts else [])]
+
+
+def report_sections(result: Workload) -> list[Section]:
+    """All sections of one file system."""
+    figures = {name: describe() for name, describe in view.figures(result).items()}
+    drawn = {name: figure for name, figure in figures.items() if any(panel.marks for panel in figure.panels)}
+
+    def parts(names: Sequence[str], *others: Part) -> tuple[Part, ...]:
+        return (*(drawn[name] for name in names if name in drawn), *others)
+
+    found = [
+        Section("Bandwidth", parts(("bandwidth", "percentiles", "peak-vs-sum"), *_tables(result, "targets", "peaks"))),
+        Section("Reads and writes", parts(("mix",), *_tables(result, "mix"))),
+        Section("Heavy tails", parts(_MODELS, *([view.models(result)] if result.models else ()))),
+        Section("Request sizes", parts(_SIZES, *_tables(result, "sizes", "size_peaks")) if result.sizes else ()),
+        Section("The week and the day", parts(("rhythm-week", "rhythm-day"))),
+        Section(
+            "Throughput and idle periods", parts(("throughput-cdf",), *_tables(result, "throughput", "idle_periods"))
+        ),
+        Section("What the workload rests on", (*_tables(result, "maintenance"), view.coverage(result))),
+    ]
+    return [section for section in found if section.parts]
+
+
+def report_methods(results: Sequence[Workload]) -> list[Section]:
+    """What the words mean."""
+    if not results:
+        return []
+    words = (
+        "Bandwidth is that of single samples of a target; the sum of all targets is taken in ticks in which at least"
+        " nine in ten of them reported. A share of writes by requests and one by bytes may differ much.",
+        "Three distributions are modelled: the bandwidth of targets, the time between requests (the length of a sample"
+        " divided by its requests) and idle times (samples without a request, one after the other). A Pareto"
+        " distribution is fitted to all positive values by least squares, as the study did that made it known for"
+        " storage; for times, which sampling rounds, also by least squares at the ends of what rounds to each value"
+        " (quantised); and by maximum likelihood above the value from which on it fits best. Four rivals (exponential,"
+        " Weibull, lognormal and a Pareto distribution with an end) are fitted beside it, and the verdict says which is"
+        " best: a high R²"
+        " alone does not make a tail a Pareto tail.",
+        "A minute is idle when less than a twentieth of the peak is moved in it. A minute that was not observed is not"
+        " idle, and ends a period. Bytes by weekday and hour are per observed hour in the centre's own zone.",
+    )
+    return [Section("Workload", words)]
+
+
+_MODELS: Final = ("bandwidth-model", "interarrival", "interarrival-model", "idle", "idle-model")
+_SIZES: Final = ("sizes-pdf", "sizes-cdf", "size-bandwidth")
+
+
+def _tables(result: Workload, *names: str) -> list[Part]:
+    """Those that have a line."""
+    tables = [getattr(view, name)(result) for name in names]
+    return [table for table in tables if table.rows]
+
+
+def _facts(result: Workload) -> tuple[Fact, ...]:
+    whole, found = result.aggregate, result.throughput
+    shown: list[Fact] = []
+    if whole is not None and whole.write_bytes_pct is not None:
+        shown.append(Fact(f"{show_percent(whole.write_bytes_pct)} %", "of the bytes are written"))
+    if found is not None and found.below_third_of_peak_pct is not None:
+        below = f"of the time below a third of {view.peak_named(found)}"
+        shown.append(Fact(f"{show_percent(found.below_third_of_peak_pct)} %", below))
+    if found is not None:
+        shown.append(Fact(f"{show_percent(found.idle_pct)} %", "of the minutes are idle"))
+    return tuple(shown)

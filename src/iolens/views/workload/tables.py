@@ -1,0 +1,451 @@
+"""The workload for people: targets, models with a verdict in words, sizes, idle periods, the week and the day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.analyses.workload.throughput import LARGEST_MINUTE
+from iolens.units import format_bytes, format_bytes_si
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from iolens.analyses.workload.analysis import TargetWorkload, Workload
+    from iolens.analyses.workload.rhythm import RhythmHours
+    from iolens.analyses.workload.throughput import IdlePeriods, Throughput
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Column, Row, Table
+
+FIGURES: Final = (
+    "bandwidth",
+    "percentiles",
+    "bandwidth-model",
+    "peak-vs-sum",
+    "mix",
+    "sizes-pdf",
+    "sizes-cdf",
+    "size-bandwidth",
+    "interarrival",
+    "interarrival-model",
+    "idle",
+    "idle-model",
+    "rhythm-week",
+    "rhythm-day",
+    "throughput",
+    "throughput-cdf",
+)
+NO_SIZES: Final = "No request sizes in this window."
+WAYS: Final = ("read", "write")
+PERCENT: Final = 100.0
+DAY_MINUTES: Final = 1440
+ORDINALS: Final = {95.0: "95th percentile", 99.0: "99th percentile", 100.0: "largest"}
+
+
+def tables(result: Workload) -> list[Table]:
+    """The tables of the sections that were asked for, and what they rest on."""
+    asked = result.sections
+    shown = (
+        ("bandwidth" in asked, (targets, peaks)),
+        ("mix" in asked, (mix,)),
+        (bool(result.models), (models,)),
+        ("sizes" in asked, (sizes, size_peaks)),
+        ("rhythm" in asked, (week, day)),
+        ("throughput" in asked, (throughput, idle_periods)),
+        (result.throughput is not None and result.throughput.zero_pct > 0, (zero_periods,)),
+        (bool(result.maintenance), (maintenance,)),
+        (True, (coverage,)),
+    )
+    return [describe(result) for wanted, several in shown if wanted for describe in several]
+
+
+def figures(result: Workload) -> dict[str, Callable[[], Figure]]:
+    """The figures of the sections that were asked for."""
+    from iolens.views.workload import figures as drawn
+
+    every: tuple[tuple[str, str, Callable[[Workload], Figure]], ...] = (
+        ("bandwidth", "bandwidth", drawn.bandwidth),
+        ("bandwidth", "percentiles", drawn.percentiles),
+        ("bandwidth", "bandwidth-model", drawn.bandwidth_model),
+        ("bandwidth", "peak-vs-sum", drawn.peak_vs_sum),
+        ("mix", "mix", drawn.mix),
+        ("sizes", "sizes-pdf", drawn.sizes_pdf),
+        ("sizes", "sizes-cdf", drawn.sizes_cdf),
+        ("sizes", "size-bandwidth", drawn.size_bandwidth),
+        ("arrivals", "interarrival", drawn.interarrival),
+        ("arrivals", "interarrival-model", drawn.interarrival_model),
+        ("idle", "idle", drawn.idle),
+        ("idle", "idle-model", drawn.idle_model),
+        ("rhythm", "rhythm-week", drawn.rhythm_week),
+        ("rhythm", "rhythm-day", drawn.rhythm_day),
+        ("throughput", "throughput", drawn.bandwidth),
+        ("throughput", "throughput-cdf", drawn.throughput_cdf),
+    )
+    asked = [(name, describe) for section, name, describe in every if section in result.sections]
+    if "bandwidth" in result.sections:  # the same series
+        asked = [(name, describe) for name, describe in asked if name != "throughput"]
+    return {name: _described(describe, result) for name, describe in asked}
+
+
+def _described(describe: Callable[[Workload], Figure], result: Workload) -> Callable[[], Figure]:
+    return lambda: describe(result)
+
+
+# In words.
+
+
+def verdict(result: Workload) -> str:
+    """Mix, burstiness and idleness in a few sentences."""
+    return " ".join(one for one in (_of_mix(result), _of_throughput(result), _of_peaks(result)) if one)
+
+
+def _of_mix(result: Workload) -> str:
+    whole = result.aggregate
+    if whole is None:
+        return ""
+    shares = [
+        f"{t.show_percent(share)} % of the {what}"
+        for share, what in ((whole.write_requests_pct, "requests"), (whole.write_bytes_pct, "bytes"))
+        if share is not None
+    ]
+    return f"Writes are {' and '.join(shares)}." if shares else ""
+
+
+def _of_throughput(result: Workload) -> str:
+    found = result.throughput
+    if found is None:
+        return ""
+    if not found.largest_bytes_per_s:
+        return "Nothing was moved at all."
+    least = "" if found.below_third_of_peak_pct is None else (
+        f"; for {t.show_percent(found.below_third_of_peak_pct)} % of the time it is below a third of"
+        f" {peak_named(found)}"
+    )  # fmt: skip
+    return (
+        f"Throughput is {_rate(found.mean_bytes_per_s)} on average and {_rate(found.largest_bytes_per_s)} in the"
+        f" largest minute{least}. {t.show_percent(found.idle_pct)} % of the minutes are idle (below"
+        f" {_rate(found.idle_below_bytes_per_s)}), the longest period {_minutes(found.longest_idle_min)}."
+    )
+
+
+def peak_named(throughput: Throughput) -> str:
+    """What throughput is compared with: a peak the hardware is known to reach, or only the window's largest minute."""
+    if throughput.peak_origin == LARGEST_MINUTE:
+        return f"the {LARGEST_MINUTE}"
+    return f"the peak ({_rate(throughput.peak_bytes_per_s)}, {throughput.peak_origin})"
+
+
+def _of_peaks(result: Workload) -> str:
+    shares = [
+        f"{100.0 * one.aggregate_bytes_per_s / one.sum_of_targets_bytes_per_s:.0f} % ({one.direction}s)"
+        for one in result.peak_vs_sum
+        if one.percentile == PERCENT and one.sum_of_targets_bytes_per_s
+    ]
+    if not shares or len(result.targets) < 2:
+        return ""
+    return f"All targets together reach {' and '.join(shares)} of the sum of their own peaks."
+
+
+def _rate(value: float) -> str:
+    return f"{format_bytes_si(value)}/s"
+
+
+def _minutes(count: int) -> str:
+    return f"{count} min" if count < 120 else f"{count / 60:.3g} h"
+
+
+def named(model: str) -> str:
+    """`read_interarrival` for people."""
+    way, _, what = model.partition("_")
+    return f"{way} {'inter-arrival time' if what == 'interarrival' else 'idle time' if what == 'idle' else what}"
+
+
+# As tables.
+
+
+def targets(result: Workload) -> Table:
+    """Percentiles of bandwidth by target (Fig. 4), and of all together."""
+    columns = (
+        t.text("target", "Target"), t.count("samples", "Samples"),
+        *(t.rate(f"{way}_{name}_bytes_per_s", f"{heading} {way}") for way in WAYS
+          for name, heading in (("p95", "95 %"), ("p99", "99 %"), ("max", "Max"))),
+        t.percent("idle_pct", "Idle"),
+    )  # fmt: skip
+    note = [verdict(result), *_of_targets(result)]
+    if result.coverage.ticks_left_out:
+        note.append(
+            f"The total is of ticks with at least nine in ten targets; {result.coverage.ticks_left_out:,} had fewer."
+        )
+    if result.coverage.percentile_error_pct:
+        note.append(f"Percentiles come from a sketch and are right to {result.coverage.percentile_error_pct:g} %.")
+    return _by_target(result, f"{result.filesystem}: bandwidth by target", columns, note)
+
+
+def mix(result: Workload) -> Table:
+    """Share of writes by target (Fig. 7)."""
+    columns = (
+        t.text("target", "Target"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
+        t.percent("write_requests_pct", "Writes of requests"), t.percent("write_bytes_pct", "Writes of bytes"),
+        t.percent("idle_pct", "Idle"),
+    )  # fmt: skip
+    note = _of_targets(result) if "bandwidth" in result.sections else [verdict(result), *_of_targets(result)]
+    return _by_target(result, f"{result.filesystem}: reads and writes", columns, note)
+
+
+def _by_target(result: Workload, title: str, columns: tuple[Column, ...], note: list[str]) -> Table:
+    lines: list[TargetWorkload] = busiest(result)
+    if result.aggregate is not None:
+        lines = [*lines, result.aggregate]
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
+    return t.Table(title, columns, rows, "\n".join(one for one in note if one))
+
+
+def busiest(result: Workload) -> list[TargetWorkload]:
+    """As many targets as a table shows: those that moved most, in the order of their names."""
+    if len(result.targets) <= result.top:
+        return result.targets
+    moved = sorted(result.targets, key=lambda line: (line.read_bytes or 0) + (line.write_bytes or 0), reverse=True)
+    return sorted(moved[: result.top], key=lambda line: line.target)
+
+
+def _of_targets(result: Workload) -> list[str]:
+    if len(result.targets) <= result.top:
+        return []
+    return [f"The {result.top} of {len(result.targets)} targets that moved most (--top); JSON has them all."]
+
+
+def peaks(result: Workload) -> Table:
+    """The aggregate against the sum of individual percentiles (Fig. 6)."""
+    columns = (
+        t.text("percentile", "Percentile"), t.text("direction", "Direction"),
+        t.rate("aggregate_bytes_per_s", "All together"), t.rate("sum_of_targets_bytes_per_s", "Sum of each at its own"),
+        t.percent("aggregate_of_sum_pct", "Together of the sum"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            ORDINALS[one.percentile],
+            one.direction,
+            one.aggregate_bytes_per_s,
+            one.sum_of_targets_bytes_per_s,
+            100.0 * one.aggregate_bytes_per_s / one.sum_of_targets_bytes_per_s
+            if one.sum_of_targets_bytes_per_s
+            else None,
+        )
+        for one in result.peak_vs_sum
+    ]
+    return t.Table("Peaks at once, and one by one", columns, rows)
+
+
+def models(result: Workload) -> Table:
+    """The tail models side by side (Figs. 5, 11, 13), and what to make of them in words."""
+    columns = (
+        t.text("model", "Model"), t.text("unit", "Unit"), t.count("samples", "Positive values"),
+        t.count("off_tick_samples", "Samples off the tick"), t.percent("zero_share_pct", "Zeros"),
+        t.number("paper_alpha", "Paper: alpha"),
+        _amount("paper_xm", "Paper: x_m"), t.number("paper_r2", "Paper: R²", form=".4f"),
+        t.number("quantised_alpha", "Quantised: alpha"), _amount("quantised_xm", "Quantised: x_m"),
+        t.number("quantised_r2", "Quantised: R²", form=".4f"),
+        t.number("mle_alpha", "Likelihood: alpha"), _amount("mle_xm", "Likelihood: x_m"),
+        t.number("mle_ks", "Likelihood: KS distance", form=".3g"),
+        t.count("mle_n_tail", "Likelihood: values above x_m"),
+        t.number("mle_p_value", "Likelihood: p-value", form=".2g"), t.text("best_model", "Best of five, all values"),
+        t.text("tail_best_model", "Best of five, above x_m"),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for name, one in result.models.items():
+        fits = [
+            value
+            for fit in (one.paper, one.quantised)
+            for value in ((None,) * 3 if fit is None else (fit.alpha, fit.xm, fit.r2))
+        ]
+        likely: tuple[Any, ...] = (None,) * 5
+        if one.mle is not None:
+            likely = one.mle.alpha, one.mle.xm, one.mle.ks, one.mle.n_tail, one.mle.p_value
+        best = [None if model is None else model.replace("_", " ") for model in (one.best_model, one.tail_best_model)]
+        counted = one.samples, one.off_tick_samples, one.zero_share_pct
+        rows.append((named(name), one.unit, *counted, *fits, *likely, *best))
+    words = [f"{named(name).capitalize()}: {one.verdict}." for name, one in result.models.items()]
+    notes = "\n".join([*words, *_off_tick(result), *_censored(result)])
+    return t.Table(f"{result.filesystem}: heavy tails", columns, rows, notes, sideways=True)
+
+
+def _off_tick(result: Workload) -> list[str]:
+    """Samples that no model of the time between requests has."""
+    return [
+        f"{one.off_tick_samples:,} samples are left out of the {named(name)}: they are not {result.tick_s:g} s long."
+        for name, one in result.models.items()
+        if one.off_tick_samples
+    ]
+
+
+def _censored(result: Workload) -> list[str]:
+    """Idle runs that may have been longer than is known."""
+    return [
+        f"{one.direction.capitalize()} idle runs that touch {what}: {runs:,}, the longest of at least {longest:,.4g} s;"
+        " in no model, because they may have been longer."
+        for one in result.censored_idle
+        for what, runs, longest in (
+            ("an end of the window", one.runs, one.longest_s),
+            ("a gap in the samples", one.runs_at_gaps, one.longest_at_gaps_s),
+        )
+        if runs
+    ]
+
+
+def _amount(name: str, heading: str) -> Column:
+    """Bytes per second or seconds, as the row's unit says."""
+    return t.Column(name, heading, "number", lambda value: format(value, ",.0f" if value >= 1000 else ".4g"))
+
+
+def size_peaks(result: Workload) -> Table:
+    """Where request sizes cluster."""
+    columns = (
+        t.text("direction", "Direction"), t.size("size_bytes", "Up to"), t.percent("requests_pct", "Of its requests"),
+    )  # fmt: skip
+    rows: list[Row] = [(one.direction, one.size_bytes, one.requests_pct) for one in result.size_peaks]
+    shares = [
+        f"{sum(one.requests_pct for one in mine):.3g} % of the {way}s"
+        for way in WAYS
+        if (mine := [one for one in result.size_peaks if one.direction == way])
+    ]
+    nothing = "No bin holds 5 % of the requests and more than the bins beside it." if result.sizes else NO_SIZES
+    return t.Table(
+        "Peaks of the request sizes", columns, rows, f"They hold {' and '.join(shares)}." if shares else nothing
+    )
+
+
+def sizes(result: Workload) -> Table:
+    """Request sizes of all targets (Fig. 8): the bins with most requests."""
+    columns = (
+        t.size("size_bytes", "Up to"),
+        *(column for way in WAYS for column in (
+            t.count(f"{way}_requests", f"{way.capitalize()}s"), t.percent(f"{way}_pct", f"{way.capitalize()}s"),
+            t.percent(f"{way}_cumulative_pct", f"{way.capitalize()}s up to here"))),
+    )  # fmt: skip
+    cells = {(one.direction, one.size_bytes): (one.requests, 100.0 * one.pdf, 100.0 * one.cdf) for one in result.sizes}
+    requests = {
+        size: sum(cells.get((way, size), (0,))[0] for way in WAYS) for size in {one.size_bytes for one in result.sizes}
+    }
+    shown = sorted(sorted(requests, key=requests.__getitem__, reverse=True)[: result.top])
+    rows: list[Row] = [
+        (size, *(value for way in WAYS for value in cells.get((way, size), (None, None, None)))) for size in shown
+    ]
+    note = "" if rows else NO_SIZES
+    if len(requests) > result.top:
+        note = f"The {result.top} of {len(requests)} bins with most requests (--top); JSON has them all."
+    return t.Table(f"{result.filesystem}: request sizes", columns, rows, note)
+
+
+def week(result: Workload) -> Table:
+    """Bytes per observed hour by weekday (Fig. 15a)."""
+    return _rhythm(result, "The week", "Weekday", [] if result.rhythm is None else result.rhythm.weekday)
+
+
+def day(result: Workload) -> Table:
+    """Bytes per observed hour by hour of the day (Fig. 15b)."""
+    return _rhythm(result, "The day", "Hour", [] if result.rhythm is None else result.rhythm.hour)
+
+
+def _rhythm(result: Workload, title: str, heading: str, lines: Sequence[RhythmHours]) -> Table:
+    columns = (
+        t.text("name", heading), t.number("observed_hours", "Observed", "h", ",.1f"),
+        t.volume("read_bytes_per_hour", "Read per hour"), t.volume("write_bytes_per_hour", "Written per hour"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
+    zone = "" if result.rhythm is None else f"In {result.rhythm.timezone}; per hour that was observed."
+    return t.Table(f"{title} of {result.filesystem}", columns, rows, zone)
+
+
+def throughput(result: Workload) -> Table:
+    """Mean, peak and how bursty it is (D §4)."""
+    columns = (
+        t.rate("mean_bytes_per_s", "Mean"), t.rate("peak_bytes_per_s", "Peak"), t.text("peak_origin", "Peak is"),
+        t.rate("largest_bytes_per_s", "Largest minute"), t.moment("peak_time", "It ended at (UTC)"),
+        t.rate("peak_read_bytes_per_s", "Largest minute, reads"),
+        t.rate("peak_write_bytes_per_s", "Largest minute, writes"),
+        t.volume("read_bytes_per_day", "Read per day"), t.volume("write_bytes_per_day", "Written per day"),
+        t.percent("below_third_of_peak_pct", "Time below a third of the peak"),
+        t.count("observed_minutes", "Minutes observed"), t.count("wall_minutes", "Minutes in all"),
+        t.rate("idle_below_bytes_per_s", "Idle is below"), t.percent("idle_pct", "Idle minutes"),
+        t.count("longest_idle_min", "Longest idle period (min)"), t.percent("zero_pct", "Minutes without a byte"),
+        t.count("longest_zero_min", "Longest without a byte (min)"),
+    )  # fmt: skip
+    rows: list[Row] = []
+    if result.throughput is not None:
+        rows = [(result.filesystem, *(getattr(result.throughput, column.name) for column in columns))]
+    head = t.text("filesystem", "File system")
+    note = "" if result.throughput is None else _per_day(result.throughput.observed_minutes)
+    return t.Table(f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True)
+
+
+def _per_day(minutes: int) -> str:
+    """How bytes per day come about: a rate, however much of a day was observed."""
+    part = ", less than a day" if minutes < DAY_MINUTES else ""
+    return f"Bytes per day are a rate: the mean of the {minutes:,} observed minutes{part}, scaled to 24 h."
+
+
+def idle_periods(result: Workload) -> Table:
+    """Table III of paper D."""
+    found = result.throughput
+    title = "Idle periods" if found is None else f"Idle periods: below {_rate(found.idle_below_bytes_per_s)}"
+    return _periods(title, [] if found is None else found.idle_periods)
+
+
+def zero_periods(result: Workload) -> Table:
+    """The same for minutes without a single byte."""
+    return _periods("Periods without a byte", [] if result.throughput is None else result.throughput.zero_periods)
+
+
+def _periods(title: str, lines: Sequence[IdlePeriods]) -> Table:
+    columns = (
+        t.count("from_min", "From (min)"), t.count("to_min", "To (min)"), t.count("count", "Periods"),
+        t.count("minutes", "Minutes"), t.percent("share_pct", "Of observed time"),
+        t.percent("wall_share_pct", "Of all time"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
+    return t.Table(title, columns, rows, "Missing minutes are not idle, and end a period.")
+
+
+def maintenance(result: Workload) -> Table:
+    """Times in which the file system was not in use."""
+    columns = (
+        t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.text("name", "Name"),
+        t.text("origin", "Origin"),
+    )  # fmt: skip
+    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.maintenance]
+    note = "Left out of everything above but the sizes." if result.maintenance_left_out else (
+        "Part of everything above; --without-maintenance leaves it out."
+    )  # fmt: skip
+    return t.Table("Maintenance", columns, rows, note)
+
+
+def coverage(result: Workload) -> Table:
+    """What the answer rests on."""
+    fields = (
+        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
+        t.text("missing_targets", "Without data"), t.text("target_kinds", "Kind"), t.text("sources", "Sources"),
+        t.count("overlapping_rows", "Overlapping rows"), t.count("missing_samples", "Missing samples"),
+        t.count("ticks_left_out", "Ticks with too few targets"),
+        t.number("percentile_error_pct", "Error of percentiles", "%", "g"),
+    )  # fmt: skip
+    columns = (
+        t.text("filesystem", "File system"),
+        t.number("tick_s", "Tick", "s", ",g"),
+        t.count("samples", "Samples"),
+    )
+    row: Row = (
+        result.filesystem,
+        result.tick_s,
+        result.samples,
+        *(getattr(result.coverage, field.name) for field in fields),
+    )
+    return t.Table("Coverage", (*columns, *fields), [row], "\n".join(result.coverage.notes), sideways=True)
+
+
+# Sizes in words, for figures and the report.
+
+
+def listed_peaks(result: Workload, way: str) -> str:
+    """`16 KiB (50 %), 1 MiB (30 %)`."""
+    mine = [one for one in result.size_peaks if one.direction == way]
+    return ", ".join(f"{format_bytes(one.size_bytes)} ({one.requests_pct:.3g} %)" for one in mine)

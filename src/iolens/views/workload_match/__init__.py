@@ -1,0 +1,1 @@
+"""How results of `workload_match` are shown."""

@@ -1,0 +1,52 @@
+"""A synthetic workload against its original for people: a line for every quantity, flagged where it is too far off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch
+    from iolens.views.render.figures import Figure
+    from iolens.views.render.tables import Row, Table
+
+COLUMNS = (
+    t.text("quantity", "Quantity"), t.text("direction", "Direction"), t.text("unit", "Unit"),
+    t.number("original", "Original", form=".4g"), t.number("synthetic", "Synthetic", form=".4g"),
+    t.number("deviation", "Deviation", form="+.2f"), t.text("deviation_unit", "in"),
+    t.number("limit", "Limit", form="g"), t.text("verdict", "Verdict"),
+)  # fmt: skip
+
+
+def tables(result: WorkloadMatch) -> list[Table]:
+    """One table: parameters, percentiles, fits."""
+    title = f"{result.filesystem}: synthetic against {result.original}"
+    return [t.Table(title, COLUMNS, [_row(one) for one in result.quantities], verdict(result))]
+
+
+def figures(result: WorkloadMatch) -> dict[str, Callable[[], Figure]]:
+    """None: curves of either side are those of `workload`."""
+    return {}
+
+
+def verdict(result: WorkloadMatch) -> str:
+    """In a sentence or two, how near it comes."""
+    total = len(result.quantities)
+    if not result.beyond:
+        told = f"All {total} quantities are within their limits."
+    else:
+        told = f"{result.beyond} of {total} quantities are beyond their limits."
+    if result.original_targets != result.synthetic_targets:
+        told += (
+            f" The original has {result.original_targets} targets, this one {result.synthetic_targets}: what all of"
+            " them do together is not compared."
+        )
+    return told
+
+
+def _row(one: MatchedQuantity) -> Row:
+    facts = (one.quantity, one.direction, one.unit, one.original, one.synthetic)
+    return (*facts, one.deviation, one.deviation_unit, one.limit, "beyond" if one.is_beyond else "within")
