@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tests.agent.server import Server
 
-from iolens.agent.health import Health, rss_bytes
-from iolens.agent.sampler import Sampler
-from iolens.agent.spool import Spool
+from iolens.agent.sampling.health import Health, rss_bytes
+from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.spool import Spool
 
 INTERVAL_S = 5
 T0_US = 1_700_000_040_000_000

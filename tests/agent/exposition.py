@@ -8,9 +8,9 @@ from pathlib import Path
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from iolens.agent.prometheus import Exporter, Settings, collectors
-from iolens.agent.prometheus_fsu import Chosen
-from iolens.agent.prometheus_text import OPENMETRICS, TEXT
+from iolens.agent.exporter.fsu import Chosen
+from iolens.agent.exporter.readings import Exporter, Settings, collectors
+from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.models.transaction_time import GRACE_2012
 
 Series = tuple[str, frozenset[tuple[str, str]]]

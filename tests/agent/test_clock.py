@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from iolens.agent.clock import Metronome
+from iolens.agent.sampling.clock import Metronome
 
 S = 1_000_000
 T0 = 1_700_000_000 * S

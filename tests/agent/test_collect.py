@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
-from iolens.agent.spool import waiting
+from iolens.agent.sampling.spool import waiting
 from iolens.store.store import Store
 from tests.agent import truth
 from tests.agent.server import Server

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from iolens.agent.spool import Spool, waiting
+from iolens.agent.sampling.spool import Spool, waiting
 from iolens.records import Sample
 from tests.agent import truth
 from tests.agent.server import SimulatedServer
@@ -115,7 +115,7 @@ def _kill_samplers(root: Path, spool: Path, kills: int, chance: random.Random, *
 
 def _kill_shippers(spool: Path, store: Path, most: int, chance: random.Random) -> int:
     """How many were killed before all was shipped; one that ended by itself does not count."""
-    command = [sys.executable, "-m", "iolens.agent.shipper", str(spool), str(store)]
+    command = [sys.executable, "-m", "iolens.agent.sampling.shipper", str(spool), str(store)]
     aside, killed = store.with_name("away"), 0
     for number in range(2 * most):
         if not waiting(spool) or killed == most:

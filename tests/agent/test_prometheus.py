@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.health import STATUS_FILE, Health
-from iolens.agent.prometheus import collectors
-from iolens.agent.prometheus_fsu import Chosen, busy_seconds, counter_costs, histogram_costs
-from iolens.agent.prometheus_lustre import LustreTargets
-from iolens.agent.prometheus_metrics import METRICS, OURS
-from iolens.agent.prometheus_text import OPENMETRICS, TEXT, Lines, add, content_type, labels, render, takes_gzip
+from iolens.agent.exporter.fsu import Chosen, busy_seconds, counter_costs, histogram_costs
+from iolens.agent.exporter.lustre import LustreTargets
+from iolens.agent.exporter.metrics import METRICS, OURS
+from iolens.agent.exporter.readings import collectors
+from iolens.agent.exporter.text import OPENMETRICS, TEXT, Lines, add, content_type, labels, render, takes_gzip
+from iolens.agent.sampling.health import STATUS_FILE, Health
 from iolens.config import DeviceRule
 from iolens.models.transaction_time import GRACE_2012
 from iolens.schema import size_column

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent import prometheus_jobs
-from iolens.agent.prometheus_text import OPENMETRICS, TEXT
+from iolens.agent.exporter import jobs as prometheus_jobs
+from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from tests.agent.exposition import exporter, matching, one, parsed
 
 T0 = 1_600_000_000

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent import prometheus_server
-from iolens.agent.prometheus import Exporter, Page
-from iolens.agent.prometheus_reading import Collector, Reading
-from iolens.agent.prometheus_server import MOST_ANSWERS, Address, MetricsServer
-from iolens.agent.prometheus_text import OPENMETRICS, TEXT
+from iolens.agent.exporter import server as prometheus_server
+from iolens.agent.exporter.reading import Collector, Reading
+from iolens.agent.exporter.readings import Exporter, Page
+from iolens.agent.exporter.server import MOST_ANSWERS, Address, MetricsServer
+from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.sources.lustre import lustre_proc
 from iolens.sources.reading.bounded_input import parameter_bytes
 from tests.agent.exposition import exporter, matching, one, parsed

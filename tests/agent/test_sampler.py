@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.health import HEALTH_TABLE, Health
-from iolens.agent.sampler import Sampler
-from iolens.agent.shipper import ship
-from iolens.agent.spool import Spool
+from iolens.agent.sampling.health import HEALTH_TABLE, Health
+from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.shipper import ship
+from iolens.agent.sampling.spool import Spool
 from iolens.records import Item, Problem, Row, Sample
 from iolens.schema import TABLES, Column, ColumnType, Table
 from iolens.sources.devices.diskstats import BlockDevices
@@ -237,7 +237,7 @@ import sys
 from pathlib import Path
 import click
 from iolens.cli.collect import COMMAND
-from iolens.agent.clock import SystemClock
+from iolens.agent.sampling.clock import SystemClock
 from iolens.agent import collector
 root, spool = Path({str(server.root)!r}), Path({str(tmp_path / "spool")!r})
 settings = collector.Settings(root, spool, None, 0.2, 0.4, duration_s=2.0, devices=True)

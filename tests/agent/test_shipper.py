@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.health import Health
-from iolens.agent.shipper import UNREACHABLE, Shipment, ship, take
-from iolens.agent.shipping import FIRST_PAUSE_S, Shipping
-from iolens.agent.spool import SHIP_LOCK, Spool, locked, waiting
+from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.shipper import UNREACHABLE, Shipment, ship, take
+from iolens.agent.sampling.shipping import FIRST_PAUSE_S, Shipping
+from iolens.agent.sampling.spool import SHIP_LOCK, Spool, locked, waiting
 from iolens.errors import IolensError, StoreError
 from iolens.records import CounterSet, Problem, Sample
 from iolens.sources import ReadOptions
@@ -136,7 +136,7 @@ def test_four_megabytes_that_inflate_to_gigabytes_take_little_memory(tmp_path: P
     bomb = raw_tick(b'{"t": 1, "i": [' + b'"",' * (1 << 20), repeated=500)
     (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + bomb + bomb)
     program = (
-        "import resource, sys\nfrom pathlib import Path\nfrom iolens.agent.shipper import ship\n"
+        "import resource, sys\nfrom pathlib import Path\nfrom iolens.agent.sampling.shipper import ship\n"
         "done = ship(Path(sys.argv[1]), sys.argv[2])\n"
         "print(done.shipped, done.bad, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
     )

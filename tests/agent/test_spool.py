@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent import spool as spool_module
-from iolens.agent.spool import RESERVE, SegmentWriter, Spool, waiting
+from iolens.agent.sampling import spool as spool_module
+from iolens.agent.sampling.spool import RESERVE, SegmentWriter, Spool, waiting
 from iolens.errors import IolensError
 from iolens.records import CounterSet, Item, Sample
 from tests.agent.test_thinning import sums

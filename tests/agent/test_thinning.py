@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.agent.thinning import Place, droppable, thin_segment
+from iolens.agent.sampling.thinning import Place, droppable, thin_segment
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.sources.spool import Header, Segment, Tick, check, encode_header, encode_tick
 from iolens.store.counters import Baseline, Outcome, advance

@@ -49,5 +49,5 @@ def breaks(store: Path, table: str = "target_io") -> list[dict[str, Any]]:
 
 def ship(spool: Path, store: Path) -> subprocess.CompletedProcess[str]:
     """One run of the shipper, in a process of its own."""
-    command = [sys.executable, "-m", "iolens.agent.shipper", str(spool), str(store)]
+    command = [sys.executable, "-m", "iolens.agent.sampling.shipper", str(spool), str(store)]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from iolens.agent.health import Health
-from iolens.agent.sampler import Sampler
-from iolens.agent.spool import Spool
+from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.spool import Spool
 from iolens.analyses.live.analysis import Reading, TargetLine
 from iolens.cli.main import iolens as command
 from iolens.errors import IolensError

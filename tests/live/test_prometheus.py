@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.agent.prometheus_metrics import METRICS, OURS
+from iolens.agent.exporter.metrics import METRICS, OURS
 from iolens.simulator.activity import Activity
 from iolens.simulator.workload import SIZES, load_workload
 from iolens.units import parse_time

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.clock import SystemClock
-from iolens.agent.collector import Collector, Settings
-from iolens.agent.health import Health
-from iolens.agent.sampler import Sampler
-from iolens.agent.shipper import ship
-from iolens.agent.spool import Spool
+from iolens.agent.sampling.clock import SystemClock
+from iolens.agent.sampling.collector import Collector, Settings
+from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.shipper import ship
+from iolens.agent.sampling.spool import Spool
 from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_centre import Centre, Event

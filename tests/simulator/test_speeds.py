@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from iolens.agent.health import STATUS_FILE
+from iolens.agent.sampling.health import STATUS_FILE
 from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity, Block
 from iolens.simulator.lustre_layout import VERSIONS
@@ -118,7 +118,7 @@ class Site:
         return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def shipper(self, host: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "iolens.agent.shipper", str(self.spool(host)), str(self.store)]
+        command = [sys.executable, "-m", "iolens.agent.sampling.shipper", str(self.spool(host)), str(self.store)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 

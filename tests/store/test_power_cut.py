@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.shipper import ship
-from iolens.agent.spool import waiting
+from iolens.agent.sampling.shipper import ship
+from iolens.agent.sampling.spool import waiting
 from iolens.errors import StoreError
 from iolens.store import delta_log
 from iolens.store.delta_log import ASIDE, DeltaLog
@@ -99,7 +99,7 @@ def test_what_was_shipped_outlives_a_power_cut(is_journal_written: bool, disk: P
 def test_a_power_cut_while_the_shipper_is_at_work_loses_nothing(seed: int, disk: Path) -> None:
     fill(disk / "spool", *SEGMENTS)
     os.sync()
-    command = [sys.executable, "-m", "iolens.agent.shipper", str(disk / "spool"), str(disk / "store")]
+    command = [sys.executable, "-m", "iolens.agent.sampling.shipper", str(disk / "spool"), str(disk / "store")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         while not list((disk / "store").glob("*/_delta_log/*1.json")) and process.poll() is None:
@@ -151,7 +151,7 @@ def check_states(
 
 def shipping(folder: Path) -> list[object]:
     """The command that ships what is in a folder's spool."""
-    return [sys.executable, "-m", "iolens.agent.shipper", folder / "spool", folder / "store"]
+    return [sys.executable, "-m", "iolens.agent.sampling.shipper", folder / "spool", folder / "store"]
 
 
 def check_shipping(work: Path, seed: int, share: float) -> int:

@@ -17,8 +17,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, Literal
 
-from iolens.agent.private_files import refuse_foreign
-from iolens.agent.spool import BAD, LATE, waiting
+from iolens.agent.sampling.private_files import refuse_foreign
+from iolens.agent.sampling.spool import BAD, LATE, waiting
 from iolens.config import DeviceRule
 from iolens.errors import IolensError, StoreError
 from iolens.records import Problem

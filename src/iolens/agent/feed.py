@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.health import STATUS_FILE
+from iolens.agent.sampling.health import STATUS_FILE
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample

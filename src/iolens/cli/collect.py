@@ -11,8 +11,8 @@ import click
 from iolens.cli.options import CAPACITY, DURATION, store_options
 
 if TYPE_CHECKING:
-    from iolens.agent.collector import Settings
-    from iolens.agent.health import Health
+    from iolens.agent.sampling.collector import Settings
+    from iolens.agent.sampling.health import Health
     from iolens.config import AgentConfig, Config
 
 SHORTEST_INTERVAL_S = 0.05
@@ -78,8 +78,8 @@ def COMMAND(
     Ctrl-C: what is spooled is shipped by the next start. SPOOL/health.json tells how it is doing. What no option says
     is taken from the sections [agent] and [devices] of the configuration.
     """
-    from iolens.agent.clock import SystemClock
-    from iolens.agent.collector import Collector
+    from iolens.agent.sampling.clock import SystemClock
+    from iolens.agent.sampling.collector import Collector
     from iolens.config import AgentConfig, load_config
 
     if once and duration is not None:
@@ -107,7 +107,7 @@ def COMMAND(
 
 def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: float | None) -> Settings:
     """What to do: as the options say, else the configuration, else the defaults."""
-    from iolens.agent.collector import Settings
+    from iolens.agent.sampling.collector import Settings
 
     said = {**_known(config.agent), **_known(given)}
     settings = Settings(

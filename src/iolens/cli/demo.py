@@ -70,7 +70,7 @@ def _sample(output: Path, store: str, seed: int) -> None:
     import tempfile
     from datetime import timedelta
 
-    from iolens.agent.collector import Collector, Settings
+    from iolens.agent.sampling.collector import Collector, Settings
     from iolens.simulator.lustre_tree import Tree
     from iolens.simulator.workload import load_workload
     from iolens.units import parse_time
@@ -90,7 +90,7 @@ def _sample(output: Path, store: str, seed: int) -> None:
 
 def _tree_clock(tree: Tree, step: Any) -> Any:
     """A clock that runs as fast as the simulated server can follow."""
-    from iolens.agent.clock import SystemClock
+    from iolens.agent.sampling.clock import SystemClock
 
     class TreeClock(SystemClock):
         """Simulated time: waiting lets the server work."""

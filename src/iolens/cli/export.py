@@ -10,9 +10,9 @@ import click
 from iolens.cli.options import DURATION
 
 if TYPE_CHECKING:
-    from iolens.agent.prometheus import Exporter, Settings
-    from iolens.agent.prometheus_fsu import Chosen
-    from iolens.agent.prometheus_server import Address
+    from iolens.agent.exporter.fsu import Chosen
+    from iolens.agent.exporter.readings import Exporter, Settings
+    from iolens.agent.exporter.server import Address
     from iolens.config import Config
 
 SHORTEST_INTERVAL_S = 0.05
@@ -79,8 +79,8 @@ def prometheus(
     connect can read; it listens on this machine only, unless told otherwise.
     """
     from iolens import __version__
-    from iolens.agent.prometheus import Exporter, Settings, collectors
-    from iolens.agent.prometheus_server import Address
+    from iolens.agent.exporter.readings import Exporter, Settings, collectors
+    from iolens.agent.exporter.server import Address
     from iolens.config import load_config
 
     try:
@@ -114,7 +114,7 @@ def _chosen(config: Config, name: str | None, filesystem: str) -> Chosen:
 
     A server has no store, so a measured ceiling has to be configured here.
     """
-    from iolens.agent.prometheus_fsu import Chosen
+    from iolens.agent.exporter.fsu import Chosen
     from iolens.analyses.calibration.stored import find_calibration
     from iolens.models.saturation import ceiling_of
 
@@ -130,7 +130,7 @@ def _say(line: str) -> None:
 
 def _print_page(exporter: Exporter) -> int:
     """0 all collectors answered, 3 some did, 1 none had anything."""
-    from iolens.agent.prometheus_text import TEXT
+    from iolens.agent.exporter.text import TEXT
 
     page = exporter.page(TEXT)
     click.echo(page.body.decode(), nl=False)
@@ -145,7 +145,7 @@ def _serve(exporter: Exporter, address: Address, settings: Settings) -> int:
     import signal
     import threading
 
-    from iolens.agent.prometheus_server import MetricsServer
+    from iolens.agent.exporter.server import MetricsServer
     from iolens.errors import UsageError
 
     stop = threading.Event()

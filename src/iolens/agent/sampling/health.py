@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.private_files import replace_private
+from iolens.agent.sampling.private_files import replace_private
 from iolens.records import Row
 from iolens.schema import TABLES
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.agent import prometheus_metrics as metrics
-from iolens.agent.health import STATUS_FILE
-from iolens.agent.prometheus_reading import Reading
-from iolens.agent.prometheus_text import Lines, add, labels
+from iolens.agent.exporter import metrics
+from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.text import Lines, add, labels
+from iolens.agent.sampling.health import STATUS_FILE
 
 LARGEST_BYTES: Final = 1 << 16
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.agent.clock import Metronome, SystemClock
-from iolens.agent.health import Health
-from iolens.agent.sampler import Sampler
-from iolens.agent.shipping import Shipping
-from iolens.agent.spool import Spool, waiting
+from iolens.agent.sampling.clock import Metronome, SystemClock
+from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.shipping import Shipping
+from iolens.agent.sampling.spool import Spool, waiting
 from iolens.config import DeviceRule
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre.lustre_proc import PLACES

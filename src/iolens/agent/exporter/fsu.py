@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from iolens.agent import prometheus_metrics as metrics
-from iolens.agent.prometheus_counters import Steady
-from iolens.agent.prometheus_text import Lines, add, labels
+from iolens.agent.exporter import metrics
+from iolens.agent.exporter.counters import Steady
+from iolens.agent.exporter.text import Lines, add, labels
 from iolens.models.saturation import DEFAULT_CEILING_PCT, Ceiling
 from iolens.models.transaction_time import Calibration
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from iolens.agent.private_files import open_private
+from iolens.agent.sampling.private_files import open_private
 from iolens.records import CounterSet, Item, Row, Sample
 from iolens.schema import JOB_TABLES, TABLES
 from iolens.sources.spool import Segment, Tick, decode_tick, encode_header, encode_tick, lines, thinned

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.private_files import make_private_directory, open_private
-from iolens.agent.thinning import thin_segment
+from iolens.agent.sampling.private_files import make_private_directory, open_private
+from iolens.agent.sampling.thinning import thin_segment
 from iolens.errors import InputError, IolensError
 from iolens.records import Item, Sample
 from iolens.sources.spool import CLOSED, OPEN, TAKEN, Header, Segment, Tick, check, encode_header, encode_tick

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from iolens.agent import prometheus_metrics as metrics
-from iolens.agent.prometheus_counters import Baselines, Steady
-from iolens.agent.prometheus_fsu import Chosen, Target, Utilisation
-from iolens.agent.prometheus_reading import Reading
-from iolens.agent.prometheus_text import Lines, add
+from iolens.agent.exporter import metrics
+from iolens.agent.exporter.counters import Baselines, Steady
+from iolens.agent.exporter.fsu import Chosen, Target, Utilisation
+from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.text import Lines, add
 from iolens.config import DeviceRule
 from iolens.records import Problem, Sample
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices

@@ -20,8 +20,8 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
 
-from iolens.agent.prometheus import Exporter
-from iolens.agent.prometheus_text import content_type, takes_gzip
+from iolens.agent.exporter.readings import Exporter
+from iolens.agent.exporter.text import content_type, takes_gzip
 
 MOST_PAGES: Final = 4  # made at a time
 MOST_WAITING: Final = 64  # requests for pages

@@ -1,6 +1,6 @@
 """The short-lived child that ships: finished segments into the store, each deleted once the store has it.
 
-`python -m iolens.agent.shipper SPOOL STORE` prints one line of JSON. It may be killed at any moment and run again.
+`python -m iolens.agent.sampling.shipper SPOOL STORE` prints one line of JSON. It may be killed at any moment and run again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from iolens.agent.health import rss_bytes
-from iolens.agent.private_files import make_private_directory, refuse_foreign, replace_private
-from iolens.agent.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locked, sync_directory, waiting
+from iolens.agent.sampling.health import rss_bytes
+from iolens.agent.sampling.private_files import make_private_directory, refuse_foreign, replace_private
+from iolens.agent.sampling.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locked, sync_directory, waiting
 from iolens.errors import InputError, IolensError, StoreError
 from iolens.records import Capture, Problem
 from iolens.sources.reading.bounded_input import opened_itself

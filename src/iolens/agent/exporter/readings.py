@@ -15,15 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from iolens.agent import prometheus_metrics as metrics
-from iolens.agent.health import rss_bytes
-from iolens.agent.prometheus_agent import read_agent
-from iolens.agent.prometheus_devices import DeviceTargets
-from iolens.agent.prometheus_fsu import Chosen
-from iolens.agent.prometheus_jobs import BusiestJobs
-from iolens.agent.prometheus_lustre import LustreTargets
-from iolens.agent.prometheus_reading import Collector, Served
-from iolens.agent.prometheus_text import Lines, add, labels, render
+from iolens.agent.exporter import metrics
+from iolens.agent.exporter.agent import read_agent
+from iolens.agent.exporter.devices import DeviceTargets
+from iolens.agent.exporter.fsu import Chosen
+from iolens.agent.exporter.jobs import BusiestJobs
+from iolens.agent.exporter.lustre import LustreTargets
+from iolens.agent.exporter.reading import Collector, Served
+from iolens.agent.exporter.text import Lines, add, labels, render
+from iolens.agent.sampling.health import rss_bytes
 from iolens.config import DeviceRule
 
 GZIP_LEVEL: Final = 1  # five times faster than the default, for a page half as large again

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from iolens.agent.prometheus_text import Lines
+from iolens.agent.exporter.text import Lines
 
 EARLY_SHARE: Final = 0.1  # a scrape this share of the interval early is on time: scrapers jitter
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.health import Health
-from iolens.agent.spool import Spool
+from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.spool import Spool
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Sample
 from iolens.sources.devices.diskstats import BlockDevices

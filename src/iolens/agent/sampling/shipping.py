@@ -50,7 +50,7 @@ class Shipping:
 
     def command(self) -> Sequence[str]:
         """What is run."""
-        return [sys.executable, "-m", "iolens.agent.shipper", str(self.spool), self.url]
+        return [sys.executable, "-m", "iolens.agent.sampling.shipper", str(self.spool), self.url]
 
     def put_off(self) -> None:
         """Nothing to ship now: look again in a while."""

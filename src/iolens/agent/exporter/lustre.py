@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.agent import prometheus_metrics as metrics
-from iolens.agent.prometheus_counters import Baselines, Steady
-from iolens.agent.prometheus_fsu import Chosen, Target, Utilisation
-from iolens.agent.prometheus_metrics import Metric
-from iolens.agent.prometheus_reading import Reading
-from iolens.agent.prometheus_text import Lines, add, add_histogram, labels
+from iolens.agent.exporter import metrics
+from iolens.agent.exporter.counters import Baselines, Steady
+from iolens.agent.exporter.fsu import Chosen, Target, Utilisation
+from iolens.agent.exporter.metrics import Metric
+from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.text import Lines, add, add_histogram, labels
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from iolens.agent import prometheus_metrics as metrics
-from iolens.agent.prometheus_counters import Baselines, Steady
-from iolens.agent.prometheus_lustre import Reader
-from iolens.agent.prometheus_reading import Reading
-from iolens.agent.prometheus_text import Lines, add, labels
+from iolens.agent.exporter import metrics
+from iolens.agent.exporter.counters import Baselines, Steady
+from iolens.agent.exporter.lustre import Reader
+from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.text import Lines, add, labels
 from iolens.errors import InputError
 from iolens.records import Problem, Sample
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS, SUMMED_OPERATIONS

@@ -1,0 +1,1 @@
+"""Sample counters into a spool, and ship it into the store."""
