@@ -18,7 +18,7 @@ from tests.fuzz.mutations import KINDS, mutated
 from tests.fuzz.oracles import faults_of, rows_of
 from tests.fuzz.runs import run_source
 
-MUTATIONS_PER_SOURCE = 160
+MUTATIONS_PER_SOURCE = 120
 NAMES = [example.name for example in examples()]
 FOREIGN = (b"what is this?", b"\x00\xff\xfe\x80", b" " * 2000, b"[[[[", b'"', b",,,,,,,,,,,,", b"9" * 5000)
 

@@ -118,6 +118,17 @@ def test_scales_of_time(tmp_path: Path, scale: int, raw: int, us: int) -> None:
     assert series(items(beside(made.write(tmp_path / "a"), ".0")))["oss1:sda"]["busy_us"] == [us]
 
 
+def test_a_scale_of_time_that_is_none_costs_its_metric(tmp_path: Path) -> None:
+    made = Writer()
+    made.describe(1, "disk.dev.avactive", U64, units(time=1, scales=(0, 6, 0)))
+    made.describe(2, "disk.dev.read", U64)
+    made.names(T0, {0: "sda"})
+    made.values(T0, {1: {0: 5}, 2: {0: 6}})
+    found = items(beside(made.write(tmp_path / "a"), ".0"))
+    assert "disk.dev.avactive is no counter of that kind here: not read" in problems(found)[0]
+    assert set(series(found)["oss1:sda"]) == {"time", "read_ops"}
+
+
 def test_blocks_stand_in_where_bytes_are_not_logged(tmp_path: Path) -> None:
     made = Writer()
     made.describe(1, "disk.dev.blkread", U64)

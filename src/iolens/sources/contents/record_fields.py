@@ -18,6 +18,7 @@ from iolens.sources.reading.bounded_input import DAMAGED, blocks_of, opened
 PIECE_BYTES: Final = 4 << 20
 LONGEST_RECORD: Final = 1 << 20  # no path is that long: the terminator is another one, or this is no listing
 WORD: Final = 8  # bytes compared at a time
+LONGEST_WORD: Final = 1024  # bytes of a field that are compared in columns
 MARGIN: Final = 64  # zeros after the text, so that a field may be looked at beyond its end: no number is longer
 _FIRST_BYTES: Final = np.array([(1 << 64) - (1 << 8 * (WORD - count)) for count in range(WORD + 1)], np.uint64)
 
@@ -188,9 +189,15 @@ class RecordText:
     def words(self, spans: Spans) -> Words:
         """The different values of a field, exactly."""
         codes = spans.width
-        for offset in range(0, int(codes.max(initial=0)), WORD):
+        for offset in range(0, min(int(codes.max(initial=0)), LONGEST_WORD), WORD):
             _, part = np.unique(self._word(spans, offset), return_inverse=True)
             _, codes = np.unique(codes * (len(codes) + 1) + part, return_inverse=True)
+        if len(long := np.flatnonzero(spans.width > LONGEST_WORD)):  # one by one: all fields would pay for the longest
+            known: dict[bytes, int] = {}
+            rest = np.zeros(len(codes), np.int64)
+            for place in long.tolist():
+                rest[place] = known.setdefault(self.of(spans, place), len(known))
+            codes = codes * (len(known) + 1) + rest
         _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
         return Words([self.of(spans, int(first)) for first in firsts], places)
 

@@ -289,7 +289,8 @@ def _measures(metadata: Metadata, place: str) -> tuple[dict[int, _Measure], list
         metric = metadata.metrics.get(name)
         if metric is None or measure in chosen:
             continue
-        if metric.semantics != COUNTER or metric.units.dimension != dimension:
+        is_scaled = dimension != TIME or metric.units.scale[1] < len(_TIME_SCALES_US)
+        if metric.semantics != COUNTER or metric.units.dimension != dimension or not is_scaled:
             problems.append(Problem(place, None, f"{name} is no counter of that kind here: not read"))
             continue
         chosen[measure] = _Measure(measure, metric, _worth(metric, dimension) * extra)
