@@ -166,9 +166,9 @@ def test_the_test_sees_imports_wherever_they_stand() -> None:
     seen = {(one.importer, one.imported): one.late for one in imports()}
     assert seen["config", "units"] is False
     assert seen["cli.demo", "notebook"] is True  # inside a function
-    assert seen["views.utilization", "analyses.utilization"] is True  # under TYPE_CHECKING
+    assert seen["views.utilization.tables", "analyses.utilization.analysis"] is True  # under TYPE_CHECKING
     assert seen["", "notebook"] is True
-    assert seen["views.formats", "views"] is True  # import_module(f"iolens.views.…")
+    assert seen["views.render.formats", "views"] is True  # import_module(f"iolens.views.…")
 
 
 @pytest.mark.parametrize(

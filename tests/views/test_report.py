@@ -10,6 +10,7 @@ import types
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -312,15 +313,20 @@ Weather.__module__ = "iolens.analyses.weather"
 
 
 def install(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> None:
+    """A module below `iolens.views` that is not on disk."""
     module = types.ModuleType(f"iolens.views.{name}")
+    module.__spec__ = ModuleSpec(module.__name__, None)
     vars(module).update(functions)
+    package = types.ModuleType(module.__name__.rpartition(".")[0])
+    package.__path__ = []
+    monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
 def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     install(
         monkeypatch,
-        "weather_report",
+        "weather.report",
         REPORT_ORDER=5,
         report_summary=lambda result: ["It rained."],
         report_sections=lambda result: [Section("Rain", (f"on {result.filesystem}",))],
@@ -335,7 +341,7 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings and scans are moments: the report's window is that of its intervals."""
-    install(monkeypatch, "weather_report", report_sections=lambda result: [])
+    install(monkeypatch, "weather.report", report_sections=lambda result: [])
     later = START + timedelta(days=300)
     found = page(busy_day("a", 300), Weather("a", later, later))
     assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC Readings for weather" in found.text
@@ -345,7 +351,7 @@ def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch:
 
 
 def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, "weather_report", report_sections=lambda result: [])
+    install(monkeypatch, "weather.report", report_sections=lambda result: [])
     nothing = replace(empty(), window_start=None, window_end=None)
     found = page(nothing, Weather("scratch", START, START + timedelta(days=9)))
     assert "Window 2012-10-22 00:00:00 to 2012-10-31 00:00:00 UTC Generated" in found.text
@@ -354,7 +360,9 @@ def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPat
 def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     table = t.Table("Drops", (t.count("drops", "Drops"),), [(12345,)], "wet")
     figure = f.Figure("rain", "Rain", (f.Panel("", f.Axis("x"), f.Axis("y"), message="dry"),))
-    install(monkeypatch, "weather", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure})
+    install(
+        monkeypatch, "weather.tables", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure}
+    )
     found = page(Weather("a"))
     assert found.headings[-1] == "Weather"
     assert "12,345" in found.text
@@ -365,7 +373,7 @@ def test_every_analysis_has_a_view() -> None:
     from importlib.util import find_spec
 
     for name in analysis_names():
-        assert find_spec(f"iolens.views.{name}") is not None
+        assert find_spec(f"iolens.views.{name}.tables") is not None
 
 
 # The command.

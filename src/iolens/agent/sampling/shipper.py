@@ -1,6 +1,7 @@
 """The short-lived child that ships: finished segments into the store, each deleted once the store has it.
 
-`python -m iolens.agent.sampling.shipper SPOOL STORE` prints one line of JSON. It may be killed at any moment and run again.
+`python -m iolens.agent.sampling.shipper SPOOL STORE` prints one line of JSON. It may be killed at any time and run
+again.
 """
 
 from __future__ import annotations
