@@ -18,6 +18,7 @@ from iolens.views.render.json_text import to_json
 from tests.analyses.capacity_rows import reading
 from tests.analyses.contents_rows import scanned
 from tests.analyses.drive_rows import made_up_drives
+from tests.analyses.metadata.test_metadata import run
 from tests.analyses.telemetry import (
     T0_US,
     made_up,
@@ -26,8 +27,7 @@ from tests.analyses.telemetry import (
     made_up_metadata,
     table_of,
 )
-from tests.analyses.test_metadata import run
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 from tests.analyses.workload_rows import made_up_centre
 from tests.live.spark_cluster import SparkCluster
 from tests.live.test_spark_cluster import java_children

@@ -29,8 +29,8 @@ from iolens.store.duckdb_engine import query
 from iolens.store.store import Store
 from iolens.units import epoch_us, parse_duration, parse_time
 from tests.agent import truth
+from tests.agent.sampling.test_collect import wait_for
 from tests.agent.server import SimulatedServer, in_memory
-from tests.agent.test_collect import wait_for
 
 WORKLOAD = load_workload("scratch")
 START = "2012-10-22T10:40:00Z"

@@ -16,8 +16,8 @@ from iolens.views.metadata.tables import figures, tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
 from iolens.views.report.page import About, report_html
+from tests.analyses.metadata.test_metadata import CALIBRATION
 from tests.analyses.telemetry import made_up_metadata, table_of
-from tests.analyses.test_metadata import CALIBRATION
 from tests.views.documented import undocumented
 from tests.views.test_report import ABOUT, Page
 

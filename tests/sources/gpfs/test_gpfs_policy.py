@@ -22,7 +22,7 @@ from tests.sources.stored import items_of, problems_of
 AT = datetime(2026, 1, 5, 12, tzinfo=UTC)
 OPTIONS = ReadOptions("gpfs1", at=AT)
 DAY = 86_400
-RULES = Path(__file__).parent.parent.parent / "contrib" / "gpfs-policy.rules"
+RULES = Path(__file__).parents[3] / "contrib" / "gpfs-policy.rules"
 LIST = """\
 11 65538 0  4096|0|3|drwxr-xr-x|0|root|2026-01-05 11:30:00.000000|2026-01-05 10:00:00.000000 -- /gpfs1
 12 65539 0  0|0|1|-rw-r--r--|1001|climate|2026-01-04 12:00:00.000000|2026-01-03 12:00:00.000000 -- /gpfs1/climate/a%20b

@@ -27,7 +27,7 @@ from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 MIB = 1 << 20
 T0 = 1_600_000_000
 OST = "scratch-OST0000"
-DOCS = Path(__file__).parents[2] / "docs" / "prometheus.md"
+DOCS = Path(__file__).parents[3] / "docs" / "prometheus.md"
 MOST_SERIES_PER_TARGET = 700  # as docs/prometheus.md promises, jobs apart
 
 

@@ -20,7 +20,7 @@ from iolens.store.store import Store
 from iolens.views.render.json_text import to_plain
 from tests.analyses.drive_rows import drive, made_up_drives, selection
 from tests.analyses.telemetry import T0_US, table_of
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 from tests.sources.stored import ingest
 
 

@@ -333,7 +333,7 @@ def test_a_cost_of_zero_has_no_limit() -> None:
 
 
 def test_every_key_is_documented() -> None:
-    page = (Path(__file__).parent.parent.parent / "docs" / "calibration.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "calibration.md").read_text("utf-8")
     result = to_plain(calibration_fit([*TWO, *guarded()]))
     keys = {*result, *result["requested"], *result["requested"]["write"], *result["runs"][0], *result["asymptotes"][0]}
     keys |= {*result["asymptotes"][0]["asymptote"]}

@@ -17,7 +17,7 @@ from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up, made_up_devices, made_up_io_times, table_of
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 
 
 def opened(folder: Path, **tables: list[dict]) -> OpenStore:
@@ -160,7 +160,7 @@ def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_frames_of_a_user_work_too(rows: list[dict], result, kind: str) -> None:
-    from tests.analyses.test_utilization import _as
+    from tests.analyses.utilization.test_utilization import _as
 
     found = iolens.latency(
         target_histograms=_as(kind, table_of("target_histograms", rows)), filesystem="scratch", every_s=600

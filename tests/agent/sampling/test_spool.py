@@ -13,7 +13,7 @@ from iolens.agent.sampling import spool as spool_module
 from iolens.agent.sampling.spool import RESERVE, SegmentWriter, Spool, waiting
 from iolens.errors import IolensError
 from iolens.records import CounterSet, Item, Sample
-from tests.agent.test_thinning import sums
+from tests.agent.sampling.test_thinning import sums
 from tests.agent.truth import spooled, spooled_ticks
 
 S = 1_000_000

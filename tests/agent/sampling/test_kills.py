@@ -19,8 +19,8 @@ import pytest
 from iolens.agent.sampling.spool import Spool, waiting
 from iolens.records import Sample
 from tests.agent import truth
+from tests.agent.sampling.test_collect import start, wait_for
 from tests.agent.server import SimulatedServer
-from tests.agent.test_collect import start, wait_for
 
 KILLS = 5  # in the tests; `make soak` takes a thousand
 TABLES = ("target_io", "target_sizes", "metadata_ops")

@@ -16,7 +16,7 @@ from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import OPERATIONS, T0_US, made_up, made_up_metadata, table_of
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 
 COUNTED = [*(name for name in OPERATIONS if name != "samedir_rename"), "mkdir"]
 COSTS = {"getattr": 2e-4, "open": 5e-4, "close": 0.0, "mknod": 2e-3, "unlink": 1e-3}
@@ -186,7 +186,7 @@ def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_frames_of_a_user_work_too(rows: list[dict], result, kind: str) -> None:
-    from tests.analyses.test_utilization import _as
+    from tests.analyses.utilization.test_utilization import _as
 
     frame = _as(kind, table_of("metadata_ops", rows))
     left, right = (

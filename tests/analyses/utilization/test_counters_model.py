@@ -19,7 +19,7 @@ from iolens.store.store import Store
 from iolens.units import MIB
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import T0_US, made_up, made_up_devices, table_of
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 
 
 def opened(folder: Path, *rows: dict, name: str = "target_io") -> OpenStore:

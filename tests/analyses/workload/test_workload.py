@@ -20,7 +20,7 @@ from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up, made_up_metadata, table_of
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 from tests.analyses.workload_rows import T0_US, Centre, made_up_centre
 
 WAYS = ("read", "write")

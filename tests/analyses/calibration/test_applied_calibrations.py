@@ -21,7 +21,7 @@ from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import to_terminal
 from iolens.views.utilization.tables import tables
 from tests.analyses.telemetry import T0_US, TICK_US, made_up
-from tests.analyses.test_utilization import ios_of
+from tests.analyses.utilization.test_utilization import ios_of
 
 MIDDLE = datetime(2020, 9, 14, 0, 10, tzinfo=UTC)
 OLD = datetime(2019, 1, 1, tzinfo=UTC)

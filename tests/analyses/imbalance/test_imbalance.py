@@ -21,10 +21,10 @@ from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
 from iolens.views.render.json_text import to_json
+from tests.analyses.imbalance.test_imbalance_periods import BALANCED, GAP, UNBALANCED, one_by_one
 from tests.analyses.load_rows import MISSING, TICK_US, rows_of, spider
 from tests.analyses.telemetry import T0_US, made_up, made_up_devices, table_of
-from tests.analyses.test_imbalance_periods import BALANCED, GAP, UNBALANCED, one_by_one
-from tests.analyses.test_utilization import _as, assert_same
+from tests.analyses.utilization.test_utilization import _as, assert_same
 
 
 def end_of(tick: int) -> datetime:

@@ -11,7 +11,7 @@ from iolens.analyses.workload.analysis import Workload
 from iolens.analyses.workload.fit import fit_workload
 from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch, match_workloads
 from iolens.models.workload_model import Marginal, WorkloadModel
-from tests.analyses.test_workload_fit import characterised, made_up
+from tests.analyses.workload.test_workload_fit import characterised, made_up
 
 
 @pytest.fixture(scope="module")
