@@ -7,7 +7,8 @@ import time
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iolens.sources.record_fields import LONGEST_WORD, RecordText, Spans, Words
+
+from iolens.sources.contents.record_fields import LONGEST_WORD, RecordText, Spans, Words
 
 FIELD = st.tuples(st.sampled_from([b"", b"a", b"ab" * 40, b"x" * LONGEST_WORD, b"x" * 2000]), st.binary(max_size=9))
 
