@@ -153,7 +153,7 @@ class Everything:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_says_which_figures_it_can_draw(view: str) -> None:
-    module: Any = importlib.import_module(f"iolens.views.{view}")
+    module: Any = importlib.import_module(f"iolens.views.{view}.figures")
     drawn = list(module.figures(Everything()))
     more = ["throughput"] if view == "workload" else []  # the same series as `bandwidth`, where that is not asked for
     assert sorted(module.FIGURES) == sorted([*drawn, *more])

@@ -12,7 +12,7 @@ from iolens.units import MIB, epoch_us
 from iolens.views.render import figures as f
 from iolens.views.render.bokeh_figure import to_html
 from iolens.views.render.matplotlib_figure import to_bytes
-from iolens.views.utilization.tables import figures
+from iolens.views.utilization.figures import figures
 
 from .results import START, busy_day, compared, empty, histogram, long_window, minutes
 

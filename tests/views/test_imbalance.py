@@ -11,8 +11,9 @@ import pytest
 
 import iolens
 from iolens.analyses.imbalance.analysis import Imbalance
+from iolens.views.imbalance.figures import figures
 from iolens.views.imbalance.report import report_methods
-from iolens.views.imbalance.tables import figures, tables, threshold_name, verdict
+from iolens.views.imbalance.tables import tables, threshold_name, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import show_seconds, to_csv, to_terminal
 from iolens.views.report.page import report_html

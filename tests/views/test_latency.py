@@ -10,8 +10,9 @@ import pytest
 
 import iolens
 from iolens.analyses.latency.analysis import Latency
+from iolens.views.latency.figures import figures
 from iolens.views.latency.report import report_methods, report_sections, report_summary
-from iolens.views.latency.tables import figures, slowness, tables, verdict
+from iolens.views.latency.tables import slowness, tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
 from iolens.views.report.page import report_html

@@ -11,8 +11,9 @@ import pytest
 
 import iolens
 from iolens.analyses.metadata.analysis import Metadata
+from iolens.views.metadata.figures import figures
 from iolens.views.metadata.report import report_methods, report_sections, report_summary
-from iolens.views.metadata.tables import figures, tables, verdict
+from iolens.views.metadata.tables import tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
 from iolens.views.report.page import About, report_html

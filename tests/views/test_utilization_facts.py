@@ -14,8 +14,9 @@ from iolens.analyses.utilization.analysis import DailySummary, DailyVolume
 from iolens.views.render import figures as f
 from iolens.views.render.section import Facts
 from iolens.views.render.tables import Table, to_terminal
+from iolens.views.utilization.figures import figures
 from iolens.views.utilization.report import report_comparison, report_methods, report_sections, report_summary
-from iolens.views.utilization.tables import figures, tables, verdict
+from iolens.views.utilization.tables import tables, verdict
 
 from .results import START, busy_day, plateau_of
 

@@ -18,8 +18,9 @@ from iolens.models.heavy_tail import FittedFamily
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal
 from iolens.views.report.page import report_html
+from iolens.views.workload.figures import figures
 from iolens.views.workload.report import report_methods, report_sections, report_summary
-from iolens.views.workload.tables import figures, listed_peaks, named, tables, verdict
+from iolens.views.workload.tables import listed_peaks, named, tables, verdict
 from tests.analyses.telemetry import made_up
 from tests.analyses.workload_rows import made_up_centre
 from tests.views.documented import undocumented

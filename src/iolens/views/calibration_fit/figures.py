@@ -4,6 +4,7 @@ the disk (6), bandwidth by aggregate size (2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +24,19 @@ REQUESTED: Final = "#BBBBBB"  # the fit that does not know the disk's sizes stay
 PREDICTED: Final = "#111111"
 EMPTY: Final = "no runs of this kind"
 _WEIGHT: Final = 2.5
+
+
+FIGURES: Final = ("prediction", "bandwidth", "sizes", "asymptote")
+
+
+def figures(result: CalibrationFit) -> dict[str, Callable[[], Figure]]:
+    """Figures 7, 4, 6 and 2 of paper U."""
+    return {
+        "prediction": lambda: prediction(result),
+        "bandwidth": lambda: bandwidth(result),
+        "sizes": lambda: sizes(result),
+        "asymptote": lambda: asymptote(result),
+    }
 
 
 def prediction(result: CalibrationFit) -> Figure:

@@ -8,13 +8,9 @@ from iolens.units import MIB
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.calibration.fit import CalibrationFit, DirectionFit
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Row, Table
 
-FIGURES: Final = ("prediction", "bandwidth", "sizes", "asymptote")
 DIRECTIONS: Final = ("write", "read")
 
 
@@ -22,18 +18,6 @@ def tables(result: CalibrationFit) -> list[Table]:
     """Coefficients, runs, the cache guard, and what the reader must know."""
     found = [coefficients(result), runs(result), guard(result), facts(result)]
     return [table for table in found if table is not None]
-
-
-def figures(result: CalibrationFit) -> dict[str, Callable[[], Figure]]:
-    """Figures 7, 4, 6 and 2 of paper U."""
-    from iolens.views.calibration_fit import figures as drawn
-
-    return {
-        "prediction": lambda: drawn.prediction(result),
-        "bandwidth": lambda: drawn.bandwidth(result),
-        "sizes": lambda: drawn.sizes(result),
-        "asymptote": lambda: drawn.asymptote(result),
-    }
 
 
 def coefficients(result: CalibrationFit) -> Table:

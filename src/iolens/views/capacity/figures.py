@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,18 @@ DAY_US: Final = 86_400_000_000
 LINE_AT_MOST: Final = 60
 TARGET_NAMES: Final = 40
 COUNTS: Final = ((1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
+
+
+FIGURES: Final = ("usage", "targets", "inodes")
+
+
+def figures(result: Capacity) -> dict[str, Callable[[], Figure]]:
+    """Usage with its projections and events (Fig. 14 of paper S), targets, inodes."""
+    return {
+        "usage": lambda: usage(result),
+        "targets": lambda: targets(result),
+        "inodes": lambda: inodes(result),
+    }
 
 
 def usage(result: Capacity) -> Figure:

@@ -9,14 +9,11 @@ from iolens.views.growth.tables import interval, per_day
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import date
 
     from iolens.analyses.capacity.analysis import ByteProjection, Capacity, InodeUsage
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Row, Table
 
-FIGURES: Final = ("usage", "targets", "inodes")
 READINGS_SHOWN: Final = 14
 TARGETS_SHOWN: Final = 24
 EXTREMES_SHOWN: Final = 10
@@ -36,17 +33,6 @@ def tables(result: Capacity) -> list[Table]:
     if result.inodes is not None:
         found.append(inodes(result.inodes))
     return [*found, changes(result)] if result.target_changes else found
-
-
-def figures(result: Capacity) -> dict[str, Callable[[], Figure]]:
-    """Usage with its projections and events (Fig. 14 of paper S), targets, inodes."""
-    from iolens.views.capacity import figures as drawn
-
-    return {
-        "usage": lambda: drawn.usage(result),
-        "targets": lambda: drawn.targets(result),
-        "inodes": lambda: drawn.inodes(result),
-    }
 
 
 def verdict(result: Capacity) -> str:

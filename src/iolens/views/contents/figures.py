@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,6 +52,20 @@ AGE_TICKS: Final = (
     *((years * 365 * DAY_S, f"{years} y") for years in (1, 2, 5, 10)),
 )  # fmt: skip
 EMPTY_AT: Final = -1.0  # where empty files, and those of the very moment, stand
+
+
+FIGURES: Final = ("sizes", "ages", "projects", "widths", "history")
+
+
+def figures(result: Contents) -> dict[str, Callable[[], Figure]]:
+    """Sizes (Fig. 8 of paper D), ages (Fig. 9), projects, directories, and files over time."""
+    return {
+        "sizes": lambda: sizes(result),
+        "ages": lambda: ages(result),
+        "projects": lambda: projects(result),
+        "widths": lambda: widths(result),
+        "history": lambda: history(result),
+    }
 
 
 def sizes(result: Contents) -> Figure:

@@ -9,16 +9,14 @@ from iolens.views.capacity.tables import METHODS, sentence
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.contents.analysis import Contents
     from iolens.analyses.contents.change import Change, Comparison
     from iolens.analyses.contents.distribution import AgePoint, AtMost, SizePoint, Within
     from iolens.analyses.contents.outlook import CountLine, Projection
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = ("sizes", "ages", "projects", "widths", "history")
 NO_DATA: Final = "No scan in this window."
 HOUR_S: Final = 3600
 DAY_S: Final = 86_400
@@ -45,19 +43,6 @@ def tables(result: Contents) -> list[Table]:
     found += [by_owner(result)] if _is_told([one.owner for one in result.by_owner]) else []
     found.append(by_type(result))
     return [*found, widths(result)] if result.widths is not None else found
-
-
-def figures(result: Contents) -> dict[str, Callable[[], Figure]]:
-    """Sizes (Fig. 8 of paper D), ages (Fig. 9), projects, directories, and files over time."""
-    from iolens.views.contents import figures as drawn
-
-    return {
-        "sizes": lambda: drawn.sizes(result),
-        "ages": lambda: drawn.ages(result),
-        "projects": lambda: drawn.projects(result),
-        "widths": lambda: drawn.widths(result),
-        "history": lambda: drawn.history(result),
-    }
 
 
 def _is_told(names: Sequence[str | None]) -> bool:

@@ -28,6 +28,18 @@ UNWORN: Final = "every drive reports 0 %"
 NO_RATES: Final = "drives were read once: nothing to compare"
 
 
+FIGURES: Final = ("waf", "dwpd", "wear")
+
+
+def figures(result: Drives) -> dict[str, Callable[[], Figure]]:
+    """Fig. 2 of paper P, drive writes per day, and wear over time."""
+    return {
+        "waf": lambda: amplification(result),
+        "dwpd": lambda: drive_writes_per_day(result),
+        "wear": lambda: over_time(result),
+    }
+
+
 def amplification(result: Drives) -> Figure:
     """How many drives have which WAF, and how much the host has written to them (Fig. 2); logarithmic scales."""
     heading, name = "Write amplification, and lifetime writes against it", "waf"

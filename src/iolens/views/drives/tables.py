@@ -8,13 +8,11 @@ from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.drives.analysis import DriveLife, Drives, Spread
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = ("waf", "dwpd", "wear")
 SHOWN: Final = 10  # drives and groups; JSON has them all
 NAMED: Final = 6  # serial numbers in a list
 CENTURY: Final = 100.0
@@ -29,17 +27,6 @@ def tables(result: Drives) -> list[Table]:
     if result.outliers.drives:
         found.append(outliers(result))
     return [*found, busiest(result), groups(result), coverage(result)]
-
-
-def figures(result: Drives) -> dict[str, Callable[[], Figure]]:
-    """Fig. 2 of paper P, drive writes per day, and wear over time."""
-    from iolens.views.drives import figures as drawn
-
-    return {
-        "waf": lambda: drawn.amplification(result),
-        "dwpd": lambda: drawn.drive_writes_per_day(result),
-        "wear": lambda: drawn.over_time(result),
-    }
 
 
 def verdict(result: Drives) -> str:

@@ -9,10 +9,7 @@ from iolens.views.render import tables as t
 from iolens.views.render.section import Part, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.growth import Growth
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Table
 
 NO_GROWTH: Final = "No day of growth is known."
@@ -22,13 +19,6 @@ REPORT_ORDER: Final = 45
 def tables(result: Growth) -> list[Table]:
     """The headline, and every day for machines."""
     return [headline(result), daily(result)]
-
-
-def figures(result: Growth) -> dict[str, Callable[[], Figure]]:
-    """Fig. 1."""
-    from iolens.views.growth import figures as drawn
-
-    return {"growth": lambda: drawn.distribution(result)}
 
 
 def per_day(name: str, heading: str) -> Column:

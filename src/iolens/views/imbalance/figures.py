@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,6 +53,22 @@ TIMES: Final = (
     (604_800.0, "7 d"), (2_592_000.0, "30 d"), (7_776_000.0, "90 d"), (31_536_000.0, "365 d"),
 )  # fmt: skip
 MOST_TIMES: Final = 10
+
+
+FIGURES: Final = ("snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distances", "hot-targets")
+
+
+def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
+    """Figs. 1, 16 and 17 of paper S, and when each target was hot."""
+    return {
+        "snapshot": lambda: snapshot(result),
+        "extremes": lambda: extremes(result),
+        "std-cdf": lambda: std_cdf(result),
+        "dispersion": lambda: dispersion(result),
+        "lifetimes": lambda: lifetimes(result),
+        "distances": lambda: distances(result),
+        "hot-targets": lambda: hot_targets(result),
+    }
 
 
 def snapshot(result: Imbalance) -> Figure:

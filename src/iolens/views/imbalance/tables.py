@@ -8,14 +8,12 @@ from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, Threshold
     from iolens.analyses.imbalance.peers import PeerTarget
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = ("snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distances", "hot-targets")
 SHOWN: Final = 12  # targets; JSON has them all
 ALL_SHOWN: Final = 24  # as many are not cut
 NAMED: Final = 6
@@ -34,21 +32,6 @@ def tables(result: Imbalance) -> list[Table]:
     if result.background is not None:
         found.append(background(result))
     return [*found, snapshots(result), coverage(result)]
-
-
-def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
-    """Figs. 1, 16 and 17 of paper S, and when each target was hot."""
-    from iolens.views.imbalance import figures as drawn
-
-    return {
-        "snapshot": lambda: drawn.snapshot(result),
-        "extremes": lambda: drawn.extremes(result),
-        "std-cdf": lambda: drawn.std_cdf(result),
-        "dispersion": lambda: drawn.dispersion(result),
-        "lifetimes": lambda: drawn.lifetimes(result),
-        "distances": lambda: drawn.distances(result),
-        "hot-targets": lambda: drawn.hot_targets(result),
-    }
 
 
 def threshold_name(one: Threshold) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +24,14 @@ DIRECTIONS: Final = ("read", "write")
 PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 50, 95, 99 %
 WAIT: Final = "#111111"
 MOST_TICKS: Final = 9
+
+
+FIGURES: Final = ("latency", "heatmap")
+
+
+def figures(result: Latency) -> dict[str, Callable[[], Figure]]:
+    """Percentiles over time, and every target over time."""
+    return {"latency": lambda: over_time(result), "heatmap": lambda: heat_map(result)}
 
 
 def over_time(result: Latency) -> Figure:

@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.latency.analysis import Latency, TargetLatency
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = ("latency", "heatmap")
 TARGETS_SHOWN: Final = 24
 WORST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
@@ -24,13 +20,6 @@ PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
 def tables(result: Latency) -> list[Table]:
     """Everything the result says."""
     return [headline(result), worst(result), coverage(result)]
-
-
-def figures(result: Latency) -> dict[str, Callable[[], Figure]]:
-    """Percentiles over time, and every target over time."""
-    from iolens.views.latency import figures as drawn
-
-    return {"latency": lambda: drawn.over_time(result), "heatmap": lambda: drawn.heat_map(result)}
 
 
 def verdict(result: Latency) -> str:

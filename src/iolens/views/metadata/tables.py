@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.metadata.analysis import Metadata
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Row, Table
 
-FIGURES: Final = ("operations", "mdu")
 DAYS_SHOWN: Final = 14
 NO_DATA: Final = "No data in this window."
 
@@ -24,13 +20,6 @@ def tables(result: Metadata) -> list[Table]:
     if result.calibration is not None:
         found.append(costs(result))
     return [*found, coverage(result)]
-
-
-def figures(result: Metadata) -> dict[str, Callable[[], Figure]]:
-    """Operations by kind, stacked, and metadata utilization; both over time."""
-    from iolens.views.metadata import figures as drawn
-
-    return {"operations": lambda: drawn.operations(result), "mdu": lambda: drawn.mdu(result)}
 
 
 def verdict(result: Metadata) -> str:

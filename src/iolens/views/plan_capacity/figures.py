@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
 # Paul Tol's vibrant colours.
 COLOURS: Final = (WRITE, READ, "#009988", "#EE7733", "#33BBEE", "#EE3377", FSU)
 NO_SCAN: Final = "no ages of files are known"
+
+
+FIGURES: Final = ("growth", "cases", "purges", "ages")
+
+
+def figures(result: CapacityPlan) -> dict[str, Callable[[], Figure]]:
+    """Fig. 1 of paper P, the cases, usage under purge policies, ages."""
+    return {
+        "growth": lambda: growth(result),
+        "cases": lambda: cases(result),
+        "purges": lambda: purges(result),
+        "ages": lambda: ages(result),
+    }
 
 
 def growth(result: CapacityPlan) -> Figure:

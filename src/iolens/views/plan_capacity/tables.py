@@ -11,14 +11,10 @@ from iolens.views.plan_inputs import warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.plans.capacity import CapacityPlan
     from iolens.plans.inputs import Input
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Row, Table
 
-FIGURES: Final = ("growth", "cases", "purges", "ages")
 IN_BYTES: Final = "_bytes"
 
 
@@ -28,18 +24,6 @@ def tables(result: CapacityPlan) -> list[Table]:
     if result.growth is not None:
         found.append(growth_view.headline(result.growth))
     return warned([*found, ages(result)] if result.ages else found, result.warnings)
-
-
-def figures(result: CapacityPlan) -> dict[str, Callable[[], Figure]]:
-    """Fig. 1 of paper P, the cases, usage under purge policies, ages."""
-    from iolens.views.plan_capacity import figures as drawn
-
-    return {
-        "growth": lambda: drawn.growth(result),
-        "cases": lambda: drawn.cases(result),
-        "purges": lambda: drawn.purges(result),
-        "ages": lambda: drawn.ages(result),
-    }
 
 
 def cases(result: CapacityPlan) -> Table:

@@ -8,13 +8,11 @@ from iolens.views.plan_inputs import inputs, interval, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.plans.endurance import EndurancePlan
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Row, Table
 
-FIGURES: Final = ("fswpd", "dwpd")
 DWPD_FORM: Final = ",.3g"
 
 
@@ -30,17 +28,6 @@ def tables(result: EndurancePlan) -> list[Table]:
     if result.waf.drives:
         found.append(amplification(result))
     return warned([*found, inputs(result.inputs)], result.warnings)
-
-
-def figures(result: EndurancePlan) -> dict[str, Callable[[], Figure]]:
-    """What each case needs against the classes, and Fig. 3 of paper P where the days are known."""
-    from iolens.views.plan_endurance import figures as drawn
-
-    found: dict[str, Callable[[], Figure]] = {}
-    if result.fswpd.daily is not None:
-        found["fswpd"] = lambda: drawn.file_system_writes(result)
-    found["dwpd"] = lambda: drawn.drive_writes(result)
-    return found
 
 
 def cases(result: EndurancePlan) -> Table:

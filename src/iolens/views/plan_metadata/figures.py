@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,6 +27,18 @@ COLOURS: Final = ("#0077BB", "#EE7733", "#009988", "#CC3311", "#33BBEE", "#EE337
 EMPTY_AT: Final = -1.0  # where the bin of empty files stands, left of the power 0
 TICK_EVERY: Final = 5  # powers of two between two names on the axis
 LEAST_SHARE: Final = 1e-7
+
+
+FIGURES: Final = ("mdt", "files", "inodes")
+
+
+def figures(result: MetadataPlan) -> dict[str, Callable[[], Figure]]:
+    """Figures 6, 4 and 5 of paper P."""
+    return {
+        "mdt": lambda: mdt_capacity(result),
+        "files": lambda: file_sizes(result),
+        "inodes": lambda: inode_sizes(result),
+    }
 
 
 def mdt_capacity(result: MetadataPlan) -> Figure:

@@ -9,13 +9,9 @@ from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.plans.metadata import MetadataPlan, Threshold
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = ("mdt", "files", "inodes")
 SIDEWAYS_AT_MOST: Final = 6  # thresholds: many columns, so that few rows stand better upright
 NO_KNEE: Final = "There is no knee: the curve does not bend."
 
@@ -25,17 +21,6 @@ def tables(result: MetadataPlan) -> list[Table]:
     found = [thresholds(result), knee(result), inodes(result)]
     found += [*([huge_files(result)] if result.huge_files else []), inputs(result.inputs)]
     return warned(found, result.warnings)
-
-
-def figures(result: MetadataPlan) -> dict[str, Callable[[], Figure]]:
-    """Figures 6, 4 and 5 of paper P."""
-    from iolens.views.plan_metadata import figures as drawn
-
-    return {
-        "mdt": lambda: drawn.mdt_capacity(result),
-        "files": lambda: drawn.file_sizes(result),
-        "inodes": lambda: drawn.inode_sizes(result),
-    }
 
 
 def verdict(result: MetadataPlan) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,6 +25,18 @@ FAMILIES: Final = (
 COLOURS: Final = (READ, WRITE, FSU)
 DECADES: Final = 6  # below the largest: less is not worth the room
 RARE: Final = 0.01
+
+
+FIGURES: Final = ("demand", "required")
+
+
+def figures(result: PerformancePlan) -> dict[str, Callable[[], Figure]]:
+    """The demand over ticks, and what it becomes."""
+    found: dict[str, Callable[[], Figure]] = {}
+    if result.demand:
+        found["demand"] = lambda: demand(result)
+    found["required"] = lambda: required(result)
+    return found
 
 
 def demand(result: PerformancePlan) -> Figure:

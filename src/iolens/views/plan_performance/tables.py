@@ -9,13 +9,9 @@ from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.plans.performance import PerformancePlan
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = ("demand", "required")
 NAMES: Final = {
     "read_bytes_per_s": "read bandwidth",
     "write_bytes_per_s": "write bandwidth",
@@ -34,17 +30,6 @@ def tables(result: PerformancePlan) -> list[Table]:
     """Cases first."""
     found = [cases(result), *([demand(result)] if result.demand else []), inputs(result.inputs)]
     return warned(found, result.warnings)
-
-
-def figures(result: PerformancePlan) -> dict[str, Callable[[], Figure]]:
-    """The demand over ticks, and what it becomes."""
-    from iolens.views.plan_performance import figures as drawn
-
-    found: dict[str, Callable[[], Figure]] = {}
-    if result.demand:
-        found["demand"] = lambda: drawn.demand(result)
-    found["required"] = lambda: drawn.required(result)
-    return found
 
 
 def measure_name(measure: str) -> str:

@@ -11,10 +11,14 @@ from iolens.plans.rationale import NEEDED
 from iolens.plans.specification import INPUT_NAMES
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.capacity.tables import sentence
+from iolens.views.plan_capacity import figures as capacity_figures
 from iolens.views.plan_capacity import tables as plan_capacity
+from iolens.views.plan_endurance import figures as endurance_figures
 from iolens.views.plan_endurance import tables as plan_endurance
 from iolens.views.plan_inputs import shown, warned
+from iolens.views.plan_metadata import figures as metadata_figures
 from iolens.views.plan_metadata import tables as plan_metadata
+from iolens.views.plan_performance import figures as performance_figures
 from iolens.views.plan_performance import tables as plan_performance
 from iolens.views.rationale.document import (
     Caution,
@@ -86,10 +90,10 @@ def tables(result: Rationale) -> list[Table]:
 def figures(result: Rationale) -> dict[str, Callable[[], Figure]]:
     """The figures of all plans, by plan and name."""
     views: dict[str, Any] = {
-        "capacity": plan_capacity,
-        "endurance": plan_endurance,
-        "metadata": plan_metadata,
-        "performance": plan_performance,
+        "capacity": capacity_figures,
+        "endurance": endurance_figures,
+        "metadata": metadata_figures,
+        "performance": performance_figures,
     }
     return {
         f"{part}-{name}": describe

@@ -198,7 +198,7 @@ def _plain_sections(result: Any) -> list[Section]:
     if hasattr(module, "report_sections"):
         return _call(module, "sections", result)
     title = view_name(result).replace("_", " ").capitalize()
-    drawn = [describe() for describe in module.figures(result).values()]
+    drawn = [describe() for describe in view_of(result, "figures", "tables").figures(result).values()]
     return [Section(title, (*drawn, *module.tables(result)))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -40,6 +41,27 @@ _COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
 _SI: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
 UTIL: Final = "#009988"  # Paul Tol's vibrant teal
 _THOUSANDS: Final = ((1e12, "trillions"), (1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
+
+
+FIGURES: Final = ("bandwidth", "histogram", "sizes", "heatmap", "util")
+
+
+def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
+    """Figures 10, 11 and 12 of paper U, a heat map of targets over time, and the kernel's view beside FSU.
+
+    Those without anything to show are not among them: sizes need a histogram, %util devices that count it.
+    """
+    systems = [result] if result.compare is None else [result, result.compare]
+    described: dict[str, Callable[[], Figure]] = {
+        "bandwidth": lambda: bandwidth(result),
+        "histogram": lambda: histogram(result),
+    }
+    if any(system.model == "histogram" for system in systems):
+        described["sizes"] = lambda: sizes(result)
+    described["heatmap"] = lambda: heat_map(result)
+    if any(system.mean_util_pct is not None for system in systems):
+        described["util"] = lambda: util(result)
+    return described
 
 
 def bandwidth(result: Utilization) -> Figure:

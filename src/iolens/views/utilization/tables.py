@@ -10,15 +10,13 @@ from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.utilization.analysis import Category, SizeCount, TargetUtilization, Utilization
     from iolens.analyses.utilization.saturation import Plateau
     from iolens.models.transaction_time import Calibration
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = ("bandwidth", "histogram", "sizes", "heatmap", "util")
 DAYS_SHOWN: Final = 14
 NOTEWORTHY_HOURS: Final = 0.005  # shows as 0.01; less is the jitter of clocks
 TARGETS_SHOWN: Final = 24
@@ -37,26 +35,6 @@ def tables(result: Utilization) -> list[Table]:
     shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
     apart = [table(system) for table in (daily, plateaus, evidence, per_target, gaps) for system in systems]
     return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
-
-
-def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
-    """Figures 10, 11 and 12 of paper U, a heat map of targets over time, and the kernel's view beside FSU.
-
-    Those without anything to show are not among them: sizes need a histogram, %util devices that count it.
-    """
-    from iolens.views.utilization import figures as drawn
-
-    systems = [result] if result.compare is None else [result, result.compare]
-    described: dict[str, Callable[[], Figure]] = {
-        "bandwidth": lambda: drawn.bandwidth(result),
-        "histogram": lambda: drawn.histogram(result),
-    }
-    if any(system.model == "histogram" for system in systems):
-        described["sizes"] = lambda: drawn.sizes(result)
-    described["heatmap"] = lambda: drawn.heat_map(result)
-    if any(system.mean_util_pct is not None for system in systems):
-        described["util"] = lambda: drawn.util(result)
-    return described
 
 
 def verdict(result: Utilization) -> str:

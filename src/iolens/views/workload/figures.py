@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +49,56 @@ BARS_AT_MOST: Final = 48  # targets; more are dots
 LETTERS, LETTERS_BETWEEN = 70, 2  # of names below an axis
 NO_SIZES: Final = "no request sizes in this window"
 NO_PAIRS: Final = "sizes are not known by minute"
+
+
+FIGURES: Final = (
+    "bandwidth",
+    "percentiles",
+    "bandwidth-model",
+    "peak-vs-sum",
+    "mix",
+    "sizes-pdf",
+    "sizes-cdf",
+    "size-bandwidth",
+    "interarrival",
+    "interarrival-model",
+    "idle",
+    "idle-model",
+    "rhythm-week",
+    "rhythm-day",
+    "throughput",
+    "throughput-cdf",
+)
+
+
+def figures(result: Workload) -> dict[str, Callable[[], Figure]]:
+    """The figures of the sections that were asked for."""
+    every: tuple[tuple[str, str, Callable[[Workload], Figure]], ...] = (
+        ("bandwidth", "bandwidth", bandwidth),
+        ("bandwidth", "percentiles", percentiles),
+        ("bandwidth", "bandwidth-model", bandwidth_model),
+        ("bandwidth", "peak-vs-sum", peak_vs_sum),
+        ("mix", "mix", mix),
+        ("sizes", "sizes-pdf", sizes_pdf),
+        ("sizes", "sizes-cdf", sizes_cdf),
+        ("sizes", "size-bandwidth", size_bandwidth),
+        ("arrivals", "interarrival", interarrival),
+        ("arrivals", "interarrival-model", interarrival_model),
+        ("idle", "idle", idle),
+        ("idle", "idle-model", idle_model),
+        ("rhythm", "rhythm-week", rhythm_week),
+        ("rhythm", "rhythm-day", rhythm_day),
+        ("throughput", "throughput", bandwidth),
+        ("throughput", "throughput-cdf", throughput_cdf),
+    )
+    asked = [(name, describe) for section, name, describe in every if section in result.sections]
+    if "bandwidth" in result.sections:  # the same series
+        asked = [(name, describe) for name, describe in asked if name != "throughput"]
+    return {name: _described(describe, result) for name, describe in asked}
+
+
+def _described(describe: Callable[[Workload], Figure], result: Workload) -> Callable[[], Figure]:
+    return lambda: describe(result)
 
 
 def bandwidth(result: Workload) -> Figure:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.render.section import Fact, Facts, Part, Section
 from iolens.views.render.tables import show_percent
 from iolens.views.workload import tables as view
+from iolens.views.workload.figures import figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,8 @@ def report_summary(result: Workload) -> list[Part]:
 
 def report_sections(result: Workload) -> list[Section]:
     """All sections of one file system."""
-    figures = {name: describe() for name, describe in view.figures(result).items()}
-    drawn = {name: figure for name, figure in figures.items() if any(panel.marks for panel in figure.panels)}
+    described = {name: describe() for name, describe in figures(result).items()}
+    drawn = {name: figure for name, figure in described.items() if any(panel.marks for panel in figure.panels)}
 
     def parts(names: Sequence[str], *others: Part) -> tuple[Part, ...]:
         return (*(drawn[name] for name in names if name in drawn), *others)

@@ -9,32 +9,13 @@ from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.workload.analysis import TargetWorkload, Workload
     from iolens.analyses.workload.rhythm import RhythmHours
     from iolens.analyses.workload.throughput import IdlePeriods, Throughput
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Column, Row, Table
 
-FIGURES: Final = (
-    "bandwidth",
-    "percentiles",
-    "bandwidth-model",
-    "peak-vs-sum",
-    "mix",
-    "sizes-pdf",
-    "sizes-cdf",
-    "size-bandwidth",
-    "interarrival",
-    "interarrival-model",
-    "idle",
-    "idle-model",
-    "rhythm-week",
-    "rhythm-day",
-    "throughput",
-    "throughput-cdf",
-)
 NO_SIZES: Final = "No request sizes in this window."
 WAYS: Final = ("read", "write")
 PERCENT: Final = 100.0
@@ -57,38 +38,6 @@ def tables(result: Workload) -> list[Table]:
         (True, (coverage,)),
     )
     return [describe(result) for wanted, several in shown if wanted for describe in several]
-
-
-def figures(result: Workload) -> dict[str, Callable[[], Figure]]:
-    """The figures of the sections that were asked for."""
-    from iolens.views.workload import figures as drawn
-
-    every: tuple[tuple[str, str, Callable[[Workload], Figure]], ...] = (
-        ("bandwidth", "bandwidth", drawn.bandwidth),
-        ("bandwidth", "percentiles", drawn.percentiles),
-        ("bandwidth", "bandwidth-model", drawn.bandwidth_model),
-        ("bandwidth", "peak-vs-sum", drawn.peak_vs_sum),
-        ("mix", "mix", drawn.mix),
-        ("sizes", "sizes-pdf", drawn.sizes_pdf),
-        ("sizes", "sizes-cdf", drawn.sizes_cdf),
-        ("sizes", "size-bandwidth", drawn.size_bandwidth),
-        ("arrivals", "interarrival", drawn.interarrival),
-        ("arrivals", "interarrival-model", drawn.interarrival_model),
-        ("idle", "idle", drawn.idle),
-        ("idle", "idle-model", drawn.idle_model),
-        ("rhythm", "rhythm-week", drawn.rhythm_week),
-        ("rhythm", "rhythm-day", drawn.rhythm_day),
-        ("throughput", "throughput", drawn.bandwidth),
-        ("throughput", "throughput-cdf", drawn.throughput_cdf),
-    )
-    asked = [(name, describe) for section, name, describe in every if section in result.sections]
-    if "bandwidth" in result.sections:  # the same series
-        asked = [(name, describe) for name, describe in asked if name != "throughput"]
-    return {name: _described(describe, result) for name, describe in asked}
-
-
-def _described(describe: Callable[[Workload], Figure], result: Workload) -> Callable[[], Figure]:
-    return lambda: describe(result)
 
 
 # In words.
