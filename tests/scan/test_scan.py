@@ -15,7 +15,8 @@ from iolens.records import Note, Problem, Rows
 from iolens.scan.findings import Findings
 from iolens.scan.parts import Header, WholeScan, merged, packed, saved
 from iolens.scan.walk import Part
-from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources import get_source, recognise
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
 from tests.sources.trees import NOW_S, found, grow, histogram_of, scanned
 

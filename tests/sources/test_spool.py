@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from iolens.errors import InputError
 from iolens.records import CounterSet, Item, Problem, Row, Sample
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.spool import (
     SOURCE,
     Header,

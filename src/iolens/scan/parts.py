@@ -18,9 +18,10 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.scan.findings import Findings, Links, from_plain
 from iolens.scan.walk import Part
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import combined_identity
 
 FORMAT: Final = 1

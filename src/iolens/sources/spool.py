@@ -21,8 +21,9 @@ from typing import Any, Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
 from iolens.schema import TABLES
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.reading.bounded_input import LongLine, bounded_lines, opened_itself
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     LARGEST_UNSIGNED,

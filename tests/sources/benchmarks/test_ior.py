@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from iolens.sources import ReadOptions
+from iolens.sources.reading.options import ReadOptions
 from iolens.units import GIB, KIB, MIB, epoch_us
 from tests.sources.results import Results, read
 

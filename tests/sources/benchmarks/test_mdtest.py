@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.sources import ReadOptions
+from iolens.sources.reading.options import ReadOptions
 from iolens.units import epoch_us
 from tests.sources.results import Results, read
 

@@ -15,7 +15,7 @@ import pytest
 from iolens.config import ProjectRule
 from iolens.errors import InputError, UsageError
 from iolens.records import Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.contents import robinhood_paths
 from iolens.sources.contents.inode_counts import AGES, POWERS
 from iolens.sources.contents.projects import Projects
@@ -23,6 +23,7 @@ from iolens.sources.contents.robinhood import SOURCE
 from iolens.sources.contents.robinhood_accounts import PROFILE, PROFILE_BINS
 from iolens.sources.contents.robinhood_entries import bin_place
 from iolens.sources.reading import sql_database as lmt_database
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
 from tests.sources.robinhood_copy import AT, AT_S, DAY_S, ROOT, V25, MadeUp, made_up, plain_rows
 from tests.sources.stored import items_of, problems_of, rows_of

@@ -15,7 +15,8 @@ import pytest
 from iolens.analyses.contents.inode_sizes import InodeSizes, sizes_of_rows
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources import get_source, recognise
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.contents_rows import sums_of, totals_of
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 

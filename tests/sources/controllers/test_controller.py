@@ -14,9 +14,10 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Problem
-from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources import get_source, recognise
 from iolens.sources.controllers import tables as controller_tables
 from iolens.sources.controllers.layout import CUMULATIVE, DEFAULT, RATE, layout_of
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, samples_of, stored
 
 BEGIN = datetime(2010, 6, 1, 12, tzinfo=UTC)

@@ -8,7 +8,6 @@ import pytest
 
 from iolens.config import DeviceRule
 from iolens.errors import InputError
-from iolens.sources import ReadOptions
 from iolens.sources.devices.block_devices import (
     Choice,
     DeviceSeries,
@@ -19,6 +18,7 @@ from iolens.sources.devices.block_devices import (
     refuse_settings,
     system_disks,
 )
+from iolens.sources.reading.options import ReadOptions
 
 
 def by_name(names: str, **rule: object) -> Choice:

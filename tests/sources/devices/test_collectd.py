@@ -12,7 +12,8 @@ import pytest
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, samples_of, stored
 
 BB = ReadOptions(filesystem="bb")

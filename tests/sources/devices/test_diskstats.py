@@ -12,8 +12,9 @@ import pytest
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Sample, Samples
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.devices.diskstats import SOURCE, BlockDevices, parse_line
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
 
 T0 = datetime(2026, 1, 5, 12, tzinfo=UTC)

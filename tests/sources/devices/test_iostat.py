@@ -15,8 +15,9 @@ import pytest
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.devices.iostat import SOURCE
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
 
 S = 1_000_000

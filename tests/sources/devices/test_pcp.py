@@ -16,8 +16,9 @@ import pytest
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Samples
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.devices.pcp import SOURCE
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.ingest import Tally
 from iolens.store.store import Store
 from tests.sources.pcp_writer import DOUBLE, FLOAT, I32, INSTANT, KBYTE, MSEC, TIMES, U32, U64, S, Writer, beside, units

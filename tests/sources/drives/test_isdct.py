@@ -17,9 +17,10 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources import get_source, recognise
 from iolens.sources.drives import isdct_dump as dump_module
 from iolens.sources.drives.rows import Malformed, count_of, moment_in, percent_of, plain, serial_of
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 

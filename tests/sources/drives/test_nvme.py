@@ -13,8 +13,9 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources import get_source, recognise
 from iolens.sources.drives.nvme_logs import controller
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)

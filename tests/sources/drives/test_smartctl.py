@@ -14,7 +14,8 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources import get_source, recognise
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
 POND = ReadOptions(filesystem="pond")

@@ -12,9 +12,9 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Rows
-from iolens.sources import ReadOptions
 from iolens.sources.lmt.h5lmt import SOURCE
 from iolens.sources.reading import hdf5_series as series_module
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
 
 T0 = 1_517_126_400

@@ -13,9 +13,10 @@ import pytest
 
 from iolens.errors import InputError, UsageError
 from iolens.records import Capture, Item, Note, Problem, Row, Rows, Samples
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.lmt.lmt_db import SOURCE
 from iolens.sources.reading import sql_database as lmt_database
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.sql_database import MysqlOpening
 from iolens.store.readers import guarded
 from iolens.store.store import Store

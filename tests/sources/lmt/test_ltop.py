@@ -10,8 +10,9 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.lmt.ltop import MDS_OPERATIONS, MDT_OPERATIONS, Malformed, parse_metric, parse_recovery
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, rows_of, samples_of, stored
 
 OST = "{name};900;1000;600;1024;{read};{write};{ops};7;180;2;1;5;6;COMPLETE 3/4 0s remaining"

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import InputError
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.lmt.tokio_csv import shape_of
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
 LAKE = ReadOptions(filesystem="lake", timezone="America/Los_Angeles")

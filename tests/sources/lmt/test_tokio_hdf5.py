@@ -14,9 +14,10 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Rows
-from iolens.sources import ReadOptions, get_source
+from iolens.sources import get_source
 from iolens.sources.lmt.tokio_hdf5 import SOURCE
 from iolens.sources.reading import hdf5_series as series_module
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
 from iolens.store.store import Store
 
@@ -274,7 +275,8 @@ def test_damaged_files_are_refused_by_name(tmp_path: Path) -> None:
 READ_IT = """
 import sys
 from pathlib import Path
-from iolens.sources import ReadOptions, get_source
+from iolens.sources.reading.options import ReadOptions
+from iolens.sources import get_source
 from iolens.store.readers import guarded
 (capture,) = get_source("tokio-hdf5").captures([Path(sys.argv[1])], ReadOptions())
 print(*guarded(capture))

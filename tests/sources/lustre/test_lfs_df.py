@@ -10,7 +10,8 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Note
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
+from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
 
 AT = ReadOptions(at=datetime(2026, 1, 5, 12, tzinfo=UTC))

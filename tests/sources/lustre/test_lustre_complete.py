@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from iolens.records import Item, Note
-from iolens.sources import ReadOptions
 from iolens.sources.lustre.lustre_lctl import SOURCE as LCTL
 from iolens.sources.lustre.lustre_proc import SOURCE as PROC
+from iolens.sources.reading.options import ReadOptions
 
 TREES = [
     "lmt-1.8.3", "lmt-2.0.0.1", "lmt-2.0.50.zfs", "lmt-2.0.56", "lmt-2.10.8", "lmt-2.12.9_12", "hpe-2.10.1",

@@ -13,12 +13,12 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from iolens.records import Item, Problem, Sample
-from iolens.sources import ReadOptions
 from iolens.sources.lustre.capacity import parse_count, parse_recovery, parse_version
 from iolens.sources.lustre.histograms import parse_brw_stats
 from iolens.sources.lustre.job_stats import parse_job_stats
 from iolens.sources.lustre.lustre_lctl import SOURCE
 from iolens.sources.lustre.stats import Stats, metadata_counters, parse_stats, target_io_counters
+from iolens.sources.reading.options import ReadOptions
 
 CAPTURE = b"""version=2.15.4
 osd-ldiskfs.fs-OST0000.kbytestotal=100

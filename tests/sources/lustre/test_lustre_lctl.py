@@ -13,8 +13,9 @@ import pytest
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.schema import DIRECTIONS, size_column
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
 from iolens.sources.lustre.lustre_lctl import SOURCE
+from iolens.sources.reading.options import ReadOptions
 
 S = 1_000_000
 T0 = 1_600_000_000

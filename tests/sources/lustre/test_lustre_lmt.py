@@ -9,9 +9,9 @@ import pytest
 
 from iolens.records import Note, Problem, Row, Sample
 from iolens.schema import SIZE_BINS
-from iolens.sources import ReadOptions
 from iolens.sources.lustre.histograms import DISK_IO_SIZE, SECTIONS
 from iolens.sources.lustre.lustre_proc import SOURCE
+from iolens.sources.reading.options import ReadOptions
 
 VERSIONS = ["1.8.3", "2.0.0.1", "2.0.50.zfs", "2.0.56", "2.10.8"]
 # The order of LMT's metric string; each operation is count;sum;sum of squares.

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from iolens.records import Item, Note, Problem, Row, Sample
-from iolens.sources import ReadOptions
 from iolens.sources.lustre.lustre_lctl import SOURCE as LCTL
 from iolens.sources.lustre.lustre_proc import SOURCE as PROC
 from iolens.sources.lustre.lustre_proc import read_tree
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.ingest import Tally
 from iolens.store.store import Store
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from iolens.records import Problem, Rows
-from iolens.sources import ReadOptions
 from iolens.sources.reading.batches import within
+from iolens.sources.reading.options import ReadOptions
 
 WINDOW = ReadOptions(since=datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC), until=datetime(1970, 1, 1, 0, 0, 4, tzinfo=UTC))
 

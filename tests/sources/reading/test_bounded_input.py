@@ -225,7 +225,8 @@ PEAK = """
 import re, sys
 from pathlib import Path
 from iolens.records import Problem
-from iolens.sources import ReadOptions, get_source
+from iolens.sources.reading.options import ReadOptions
+from iolens.sources import get_source
 from iolens.store.readers import guarded, listed
 options = ReadOptions("scratch", "scratch-OST0000", "UTC", 5.0)
 for name in sys.argv[2:]:

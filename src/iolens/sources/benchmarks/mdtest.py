@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions
 from iolens.sources.benchmarks.results import ResultFile, captures_of, date_in_words, finite
 from iolens.sources.reading.bounded_input import unpacked
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
 
 TOOL: Final = "mdtest"

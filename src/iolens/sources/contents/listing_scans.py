@@ -10,11 +10,12 @@ from typing import NamedTuple, Protocol
 
 from iolens.config import ProjectRule
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.contents.listed_inodes import Listed, ListedInodes, PathProjects
 from iolens.sources.contents.listed_records import Unread
 from iolens.sources.contents.record_fields import record_pieces
 from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem
 
 

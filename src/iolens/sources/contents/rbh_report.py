@@ -15,11 +15,12 @@ from typing import Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.contents.inode_counts import LARGEST
 from iolens.sources.contents.robinhood_accounts import Account, Accounts
 from iolens.sources.contents.robinhood_entries import TYPES
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count, count_or_none, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, supplied_identity
 from iolens.units import epoch_us

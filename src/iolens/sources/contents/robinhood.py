@@ -17,12 +17,13 @@ from typing import Any, Final
 from iolens.config import ProjectRule
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.contents.projects import Projects
 from iolens.sources.contents.robinhood_accounts import ACCOUNTS, extent, read_accounts
 from iolens.sources.contents.robinhood_entries import ENTRIES, Entries, Schema, count_entries, text
 from iolens.sources.contents.robinhood_paths import PathRules, count_by_path
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.sql_database import SCHEMES, SQLITE_MAGIC, Database, MysqlOpening, Opening, SqliteOpening
 from iolens.units import epoch_us
 

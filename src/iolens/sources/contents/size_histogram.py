@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.contents.fprof import HEADING as FPROF_HEADING
 from iolens.sources.contents.fprof import fprof_bins
 from iolens.sources.contents.fsstats import HEADING as FSSTATS_HEADING
@@ -23,6 +22,8 @@ from iolens.sources.contents.histogram_csv import EXPECTED, csv_bins, is_heading
 from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, Line, numbered_lines, opened, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem
 

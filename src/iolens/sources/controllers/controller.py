@@ -17,7 +17,6 @@ import numpy as np
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, read_each, refusal
 from iolens.sources.controllers.layout import DEFAULT, Layout, Sizes, layout_of
 from iolens.sources.controllers.rows import IoReader, Reader, SizesReader
 from iolens.sources.controllers.tables import (
@@ -30,7 +29,9 @@ from iolens.sources.controllers.tables import (
     sql_pieces,
 )
 from iolens.sources.reading.bounded_input import head_of, unpacked
+from iolens.sources.reading.captures import read_each, refusal
 from iolens.sources.reading.local_time import LocalClock, find_zone
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import needed_filesystem, supplied_identity, zone_name
 from iolens.sources.reading.sql_database import SQLITE_MAGIC, MysqlOpening, Opening, SqliteOpening, TableSchema
 from iolens.units import epoch_us

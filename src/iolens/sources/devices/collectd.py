@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows, Samples
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import (
     KIND,
     TABLE,
@@ -33,7 +32,9 @@ from iolens.sources.devices.block_devices import (
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import unpacked
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.json_stream import Document, documents
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, number_in_json, shown
 from iolens.sources.reading.saved_text import needed_filesystem, supplied_identity
 from iolens.sources.reading.ticks import round_to

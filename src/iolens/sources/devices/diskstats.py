@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Capture, CounterSet, Item, Problem, Sample
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import (
     COUNTERS,
     KIND,
@@ -37,6 +36,8 @@ from iolens.sources.devices.block_devices import (
     told_by_user,
 )
 from iolens.sources.reading.bounded_input import numbered_lines, parameter_bytes, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, SECOND_US, Ticker, grid_of
 from iolens.units import epoch_us, parse_local_time

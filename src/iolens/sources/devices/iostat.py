@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import (
     COUNTERS,
     KIND,
@@ -33,6 +32,8 @@ from iolens.sources.devices.block_devices import (
 )
 from iolens.sources.devices.iostat_reports import STAMP, Banner, Found, Report, read_json, read_text
 from iolens.sources.reading.bounded_input import DAMAGED, blocks_of, bounded_lines, opened, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, count
 from iolens.sources.reading.parsed_numbers import shown as quoted
 from iolens.sources.reading.saved_text import stated_zone, supplied_identity

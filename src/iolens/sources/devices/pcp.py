@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import (
     NAMED_LEFT_OUT,
     Choice,
@@ -46,6 +45,8 @@ from iolens.sources.devices.pcp_archive import (
     read_values,
 )
 from iolens.sources.devices.pcp_readings import DeviceReadings, Hole, Reading, RecordMerger, again_within_us
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST
 from iolens.sources.reading.saved_text import combined_identity
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of

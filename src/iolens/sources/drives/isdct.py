@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.drives.isdct_dump import LIST_HEAD, Dump, archive_files, directory_files, owner, text_file
 from iolens.sources.drives.rows import (
@@ -35,6 +34,8 @@ from iolens.sources.drives.rows import (
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import Line, head_of, numbered_lines, unpacked, whole_text
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import cells_of, combined_identity, needed_filesystem, zone_name
 

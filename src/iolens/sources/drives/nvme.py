@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.drives.nvme_logs import (
     HEAD,
@@ -32,6 +31,8 @@ from iolens.sources.drives.rows import DriveReading, DriveRows, moment_in, state
 from iolens.sources.drives.smartctl import SETTINGS, SUFFIXES, host_setting
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import opened, unpacked, whole_text
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem, stated_zone, zone_name
 from iolens.units import epoch_us, parse_local_time

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Item, Problem
-from iolens.sources import ReadOptions
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     count_in_json,

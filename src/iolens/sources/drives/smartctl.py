@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.drives.rows import (
     DATA_UNIT_BYTES,
@@ -31,7 +30,9 @@ from iolens.sources.drives.rows import (
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import opened, unpacked
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.json_stream import Document, documents
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     LARGEST_SMALL,

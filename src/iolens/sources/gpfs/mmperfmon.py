@@ -19,7 +19,6 @@ import numpy as np
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.gpfs.mmperfmon_text import (
     CALLS,
@@ -37,7 +36,9 @@ from iolens.sources.gpfs.mmperfmon_text import (
 from iolens.sources.reading.archives import TAR_HEAD, archive_members, is_tar, unpacked_member
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import DAMAGED, bounded_lines, opened, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.local_time import LocalClock, local_text
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST
 from iolens.sources.reading.saved_text import combined_identity, stated_zone, zone_name
 

@@ -17,12 +17,13 @@ from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.lmt import brw_stats as lmt_brw_stats
 from iolens.sources.lmt.brw_stats import BrwStats
 from iolens.sources.lmt.days import MOMENTS, Day, Window, days_of, moments_of
 from iolens.sources.lmt.targets import OST_DATA, OST_NAMES, TABLES, DayTables, Schema
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.local_time import find_zone
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.sql_database import (
     SCHEMES,
     Database,

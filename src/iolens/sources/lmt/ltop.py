@@ -15,11 +15,12 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.lmt.operations import METADATA_COLUMN
 from iolens.sources.lustre.capacity import LOCK_LEAVES
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, count_or_none, real, real_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of

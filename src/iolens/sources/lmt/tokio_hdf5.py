@@ -16,7 +16,7 @@ import numpy as np
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.schema import METADATA_OPERATIONS
-from iolens.sources import ReadOptions, read_each
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.hdf5_series import (
     Grid,
     Steps,
@@ -36,6 +36,7 @@ from iolens.sources.reading.hdf5_series import (
     times_of,
     whole_numbers,
 )
+from iolens.sources.reading.options import ReadOptions
 from iolens.units import KIB
 
 TIMES: Final = "timestamps"

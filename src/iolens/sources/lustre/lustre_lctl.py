@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
 from iolens.sources.lustre.parameters import (
     JOB_STATS,
@@ -33,6 +32,8 @@ from iolens.sources.lustre.samples import SampleSplitter, ServerSample
 from iolens.sources.lustre.server import Naming, Reading, ServerReader, needs_filesystem
 from iolens.sources.lustre.stats import names_known_counter
 from iolens.sources.reading.bounded_input import DAMAGED, LongLine, bounded_lines, opened, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import epoch_us, parse_time
 

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.lustre.capacity import LOCK_LEAVES, LOCK_PATHS
 from iolens.sources.lustre.parameters import (
@@ -37,6 +36,8 @@ from iolens.sources.lustre.samples import ServerSample
 from iolens.sources.lustre.server import Naming, Reading, ServerReader, needs_filesystem
 from iolens.sources.lustre.stats import SERVICE_MARK
 from iolens.sources.reading.bounded_input import parameter_bytes
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.ticks import Ticker, grid_of
 from iolens.units import epoch_us
 
