@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from iolens.api import OpenStore
 from iolens.cli.main import iolens as command
 from iolens.errors import IolensError, UsageError
 from iolens.nearest_names import not_among
-from iolens.notebook import OpenStore
 from iolens.store.engines import check_engine
 from iolens.store.rollup import roll_up
 from iolens.store.selection import StoreSelection, chosen_targets

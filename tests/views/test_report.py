@@ -454,9 +454,9 @@ def test_one_failing_analysis_does_not_stop_the_others(
 ) -> None:
     from click.testing import CliRunner
 
+    from iolens.api import OpenStore
     from iolens.cli.main import iolens
     from iolens.errors import StoreError
-    from iolens.notebook import OpenStore
 
     analyse = OpenStore.analyse
 

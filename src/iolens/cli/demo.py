@@ -11,7 +11,7 @@ import click
 from iolens.cli.options import present, progress
 
 if TYPE_CHECKING:
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
     from iolens.simulator.lustre_tree import Tree
 
 START: Final = "2026-01-05"
@@ -32,7 +32,7 @@ def COMMAND(output: Path, seed: int) -> None:
     """
     from dataclasses import replace
 
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
 
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)

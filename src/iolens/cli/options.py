@@ -93,7 +93,7 @@ class Asked(Selected):
         from inspect import signature
 
         from iolens.analyses import get_analysis
-        from iolens.notebook import OpenStore
+        from iolens.api import OpenStore
 
         shows_days = "progress" in signature(get_analysis(name).run).parameters
         with OpenStore(self.store, engine=self.engine, config=self.config) as opened, progress(None, "reading") as step:

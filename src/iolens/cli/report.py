@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date
 
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
 
 PARTLY_DONE = 3
 
@@ -67,7 +67,7 @@ def COMMAND(
     from datetime import UTC
 
     from iolens import __version__
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
     from iolens.views.render import atomic
     from iolens.views.report.page import About, report_html
 

@@ -11,10 +11,10 @@ import pytest
 
 import iolens
 from iolens.analyses.calibration.applied import applied_calibrations, target_classes
+from iolens.api import OpenStore
 from iolens.config import Config, FileSystemConfig, load_config
 from iolens.errors import InputError, UsageError
 from iolens.models.transaction_time import Calibration, Coefficients, fsu_pct
-from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.units import epoch_us
 from iolens.views.render.json_text import to_json

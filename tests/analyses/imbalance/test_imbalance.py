@@ -16,8 +16,8 @@ from hypothesis.extra import numpy as hnp
 import iolens
 from iolens.analyses.imbalance.analysis import Imbalance
 from iolens.analyses.imbalance.spreads import SpreadSeries, spread
+from iolens.api import OpenStore
 from iolens.errors import NotKnownError, UsageError
-from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
 from iolens.views.render.json_text import to_json

@@ -12,8 +12,8 @@ import pytest
 
 import iolens
 from iolens.analyses.latency.totals import of_bins, percentiles
+from iolens.api import OpenStore
 from iolens.errors import UsageError
-from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up, made_up_devices, made_up_io_times, table_of

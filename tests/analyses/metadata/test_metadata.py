@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import iolens
+from iolens.api import OpenStore
 from iolens.errors import UsageError
 from iolens.models.metadata_time import MetadataCalibration, OperationCost
-from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import OPERATIONS, T0_US, made_up, made_up_metadata, table_of

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import iolens
+from iolens.api import OpenStore
 from iolens.errors import UsageError
 from iolens.models.transaction_time import GRACE_2012
-from iolens.notebook import OpenStore
 from iolens.schema import DIRECTIONS
 from iolens.store.store import Store
 from iolens.units import MIB

@@ -10,9 +10,9 @@ import pytest
 import iolens
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.utilization.saturation import NOT_IN_STRETCH, NOT_STORED, Saturation
+from iolens.api import OpenStore
 from iolens.models.saturation import Ceiling, ceiling_of, mean_ceiling
 from iolens.models.transaction_time import GRACE_2012
-from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
 from tests.analyses.telemetry import T0_US, TICK_US, table_of

@@ -22,7 +22,7 @@ from tests.analyses.telemetry import T0_US, TICK_US, Telemetry, made_up
 from tests.store.samples import capture, io_sample, size_sample
 
 
-def filled(url: Path, *parts: Telemetry) -> iolens.notebook.OpenStore:
+def filled(url: Path, *parts: Telemetry) -> iolens.api.OpenStore:
     store = Store(url)
     for part in parts:
         for name in ("target_sizes", "target_io"):

@@ -15,8 +15,8 @@ import pytest
 import iolens
 from iolens.analyses.workload.analysis import SECTIONS, Workload
 from iolens.analyses.workload.throughput import Maintenance
+from iolens.api import OpenStore
 from iolens.errors import NotKnownError, UsageError
-from iolens.notebook import OpenStore
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up, made_up_metadata, table_of
