@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from iolens.scan.parts import Header as ScanHeader
+from iolens.scan.parts import PartHeader as ScanHeader
 from iolens.scan.parts import saved
-from iolens.scan.walk import Part
+from iolens.scan.walk import ScanPart
 from iolens.sources import ReadOptions
-from iolens.sources.spool import Header as SegmentHeader
+from iolens.sources.spool import SegmentHeader as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
 from tests.sources import test_spool
 from tests.sources.benchmarks import test_fio, test_ior, test_mdtest
@@ -221,7 +221,7 @@ def _contents() -> Iterator[Example]:
     def scan(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as tree:
             grow(Path(tree) / "tree", 21, directories=6, files=30)
-            header = ScanHeader("scratch", "/scratch", 1_767_614_400_000_000, "scan-1", Part())
+            header = ScanHeader("scratch", "/scratch", 1_767_614_400_000_000, "scan-1", ScanPart())
             (folder / "part.json").write_bytes(b"".join(saved(header, scanned(Path(tree) / "tree", workers=1))))
 
     yield Example("scan", "scan", _made(scan), stands_alone=False)

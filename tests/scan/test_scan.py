@@ -13,8 +13,8 @@ import pytest
 from iolens.errors import InputError
 from iolens.records import Note, Problem, Rows
 from iolens.scan.findings import Findings
-from iolens.scan.parts import Header, WholeScan, merged, packed, saved
-from iolens.scan.walk import Part
+from iolens.scan.parts import PartHeader, WholeScan, merged, packed, saved
+from iolens.scan.walk import ScanPart
 from iolens.sources import get_source, recognise
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
@@ -23,8 +23,8 @@ from tests.sources.trees import NOW_S, found, grow, histogram_of, scanned
 NOW_US = NOW_S * 1_000_000
 
 
-def save(path: Path, findings: Findings, part: Part = Part(), **changes: Any) -> Path:  # noqa: B008 # immutable
-    header = Header("scratch", "/scratch", NOW_US, f"scan-{part.number}", part)._replace(**changes)
+def save(path: Path, findings: Findings, part: ScanPart = ScanPart(), **changes: Any) -> Path:  # noqa: B008 # immutable
+    header = PartHeader("scratch", "/scratch", NOW_US, f"scan-{part.number}", part)._replace(**changes)
     path.write_bytes(packed(path, saved(header, findings)))
     return path
 
@@ -38,7 +38,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.fixture
 def parts(tmp_path: Path, tree: Path) -> list[Path]:
     return [
-        save(tmp_path / f"part-{number}.json.gz", scanned(tree, part=Part(number, 3)), Part(number, 3))
+        save(tmp_path / f"part-{number}.json.gz", scanned(tree, part=ScanPart(number, 3)), ScanPart(number, 3))
         for number in (1, 2, 3)
     ]
 
@@ -159,9 +159,9 @@ def test_a_part_twice(tmp_path: Path, parts: list[Path]) -> None:
     [
         ({"time_us": NOW_US + 1}, "not of the same file system and moment"),
         ({"filesystem": "home"}, "not of the same file system and moment"),
-        ({"part": Part(1, 2)}, "cut differently"),
-        ({"part": Part(3, 3, 5)}, "cut differently"),
-        ({"root": "/scratch/inner", "part": Part()}, "lies in /scratch"),
+        ({"part": ScanPart(1, 2)}, "cut differently"),
+        ({"part": ScanPart(3, 3, 5)}, "cut differently"),
+        ({"root": "/scratch/inner", "part": ScanPart()}, "lies in /scratch"),
     ],
 )
 def test_parts_that_do_not_fit(

@@ -36,8 +36,8 @@ from iolens.scan.batch_stat import SIZE, EntryStats
 from iolens.scan.findings import Findings, from_plain
 from iolens.scan.journal import Journal, Progress
 from iolens.scan.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
-from iolens.scan.pace import Pace
-from iolens.scan.walk import Part, Signals, TreeWalk, WalkRule
+from iolens.scan.pace import ScanPace
+from iolens.scan.walk import ScanPart, Signals, TreeWalk, WalkRule
 from iolens.scan.workers import Interrupted, ScanOrder, new_progress, run_scan
 from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
 from tests.sources.trees import NOW_S, found, grow, histogram, histogram_of, once, records, scanned
@@ -480,7 +480,7 @@ class Clock:
 def test_the_throttle_holds(rate: float) -> None:
     clock = Clock()
     shared = SimpleNamespace(value=0.0)
-    workers = [Pace(rate, shared, nullcontext(), clock.now, clock.sleep) for _ in range(3)]
+    workers = [ScanPace(rate, shared, nullcontext(), clock.now, clock.sleep) for _ in range(3)]
     taken = 0
     for turn in range(300):
         worker = workers[turn % 3]
@@ -493,7 +493,7 @@ def test_the_throttle_holds(rate: float) -> None:
 
 def test_an_idle_throttle_saves_nothing_up() -> None:
     clock = Clock()
-    pace = Pace(10.0, SimpleNamespace(value=0.0), nullcontext(), clock.now, clock.sleep)
+    pace = ScanPace(10.0, SimpleNamespace(value=0.0), nullcontext(), clock.now, clock.sleep)
     pace.take(1)
     clock.now_s += 1000.0
     pace.take(1)
@@ -506,7 +506,7 @@ def test_an_idle_throttle_saves_nothing_up() -> None:
 def test_a_throttled_walk_asks_for_every_entry(tmp_path: Path) -> None:
     grow(tmp_path / "tree", 3)
     clock = Clock()
-    pace = Pace(100.0, SimpleNamespace(value=0.0), nullcontext(), clock.now, clock.sleep)
+    pace = ScanPace(100.0, SimpleNamespace(value=0.0), nullcontext(), clock.now, clock.sleep)
     findings = walked(rule(tmp_path / "tree"), pace=pace, now=clock.now)
     names = found(tmp_path / "tree")
     directories = sum(one.kind == "dir" for one in names)
@@ -759,7 +759,7 @@ def test_parts_add_up_to_the_whole(tmp_path: Path, of: int, depth: int) -> None:
     grow(tmp_path / "tree", 12, directories=60, files=500)
     whole = Findings(InodeCounts(NOW_US))
     for number in range(1, of + 1):
-        part = scanned(tmp_path / "tree", part=Part(number, of, depth))
+        part = scanned(tmp_path / "tree", part=ScanPart(number, of, depth))
         assert part.names > 0
         part.settle_complete()
         for piece in part.plain():  # as they are saved

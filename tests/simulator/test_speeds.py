@@ -22,7 +22,7 @@ import pytest
 
 from iolens.agent.sampling.health import STATUS_FILE
 from iolens.analyses.utilization.analysis import utilization
-from iolens.simulator.activity import Activity, Block
+from iolens.simulator.activity import Activity, TickBlock
 from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.workload import load_workload
 from iolens.store.duckdb_engine import query
@@ -204,7 +204,7 @@ def _busy(number: int, from_us: int, until_us: int) -> float:
 
 
 @cache
-def _activity() -> Block:
+def _activity() -> TickBlock:
     """All of both tests."""
     return Activity(WORKLOAD, OSTS, SEED).block(START_US // TICK_US, 3600 // WORKLOAD.tick_s)
 

@@ -160,7 +160,7 @@ def _notes(ticks: Sequence[_Ticks]) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Measure:
+class _RateMeasure:
     """One rate over all ticks, and by day."""
 
     whole: Percentiles = field(default_factory=Percentiles)
@@ -237,7 +237,7 @@ class _Ticks:
     table: str
     terms: Terms
     kinds: tuple[str, ...]
-    measures: dict[str, _Measure] = field(default_factory=dict)
+    measures: dict[str, _RateMeasure] = field(default_factory=dict)
     left_out: int = 0
     tick_s: float | None = None
     extent_us: tuple[int, int] | None = None
@@ -282,7 +282,7 @@ class _Ticks:
         self.left_out += int((~whole).sum())
         for name in self.terms:
             take = whole & (ticks[f"{name}_known"] > 0)
-            self.measures.setdefault(name, _Measure()).add(time_us[take], days[take], ticks[name][take])
+            self.measures.setdefault(name, _RateMeasure()).add(time_us[take], days[take], ticks[name][take])
 
     def _tick(self, time_us: NDArray[np.int64], seconds: Floats) -> float:
         """Its length in seconds, found in the first chunk."""

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.exporter import server as prometheus_server
-from iolens.agent.exporter.reading import Collector, Reading
-from iolens.agent.exporter.readings import Exporter, Page
+from iolens.agent.exporter.reading import MetricCollector, MetricReading
+from iolens.agent.exporter.readings import Exporter, MetricsPage
 from iolens.agent.exporter.server import MOST_ANSWERS, Address, MetricsServer
 from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.sources.lustre import lustre_proc
@@ -145,7 +145,7 @@ def test_a_scrape_is_served_while_others_do_not_read_their_pages(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each would take 8 MB and reads none; so many pages are not kept in memory for them."""
-    large = Page(b"x" * 8_000_000, True, True)
+    large = MetricsPage(b"x" * 8_000_000, True, True)
     monkeypatch.setattr(Exporter, "page", lambda *_, **__: large)
     with clients(server, 40, b"GET /metrics HTTP/1.0\r\n\r\n"):
         began = time.monotonic()
@@ -174,7 +174,7 @@ def test_a_client_that_says_nothing_is_not_waited_for(server: MetricsServer, mon
 
 
 def test_a_client_that_stops_reading_is_cut_off(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Exporter, "page", lambda *_, **__: Page(b"x" * 8_000_000, True, True))
+    monkeypatch.setattr(Exporter, "page", lambda *_, **__: MetricsPage(b"x" * 8_000_000, True, True))
     monkeypatch.setattr(prometheus_server, "SILENCE_S", 0.2)
     with socket.create_connection(server.address, timeout=10) as lazy:
         lazy.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
@@ -194,7 +194,7 @@ def test_more_requests_than_can_wait_are_told_to_come_back(
 ) -> None:
     free = threading.Event()
     monkeypatch.setattr(prometheus_server, "MOST_WAITING", 3)
-    monkeypatch.setattr(Exporter, "page", lambda *_, **__: free.wait(30) and Page(b"x", True, True))
+    monkeypatch.setattr(Exporter, "page", lambda *_, **__: free.wait(30) and MetricsPage(b"x", True, True))
     with clients(server, 3, b"GET /metrics HTTP/1.0\r\n\r\n") as waiting:
         deadline = time.monotonic() + 20
         while b" 503 " not in (answer := raw_quietly(server)):
@@ -271,7 +271,7 @@ def test_prometheus_own_time_out_is_respected(root: Path, monkeypatch: pytest.Mo
 
 def test_a_reading_that_fails_says_why_once() -> None:
     said: list[str] = []
-    collector = Collector("x", lambda: Reading({}, 1, "no such disk"), 0.0, said.append)
+    collector = MetricCollector("x", lambda: MetricReading({}, 1, "no such disk"), 0.0, said.append)
     for _ in range(3):
         collector.begin()
         assert not collector.result(time.monotonic() + 5).success
@@ -279,11 +279,11 @@ def test_a_reading_that_fails_says_why_once() -> None:
 
 
 def test_a_bug_in_a_reading_is_a_failed_reading() -> None:
-    def explode() -> Reading:
+    def explode() -> MetricReading:
         raise ZeroDivisionError("never thought of")
 
     said: list[str] = []
-    collector = Collector("x", explode, 0.0, said.append)
+    collector = MetricCollector("x", explode, 0.0, said.append)
     collector.begin()
     assert not collector.result(time.monotonic() + 5).success
     assert said == ["x: ZeroDivisionError: never thought of"]
@@ -291,7 +291,7 @@ def test_a_bug_in_a_reading_is_a_failed_reading() -> None:
 
 def test_a_scrape_a_little_early_is_on_time() -> None:
     readings = []
-    collector = Collector("x", lambda: readings.append(1) or Reading({}), 0.2)  # type: ignore[func-returns-value]
+    collector = MetricCollector("x", lambda: readings.append(1) or MetricReading({}), 0.2)  # type: ignore[func-returns-value]
     for _ in range(2):
         collector.begin()
         collector.result(time.monotonic() + 5)

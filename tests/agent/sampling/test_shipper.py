@@ -20,7 +20,7 @@ from iolens.agent.sampling.spool import SHIP_LOCK, Spool, locked, waiting
 from iolens.errors import IolensError, StoreError
 from iolens.records import CounterSet, Problem, Sample
 from iolens.sources import ReadOptions
-from iolens.sources.spool import SOURCE, Header, Tick, encode_header, encode_tick
+from iolens.sources.spool import SOURCE, SegmentHeader, Tick, encode_header, encode_tick
 from iolens.store.store import Store
 from tests.agent import truth
 from tests.sources.test_spool import raw_tick
@@ -39,7 +39,7 @@ def fill(directory: Path, *segments: range, run: str = "r1") -> list[Path]:
     directory.mkdir(exist_ok=True)
     paths = []
     for sequence, numbers in enumerate(segments, 1):
-        header = Header("oss1", run, sequence)
+        header = SegmentHeader("oss1", run, sequence)
         path = directory / f"{header.stem}.seg"
         ticks = (encode_tick(Tick(T0 + number * 5 * S, [sample(number)])) for number in numbers)
         path.write_bytes(encode_header(header) + b"".join(ticks))
@@ -93,7 +93,7 @@ def test_a_value_that_is_no_counter_costs_itself_and_is_named(tmp_path: Path) ->
     """The store refuses the value and takes the rest, so that the segment need not go aside."""
     spool, store = tmp_path / "spool", tmp_path / "store"
     fill(spool, range(4), range(4, 8))
-    header = Header("oss1", "r0", 1)
+    header = SegmentHeader("oss1", "r0", 1)
     poison = Sample("target_io", "fs", "fs-OST0001", T0, T0, {"": CounterSet({"write_bytes": "many"})})  # type: ignore[dict-item]
     later = Sample("target_io", "fs", "fs-OST0001", T0 + S, T0 + S, {"": CounterSet({"write_bytes": "more"})})  # type: ignore[dict-item]
     (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + encode_tick(Tick(T0, [poison, later])))
@@ -107,7 +107,7 @@ def test_a_small_segment_of_nested_json_does_not_block_the_others(tmp_path: Path
     """413 bytes with the right checksum: the shipper failed on them at every start, and shipped nothing any more."""
     spool, store = tmp_path / "spool", tmp_path / "store"
     fill(spool, range(4), range(4, 8))
-    header = Header("oss1", "r0", 1)
+    header = SegmentHeader("oss1", "r0", 1)
     poisoned = spool / f"{header.stem}.seg"
     poisoned.write_bytes(encode_header(header) + raw_tick(b'["and so on", ' * 5000))
     assert poisoned.stat().st_size < 500
@@ -132,7 +132,7 @@ def test_four_megabytes_that_inflate_to_gigabytes_take_little_memory(tmp_path: P
     """Peak memory of the shipper, MiB; its libraries take about 200 of them."""
     spool, store = tmp_path / "spool", tmp_path / "store"
     fill(spool, range(4))
-    header = Header("oss1", "r0", 1)
+    header = SegmentHeader("oss1", "r0", 1)
     bomb = raw_tick(b'{"t": 1, "i": [' + b'"",' * (1 << 20), repeated=500)
     (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + bomb + bomb)
     program = (
@@ -271,7 +271,7 @@ def test_samples_that_come_too_late_are_put_aside_for_a_rebuild(tmp_path: Path) 
 def test_problems_alone_are_shipped_too(tmp_path: Path) -> None:
     spool, store = tmp_path / "spool", tmp_path / "store"
     spool.mkdir()
-    header = Header("oss1", "r1", 1)
+    header = SegmentHeader("oss1", "r1", 1)
     tick = Tick(T0, [Problem("/sys/kernel/debug", None, "cannot be read: Permission denied")])
     (spool / f"{header.stem}.seg").write_bytes(encode_header(header) + encode_tick(tick))
     done = ship(spool, str(store))
@@ -375,7 +375,7 @@ def at(number: int, second: float) -> Sample:
 
 def write_segment(directory: Path, sequence: int, samples: list[Sample]) -> Path:
     directory.mkdir(exist_ok=True)
-    header = Header("oss1", "r1", sequence)
+    header = SegmentHeader("oss1", "r1", sequence)
     path = directory / f"{header.stem}.seg"
     path.write_bytes(encode_header(header) + b"".join(encode_tick(Tick(one.time_us, [one])) for one in samples))
     return path

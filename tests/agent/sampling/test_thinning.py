@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.agent.sampling.thinning import Place, droppable, thin_segment
+from iolens.agent.sampling.thinning import ItemPlace, droppable, thin_segment
 from iolens.records import CounterSet, Item, Problem, Row, Sample
-from iolens.sources.spool import Header, Segment, Tick, check, encode_header, encode_tick
+from iolens.sources.spool import Segment, SegmentHeader, Tick, check, encode_header, encode_tick
 from iolens.store.counters import Baseline, Outcome, advance
 
 S = 1_000_000
@@ -78,7 +78,8 @@ def test_sums_are_the_same_after_thinning_however_often(ticks: list[Tick], times
         dropped = droppable(ticks)
         ticks = [
             Tick(
-                tick.time_us, [one for position, one in enumerate(tick.items) if Place(number, position) not in dropped]
+                tick.time_us,
+                [one for position, one in enumerate(tick.items) if ItemPlace(number, position) not in dropped],
             )
             for number, tick in enumerate(ticks)
         ]
@@ -103,7 +104,7 @@ def steady(count: int) -> list[Tick]:
 
 def kept(ticks: list[Tick]) -> list[int]:
     dropped = droppable(ticks)
-    return [number for number in range(len(ticks)) if Place(number, 0) not in dropped]
+    return [number for number in range(len(ticks)) if ItemPlace(number, 0) not in dropped]
 
 
 def test_every_second_sample_goes_the_first_and_the_last_stay() -> None:
@@ -122,7 +123,7 @@ def test_the_last_sample_before_a_reset_stays() -> None:
 
 
 def test_a_segment_is_rewritten_in_one_step_and_damage_stays_visible(tmp_path: Path) -> None:
-    header = Header("oss1", "r1", 7)
+    header = SegmentHeader("oss1", "r1", 7)
     path = tmp_path / f"{header.stem}.seg"
     torn = encode_tick(steady(1)[0])[:30]
     path.write_bytes(encode_header(header) + b"".join(map(encode_tick, steady(20))) + b"damaged\n" + torn)
@@ -130,7 +131,7 @@ def test_a_segment_is_rewritten_in_one_step_and_damage_stays_visible(tmp_path: P
     done = thin_segment(path)
     assert done.samples == 18  # nine samples and nine rows
     assert done.bytes_freed == before - path.stat().st_size > 0
-    assert Segment.open(path).header == Header("oss1", "r1", 7, thinned=1)
+    assert Segment.open(path).header == SegmentHeader("oss1", "r1", 7, thinned=1)
     assert Segment.open(path).identity == header.identity
     assert check(path) == (20, 1, True)  # problems stay, each in its line
     assert list(tmp_path.iterdir()) == [path]
@@ -146,5 +147,5 @@ def test_a_counter_of_a_job_that_shows_later_is_not_thinned_away() -> None:
         for at, one in ((T0 + n * 5 * S, one) for n, one in enumerate(readings))
     ]
     dropped = set(droppable(ticks))
-    kept = [item for n, tick in enumerate(ticks) for p, item in enumerate(tick.items) if Place(n, p) not in dropped]
+    kept = [item for n, tick in enumerate(ticks) for p, item in enumerate(tick.items) if ItemPlace(n, p) not in dropped]
     assert sums(kept) == sums([item for tick in ticks for item in tick.items])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.contents.scans import Sum, added, last_moment, newest, one_per_moment, scan_rows, scans, sums
+from iolens.analyses.contents.scans import InodeSum, added, last_moment, newest, one_per_moment, scan_rows, scans, sums
 from iolens.records import Capture, Row
 from iolens.store.selection import FrameSelection
 from iolens.store.store import Store
@@ -85,16 +85,16 @@ def test_sums_are_exact_beyond_what_a_column_can_hold(tmp_path: Path, stored: bo
         chosen = store.select("scratch")
     frame = scan_rows(chosen)
     assert frame is not None
-    assert sums(frame, "inode_type") == [(("file",), Sum(5, 5 * LARGE + 10, 10))]
+    assert sums(frame, "inode_type") == [(("file",), InodeSum(5, 5 * LARGE + 10, 10))]
 
 
 def test_a_sum_is_known_where_all_of_it_is() -> None:
     rows = [row("size", 0, 1, 1, bytes=1), row("size", 0, 1, 2, owner="bob"), row("size", 1, 2, 3, bytes=6)]
     frame = scan_rows(selection(rows))
     assert frame is not None
-    assert sorted(sums(frame, "bin")) == [((1,), Sum(3, None, None)), ((2,), Sum(3, 6, None))]
-    assert added([Sum(1, 2, None), Sum(3, 4, 5)]) == Sum(4, 6, None)
-    assert added([]) == Sum(0, 0, 0)
+    assert sorted(sums(frame, "bin")) == [((1,), InodeSum(3, None, None)), ((2,), InodeSum(3, 6, None))]
+    assert added([InodeSum(1, 2, None), InodeSum(3, 4, 5)]) == InodeSum(4, 6, None)
+    assert added([]) == InodeSum(0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.live.analysis import Board, Boards, Reading, TargetLine, category
+from iolens.analyses.live.analysis import Board, Boards, LiveReading, TargetLine, category
 from iolens.analyses.utilization.analysis import utilization
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients, fsu_pct
 from iolens.records import Row, Rows
@@ -54,7 +54,7 @@ def at(tick: float) -> int:
     return T0_US + round(tick * TICK_US)
 
 
-def only(reading: Reading) -> TargetLine:
+def only(reading: LiveReading) -> TargetLine:
     assert len(reading.targets) == 1
     return reading.targets[0]
 
@@ -143,7 +143,7 @@ def test_rows_and_columns_in_any_order_and_twice_say_the_same() -> None:
         assert one.reading(tick).targets == [*_without_numbers(columns.reading(tick), one)]
 
 
-def _without_numbers(reading: Reading, like: Board) -> list[TargetLine]:
+def _without_numbers(reading: LiveReading, like: Board) -> list[TargetLine]:
     """Lines with the other board's numbering: which came first does not matter."""
     from dataclasses import replace
 

@@ -11,7 +11,7 @@ import iolens
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.utilization.saturation import NOT_IN_STRETCH, NOT_STORED, Saturation
 from iolens.api import OpenStore
-from iolens.models.saturation import Ceiling, ceiling_of, mean_ceiling
+from iolens.models.saturation import FsuCeiling, ceiling_of, mean_ceiling
 from iolens.models.transaction_time import GRACE_2012
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
@@ -135,12 +135,12 @@ def test_ticks_that_are_too_long_are_not_looked_at() -> None:
 @pytest.mark.parametrize(
     ("measured", "configured", "ceiling"),
     [
-        (72.5, 80.0, Ceiling(72.5, "calibration swept")),
-        (None, 80.0, Ceiling(80.0, "configured")),
-        (None, None, Ceiling(100.0, "default")),
+        (72.5, 80.0, FsuCeiling(72.5, "calibration swept")),
+        (None, 80.0, FsuCeiling(80.0, "configured")),
+        (None, None, FsuCeiling(100.0, "default")),
     ],
 )
-def test_the_order_of_ceilings(measured: float | None, configured: float | None, ceiling: Ceiling) -> None:
+def test_the_order_of_ceilings(measured: float | None, configured: float | None, ceiling: FsuCeiling) -> None:
     assert ceiling_of(measured, "swept", configured) == ceiling
 
 
@@ -156,4 +156,4 @@ def test_ceilings_of_target_classes_are_averaged_over_targets_as_fsu_is() -> Non
     assert saturation.ceiling_at(applied, T0_US - 1, 10).pct == pytest.approx((2 * 60 + 8 * 90) / 10)
     assert saturation.ceiling_at(applied[:1] + applied[2:], T0_US, 2).pct == 60
     assert saturation.ceiling_at(applied[1:], T0_US, 0).pct == 80
-    assert mean_ceiling([]) == Ceiling(100.0, "default")
+    assert mean_ceiling([]) == FsuCeiling(100.0, "default")

@@ -19,7 +19,7 @@ from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources import get_source, recognise
 from iolens.sources.drives import isdct_dump as dump_module
-from iolens.sources.drives.rows import Malformed, count_of, moment_in, percent_of, plain, serial_of
+from iolens.sources.drives.rows import MalformedValue, count_of, moment_in, percent_of, plain, serial_of
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
@@ -475,14 +475,14 @@ def test_counts_as_tools_write_them(text: object, count: int | None) -> None:
 
 @pytest.mark.parametrize("text", ["1,23", "12 Celsius", "1.5", "0x", "-1", -1, True, 1.5, 2**63, "9" * 30, "1,2345"])
 def test_what_is_no_count(text: object) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedValue):
         count_of(text)
 
 
 def test_percentages_and_serial_numbers() -> None:
     assert (percent_of("7%"), percent_of(" 7 % "), percent_of(104), percent_of("")) == (7.0, 7.0, 104.0, None)
     for wrong in ("-1", "300", "seven", True):
-        with pytest.raises(Malformed):
+        with pytest.raises(MalformedValue):
             percent_of(wrong)
     assert serial_of(" S1 ") == "S1"
     assert {serial_of(one) for one in ("REDACTED", "", "0000", "xxxx", "N/A", None, True, "Unknown")} == {None}

@@ -11,7 +11,7 @@ import pytest
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem
 from iolens.sources import recognise
-from iolens.sources.lmt.ltop import MDS_OPERATIONS, MDT_OPERATIONS, Malformed, parse_metric, parse_recovery
+from iolens.sources.lmt.ltop import MDS_OPERATIONS, MDT_OPERATIONS, MalformedMetric, parse_metric, parse_recovery
 from iolens.sources.reading.options import ReadOptions
 from tests.sources.stored import ingest, items_of, rows_of, samples_of, stored
 
@@ -177,7 +177,7 @@ def test_recovery_as_it_is_printed() -> None:
     assert (recovering["recovery_status"], recovering["recovery_remaining_s"]) == ("RECOVERING", 43.0)
     assert (recovering["completed_clients"], recovering["expected_clients"]) == (172, None)
     assert parse_recovery("INACTIVE 0s remaining")["recovery_remaining_s"] is None
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedMetric):
         parse_recovery("17 of 18")
 
 

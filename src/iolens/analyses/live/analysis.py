@@ -81,7 +81,7 @@ class TargetLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LiveReading:
     """A file system at one tick. Means are over the data targets that report, totals over the outermost kind."""
 
     time: datetime | None
@@ -202,7 +202,7 @@ class Board:
         enough = COMPLETE_SHARE * max(counts)
         return next(time for time, count in zip(recent, counts, strict=True) if count >= enough)
 
-    def reading(self, at_us: int | None = None, now_us: int | None = None, history: int = HISTORY_TICKS) -> Reading:
+    def reading(self, at_us: int | None = None, now_us: int | None = None, history: int = HISTORY_TICKS) -> LiveReading:
         """The file system at its last tick up to `at_us`, as it was then.
 
         Without `at_us` it is the newest that is complete, as it is now: an interval whose successor is overdue by the
@@ -216,7 +216,7 @@ class Board:
         lines = self._lines(tick, tick if now_us is None else now_us, values)
         data = values.reporting & self._is_data()
         moving = values.reporting & self._is_counted_once()
-        return Reading(
+        return LiveReading(
             time=from_epoch_us(tick),
             interval_s=_median(values.seconds[values.reporting]),
             filesystem=self.filesystem,
@@ -452,10 +452,10 @@ class Board:
         known = known[np.isfinite(known)]
         return int((known > OVERDUE * np.median(known)).sum()) if len(known) else 0
 
-    def _nothing(self) -> Reading:
+    def _nothing(self) -> LiveReading:
         lines = [TargetLine(name, kind, "waiting") for name, kind in sorted(zip(self.names, self.kinds, strict=True))]
         unknown = (None,) * 6
-        return Reading(
+        return LiveReading(
             None, None, self.filesystem, None, False, self.calibration.name, *unknown, len(lines), 0, [], 0, 0,
             lines, list(self.notes), (), np.empty((len(lines), 0)),
         )  # fmt: skip

@@ -52,7 +52,7 @@ SOURCE: Final = Find()
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _FindReader:
     format_: Format
 
     @property
@@ -77,8 +77,8 @@ def _configured(options: ReadOptions) -> Format | None:
     return parse_format(text, _WHERE)
 
 
-def _reader(path: Path, format_: Format | None) -> _Reader:
-    return _Reader(format_ or _told_by(path))
+def _reader(path: Path, format_: Format | None) -> _FindReader:
+    return _FindReader(format_ or _told_by(path))
 
 
 def _told_by(path: Path) -> Format:

@@ -181,7 +181,7 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportFile:
     """One file, and how to read it again."""
 
     path: Path
@@ -218,7 +218,7 @@ class Report:
             yield Note(text.place, None, "groups are added up: there is no place for them")
 
 
-def _listed(path: Path, options: ReadOptions) -> tuple[str, Report]:
+def _listed(path: Path, options: ReadOptions) -> tuple[str, ReportFile]:
     filesystem = needed_filesystem(options, str(path))
     if options.settings:
         raise InputError(str(path), f"unknown key sources.rbh-report.{next(iter(options.settings))}", "none")
@@ -228,4 +228,4 @@ def _listed(path: Path, options: ReadOptions) -> tuple[str, Report]:
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
     time_us = written_us if options.at is None else epoch_us(options.at)
-    return identity, Report(path, filesystem, time_us, options.at is not None)
+    return identity, ReportFile(path, filesystem, time_us, options.at is not None)

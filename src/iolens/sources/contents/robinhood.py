@@ -71,7 +71,7 @@ SOURCE: Final = Robinhood()
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DatabaseReading:
     """How to read one database, now or in another process."""
 
     opening: Opening
@@ -121,7 +121,7 @@ def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Cap
         yield Capture(reading.opening.place, identity, reading.items)
 
 
-def _listed(opening: Opening, options: ReadOptions) -> tuple[str, Reading]:
+def _listed(opening: Opening, options: ReadOptions) -> tuple[str, DatabaseReading]:
     """What the database holds, in brief, and how to read it."""
     _check_settings(options.settings, opening.place)
     with opening.open() as database:
@@ -141,7 +141,7 @@ def _listed(opening: Opening, options: ReadOptions) -> tuple[str, Reading]:
         time_us, told = _moment(opening, database, options, variables, looked_at, latest_s)
     said = [filesystem, state, options.at, options.projects, path_rules]
     identity = "robinhood/" + hashlib.sha256(repr(said).encode()).hexdigest()
-    return identity, Reading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *told))
+    return identity, DatabaseReading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *told))
 
 
 def _check_settings(settings: Mapping[str, Any], place: str) -> None:

@@ -52,13 +52,13 @@ class SizeHistogram:
             stated = parts[0].moment.time_us if parts[0].moment.stated else None
             identities = [content_identity(one.path) for one in parts]
             identity = combined_identity(identities, filesystem=filesystem, moment=stated)
-            yield Capture(origin, identity, _Scan(parts, filesystem, scan_name(identity)).items)
+            yield Capture(origin, identity, _HistogramScan(parts, filesystem, scan_name(identity)).items)
 
 
 SOURCE: Final = SizeHistogram()
 
 
-class _File(NamedTuple):
+class _HistogramFile(NamedTuple):
     path: Path
     moment: ScanMoment
     reading: Reading
@@ -69,8 +69,8 @@ class _File(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
-    parts: tuple[_File, ...]
+class _HistogramScan:
+    parts: tuple[_HistogramFile, ...]
     filesystem: str
     name: str
 
@@ -88,7 +88,7 @@ class _Scan:
                 yield bin_rows(bins, time=part.moment.time_us, filesystem=self.filesystem, scan=self.name)
 
 
-def _opened(path: Path, options: ReadOptions) -> _File:
+def _opened(path: Path, options: ReadOptions) -> _HistogramFile:
     needed_filesystem(options, str(path))
     try:
         with opened(path) as stream:
@@ -100,7 +100,7 @@ def _opened(path: Path, options: ReadOptions) -> _File:
         first = head.partition(b"\n")[0].decode("utf-8", "backslashreplace")
         found = f"heading {shown(first)}" if head else "empty file"
         raise InputError(str(path), found, f"{EXPECTED}, or a report of fprof or fsstats")
-    file = _File(path, scan_moment(path, options), reading, frozenset())
+    file = _HistogramFile(path, scan_moment(path, options), reading, frozenset())
     return file._replace(told=told_by(one for one in file.bins() if isinstance(one, CountedBin)))
 
 
@@ -114,9 +114,9 @@ def _reading_of(head: bytes) -> Reading | None:
     return fprof_bins if FPROF_HEADING.search(head) is not None else None
 
 
-def _scans(files: Sequence[_File]) -> list[tuple[_File, ...]]:
+def _scans(files: Sequence[_HistogramFile]) -> list[tuple[_HistogramFile, ...]]:
     """Files of one stated moment together, unless they tell the same: then they are not of one scan."""
-    groups: list[list[_File]] = []
+    groups: list[list[_HistogramFile]] = []
     for one in files:
         for group in groups:
             same = one.moment.stated and group[0].moment.stated and group[0].moment.time_us == one.moment.time_us

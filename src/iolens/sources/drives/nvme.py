@@ -21,9 +21,9 @@ from iolens.sources.drives.nvme_logs import (
     IDENTITY,
     JSON_HEAD,
     SMART,
-    Block,
+    DriveLogs,
     Log,
-    LogReader,
+    NvmeLogReader,
     blocks_of,
     controller,
 )
@@ -157,7 +157,7 @@ class _Folder:
     def _file(self, path: Path, found: _Logs) -> Iterator[Item]:
         """The logs of one file, put to the drives they are of."""
         text, trouble = whole_text(path)
-        reader = LogReader(str(path), partial(self._local_time, str(path)))
+        reader = NvmeLogReader(str(path), partial(self._local_time, str(path)))
         logs = reader.read(text)
         yield from reader.problems
         if trouble is not None:
@@ -175,7 +175,7 @@ class _Folder:
                 else:
                     yield from self._put(path, log, token, block.device, found)
 
-    def _token(self, name: str | None, block: Block, devices: set[str | None]) -> Token | None:
+    def _token(self, name: str | None, block: DriveLogs, devices: set[str | None]) -> Token | None:
         """The drive of a block: by `--target`, by the file's name, by the device; None if nothing tells."""
         if self.options.target is not None:
             return Token(self.options.target, None)

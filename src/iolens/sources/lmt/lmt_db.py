@@ -89,7 +89,7 @@ class DayReading:
             yield from tables.items()
 
 
-class Listed(NamedTuple):
+class ListedDay(NamedTuple):
     """One day and what makes it itself."""
 
     identity: str
@@ -104,7 +104,7 @@ def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Cap
         yield Capture(reading.opening.place, identity, reading.items)
 
 
-def _list(opening: Opening, options: ReadOptions) -> list[Listed]:
+def _list(opening: Opening, options: ReadOptions) -> list[ListedDay]:
     """The days of one database."""
     _check_settings(options.settings, opening.place)
     with opening.open() as database:
@@ -117,7 +117,7 @@ def _list(opening: Opening, options: ReadOptions) -> list[Listed]:
             lmt_brw_stats.check(brw_stats, schema, opening.place)
         days = days_of(database, schema, zone, Window(options.since, options.until))
         readings = [DayReading(opening, filesystem, brw_stats, day, day is days[-1]) for day in days]
-        return [Listed(_identity(database, schema, reading, zone), reading) for reading in readings]
+        return [ListedDay(_identity(database, schema, reading, zone), reading) for reading in readings]
 
 
 def _check_settings(settings: Mapping[str, Any], place: str) -> None:

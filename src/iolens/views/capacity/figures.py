@@ -18,10 +18,10 @@ from iolens.views.render.figures import (
     Axis,
     Bars,
     Figure,
-    Line,
+    LineMark,
     Mark,
     Panel,
-    Points,
+    PointsMark,
     Rule,
     Span,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.analyses.capacity.analysis import ByteEvent, Capacity, InodeEvent
-    from iolens.analyses.capacity.outlook import Course, Outlook
+    from iolens.analyses.capacity.outlook import Outlook, ProjectedUsage
 
 PURGE, SURGE = "#CFE3F3", SATURATED
 LINES: Final = {"linear": ("least squares", WRITE), "theil-sen": ("Theil–Sen", READ)}
@@ -114,7 +114,7 @@ def _panel(
     courses = outlook.courses if outlook is not None else []
     end = _horizon(times, [course.threshold_date for course in courses])
     marks: list[Mark] = [*_spans(events)]
-    shown = Line if len(times) <= LINE_AT_MOST else Points
+    shown = LineMark if len(times) <= LINE_AT_MOST else PointsMark
     marks.append(shown(times, used / factor, "used", FSU))
     marks += [_line(course, times, end, factor) for course in courses]
     marks += [Rule(float(times[-1]), "vertical", "last reading")] if end > times[-1] else []
@@ -140,11 +140,11 @@ def _midnight(day: date) -> int:
     return epoch_us(datetime.combine(day, time(), UTC))
 
 
-def _line(course: Course, times: NDArray[Any], end: int, factor: float) -> Line:
+def _line(course: ProjectedUsage, times: NDArray[Any], end: int, factor: float) -> LineMark:
     word, colour = LINES[course.method]
     x = np.array([int(times[0]), end])
     y = np.array([course.line.at((int(at) - int(times[-1])) / DAY_US) for at in x]) / factor
-    return Line(x, np.maximum(y, 0.0), word, colour)
+    return LineMark(x, np.maximum(y, 0.0), word, colour)
 
 
 def _spans(events: Sequence[ByteEvent] | Sequence[InodeEvent]) -> list[Span]:
@@ -172,6 +172,6 @@ def _over_time(result: Capacity) -> list[Panel]:
     if series is None or result.fullness is None or len(series.time_us) < 2:
         return []
     lines = (("fullest", series.max_pct, READ), ("mean", series.mean_pct, FSU), ("emptiest", series.min_pct, WRITE))
-    marks = tuple(Line(series.time_us, values, label, colour) for label, values, colour in lines)
+    marks = tuple(LineMark(series.time_us, values, label, colour) for label, values, colour in lines)
     x = Axis("time (UTC)", "time", float(series.time_us[0]), float(series.time_us[-1]))
     return [Panel("Over time", x, Axis("full (%)", low=0, high=105), marks)]

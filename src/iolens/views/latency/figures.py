@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import epoch_us
-from iolens.views.render.figures import READ, WRITE, Axis, Figure, HeatMap, Mark, Panel
+from iolens.views.render.figures import READ, WRITE, Axis, Figure, HeatMapMark, Mark, Panel
 from iolens.views.render.window_axes import EMPTY, largest, outside, target_axis, time_axis, window_title
 from iolens.views.render.window_axes import over_time as curve
 
@@ -107,6 +107,6 @@ def _heat_panel(result: Latency, direction: str, measure: str, scale: tuple[floa
     start = float(_starts_us(result)[0])
     values = np.array([getattr(one, measure) for one in rows])
     low, high, label = scale
-    mark = HeatMap(start, start + result.bucket_s * 1e6 * values.shape[1], names, values, low, high, label)
+    mark = HeatMapMark(start, start + result.bucket_s * 1e6 * values.shape[1], names, values, low, high, label)
     height = min(max(1.0, len(names) / 14), 1.5)
     return Panel(title, time, target_axis(names), (*outside(time, mark), mark), height=height)

@@ -11,7 +11,7 @@ from iolens.units import format_bytes_si
 from iolens.views.growth import figures as growth_figures
 from iolens.views.growth.figures import byte_unit
 from iolens.views.plan_capacity.tables import labels
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, Line, Panel
+from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, LineMark, Panel
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
@@ -75,7 +75,7 @@ def purges(result: CapacityPlan) -> Figure:
         used = np.column_stack([one.course.before, one.course.after]).ravel() / factor
         label = f"SSI 1, kept {one.policy.keep_days} d, purged every {one.policy.every_days} d"
         label += f", {format_bytes_si(one.daily_growth_bytes)}/day" if several else ""
-        lines.append(Line(days, used, label, COLOURS[place % len(COLOURS)]))
+        lines.append(LineMark(days, used, label, COLOURS[place % len(COLOURS)]))
     y = Axis(f"used ({unit})", low=0, high=1.08 * top / factor)
     return Figure("purges", heading, (Panel(result.filesystem or "", x, y, tuple(lines)),))
 
@@ -90,7 +90,7 @@ def ages(result: CapacityPlan) -> Figure:
     for curve, colour in zip(curves, COLOURS, strict=False):
         points = [(point.age_days, point.pct) for point in curve.points if point.age_days and point.pct is not None]
         x, shares = (np.array(values, dtype=float) for values in zip(*points, strict=True))
-        lines.append(Line(x, shares, f"since last {'access' if curve.clock == 'atime' else 'change'}", colour))
+        lines.append(LineMark(x, shares, f"since last {'access' if curve.clock == 'atime' else 'change'}", colour))
     low, high = min(float(line.x.min()) for line in lines), max(float(line.x.max()) for line in lines)
     axis = Axis("age (days), log scale", "log", low / 1.2, high * 1.2)
     return Figure("ages", heading, (Panel(result.filesystem or "", axis, y, tuple(lines)),))

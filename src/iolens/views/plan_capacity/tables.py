@@ -13,12 +13,12 @@ from iolens.views.render import tables as t
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
     from iolens.plans.inputs import Input
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 IN_BYTES: Final = "_bytes"
 
 
-def tables(result: CapacityPlan) -> list[Table]:
+def tables(result: CapacityPlan) -> list[TableView]:
     """The cases first."""
     found = [cases(result), inputs(result), purges(result)]
     if result.growth is not None:
@@ -26,7 +26,7 @@ def tables(result: CapacityPlan) -> list[Table]:
     return warned([*found, ages(result)] if result.ages else found, result.warnings)
 
 
-def cases(result: CapacityPlan) -> Table:
+def cases(result: CapacityPlan) -> TableView:
     """One line per combination of the inputs."""
     columns = (
         t.number("ssi", "SSI", "", "g"), t.number("purge_days", "Purge", "days", "g"),
@@ -42,10 +42,10 @@ def cases(result: CapacityPlan) -> Table:
         for one in result.cases
     ]  # fmt: skip
     notes = [f"{result.equation}. Low and high: every input at its better or worse end.", *map(sentence, result.notes)]
-    return t.Table("Capacity of the new system", columns, rows, "\n".join(notes))
+    return t.TableView("Capacity of the new system", columns, rows, "\n".join(notes))
 
 
-def inputs(result: CapacityPlan) -> Table:
+def inputs(result: CapacityPlan) -> TableView:
     """Every number that went in, and where it comes from."""
     columns = (
         t.text("name", "Input"), t.text("kind", "is a"), t.text("expected", "Expected"), t.text("low", "Low"),
@@ -60,7 +60,7 @@ def inputs(result: CapacityPlan) -> Table:
         )
         for one in result.inputs
     ]
-    return t.Table("Inputs", columns, rows)
+    return t.TableView("Inputs", columns, rows)
 
 
 def _shown(one: Input, end: str) -> str | None:
@@ -70,7 +70,7 @@ def _shown(one: Input, end: str) -> str | None:
     return format_bytes_si(value) if one.name.endswith(IN_BYTES) else f"{value:g}"
 
 
-def purges(result: CapacityPlan) -> Table:
+def purges(result: CapacityPlan) -> TableView:
     """What each purge policy leaves now, and where the new system settles."""
     columns = [
         t.number("ssi", "SSI", "", "g"), t.count("keep_days", "Kept (days)"), t.count("every_days", "Every (days)"),
@@ -90,10 +90,10 @@ def purges(result: CapacityPlan) -> Table:
             " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.purges]
-    return t.Table("Purge policies", tuple(columns), rows, note)
+    return t.TableView("Purge policies", tuple(columns), rows, note)
 
 
-def ages(result: CapacityPlan) -> Table:
+def ages(result: CapacityPlan) -> TableView:
     """Bytes used within so many days: what a fast tier of that reach holds."""
     columns = (
         t.text("clock", "Age by"), t.text("age", "At most"), t.volume("bytes", "Bytes"), t.percent("pct", "of all"),
@@ -102,7 +102,7 @@ def ages(result: CapacityPlan) -> Table:
         (curve.clock, _age(point.age_days), point.bytes, point.pct) for curve in result.ages for point in curve.points
     ]
     note = "A fast tier that holds what was used within so many days needs as many bytes."
-    return t.Table("Ages of bytes", columns, rows, note)
+    return t.TableView("Ages of bytes", columns, rows, note)
 
 
 def _age(days: float | None) -> str:

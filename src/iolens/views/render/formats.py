@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Table
+    from iolens.views.render.tables import TableView
 
 Format = Literal["table", "json", "csv", "parquet", "markdown"]
 LIST: Final = "list"  # asked for in place of a figure
@@ -39,7 +39,7 @@ def render(result: object, format: Format, output: Path | None = None, width: in
         _print(content)
 
 
-def tables_of(result: object) -> list[Table]:
+def tables_of(result: object) -> list[TableView]:
     """All tables of a result, the main one first."""
     return on_tables(result, view_of(result, "tables").tables(result))
 

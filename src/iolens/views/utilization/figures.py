@@ -19,10 +19,10 @@ from iolens.views.render.figures import (
     Axis,
     Bars,
     Figure,
-    HeatMap,
+    HeatMapMark,
     Mark,
     Panel,
-    Points,
+    PointsMark,
     Rule,
     Span,
     side_by_side,
@@ -145,8 +145,8 @@ def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: flo
         return Panel(title, time, left, right=right, message=EMPTY)
     x = series.time_us - round(series.bucket_s * 5e5)  # a mean belongs in the middle of its interval
     marks: list[Mark] = [
-        Points(x, series.read_bytes_per_s / factor, "read", READ),
-        Points(x, series.write_bytes_per_s / factor, "write", WRITE),
+        PointsMark(x, series.read_bytes_per_s / factor, "read", READ),
+        PointsMark(x, series.write_bytes_per_s / factor, "write", WRITE),
         over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "right"),
         *_stretches(system),
         *_no_data(system),
@@ -275,6 +275,8 @@ def _heat_map_panel(system: Utilization, top: float) -> Panel:
     values[:, places] = heat.fsu_pct
     start = float(heat.time_us[0])
     rows = tuple(target.removeprefix(f"{system.filesystem}-") for target in heat.targets)
-    mark = HeatMap(start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale")
+    mark = HeatMapMark(
+        start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale"
+    )
     height = min(max(1.0, len(rows) / 14), 1.5)
     return Panel(title, time, target_axis(rows), (*outside(time, mark), mark), height=height)
