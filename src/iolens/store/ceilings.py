@@ -12,13 +12,12 @@ from functools import cached_property
 from typing import Final
 
 from iolens.config import FileSystemConfig
-from iolens.schema import LARGEST
+from iolens.schema import LARGEST, SUM_KINDS
 
 BYTES_PER_S: Final = 10**12
 OPERATIONS_PER_S: Final = 10**9
 WAITING: Final = 10**6  # requests of one target that wait at the same time, for summed waiting times
-SUM_KINDS: Final = frozenset({"server", "filesystem"})  # their rows add up many targets,
-TARGETS_IN_SUM: Final = 1000  # at most about so many
+TARGETS_IN_SUM: Final = 1000  # a row of `SUM_KINDS` adds up at most about so many
 _SUMMED: Final = ("_us", ":us", "total")  # what the names of summed times and queue lengths end with
 SHORTEST_S: Final = 1.0  # over less, jitter of the clock would decide
 

@@ -20,7 +20,7 @@ from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json
 from iolens.models.transaction_time import GRACE_2012, Calibration
 from iolens.records import Item, Row, Rows
-from iolens.schema import DIRECTIONS
+from iolens.schema import DATA_KINDS, DIRECTIONS
 from iolens.units import from_epoch_us
 
 IDLE_BELOW_PCT: Final = 2.0
@@ -34,7 +34,6 @@ CAPACITY_HOLDS_US: Final = 3_600_000_000  # fullness changes slowly
 MOST_CELLS: Final = 120_000  # ticks × targets that are kept: about 60 MB
 FEWEST_TICKS: Final = 64
 HISTORY_TICKS: Final = 60
-OUTSIDE_IN: Final = ("ost", "controller", "lun", "device")
 
 Flags = NDArray[np.bool_]
 
@@ -439,7 +438,7 @@ class Board:
 
     def _is_counted_once(self) -> Flags:
         """The outermost kind of data target there is: what an OST moves, its devices move again."""
-        outermost = next((kind for kind in OUTSIDE_IN if kind in self.kinds), None)
+        outermost = next((kind for kind in DATA_KINDS if kind in self.kinds), None)
         return np.fromiter((kind == outermost for kind in self.kinds), bool, len(self.kinds))
 
     def _resets(self, tick: int) -> int:

@@ -21,10 +21,8 @@ from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
 from iolens.analyses.intervals.disk_time import (
-    DISK_KINDS,
     OUTSIDE_COLUMNS,
     SIZE_COLUMNS,
-    SUM_KINDS,
     CounterTime,
     DiskTime,
     HistogramTime,
@@ -47,6 +45,7 @@ from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.errors import UsageError
 from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import GRACE_2012, Calibration
+from iolens.schema import DISK_KINDS, SUM_KINDS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
