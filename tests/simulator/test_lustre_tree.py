@@ -14,7 +14,7 @@ from iolens.records import Capture, Problem, Row, Sample
 from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of, run
 from iolens.simulator.lustre_layout import VERSIONS
-from iolens.simulator.lustre_tree import RealClock, Tree, VirtualClock
+from iolens.simulator.lustre_tree import RealClock, Tree
 from iolens.simulator.workload import load_workload
 from iolens.sources import ReadOptions
 from iolens.sources.lustre.histograms import parse_brw_stats
@@ -24,6 +24,21 @@ from iolens.units import parse_duration
 
 START = 1350900000
 WORKLOAD = load_workload("scratch")
+
+
+class VirtualClock:
+    """Time that passes only when someone waits."""
+
+    def __init__(self, start_s: float) -> None:
+        self.second = start_s
+
+    def now(self) -> float:
+        """The moment it is."""
+        return self.second
+
+    def wait_until(self, second: float) -> None:
+        """Jump there."""
+        self.second = max(self.second, second)
 
 
 def tree(root: Path, version: str, *, osts: int = 3, seed: int = 3, targets: tuple[str, ...] | None = None) -> Tree:

@@ -20,7 +20,7 @@ from iolens.views.render.tables import to_csv, to_terminal
 from iolens.views.report.page import report_html
 from iolens.views.workload.figures import figures
 from iolens.views.workload.report import report_methods, report_sections, report_summary
-from iolens.views.workload.tables import listed_peaks, named, tables, verdict
+from iolens.views.workload.tables import named, tables, verdict
 from tests.analyses.telemetry import made_up
 from tests.analyses.workload_rows import made_up_centre
 from tests.views.documented import undocumented
@@ -187,7 +187,6 @@ def test_sizes_of_many_bins_show_the_largest(result: Workload) -> None:
 
 
 def test_peaks_of_sizes_in_words(result: Workload) -> None:
-    assert listed_peaks(result, "read").startswith("16 KiB (20")
     table = table_called(replace(result, size_peaks=[SizePeak("read", 4096, 40.0)]), "Peaks of the request")
     assert table.note == "They hold 40 % of the reads."
 

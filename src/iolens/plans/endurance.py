@@ -322,11 +322,6 @@ def plan_endurance(
     )
 
 
-def dwpd_of(ssi: float, fswpd: float, layout: StripeLayout, waf: float) -> float:
-    """Eq. 2."""
-    return ssi * fswpd * layout.overhead * waf
-
-
 def on_larger_drive(dwpd: float, reference_bytes: float, drive_bytes: float) -> float:
     """Eq. 4: the same writes on as many drives of another size."""
     return dwpd * reference_bytes / drive_bytes

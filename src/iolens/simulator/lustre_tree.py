@@ -59,21 +59,6 @@ class RealClock:
         time.sleep(max(0.0, (second - self.now()) / self.speed))
 
 
-class VirtualClock:
-    """Time that passes only when someone waits: for tests."""
-
-    def __init__(self, start_s: float) -> None:
-        self.second = start_s
-
-    def now(self) -> float:
-        """The moment it is."""
-        return self.second
-
-    def wait_until(self, second: float) -> None:
-        """Jump there."""
-        self.second = max(self.second, second)
-
-
 class Tree:
     """One server. Its counters begin `uptime_s` before `start_s`, so that they look lived in.
 

@@ -18,11 +18,11 @@ from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients
 from iolens.records import Row
-from iolens.simulator.device import SimulatedDevice
 from iolens.sources import ReadOptions, get_source
 from iolens.units import GIB, KIB, MIB, epoch_us
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
 from iolens.views.render.json_text import to_plain
+from tests.simulator.device import SimulatedDevice
 
 FLASH = Calibration("flash", Coefficients(4e-5, 3e-10), Coefficients(1.5e-5, 2.5e-10))
 

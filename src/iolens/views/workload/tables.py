@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.analyses.workload.throughput import LARGEST_MINUTE
-from iolens.units import format_bytes, format_bytes_si
+from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
@@ -392,9 +392,3 @@ def coverage(result: Workload) -> TableView:
 
 
 # Sizes in words, for figures and the report.
-
-
-def listed_peaks(result: Workload, way: str) -> str:
-    """`16 KiB (50 %), 1 MiB (30 %)`."""
-    mine = [one for one in result.size_peaks if one.direction == way]
-    return ", ".join(f"{format_bytes(one.size_bytes)} ({one.requests_pct:.3g} %)" for one in mine)
