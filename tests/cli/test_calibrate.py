@@ -21,7 +21,7 @@ from tests.simulator.device import SimulatedDevice
 
 
 def test_the_paper_s_table_one_ships(tmp_path: Path) -> None:
-    done = iolens("calibrate", "show", "--store", tmp_path)
+    done = iolens("calibrate", "show", cwd=tmp_path)
     assert done.code == 0
     assert "grace-2012" in done.out
     assert "551 MiB/s" in done.out
@@ -206,6 +206,9 @@ def test_imported_results_are_fitted(tmp_path: Path) -> None:
 
 
 def test_a_fit_that_cannot_be_says_why(tmp_path: Path) -> None:
+    nothing = iolens("calibrate", "fit", "--store", tmp_path / "store")
+    assert (nothing.code, "no such directory" in nothing.err) == (1, True)
+    iolens("calibrate", "add", "a", "--write", "1e-3,4e-9", "--read", "8e-4,1e-9", "--store", tmp_path / "store")
     empty = iolens("calibrate", "fit", "--store", tmp_path / "store")
     assert (empty.code, "no benchmark runs" in empty.err) == (2, True)
     (tmp_path / "x.txt").write_text("nothing of interest\n")

@@ -27,6 +27,17 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
+HANGS = """
+import os, time
+plain = os.open
+def hanging(path, *options, **named):
+    if str(path).endswith("scratch-OST0000/stats"):
+        time.sleep(3600)
+    return plain(path, *options, **named)
+os.open = hanging
+"""
+
+
 @contextmanager
 def serving(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [sys.executable, "-m", "iolens.cli.main", "export", "prometheus", "--listen", "127.0.0.1:0"]
@@ -113,10 +124,11 @@ def test_it_serves_until_it_is_told_to_stop(root: Path, number: int) -> None:
         assert process.wait(timeout=10) == 0
 
 
-def test_a_hung_file_does_not_keep_it_from_answering_or_from_stopping(root: Path) -> None:
-    hung = root / "proc/fs/lustre/obdfilter/scratch-OST0000/stats"
-    hung.unlink()
-    os.mkfifo(hung)
+def test_a_hung_file_does_not_keep_it_from_answering_or_from_stopping(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "sitecustomize.py").write_text(HANGS)  # a file of /proc that does not answer
+    monkeypatch.setenv("PYTHONPATH", str(root), prepend=os.pathsep)
     with serving("--root", root, "--timeout", "200ms") as (process, url):
         began = time.monotonic()
         samples = parsed(urllib.request.urlopen(f"{url}/metrics", timeout=10).read())

@@ -147,7 +147,8 @@ class Store:
         known = {name for name, text in brought if name is not None and filesystem in json.loads(text or "{}")}
         if source not in known and any(name is None for name, _ in brought):
             whole = StoreSelection(self.tables, self.engine, filesystem)
-            asked = [table.name for table in TABLES.values() if {"source", "filesystem"} <= set(table.key)]
+            wanted = {"source", "filesystem"}
+            asked = [table.name for table in TABLES.values() if wanted <= {column.name for column in table.columns}]
             known |= {name for table in asked for name in whole.sources(table)}
         if source not in known:
             raise UsageError(f"{filesystem} has no rows of source {source!r}{not_among(source, known)}")

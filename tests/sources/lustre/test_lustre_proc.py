@@ -105,6 +105,11 @@ def test_the_layout_of_2_15(tmp_path: Path) -> None:
     )
 
 
+def without_notes(found: list[Item]) -> list[Item]:
+    """Notes tell the root, which differs."""
+    return [item for item in found if not isinstance(item, Note)]
+
+
 def test_copies_of_sysfs_padded_with_zeros_say_the_same(tmp_path: Path) -> None:
     """`tar` and `cp` of /sys write as many bytes as stat tells, 4,096 for each file: the rest of it is zeros."""
     plain, padded = tree_of_2_15(tmp_path / "plain"), tree_of_2_15(tmp_path / "padded")
@@ -112,7 +117,7 @@ def test_copies_of_sysfs_padded_with_zeros_say_the_same(tmp_path: Path) -> None:
         if path.is_file():
             path.write_bytes(path.read_bytes().ljust(4096, b"\0"))
     assert problems(items([padded])) == []
-    assert items([padded]) == items([plain])
+    assert without_notes(items([padded])) == without_notes(items([plain]))
 
 
 def test_every_row_and_sample_has_its_target(tmp_path: Path) -> None:

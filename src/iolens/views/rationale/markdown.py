@@ -64,7 +64,7 @@ class _MarkdownWriter:
         self.figures = 0
 
     def chapter(self, number: int, chapter: DocumentChapter) -> Iterator[str]:
-        yield f"## {number}. {chapter.title}"
+        yield f"## {number}. {markdown_cell(chapter.title)}"
         for part in chapter.parts:
             yield self._part(part)
 
