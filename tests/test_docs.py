@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import os
 import re
 import subprocess
 import sys
-import types
 import typing
 from collections.abc import Iterator
 from pathlib import Path
 
+import generate_docs
 import pytest
 
 from iolens.analyses.results import Coverage
@@ -24,27 +23,22 @@ PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.glo
 ELLIPSIS = "…"
 
 
-def _generator() -> types.ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_docs", REPOSITORY / "scripts" / "generate_docs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+COMMANDS: list[tuple[str, ...]] = list(generate_docs.command_names())
 
 
-GENERATOR = _generator()
-COMMANDS: list[tuple[str, ...]] = list(GENERATOR.command_names())
-
-
-@pytest.mark.parametrize("name", list(GENERATOR.PAGES))
+@pytest.mark.parametrize("name", list(generate_docs.PAGES))
 def test_a_generated_page_agrees_with_the_code(name: str) -> None:
-    assert (DOCS / name).read_text("utf-8") == GENERATOR.PAGES[name](), "run `make docs`"
+    assert (DOCS / name).read_text("utf-8") == generate_docs.PAGES[name](), "run `make docs`"
+
+
+def test_no_figure_of_the_import_graph_is_left_over() -> None:
+    drawn = {f"images/{path.name}" for path in (DOCS / "images").glob("imports*.svg")}
+    assert drawn == {name for name in generate_docs.PAGES if name.startswith("images/imports")}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(("iolens", *words)))
 def test_every_command_says_what_it_does_and_shows_an_example(words: tuple[str, ...]) -> None:
-    text = GENERATOR.help_text(words)
+    text = generate_docs.help_text(words)
     assert "\\b" not in text, "click wants the character \\b, not a backslash and a b: the help is not a raw string"
     if not words or "COMMAND [ARGS]" not in text:
         assert re.search(rf"Examples?:\s+iolens {' '.join(words)}".rstrip(), text), text
