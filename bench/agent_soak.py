@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.agent.test_kills import Survived, check_kills, small_disk
+from tests.agent.sampling.test_kills import Survived, check_kills, small_disk
 
 from iolens.simulator.lustre_layout import VERSIONS
 

@@ -43,8 +43,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "validation": (*ROOT, "models", "sources", "store", "analyses", "plans", "benchmarks", "simulator", "agent"),
     "views": (*ROOT, "analyses", "plans", "models", "validation"),
 }
-EVERYTHING = ("cli", "notebook")
-DOOR = ("notebook", "analyses")  # what `import iolens` may reach, and only when asked
+EVERYTHING = ("cli", "api")
+DOOR = ("api", "analyses")  # what `import iolens` may reach, and only when asked
 
 SHARED = "shared modules"  # the node of the modules in ROOT
 ENTRY = "iolens"  # the node of iolens/__init__.py

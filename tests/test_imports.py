@@ -67,9 +67,9 @@ def test_every_subpackage_has_a_sentence_and_a_size_in_the_table() -> None:
 def test_the_test_sees_imports_wherever_they_stand() -> None:
     seen = {(one.importer, one.imported): one.late for one in imports()}
     assert seen["config", "units"] is False
-    assert seen["cli.demo", "notebook"] is True  # inside a function
+    assert seen["cli.demo", "api"] is True  # inside a function
     assert seen["views.utilization.tables", "analyses.utilization.analysis"] is True  # under TYPE_CHECKING
-    assert seen["", "notebook"] is True
+    assert seen["", "api"] is True
     assert seen["views.render.formats", "views"] is True  # import_module(f"iolens.views.…")
 
 

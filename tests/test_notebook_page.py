@@ -28,7 +28,7 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     text = PAGE.read_text("utf-8")
     blocks = list(BLOCK.finditer(text))
     assert len(blocks) >= 10
-    namespace: dict[str, object] = {"__name__": "notebook"}
+    namespace: dict[str, object] = {"__name__": "api"}
     for block in blocks:
         line = text[: block.start(1)].count("\n")  # so that a failure names the line of the page
         exec(compile("\n" * line + block[1], str(PAGE), "exec"), namespace)

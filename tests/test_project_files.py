@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import tomllib
 from collections import Counter
@@ -12,6 +13,8 @@ from typing import Any
 import mkdocs_hooks
 import pytest
 import yaml
+
+from iolens.analyses import analysis_names
 
 REPOSITORY = Path(__file__).parent.parent
 YAML = sorted([*REPOSITORY.glob("*.yml"), *REPOSITORY.glob(".*.yaml"), *REPOSITORY.glob(".github/**/*.yml")])
@@ -57,6 +60,22 @@ def test_the_site_is_strict_and_loads_nothing_from_elsewhere() -> None:
     assert site["theme"]["font"] is False
     assert "offline" not in site["plugins"]  # its search loads a script from unpkg.com
     assert not {"extra_css", "extra_javascript"} & set(site)
+
+
+def test_the_reference_names_what_there_is() -> None:
+    """Without mkdocs, which is not needed for the tests."""
+    page = (REPOSITORY / "docs" / "api.md").read_text("utf-8")
+    entries = re.findall(r"^::: (\S+)$(?:\n +options:\n +members: \[(.*)\])?", page, re.MULTILINE)
+    assert len(entries) >= 15
+    for path, members in entries:
+        named = pkgutil.resolve_name(path)
+        for member in filter(None, members.split(", ")):
+            assert (getattr(named, member).__doc__ or "").strip(), f"{path}.{member} has no docstring"
+
+
+def test_the_reference_lists_every_analysis() -> None:
+    page = (REPOSITORY / "docs" / "api.md").read_text("utf-8")
+    assert [name for name in analysis_names() if f"`{name}`" not in page or f"[{name}" not in page] == []
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: page.name)

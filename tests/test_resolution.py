@@ -16,7 +16,7 @@ from iolens.store.store import Store
 from iolens.views.render.figures import Figure
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.tables import to_csv, to_terminal
-from iolens.views.report.page import About, report_html
+from iolens.views.report.page import ReportInfo, report_html
 from tests.analyses.telemetry import table_of
 from tests.cli.command import iolens as command
 
@@ -106,7 +106,7 @@ def test_the_report_warns_in_the_summary_and_in_every_section(rolled_up: Store) 
         results = [opened.analyse(name, resolution="1h") for name in ANALYSES]
     from iolens.views.report.page import _chapters
 
-    about = About("1.2.3", DAY)
+    about = ReportInfo("1.2.3", DAY)
     summary, chapter = [one for one in _chapters(results, about) if one.kind in ("summary", "filesystem")]
     warning = "Warning: computed from the 1h rollup of scratch."
     assert [str(part)[: len(warning)] for part in summary.sections[0].parts].count(warning) == 1

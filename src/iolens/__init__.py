@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
 
 
 def open(url: str | None = None, *, engine: str | None = None, config: str | None = None) -> OpenStore:  # noqa: A001
     """Open a store for analysis: a directory or object-store URL (default: as the command line chooses)."""
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
 
     return OpenStore(url, engine=engine, config=config)
 
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
     from iolens.analyses import analysis_names
 
     if name in analysis_names():
-        from iolens.notebook import on_frames
+        from iolens.api import on_frames
 
         return on_frames(name)
     raise AttributeError(f"module 'iolens' has no attribute {name!r}")

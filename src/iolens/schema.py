@@ -95,6 +95,15 @@ SUMMED_OPERATIONS: Final = tuple(name for name in METADATA_OPERATIONS if name no
 """What makes up a sum of metadata operations: each of them once."""
 
 
+# Kinds of targets. Several of one file system count the same bytes: those of the first kind there is are taken.
+DISK_KINDS: Final = ("controller", "lun", "device")
+"""Their operations and bytes are those of disks."""
+DATA_KINDS: Final = ("ost", *DISK_KINDS)
+"""From the outside in: what an OST moves, its controller, LUNs and devices move again."""
+SUM_KINDS: Final = ("server", "filesystem")
+"""Rows that add up several targets: taken where there is nothing finer, the finer first."""
+
+
 JOB_TABLES: Final = frozenset({"job_io", "job_sizes"})
 """Tables whose counters come in a set per job: it begins at zero, and is gone some time after the job has ended."""
 

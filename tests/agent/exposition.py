@@ -8,8 +8,8 @@ from pathlib import Path
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from iolens.agent.exporter.fsu import Chosen
-from iolens.agent.exporter.readings import Exporter, Settings, collectors
+from iolens.agent.exporter.fsu import ChosenCalibration
+from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
 from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.models.transaction_time import GRACE_2012
 
@@ -46,5 +46,5 @@ def matching(samples: Samples, name: str, **labels: str) -> Iterator[float]:
 def exporter(root: Path, **settings: object) -> Exporter:
     """An exporter that reads anew at every page."""
     plain = {"interval_s": 1e-9, "jobs_interval_s": 1e-9, "timeout_s": 30.0, "version": "1.2.3"}
-    asked = Settings(root, lambda _: Chosen(GRACE_2012, borrowed=True), **(plain | settings))  # type: ignore[arg-type]
+    asked = ExporterSettings(root, lambda _: ChosenCalibration(GRACE_2012, borrowed=True), **(plain | settings))  # type: ignore[arg-type]
     return Exporter(asked, collectors(asked, lambda line: None))

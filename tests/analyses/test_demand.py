@@ -144,6 +144,20 @@ def test_metadata_targets_are_not_part_of_the_bandwidth() -> None:
     assert measure(both, "bytes_per_s").max == measure(alone, "bytes_per_s").max
 
 
+@pytest.mark.parametrize(
+    "kinds", [("ost", "controller"), ("controller", "lun"), ("lun", "device"), ("server", "filesystem")]
+)
+def test_workload_and_demand_take_targets_of_the_same_kind(kinds: tuple[str, str]) -> None:
+    """Targets of several kinds that count the same bytes: from the outside in, and sums only where nothing is finer."""
+    telemetry = made_up(8, 200, 2, missing=0.0)
+    rows = [{**row, "target": f"{row['target']}-{kind}", "target_kind": kind} for kind in kinds for row in telemetry.io]
+    table = table_of("target_io", rows)
+    assert demand(FrameSelection({"target_io": table}, "scratch")).target_kinds == [kinds[0]]
+    assert iolens.workload(target_io=table, filesystem="scratch", sections=["bandwidth"]).coverage.target_kinds == [
+        kinds[0]
+    ]
+
+
 def test_intervals_come_from_whole_days() -> None:
     """Quiet and busy days: resampling ticks would give a narrow interval, resampling days does not."""
     days = [made_up(day, 60, 1, first_tick=day * DAY_TICKS, missing=0.0) for day in range(6)]

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from iolens.models.transaction_time import GRACE_2012
-from iolens.simulator.device import SimulatedDevice
+from tests.simulator.device import SimulatedDevice
 
 FIO = """#!{python} -S
 import json, sys, time

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from iolens.benchmarks import safety
-from iolens.benchmarks.acceptance import SUITE, Step, Suite, read_suite, write_acceptance
+from iolens.benchmarks.acceptance import SUITE, Suite, SuiteStep, read_suite, write_acceptance
 from iolens.benchmarks.acceptance_run import run_acceptance
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.errors import InputError, UsageError
 from iolens.models.acceptance import Acceptance, Limit
 from iolens.models.workload_demand import drawn_demand
@@ -20,7 +20,7 @@ from tests.benchmarks.job_standins import put_job_fio
 from tests.benchmarks.made_models import model
 from tests.benchmarks.standins import put_ior
 
-BOUNDS = Bounds(max_bytes=64 * MIB, max_s=8.0, ssi=3.0)
+BOUNDS = TrafficBounds(max_bytes=64 * MIB, max_s=8.0, ssi=3.0)
 
 
 @pytest.fixture
@@ -263,5 +263,5 @@ def test_a_name_with_quotes_survives(tmp_path: Path) -> None:
 
 
 def test_the_tool_follows_from_the_kind() -> None:
-    assert Step("a", "script", "a.sh", ()).tool == "ior"
-    assert Step("a", "bandwidth", "a.fio", ()).tool == "fio"
+    assert SuiteStep("a", "script", "a.sh", ()).tool == "ior"
+    assert SuiteStep("a", "bandwidth", "a.fio", ()).tool == "fio"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.errors import UsageError
 from iolens.units import MIB
 from tests.benchmarks.made_models import model
 
 
 def test_without_a_scale_it_is_one_target() -> None:
-    assert Bounds().targets(model(targets=8)) == 1.0
-    assert Bounds().share_of(model(targets=8)) == 0.125
-    assert Bounds(share=0.5).targets(model(targets=8)) == 4.0
-    assert Bounds(share=0.5).share_of(model(targets=8)) == 0.5
+    assert TrafficBounds().targets(model(targets=8)) == 1.0
+    assert TrafficBounds().share_of(model(targets=8)) == 0.125
+    assert TrafficBounds(share=0.5).targets(model(targets=8)) == 4.0
+    assert TrafficBounds(share=0.5).share_of(model(targets=8)) == 0.5
 
 
 def test_every_process_has_a_part_of_the_space() -> None:
-    assert Bounds(max_bytes=100 * MIB, jobs=3).file_bytes(MIB) == 100 * MIB // 3 // 4096 * 4096
+    assert TrafficBounds(max_bytes=100 * MIB, jobs=3).file_bytes(MIB) == 100 * MIB // 3 // 4096 * 4096
     with pytest.raises(UsageError, match=r"4 files that hold a request of 4 MiB each need 16 MiB"):
-        Bounds(max_bytes=8 * MIB, jobs=4).file_bytes(4 * MIB)
+        TrafficBounds(max_bytes=8 * MIB, jobs=4).file_bytes(4 * MIB)
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_every_process_has_a_part_of_the_space() -> None:
 )  # fmt: skip
 def test_senseless_bounds_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError):
-        Bounds(**wrong)  # type: ignore[arg-type]
+        TrafficBounds(**wrong)  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ import pytest
 from iolens.benchmarks.device_counters import (
     BlockDeviceCounters,
     Counts,
+    DeviceMovement,
     LustreTargetCounters,
-    Observation,
     device_of_number,
     underlying_device,
     users_of_device,
@@ -103,7 +103,7 @@ def test_what_moved_between_two_readings(tmp_path: Path) -> None:
     diskstats(tmp_path, 10, 20, 5)
     before = counters.read()
     diskstats(tmp_path, 110, 23, 905)
-    seen = Observation(before, counters.read(), 1.5)
+    seen = DeviceMovement(before, counters.read(), 1.5)
     assert seen.columns("sda", "read") == {
         "device": "sda", "device_window_s": 1.5, "device_ops": 100, "device_bytes": 100 * 8 * 512,
         "device_other_ops": 3, "device_other_bytes": 3 * 16 * 512, "device_busy_us": 900_000,
@@ -114,7 +114,7 @@ def test_what_moved_between_two_readings(tmp_path: Path) -> None:
 
 def test_a_counter_that_ran_backwards_is_no_observation() -> None:
     before = Counts({"read": 9, "write": 9}, {"read": 9, "write": 9})
-    seen = Observation(before, Counts({"read": 1, "write": 10}, {"read": 1, "write": 10}), 1.0)
+    seen = DeviceMovement(before, Counts({"read": 1, "write": 10}, {"read": 1, "write": 10}), 1.0)
     columns = seen.columns("sda", "read")
     assert "device_ops" not in columns
     assert columns["device_other_ops"] == 1
@@ -142,7 +142,7 @@ def test_the_histograms_of_lustre_targets_add_up(tmp_path: Path) -> None:
         brw_stats(tmp_path, target, {"4K": 100, "1M": 10})
     before = counters.read()
     brw_stats(tmp_path, "fs-OST0001", {"4K": 150, "1M": 17})
-    seen = Observation(before, counters.read(), 1.0)
+    seen = DeviceMovement(before, counters.read(), 1.0)
     assert seen.sizes("read") == {4 * KIB: 50, MIB: 7}
     assert seen.sizes("write") == {}
     assert seen.columns(counters.name, "read")["device"] == "fs-OST0000+fs-OST0001"

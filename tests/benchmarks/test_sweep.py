@@ -18,7 +18,15 @@ from iolens.benchmarks.fio_sweep import FioTool
 from iolens.benchmarks.ior_sweep import IorTool
 from iolens.benchmarks.programs import found_program, run_program
 from iolens.benchmarks.safety import check_plan
-from iolens.benchmarks.sweep import TRANSFER_SIZES, Plan, Point, Values, rows_of_document, run_sweep, sweep_document
+from iolens.benchmarks.sweep import (
+    TRANSFER_SIZES,
+    Plan,
+    SweepPoint,
+    Values,
+    rows_of_document,
+    run_sweep,
+    sweep_document,
+)
 from iolens.errors import IolensError, UsageError
 from iolens.models.transaction_time import GRACE_2012
 from iolens.units import GIB, KIB, MIB
@@ -150,7 +158,7 @@ class Failing:
     def lay_out(self) -> None:
         self.plan.file.write_bytes(b"x")
 
-    def run(self, point: Point) -> list[Values]:
+    def run(self, point: SweepPoint) -> list[Values]:
         self.runs += 1
         if self.runs == 2:
             raise IolensError("the disk went away")
@@ -173,7 +181,7 @@ def test_the_file_goes_when_the_sweep_fails_or_is_given_up(tmp_path: Path) -> No
 
 def test_a_result_of_the_wrong_direction_is_an_error(tmp_path: Path) -> None:
     class Wrong(Failing):
-        def run(self, point: Point) -> list[Values]:
+        def run(self, point: SweepPoint) -> list[Values]:
             return []
 
     plan = Plan(disk_folder(tmp_path), 64 * MIB)

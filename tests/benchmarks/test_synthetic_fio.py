@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.synthetic_fio import LAYOUT, MOST_SILENT, WORKLOAD, fio_workload, saturating_text, write_fio
 from iolens.errors import UsageError
 from iolens.units import KIB, MIB
 from tests.benchmarks.made_models import READ_SIZES, WRITE_SIZES, model
 
-BOUNDS = Bounds(max_bytes=256 * MIB, max_s=20.0)
+BOUNDS = TrafficBounds(max_bytes=256 * MIB, max_s=20.0)
 
 
 def jobs_of(path: Path) -> configparser.ConfigParser:
@@ -29,7 +29,7 @@ def jobs_of(path: Path) -> configparser.ConfigParser:
 @pytest.mark.parametrize(
     "bounds", [BOUNDS, replace(BOUNDS, share=1.0), replace(BOUNDS, jobs=3), replace(BOUNDS, ssi=4.0)]
 )
-def test_the_mix_and_the_sizes_are_the_models(bounds: Bounds) -> None:
+def test_the_mix_and_the_sizes_are_the_models(bounds: TrafficBounds) -> None:
     workload = fio_workload(model(), bounds)
     assert workload.read_requests_pct == pytest.approx(42.2, abs=0.5)
     for way, sizes in (("read", READ_SIZES), ("write", WRITE_SIZES)):

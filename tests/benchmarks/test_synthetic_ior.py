@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.synthetic_ior import SCRIPT, ior_workload, write_ior
 from iolens.errors import UsageError
 from iolens.records import Row
@@ -23,7 +23,7 @@ from iolens.units import KIB, MIB
 from tests.benchmarks.made_models import READ_SIZES, WRITE_SIZES, model
 from tests.benchmarks.standins import put_ior
 
-BOUNDS = Bounds(max_bytes=256 * MIB, max_s=60.0, jobs=2)
+BOUNDS = TrafficBounds(max_bytes=256 * MIB, max_s=60.0, jobs=2)
 # IOR's user documentation, "Command line options": those with a value, and those without.
 WITH_VALUE = set("aAbdDfGijJMNoOQsStTUX")
 WITHOUT = set("BcCeEFgHhIkKlmnpPqrRuvVwWxYzZ")

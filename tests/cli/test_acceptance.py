@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from iolens.benchmarks.acceptance import write_acceptance
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.device_counters import mounted_kind
 from iolens.benchmarks.safety import IN_MEMORY
 from iolens.units import MIB
@@ -23,7 +23,7 @@ def suite(tmp_path: Path) -> Path:
     number = tmp_path.stat().st_dev
     if mounted_kind(f"{os.major(number)}:{os.minor(number)}") in IN_MEMORY:
         pytest.skip("temporary files are in memory here, where no suite runs")
-    write_acceptance(model(), tmp_path / "suite", Bounds(max_bytes=16 * MIB, max_s=4.0, direct=False))
+    write_acceptance(model(), tmp_path / "suite", TrafficBounds(max_bytes=16 * MIB, max_s=4.0, direct=False))
     (tmp_path / "disk").mkdir()
     (tmp_path / "bin").mkdir()
     return tmp_path / "suite"

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from iolens.models.transaction_time import GRACE_2012
-from iolens.simulator.device import SimulatedDevice
 from iolens.units import MIB
 from tests.benchmarks.standins import put_fio
 from tests.cli.command import Finished, iolens
+from tests.simulator.device import SimulatedDevice
 
 
 def test_the_paper_s_table_one_ships(tmp_path: Path) -> None:

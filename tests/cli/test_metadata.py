@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from iolens.store.store import Store
+from tests.analyses.metadata.test_metadata import run
 from tests.analyses.telemetry import made_up, made_up_metadata, table_of
-from tests.analyses.test_metadata import run
 from tests.cli.command import iolens
 
 KEYS = [

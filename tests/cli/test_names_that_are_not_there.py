@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from iolens.api import OpenStore
 from iolens.cli.main import iolens as command
 from iolens.errors import IolensError, UsageError
 from iolens.nearest_names import not_among
-from iolens.notebook import OpenStore
 from iolens.store.engines import check_engine
 from iolens.store.rollup import roll_up
 from iolens.store.selection import StoreSelection, chosen_targets
@@ -153,7 +153,7 @@ class Everything:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_says_which_figures_it_can_draw(view: str) -> None:
-    module: Any = importlib.import_module(f"iolens.views.{view}")
+    module: Any = importlib.import_module(f"iolens.views.{view}.figures")
     drawn = list(module.figures(Everything()))
     more = ["throughput"] if view == "workload" else []  # the same series as `bandwidth`, where that is not asked for
     assert sorted(module.FIGURES) == sorted([*drawn, *more])

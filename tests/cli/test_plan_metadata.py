@@ -11,7 +11,7 @@ import pytest
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
-from tests.sources.test_size_histogram import BY_END, BY_START
+from tests.sources.contents.test_size_histogram import BY_END, BY_START
 
 TIB = 1 << 40
 DATE = "2026-01-05 12:00:00"

@@ -19,7 +19,7 @@ from tests.analyses.telemetry import T0_US, table_of
 from tests.analyses.test_daily_writes import hours
 from tests.cli.command import Finished, iolens
 from tests.cli.test_plan_endurance import drive_rows
-from tests.sources.test_size_histogram import BY_END
+from tests.sources.contents.test_size_histogram import BY_END
 
 PUBLISHED = (
     "--daily-growth", "133TB", "--case", "ssi=3,data=10,parity=2,waf=2.68,fswpd=0.024",

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from iolens.cli.main import iolens as command
-from iolens.cli.scan import Lines, told
+from iolens.cli.scan import ProgressLines, told
 from iolens.scan.workers import Advance
 from iolens.store.store import Store
 from tests.cli.command import Finished, iolens
@@ -263,7 +263,7 @@ def test_progress_tells_rate_and_estimate() -> None:
 
 def test_without_a_terminal_a_line_now_and_then() -> None:
     said: list[str] = []
-    lines = Lines(None, said.append)
+    lines = ProgressLines(None, said.append)
     for second in range(100):
         lines.tell(Advance(second * 10, 0, float(second)))
     assert said == [f"scanning: {entries} inodes, 10/s" for entries in (300, 600, 900)]

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from iolens.agent.sampling.health import Health
 from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.spool import Spool
-from iolens.analyses.live.analysis import Reading, TargetLine
+from iolens.analyses.live.analysis import LiveReading, TargetLine
 from iolens.cli.main import iolens as command
 from iolens.errors import IolensError
 from iolens.simulator.activity import Activity
@@ -106,7 +106,7 @@ def test_the_keys_are_an_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_every_key_is_documented() -> None:
     page = (REPOSITORY / "docs" / "top.md").read_text("utf-8")
     named = set(re.findall(r"`(\w+)`", page))
-    for result in (Reading, TargetLine):
+    for result in (LiveReading, TargetLine):
         keys = {field.name for field in dataclasses.fields(result) if field.metadata.get("json", True)}
         assert sorted(keys - named) == []
 

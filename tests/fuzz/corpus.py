@@ -12,39 +12,22 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from iolens.scan.parts import Header as ScanHeader
+from iolens.scan.parts import PartHeader as ScanHeader
 from iolens.scan.parts import saved
-from iolens.scan.walk import Part
+from iolens.scan.walk import ScanPart
 from iolens.sources import ReadOptions
-from iolens.sources.spool import Header as SegmentHeader
+from iolens.sources.spool import SegmentHeader as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
-from tests.sources import (
-    test_collectd,
-    test_controller,
-    test_diskstats,
-    test_find,
-    test_fio,
-    test_gpfs_policy,
-    test_h5lmt,
-    test_ior,
-    test_iostat,
-    test_isdct,
-    test_lfs_df,
-    test_ltop,
-    test_lustre_damage,
-    test_lustre_proc,
-    test_mdtest,
-    test_mmperfmon,
-    test_nvme,
-    test_pcp,
-    test_rbh_report,
-    test_size_histogram,
-    test_smartctl,
-    test_spool,
-    test_tokio_csv,
-    test_tokio_hdf5,
-)
+from tests.sources import test_spool
+from tests.sources.benchmarks import test_fio, test_ior, test_mdtest
+from tests.sources.contents import test_find, test_rbh_report, test_size_histogram
+from tests.sources.controllers import test_controller
+from tests.sources.devices import test_collectd, test_diskstats, test_iostat, test_pcp
+from tests.sources.drives import test_isdct, test_nvme, test_smartctl
+from tests.sources.gpfs import test_gpfs_policy, test_mmperfmon
+from tests.sources.lmt import test_h5lmt, test_ltop, test_tokio_csv, test_tokio_hdf5
 from tests.sources.lmt_copy import small_copy
+from tests.sources.lustre import test_lfs_df, test_lustre_damage, test_lustre_proc
 from tests.sources.robinhood_copy import made_up
 from tests.sources.trees import grow, scanned
 
@@ -238,7 +221,7 @@ def _contents() -> Iterator[Example]:
     def scan(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as tree:
             grow(Path(tree) / "tree", 21, directories=6, files=30)
-            header = ScanHeader("scratch", "/scratch", 1_767_614_400_000_000, "scan-1", Part())
+            header = ScanHeader("scratch", "/scratch", 1_767_614_400_000_000, "scan-1", ScanPart())
             (folder / "part.json").write_bytes(b"".join(saved(header, scanned(Path(tree) / "tree", workers=1))))
 
     yield Example("scan", "scan", _made(scan), stands_alone=False)

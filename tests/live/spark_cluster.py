@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import psutil
+import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -287,3 +288,14 @@ def spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise ComponentMissing("pyspark: pip install 'pyspark[connect]'")
     return Path(spec.origin).parent
+
+
+@contextlib.contextmanager
+def spark_environment(cluster: SparkCluster) -> Iterator[None]:
+    """Variables with which drivers started in this process are small and stay on this machine."""
+    options = " ".join(f"--conf '{key}={value}'" for key, value in cluster.driver_options.items())
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.environment().items():
+            patch.setenv(name, value)
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{options} pyspark-shell")
+        yield

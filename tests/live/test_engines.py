@@ -6,18 +6,20 @@ Every registered analysis runs, so that later ones are covered by existing.
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import iolens
 from iolens.analyses import analysis_names
+from iolens.api import OpenStore
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.capacity_rows import reading
 from tests.analyses.contents_rows import scanned
 from tests.analyses.drive_rows import made_up_drives
+from tests.analyses.metadata.test_metadata import run
 from tests.analyses.telemetry import (
     T0_US,
     made_up,
@@ -26,11 +28,9 @@ from tests.analyses.telemetry import (
     made_up_metadata,
     table_of,
 )
-from tests.analyses.test_metadata import run
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 from tests.analyses.workload_rows import made_up_centre
-from tests.live.spark_cluster import SparkCluster
-from tests.live.test_spark_cluster import java_children
+from tests.live.spark_cluster import SparkCluster, spark_environment
 
 pytestmark = pytest.mark.live
 
@@ -115,27 +115,39 @@ def settings(url: str) -> str:
     return str(path)
 
 
-@pytest.fixture(params=["standalone", "connect", "local-spark"])
-def engine(request: pytest.FixtureRequest, cluster: SparkCluster, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(scope="module", params=["standalone", "connect", "local-spark"])
+def engine(request: pytest.FixtureRequest, cluster: SparkCluster) -> Iterator[str]:
     """Small drivers that stay on this machine."""
-    settings = " ".join(f"--conf '{key}={value}'" for key, value in cluster.driver_options.items())
-    for name, value in cluster.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{settings} pyspark-shell")
-    return {"standalone": cluster.master_url, "connect": cluster.connect_url}.get(request.param, request.param)
+    with spark_environment(cluster):
+        yield {"standalone": cluster.master_url, "connect": cluster.connect_url}.get(request.param, request.param)
 
 
-WINDOWS = [{}, {"since": "2020-09-15"}, {"since": "2020-09-14T23:55:00Z", "until": "2020-09-15T00:03:20Z"}]
+@pytest.fixture(scope="module")
+def stores(url: str, settings: str, engine: str) -> Iterator[tuple[OpenStore, OpenStore]]:
+    """The store on DuckDB and on Spark, opened once for each kind of cluster: a driver takes seconds to start."""
+    with iolens.open(url, config=settings) as here, iolens.open(url, engine=engine, config=settings) as there:
+        yield here, there
+
+
+FILESYSTEMS = ("scratch", "scratch2")
+WINDOWS = [{"since": "2020-09-14T23:55:00Z", "until": "2020-09-15T00:03:20Z"}, {}, {"since": "2020-09-15"}]
+
+
+def asked(engine: str) -> list[tuple[str, dict[str, str]]]:
+    """Everything on one kind of cluster; how a session is reached changes no plan, so elsewhere one window will do."""
+    everything = [(filesystem, window) for filesystem in FILESYSTEMS for window in WINDOWS]
+    return everything if engine.startswith("spark://") else everything[:1]
 
 
 @pytest.mark.parametrize("name", analysis_names())
-def test_every_analysis_gives_the_same_json_on_spark(url: str, engine: str, name: str) -> None:
-    with iolens.open(url) as embedded, iolens.open(url, engine=engine) as distributed:
-        for filesystem in ("scratch", "scratch2"):
-            for window in WINDOWS:
-                here = json.loads(to_json(embedded.analyse(name, filesystem, **window)))
-                there = json.loads(to_json(distributed.analyse(name, filesystem, **window)))
-                assert_same(there, here)
+def test_every_analysis_gives_the_same_json_on_spark(
+    stores: tuple[OpenStore, OpenStore], engine: str, name: str
+) -> None:
+    embedded, distributed = stores
+    for filesystem, window in asked(engine):
+        here = json.loads(to_json(embedded.analyse(name, filesystem, **window)))
+        there = json.loads(to_json(distributed.analyse(name, filesystem, **window)))
+        assert_same(there, here)
     assert here["samples"] > 0
 
 
@@ -144,72 +156,40 @@ def test_every_analysis_gives_the_same_json_on_spark(url: str, engine: str, name
     [("utilization", "node1"), ("latency", "node1"), ("utilization", "scratch2"), ("imbalance", "node1")],
 )
 def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(
-    url: str, settings: str, engine: str, name: str, filesystem: str
+    stores: tuple[OpenStore, OpenStore], name: str, filesystem: str
 ) -> None:
-    with iolens.open(url, config=settings) as embedded, iolens.open(url, engine=engine, config=settings) as distributed:
-        for window in WINDOWS:
-            here = json.loads(to_json(embedded.analyse(name, filesystem, **window)))
-            there = json.loads(to_json(distributed.analyse(name, filesystem, **window)))
-            assert_same(there, here)
-            assert here["samples"] > 0
+    embedded, distributed = stores
+    here = json.loads(to_json(embedded.analyse(name, filesystem)))
+    there = json.loads(to_json(distributed.analyse(name, filesystem)))
+    assert_same(there, here)
+    assert here["samples"] > 0
     if (name, filesystem) == ("utilization", "scratch2"):
         assert {one["calibration"]["name"] for one in here["calibrations"]} == {"disks", "worn", "flash"}
     elif name == "utilization":
         assert here["model"] == "counters"
 
 
-def test_contents_without_a_project_and_by_name_are_the_same_on_spark(url: str, engine: str) -> None:
-    with iolens.open(url) as embedded, iolens.open(url, engine=engine) as distributed:
-        for options in (
-            {"without_projects": ["earth"]},
-            {"projects": ["climate"], "threshold_files": 1e6},
-            {"owners": ["bob"], "compare": "previous"},
-            {"source": "histogram"},
-        ):
-            here = json.loads(to_json(embedded.contents("scratch", **options)))
-            assert_same(json.loads(to_json(distributed.contents("scratch", **options))), here)
-            assert here["files"] > 0
-        assert embedded.contents("scratch", projects=["climate"]).bytes > 3 * 2**62
+def test_contents_without_a_project_and_by_name_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+    embedded, distributed = stores
+    for options in (
+        {"without_projects": ["earth"]},
+        {"projects": ["climate"], "threshold_files": 1e6},
+        {"owners": ["bob"], "compare": "previous"},
+        {"source": "histogram"},
+    ):
+        here = json.loads(to_json(embedded.contents("scratch", **options)))
+        assert_same(json.loads(to_json(distributed.contents("scratch", **options))), here)
+        assert here["files"] > 0
+    assert embedded.contents("scratch", projects=["climate"]).bytes > 3 * 2**62
 
 
-def test_the_workload_of_controllers_is_the_same_on_spark(url: str, engine: str) -> None:
-    with iolens.open(url) as embedded, iolens.open(url, engine=engine) as distributed:
-        for options in (
-            {"timezone": "Europe/Berlin", "resamples": 3},
-            {"sections": ["arrivals", "sizes"], "weight_by_requests": True},
-            {"sections": ["throughput", "idle"], "without_maintenance": True, "targets": ["controllers-C01"]},
-        ):
-            here = json.loads(to_json(embedded.workload("controllers", **options)))
-            assert_same(json.loads(to_json(distributed.workload("controllers", **options))), here)
-        assert here["samples"] > 0
-
-
-def test_a_day_opens_only_its_own_files_on_spark(tmp_path: Path, engine: str) -> None:
-    store = Store(tmp_path)
-    for day in range(3):
-        part = made_up(day, ticks=20, targets=2, first_tick=17280 * day)
-        store.append("target_sizes", part.table("target_sizes"))
-        store.append("target_io", part.table("target_io"))
-    for file in tmp_path.glob("*/date=*/*.parquet"):
-        if "2020-09-15" not in str(file):
-            file.write_bytes(b"not Parquet")
-    with iolens.open(str(tmp_path), engine=engine) as opened:
-        assert opened.utilization(since="2020-09-15", until="2020-09-16").samples > 0
-
-
-def test_spark_leaves_no_process_and_no_mark_behind(url: str, engine: str) -> None:
-    before = java_children()
-    with iolens.open(url, engine=engine) as opened:
-        opened.utilization("scratch2")
-    assert java_children() == before
-    assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
-
-
-def test_an_analysis_accepts_a_spark_frame(cluster: SparkCluster) -> None:
-    part = made_up(4, ticks=60, targets=3)
-    tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
-    here = json.loads(to_json(iolens.utilization(filesystem="scratch", **tables)))
-    with cluster.classic_session() as session:
-        frames = {name: session.createDataFrame(table) for name, table in tables.items()}
-        there = json.loads(to_json(iolens.utilization(filesystem="scratch", **frames)))
-    assert_same(there, here)
+def test_the_workload_of_controllers_is_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+    embedded, distributed = stores
+    for options in (
+        {"timezone": "Europe/Berlin", "resamples": 3},
+        {"sections": ["arrivals", "sizes"], "weight_by_requests": True},
+        {"sections": ["throughput", "idle"], "without_maintenance": True, "targets": ["controllers-C01"]},
+    ):
+        here = json.loads(to_json(embedded.workload("controllers", **options)))
+        assert_same(json.loads(to_json(distributed.workload("controllers", **options))), here)
+    assert here["samples"] > 0

@@ -15,8 +15,8 @@ from iolens.sources.lmt.lmt_db import SOURCE
 from iolens.sources.reading import sql_database as lmt_database
 from iolens.store.store import Store
 from tests.live.mariadb import MariaDb
+from tests.sources.lmt.test_lmt_db import PACIFIC, set_counters
 from tests.sources.lmt_copy import grow, small_copy
-from tests.sources.test_lmt_db import PACIFIC, set_counters
 
 pytestmark = pytest.mark.live
 

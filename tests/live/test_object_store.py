@@ -13,7 +13,7 @@ from iolens.store.rollup import roll_up
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up
-from tests.analyses.test_utilization import assert_same
+from tests.analyses.utilization.test_utilization import assert_same
 from tests.live.s3_emulator import S3Emulator
 from tests.store.samples import capture, io_sample, size_sample
 

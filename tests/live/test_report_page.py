@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from iolens.views.render.figures import LONGEST_NAME
-from iolens.views.report.page import About, report_html
+from iolens.views.report.page import ReportInfo, report_html
 from iolens.visible_text import shortened, visible
 from tests.hostile_names import HOSTILE as MARKUP
 from tests.live.browser import NARROW, WIDE, Visit, chromium
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.live
 
 HOSTILE = """x"><script>alert(1)</script><img src=https://example.org/x onerror=alert(2)>'&$$\\frac{1}{2}$${{7*7}}"""
-ABOUT = About("1.2.3", datetime(2026, 1, 2, tzinfo=UTC), refused=(f"blame of {HOSTILE} is not here",))
+ABOUT = ReportInfo("1.2.3", datetime(2026, 1, 2, tzinfo=UTC), refused=(f"blame of {HOSTILE} is not here",))
 X_RANGE = """() => {
   const plot = Bokeh.documents.flatMap((one) => one.roots()).find((root) => root.children)?.children[0];
   return [plot.x_range.start, plot.x_range.end];

@@ -22,9 +22,9 @@ from iolens.sources.contents.robinhood_accounts import PROFILE
 from iolens.sources.reading import sql_database as lmt_database
 from iolens.store.store import Store
 from tests.live.mariadb import HOST, MariaDb
+from tests.sources.contents.test_robinhood import BY_ID, BY_PATH, IDS, PLAIN, RULE
 from tests.sources.robinhood_copy import AT, V3, V25, MadeUp, made_up, plain_rows
 from tests.sources.stored import problems_of, rows_of
-from tests.sources.test_robinhood import BY_ID, BY_PATH, IDS, PLAIN, RULE
 
 pytestmark = pytest.mark.live
 

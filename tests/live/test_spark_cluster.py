@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.live.spark_cluster import ComponentFailed, ComponentMissing, SparkCluster
+import iolens
+from iolens.store.store import Store
+from iolens.views.render.json_text import to_json
+from tests.analyses.telemetry import made_up
+from tests.analyses.utilization.test_utilization import assert_same
+from tests.live.spark_cluster import ComponentFailed, ComponentMissing, SparkCluster, spark_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,3 +123,39 @@ def test_without_java_the_message_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ComponentMissing, match="openjdk-17-jre-headless"), SparkCluster():
         pass
+
+
+# Sessions that iolens opens and closes.
+
+
+@pytest.fixture(scope="module", params=["standalone", "connect", "local-spark"])
+def engine(request: pytest.FixtureRequest, cluster: SparkCluster) -> Iterator[str]:
+    """Small drivers that stay on this machine."""
+    with spark_environment(cluster):
+        yield {"standalone": cluster.master_url, "connect": cluster.connect_url}.get(request.param, request.param)
+
+
+def test_a_session_opens_only_the_files_of_its_day_and_leaves_nothing_behind(tmp_path: Path, engine: str) -> None:
+    store = Store(tmp_path)
+    for day in range(3):
+        part = made_up(day, ticks=20, targets=2, first_tick=17280 * day)
+        store.append("target_sizes", part.table("target_sizes"))
+        store.append("target_io", part.table("target_io"))
+    for file in tmp_path.glob("*/date=*/*.parquet"):
+        if "2020-09-15" not in str(file):
+            file.write_bytes(b"not Parquet")
+    before = java_children()
+    with iolens.open(str(tmp_path), engine=engine) as opened:
+        assert opened.utilization(since="2020-09-15", until="2020-09-16").samples > 0
+    assert java_children() == before
+    assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
+
+
+def test_an_analysis_accepts_a_spark_frame(cluster: SparkCluster) -> None:
+    part = made_up(4, ticks=60, targets=3)
+    tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
+    here = json.loads(to_json(iolens.utilization(filesystem="scratch", **tables)))
+    with cluster.classic_session() as session:
+        frames = {name: session.createDataFrame(table) for name, table in tables.items()}
+        there = json.loads(to_json(iolens.utilization(filesystem="scratch", **frames)))
+    assert_same(there, here)

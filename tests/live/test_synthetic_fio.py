@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from iolens.benchmarks.acceptance import write_acceptance
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.device_counters import BlockDeviceCounters, underlying_device
 from iolens.benchmarks.fio_log import LATENCIES, RequestLog, largest_deviation_points, read_logs
 from iolens.benchmarks.programs import run_program
@@ -57,7 +57,7 @@ def fio(job: Path, disk: Path, results: Path) -> None:
 
 
 def test_requests_have_the_models_sizes_and_mix(disk: Path, tmp_path: Path, record_property: Record) -> None:
-    bounds = Bounds(max_bytes=SPACE, max_s=14.0, jobs=2, log=True)
+    bounds = TrafficBounds(max_bytes=SPACE, max_s=14.0, jobs=2, log=True)
     write_fio(model(), tmp_path, bounds)
     fio(tmp_path / LAYOUT, disk, tmp_path)
     files = sorted(disk.iterdir())
@@ -108,7 +108,7 @@ def attempt(folder: Path, disk: Path) -> Attempt:
 def test_the_disk_sees_requests_of_the_size_asked_for(disk: Path, tmp_path: Path, record_property: Record) -> None:
     """Others use the disk too: of several short runs, the one with the least company counts."""
     made = model(read_sizes=SMALL, write_sizes=SMALL, idle=False)
-    write_fio(made, tmp_path, Bounds(max_bytes=64 * MIB, max_s=2.0, ssi=10.0, log=True))
+    write_fio(made, tmp_path, TrafficBounds(max_bytes=64 * MIB, max_s=2.0, ssi=10.0, log=True))
     fio(tmp_path / LAYOUT, disk, tmp_path)
     best: Attempt | None = None
     for _ in range(ATTEMPTS):
@@ -125,7 +125,7 @@ def test_the_disk_sees_requests_of_the_size_asked_for(disk: Path, tmp_path: Path
 
 def test_fio_understands_as_many_sizes_as_there_may_be(disk: Path, tmp_path: Path) -> None:
     sizes = tuple((16 * KIB * (one + 1), 1 / 256) for one in range(256))
-    write_fio(model(read_sizes=sizes, write_sizes=sizes, idle=True), tmp_path, Bounds(max_bytes=SPACE, log=True))
+    write_fio(model(read_sizes=sizes, write_sizes=sizes, idle=True), tmp_path, TrafficBounds(max_bytes=SPACE, log=True))
     for job in (LAYOUT, WORKLOAD):
         done = subprocess.run(
             ["fio", "--parse-only", str(tmp_path / job)],
@@ -135,7 +135,7 @@ def test_fio_understands_as_many_sizes_as_there_may_be(disk: Path, tmp_path: Pat
 
 
 def test_a_suite_runs_and_is_judged(disk: Path, tmp_path: Path, record_property: Record) -> None:
-    write_acceptance(model(), tmp_path / "suite", Bounds(share=0.02, max_bytes=64 * MIB, max_s=8.0))
+    write_acceptance(model(), tmp_path / "suite", TrafficBounds(share=0.02, max_bytes=64 * MIB, max_s=8.0))
     before = sorted(disk.iterdir())
     done = iolens("acceptance", tmp_path / "suite", disk, "--format", "json")
     assert done.code in (0, 1), done.err

@@ -6,8 +6,8 @@ import pytest
 
 from iolens.models.acceptance import (
     MEASURES,
-    Check,
     Limit,
+    LimitCheck,
     StepResult,
     bandwidth_score,
     geometric_mean,
@@ -22,7 +22,7 @@ from iolens.units import GIB
     [(2e9, "pass", 2.0), (1e9, "pass", 1.0), (0.9e9, "fail", 0.9), (None, "not measured", None)],
 )  # fmt: skip
 def test_a_rate_must_be_reached(value: float | None, verdict: str, ratio: float | None) -> None:
-    check = Check.of("read-bandwidth", Limit("read_bytes_per_s", 1e9, None, "why"), value)
+    check = LimitCheck.of("read-bandwidth", Limit("read_bytes_per_s", 1e9, None, "why"), value)
     assert check.verdict == verdict
     assert check.ratio == (ratio if ratio is None else pytest.approx(ratio))
     assert check.reason == "why"
@@ -30,14 +30,14 @@ def test_a_rate_must_be_reached(value: float | None, verdict: str, ratio: float 
 
 @pytest.mark.parametrize(("value", "verdict", "ratio"), [(0.01, "pass", 2.0), (0.02, "pass", 1.0), (0.04, "fail", 0.5)])
 def test_a_delay_must_not_be_exceeded(value: float, verdict: str, ratio: float) -> None:
-    check = Check.of("workload", Limit("read_p99_s", None, 0.02, ""), value)
+    check = LimitCheck.of("workload", Limit("read_p99_s", None, 0.02, ""), value)
     assert check.verdict == verdict
     assert check.ratio == pytest.approx(ratio)
 
 
 def test_nothing_measured_as_zero_has_no_ratio_to_a_ceiling() -> None:
-    assert Check.of("workload", Limit("size_deviation_points", None, 5.0, ""), 0.0).ratio is None
-    assert Check.of("workload", Limit("size_deviation_points", None, 5.0, ""), 0.0).verdict == "pass"
+    assert LimitCheck.of("workload", Limit("size_deviation_points", None, 5.0, ""), 0.0).ratio is None
+    assert LimitCheck.of("workload", Limit("size_deviation_points", None, 5.0, ""), 0.0).verdict == "pass"
 
 
 def test_scores_are_geometric_means() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iolens.errors import UsageError
 from iolens.models.dom import (
     METHODS,
-    Band,
+    AnswerRange,
     Bin,
     Method,
     SizeBins,
@@ -25,7 +25,7 @@ from iolens.models.dom import (
 )
 
 C = 1e9
-CAPACITY = Band(C, C, C)
+CAPACITY = AnswerRange(C, C, C)
 EDGES = {
     "powers of two": [0, *(2**power for power in range(22))],
     "coarse": [0, 1000, 4096, 100_000, 2**21],
@@ -56,7 +56,7 @@ def has_published_band(bins: SizeBins) -> bool:
     return bool((bins.count * bins.low).sum())
 
 
-def assert_holds(band: Band, truth: float) -> None:
+def assert_holds(band: AnswerRange, truth: float) -> None:
     assert band.low <= truth * (1 + 1e-9) + 1e-6
     assert band.high >= truth * (1 - 1e-9) - 1e-6
 
@@ -149,7 +149,7 @@ def test_a_threshold_above_every_file_is_all_data() -> None:
 
 def test_a_range_of_capacities_widens_the_band() -> None:
     bins = binned([5, 4096, 1_000_000], EDGES["powers of two"])
-    one, several = (dom_band("tight", bins, capacity, 4096) for capacity in (CAPACITY, Band(C / 2, C, 2 * C)))
+    one, several = (dom_band("tight", bins, capacity, 4096) for capacity in (CAPACITY, AnswerRange(C / 2, C, 2 * C)))
     assert (several.low, several.avg, several.high) == pytest.approx((one.low / 2, one.avg, 2 * one.high))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.models.steps import Event, events, usual_pace
+from iolens.models.steps import LevelStep, events, usual_pace
 
 DAYS = np.arange(60.0)
 
@@ -64,7 +64,7 @@ def test_a_constant_level_with_one_step() -> None:
     values = np.full(60, 500.0)
     assert events(DAYS, values, 5.0) == []
     values[10:] += 50.0
-    assert events(DAYS, values, 5.0) == [Event("surge", 9, 10, 50.0)]
+    assert events(DAYS, values, 5.0) == [LevelStep("surge", 9, 10, 50.0)]
 
 
 def test_what_is_small_beside_the_capacity_is_no_event() -> None:

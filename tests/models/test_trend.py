@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.models import trend
-from iolens.models.trend import Line, Lines, fit, least_squares, resampled_lines, theil_sen
+from iolens.models.trend import TrendLine, TrendLines, fit, least_squares, resampled_lines, theil_sen
 
 points = st.lists(
     st.tuples(st.integers(-500, 500), st.integers(-1000, 1000)), min_size=2, max_size=25, unique_by=lambda one: one[0]
@@ -135,12 +135,12 @@ def test_resampled_theil_sen_is_theil_sen() -> None:
 
 def test_few_readings_have_no_interval() -> None:
     days = np.arange(float(trend.LEAST_FOR_INTERVAL - 1))
-    assert resampled_lines("linear", days, days, Line(1.0, 0.0)) is None
+    assert resampled_lines("linear", days, days, TrendLine(1.0, 0.0)) is None
 
 
 def test_a_line_reaches_a_value_once_or_never() -> None:
-    assert Line(2.0, 10.0).reaches(20.0) == 5.0
-    assert Line(-2.0, 10.0).reaches(20.0) == -5.0
-    assert Line(0.0, 10.0).reaches(20.0) is None
-    days = Lines(np.array([2.0, 0.0, -1.0]), np.array([10.0, 10.0, 10.0])).reach(20.0)
+    assert TrendLine(2.0, 10.0).reaches(20.0) == 5.0
+    assert TrendLine(-2.0, 10.0).reaches(20.0) == -5.0
+    assert TrendLine(0.0, 10.0).reaches(20.0) is None
+    days = TrendLines(np.array([2.0, 0.0, -1.0]), np.array([10.0, 10.0, 10.0])).reach(20.0)
     assert days.tolist() == [5.0, np.inf, np.inf]

@@ -9,10 +9,10 @@ from iolens.models.dom import METHODS
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.endurance import plan_endurance
 from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.metadata import plan_metadata
 from iolens.plans.performance import plan_performance
-from iolens.plans.rationale import About, Missing, Rationale, design_capacity, make_rationale
+from iolens.plans.rationale import DocumentInfo, Missing, Rationale, design_capacity, make_rationale
 from iolens.plans.specification import Stripe
 from tests.plans.test_capacity import grown
 from tests.plans.test_endurance import HIGH, LOW, measured
@@ -20,10 +20,12 @@ from tests.plans.test_metadata import made_up
 from tests.plans.test_performance import asked
 
 MADE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-ABOUT = About("Design rationale", "The storage group", MADE, "1.2.3", "iolens plan rationale -o plan.pdf", "centre")
+ABOUT = DocumentInfo(
+    "Design rationale", "The storage group", MADE, "1.2.3", "iolens plan rationale -o plan.pdf", "centre"
+)
 SPEEDS = [value("ssi", 3, "option --ssi"), value("ssi", 4, "option --ssi")]
-STRIPES = [Stripe(3, Layout(10, 2), "option --case"), Stripe(4, Layout(8, 2), "option --case")]
-MDT = Stripe(None, Layout(5, 5), "default, as in the published study")
+STRIPES = [Stripe(3, StripeLayout(10, 2), "option --case"), Stripe(4, StripeLayout(8, 2), "option --case")]
+MDT = Stripe(None, StripeLayout(5, 5), "default, as in the published study")
 MISSING = [Missing("performance", "the store knows no demand", "counters of targets, or --demand")]
 
 

@@ -22,7 +22,7 @@ from iolens.plans.endurance import (
     write_amplification,
 )
 from iolens.plans.inputs import Input, between, value
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.samples import statistic
 from iolens.views.render.json_text import to_plain
 
@@ -35,7 +35,7 @@ def given(name: str, one: float | tuple[float, float] | Input) -> Input:
 
 def case(data: int = 10, parity: int = 2, **more: float | tuple[float, float] | Input) -> CaseInputs:
     known = {"ssi": 3.0, "fswpd": 0.024, "waf": 2.68, **more}
-    return CaseInputs(layout=Layout(data, parity), **{name: given(name, one) for name, one in known.items()})
+    return CaseInputs(layout=StripeLayout(data, parity), **{name: given(name, one) for name, one in known.items()})
 
 
 LOW, HIGH = case(), case(8, 2, ssi=4.0, waf=3.17)

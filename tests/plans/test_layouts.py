@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from iolens.errors import UsageError
-from iolens.plans.layouts import Layout, layout, parse_layout
+from iolens.plans.layouts import StripeLayout, layout, parse_layout
 
 
 def test_a_stripe_is_written_as_data_plus_parity() -> None:
-    assert parse_layout(" 8 + 2 ") == Layout(8, 2)
-    assert str(Layout(10, 2)) == "10+2"
-    assert Layout(10, 2).overhead == 1.2
-    assert Layout(5, 5).overhead == 2
+    assert parse_layout(" 8 + 2 ") == StripeLayout(8, 2)
+    assert str(StripeLayout(10, 2)) == "10+2"
+    assert StripeLayout(10, 2).overhead == 1.2
+    assert StripeLayout(5, 5).overhead == 2
 
 
 @pytest.mark.parametrize("text", ["", "8", "8+", "0+2", "8-2", "8+2+1", "99999+1", "８+2"])

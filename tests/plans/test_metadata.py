@@ -12,7 +12,7 @@ from iolens.analyses.contents.inode_sizes import InodeSizes, sizes_of_rows
 from iolens.errors import UsageError
 from iolens.models.dom import METHODS
 from iolens.plans.inputs import between, value
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
 from iolens.sources import ReadOptions
 from iolens.views.render.json_text import to_plain
@@ -109,7 +109,7 @@ def test_the_knee_is_one_of_the_curve_and_flat_curves_have_none() -> None:
 
 
 def test_prices_count_raw_terabytes_of_both_kinds() -> None:
-    prices = Prices(400.0, 100.0, Layout(5, 5), Layout(8, 2))
+    prices = Prices(400.0, 100.0, StripeLayout(5, 5), StripeLayout(8, 2))
     (one,) = plan_metadata(made_up(), PB30, [65536], prices=prices).thresholds
     assert one.total_avg_bytes is not None
     assert one.dom_avg_bytes is not None

@@ -8,7 +8,7 @@ import pytest
 
 from iolens.plans.endurance import plan_endurance
 from iolens.plans.inputs import between, value
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.metadata import plan_metadata
 from iolens.plans.performance import plan_performance
 from iolens.plans.rationale import Rationale, design_capacity
@@ -83,10 +83,10 @@ def test_raw_capacity_has_the_parity_of_its_own_case() -> None:
 
 
 def test_stripes_of_no_case_hold_for_all() -> None:
-    everywhere = [Stripe(None, Layout(4, 1), "option --layout")]
+    everywhere = [Stripe(None, StripeLayout(4, 1), "option --layout")]
     raw = [one for one in capacity_requirements(published_capacity(), everywhere) if "raw" in one.name]
     assert [one.working.split(" = ")[1] for one in raw] == ["22.34 PB · (4 + 1)/4", "29.79 PB · (4 + 1)/4"]
-    other = [Stripe(7.0, Layout(4, 1), "option --case")]  # no case of capacity has this speed
+    other = [Stripe(7.0, StripeLayout(4, 1), "option --case")]  # no case of capacity has this speed
     assert len([one for one in capacity_requirements(published_capacity(), other) if "raw" in one.name]) == 2
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.sampling.clock import SystemClock
-from iolens.agent.sampling.collector import Collector, Settings
+from iolens.agent.sampling.collector import Agent, AgentSettings
 from iolens.agent.sampling.health import Health
 from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import Spool
 from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity
-from iolens.simulator.lustre_centre import Centre, Event
+from iolens.simulator.lustre_centre import Centre, SimulatedEvent
 from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload
@@ -52,15 +52,15 @@ def test_the_truth_comes_back_through_the_agents(tmp_path: Path, version: str) -
     def server(name: str, targets: tuple[str, ...] | None = None) -> Tree:
         return Tree(tmp_path / name, version, WORKLOAD, start_s=START, osts=3, mdts=1, seed=3, targets=targets)
 
-    events = [Event(START + 150.5, "reset"), Event(START + 300.5, "failover", "scratch-OST0001")]
+    events = [SimulatedEvent(START + 150.5, "reset"), SimulatedEvent(START + 300.5, "failover", "scratch-OST0001")]
     centre = Centre(server("one"), server("two", ()), events)
     store = str(tmp_path / "store")
     with Spool.open(tmp_path / "spool-two", 1 << 30, host="two") as spool:
         partner = Sampler(centre.trees[1].root, spool, Health("two", spool.run), 60_000_000)
-        settings = Settings(
+        settings = AgentSettings(
             centre.trees[0].root, tmp_path / "spool-one", store, duration_s=5 * (TICKS + 1), ship_every_s=3600
         )
-        health = Collector(settings, print, CentreClock(centre, partner)).run()
+        health = Agent(settings, print, CentreClock(centre, partner)).run()
     assert health.ticks == TICKS + 1
     assert ship(tmp_path / "spool-two", store).bad == 0
     found = utilization(Store(store).select("scratch"), calibration=WORKLOAD.disks)

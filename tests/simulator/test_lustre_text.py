@@ -9,8 +9,8 @@ import pytest
 
 from iolens.simulator.lustre_layout import LAYOUTS
 from iolens.simulator.lustre_text import (
+    BrwSection,
     Counter,
-    Histogram,
     JobEntry,
     brw_stats_text,
     job_stats_text,
@@ -37,7 +37,7 @@ def captured(folder: Path, leaf: str, *families: str) -> list[Path]:
     return sorted(path for path in found if re.search(r"-(OST|MDT)[0-9a-f]{4}$", path.parent.name))
 
 
-def histograms_of(text: str) -> list[Histogram]:
+def histograms_of(text: str) -> list[BrwSection]:
     """A brw_stats text taken apart, by hand."""
     found = []
     for part in re.split(r"\n +read +\| +write\n", text)[1:]:
@@ -49,7 +49,7 @@ def histograms_of(text: str) -> list[Histogram]:
             value = int(label.rstrip("KM")) << {"K": 10, "M": 20}.get(label[-1], 0)
             row = value.bit_length() - 1 if title in LOG2 else value
             read[row], write[row] = int(left), int(right)
-        found.append(Histogram(title, unit, title in LOG2, read, write))
+        found.append(BrwSection(title, unit, title in LOG2, read, write))
     return found
 
 

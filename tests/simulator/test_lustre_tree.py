@@ -12,9 +12,9 @@ from iolens.analyses.utilization.analysis import utilization
 from iolens.errors import UsageError
 from iolens.records import Capture, Problem, Row, Sample
 from iolens.simulator.activity import Activity
-from iolens.simulator.lustre_centre import Centre, Event, event_of, run
+from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of, run
 from iolens.simulator.lustre_layout import VERSIONS
-from iolens.simulator.lustre_tree import RealClock, Tree, VirtualClock
+from iolens.simulator.lustre_tree import RealClock, Tree
 from iolens.simulator.workload import load_workload
 from iolens.sources import ReadOptions
 from iolens.sources.lustre.histograms import parse_brw_stats
@@ -24,6 +24,21 @@ from iolens.units import parse_duration
 
 START = 1350900000
 WORKLOAD = load_workload("scratch")
+
+
+class VirtualClock:
+    """Time that passes only when someone waits."""
+
+    def __init__(self, start_s: float) -> None:
+        self.second = start_s
+
+    def now(self) -> float:
+        """The moment it is."""
+        return self.second
+
+    def wait_until(self, second: float) -> None:
+        """Jump there."""
+        self.second = max(self.second, second)
 
 
 def tree(root: Path, version: str, *, osts: int = 3, seed: int = 3, targets: tuple[str, ...] | None = None) -> Tree:
@@ -56,7 +71,7 @@ def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str) -
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_truth_comes_back_through_reset_and_failover(tmp_path: Path, version: str) -> None:
-    events = [Event(START + 150.5, "reset"), Event(START + 300.5, "failover", "scratch-OST0001")]
+    events = [SimulatedEvent(START + 150.5, "reset"), SimulatedEvent(START + 300.5, "failover", "scratch-OST0001")]
     centre = Centre(tree(tmp_path / "one", version), tree(tmp_path / "two", version, targets=()), events)
     captures: list[Capture] = []
     for tick in range(101):
@@ -114,7 +129,10 @@ def test_a_reset_starts_from_zero(tmp_path: Path) -> None:
 
 
 def test_a_dead_target_vanishes_and_a_moved_one_appears_elsewhere(tmp_path: Path) -> None:
-    events = [Event(START + 7, "dead", "scratch-OST0000"), Event(START + 12, "failover", "scratch-MDT0001")]
+    events = [
+        SimulatedEvent(START + 7, "dead", "scratch-OST0000"),
+        SimulatedEvent(START + 12, "failover", "scratch-MDT0001"),
+    ]
     centre = Centre(tree(tmp_path / "one", "2.12"), tree(tmp_path / "two", "2.12", targets=()), events)
     centre.advance_to(START + 15)
     here, there = (
@@ -183,9 +201,9 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be mounted"):
         one.add("scratch-OST0000")
     with pytest.raises(UsageError, match="--root2"):
-        Centre(one, None, [Event(START, "failover", "scratch-OST0000")])
+        Centre(one, None, [SimulatedEvent(START, "failover", "scratch-OST0000")])
     with pytest.raises(UsageError, match="no target is called"):
-        Centre(one, None, [Event(START, "dead", "scratch-OST0009")])
+        Centre(one, None, [SimulatedEvent(START, "dead", "scratch-OST0009")])
     with pytest.raises(UsageError, match="OST0003@10min"):
         event_of("dead", "OST0001", START, "scratch", parse_duration)
     assert event_of("dead", "OST0001@2min", START, "scratch", parse_duration).at_s == START + 120

@@ -22,15 +22,15 @@ import pytest
 
 from iolens.agent.sampling.health import STATUS_FILE
 from iolens.analyses.utilization.analysis import utilization
-from iolens.simulator.activity import Activity, Block
+from iolens.simulator.activity import Activity, TickBlock
 from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.workload import load_workload
 from iolens.store.duckdb_engine import query
 from iolens.store.store import Store
 from iolens.units import epoch_us, parse_duration, parse_time
 from tests.agent import truth
+from tests.agent.sampling.test_collect import wait_for
 from tests.agent.server import SimulatedServer, in_memory
-from tests.agent.test_collect import wait_for
 
 WORKLOAD = load_workload("scratch")
 START = "2012-10-22T10:40:00Z"
@@ -204,7 +204,7 @@ def _busy(number: int, from_us: int, until_us: int) -> float:
 
 
 @cache
-def _activity() -> Block:
+def _activity() -> TickBlock:
     """All of both tests."""
     return Activity(WORKLOAD, OSTS, SEED).block(START_US // TICK_US, 3600 // WORKLOAD.tick_s)
 

@@ -11,8 +11,8 @@ import narwhals as nw
 import pytest
 
 from iolens.analyses.utilization.analysis import utilization
+from iolens.api import OpenStore
 from iolens.errors import UsageError
-from iolens.notebook import OpenStore
 from iolens.simulator.telemetry import order_of, simulate_telemetry
 from iolens.simulator.workload import load_workload
 from iolens.store.store import Store

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from iolens.records import Note, Problem, Row
-from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources import get_source, recognise
+from iolens.sources.reading.options import ReadOptions
 
 
 class Results:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from iolens.records import Item, Problem, Rows, Sample, Samples
-from iolens.sources import ReadOptions, get_source
+from iolens.sources import get_source
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.ingest import Tally
 from iolens.store.store import Store
 

@@ -11,7 +11,9 @@ import pytest
 from iolens.errors import InputError, IolensError
 from iolens.records import Problem, Row, Rows, Sample, Samples
 from iolens.schema import TABLES
-from iolens.sources import ReadOptions, get_source, read_each, recognise, source_names
+from iolens.sources import get_source, recognise, source_names
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
 
 REPOSITORY = Path(__file__).parent.parent.parent

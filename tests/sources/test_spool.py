@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from iolens.errors import InputError
 from iolens.records import CounterSet, Item, Problem, Row, Sample
-from iolens.sources import ReadOptions, recognise
+from iolens.sources import recognise
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.spool import (
     SOURCE,
-    Header,
     Segment,
+    SegmentHeader,
     Tick,
     check,
     decode_tick,
@@ -45,7 +46,7 @@ def tick(number: int, count: int | None = None) -> Tick:
 
 
 def segment(folder: Path, sequence: int, numbers: range, ending: str = ".seg", run: str = "r1") -> Path:
-    header = Header("oss1", run, sequence)
+    header = SegmentHeader("oss1", run, sequence)
     path = folder / f"{header.stem}{ending}"
     path.write_bytes(encode_header(header) + b"".join(encode_tick(tick(number)) for number in numbers))
     return path

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from iolens.records import Capture, CounterSet, Item, Sample, Samples
 from iolens.store import ingest as ingest_module
-from iolens.store.counters import Baseline, Evidence, Outcome, advance
+from iolens.store.counters import Baseline, OrderEvidence, Outcome, advance
 from iolens.store.order import as_taken
 from iolens.store.store import Store
 from tests.store.samples import T0, capture, io_sample, sample, size_sample
@@ -155,14 +155,14 @@ def test_an_earlier_segment_with_a_later_clock_is_late(store: Store) -> None:
 def test_what_is_carried_outlives_the_store(store: Store) -> None:
     baseline: Baseline | None = None
     for one in rising()[:5]:
-        baseline = advance(baseline, one, evidence=Evidence.AFTER).baseline
+        baseline = advance(baseline, one, evidence=OrderEvidence.AFTER).baseline
     assert baseline is not None
     assert baseline.carry is not None
     again = Baseline.from_stored(
         baseline.time_us, baseline.snapshot_us, baseline.counters_json(), baseline.pending_json()
     )
     assert again == baseline
-    step = advance(again, rising()[5], evidence=Evidence.AFTER)
+    step = advance(again, rising()[5], evidence=OrderEvidence.AFTER)
     assert (step.movements[""].moved["read_bytes"], step.duration_s) == (2 * 10**9, 10.0)
 
 
@@ -173,7 +173,7 @@ def test_a_counter_that_is_not_readable_after_the_step_keeps_what_was_carried() 
     last = sample("target_io", 16, {"": CounterSet({"read_bytes": 150, "write_bytes": 2})})
     baseline, moved = None, []
     for one in (first, second, blind, last):
-        step = advance(baseline, one, evidence=Evidence.AFTER)
+        step = advance(baseline, one, evidence=OrderEvidence.AFTER)
         baseline = step.baseline
         if step.outcome is Outcome.INTERVAL:
             moved.append(dict(step.movements[""].moved))
@@ -237,10 +237,10 @@ def applied(baseline: Baseline | None, item: Item) -> tuple[Baseline, int]:
     from iolens.store.counter_series import advance_series
 
     if isinstance(item, Sample):
-        step = advance(baseline, item, evidence=Evidence.AFTER)
+        step = advance(baseline, item, evidence=OrderEvidence.AFTER)
         steps, stretches, after = [step], [], step.baseline
     else:
-        done = advance_series(baseline, item, evidence=Evidence.AFTER)
+        done = advance_series(baseline, item, evidence=OrderEvidence.AFTER)
         steps, stretches, after = [step for _, step in done.steps], done.stretches, done.baseline
     moved = [one.movements[""].moved["read_bytes"] for one in steps if one.outcome is Outcome.INTERVAL]
     moved += [int(value) for stretch in stretches for value in stretch.moved["read_bytes"]]

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.records import CounterSet
-from iolens.store.counters import Baseline, Movement, Outcome, Step, advance
+from iolens.store.counters import Baseline, CounterStep, Movement, Outcome, advance
 from tests.store.samples import io_sample, sample
 
 
-def run(*samples) -> list[Step]:
+def run(*samples) -> list[CounterStep]:
     baseline, steps = None, []
     for one in samples:
         steps.append(advance(baseline, one))
@@ -18,7 +18,7 @@ def run(*samples) -> list[Step]:
     return steps
 
 
-def moved(step: Step, counter: str = "read_bytes", name: str = "") -> int | None:
+def moved(step: CounterStep, counter: str = "read_bytes", name: str = "") -> int | None:
     return step.movements[name].moved.get(counter)
 
 

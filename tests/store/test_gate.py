@@ -12,7 +12,7 @@ import pytest
 
 from iolens.records import Capture, CounterSet, Problem, Row, Rows, Sample, Samples
 from iolens.schema import LARGEST, LATEST_US, TABLES
-from iolens.store.ceilings import Ceiling, Ceilings
+from iolens.store.ceilings import RateCeiling, RateCeilings
 from iolens.store.counters import advance
 from iolens.store.gate import Gate
 from iolens.store.maintenance import compact_store
@@ -158,7 +158,7 @@ def test_a_sum_over_servers_may_have_a_thousand_times_as_much() -> None:
 
 def test_each_row_has_the_ceiling_of_its_file_system() -> None:
     tally = Tally()
-    gate = Gate("x", tally.refuse, Ceilings({"slow": Ceiling(10**9, 1000)}))
+    gate = Gate("x", tally.refuse, RateCeilings({"slow": RateCeiling(10**9, 1000)}))
     columns = {**INTERVAL, "source": "test", "filesystem": ["slow", "fast"], "read_bytes": 6 * 10**9, "read_ops": 5001}
     rows = gate.columns(TABLES["target_io"], columns, 2).to_pylist()
     assert [(row["read_bytes"], row["read_ops"]) for row in rows] == [(None, None), (6 * 10**9, 5001)]

@@ -28,7 +28,7 @@ from iolens.store.maintenance import compact_store, verify_store
 from iolens.store.rollup import roll_up
 from iolens.store.store import Store
 from tests.agent import truth
-from tests.agent.test_shipper import fill
+from tests.agent.sampling.test_shipper import fill
 from tests.store.power_cuts import LONG_AGO, Disk, Tree, has_strace, lay_out, recorded, states
 from tests.store.samples import capture, io_sample
 from tests.store.test_maintenance import contents, items

@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 
-from iolens.validation.evidence import DataFile
+from iolens.validation.evidence import PublicFile
 from iolens.validation.paper_p_evidence import DRIVES, FULLNESS, IO_RATES, SIZES, WIDTHS
 
 DAY_S = 86_400
@@ -25,13 +25,13 @@ def made_up(folder: Path) -> Path:
     return folder
 
 
-def place(folder: Path, file: DataFile) -> Path:
+def place(folder: Path, file: PublicFile) -> Path:
     path = folder / file.path
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def altered(folder: Path, file: DataFile, change: Callable[[str], str]) -> None:
+def altered(folder: Path, file: PublicFile, change: Callable[[str], str]) -> None:
     """The same file with another text."""
     path = folder / file.path
     if path.suffix == ".gz":

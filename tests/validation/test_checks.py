@@ -9,10 +9,10 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.validation.checks import (
-    Check,
-    Comparison,
+    CheckedNumber,
     Explained,
     Published,
+    PublishedCheck,
     at_least,
     at_most,
     compare,
@@ -21,14 +21,16 @@ from iolens.validation.checks import (
     reference,
     within,
 )
-from iolens.validation.evidence import DataFile, Evidence
+from iolens.validation.evidence import PublicData, PublicFile
 
-FILE = DataFile("folder/file.csv", "https://example.org")
+FILE = PublicFile("folder/file.csv", "https://example.org")
 
 
-def judged(number: float, published: Published, otherwise: Explained | None = None) -> Comparison:
+def judged(number: float, published: Published, otherwise: Explained | None = None) -> CheckedNumber:
     return compare(
-        "X", Check("Fig. 1", "a number", published, "by hand", lambda _: number, (), otherwise), Evidence(None)
+        "X",
+        PublishedCheck("Fig. 1", "a number", published, "by hand", lambda _: number, (), otherwise),
+        PublicData(None),
     )
 
 
@@ -76,15 +78,15 @@ def test_an_explanation_holds_only_for_the_difference_it_explains() -> None:
 
 
 def test_what_no_data_reach_says_why() -> None:
-    line = compare("X", out_of_reach("Table I", "peak", "717", "GB/s", "a benchmark"), Evidence(None))
+    line = compare("X", out_of_reach("Table I", "peak", "717", "GB/s", "a benchmark"), PublicData(None))
     assert (line.verdict, line.reason, line.published, line.recomputed) == ("not reachable", "a benchmark", 717.0, None)
-    words = compare("X", out_of_reach("Fig. 1", "bars", "curve", "", "drawn"), Evidence(None))
+    words = compare("X", out_of_reach("Fig. 1", "bars", "curve", "", "drawn"), PublicData(None))
     assert words.published is None
 
 
 def test_absent_data_are_named_with_their_origin(tmp_path: Path) -> None:
-    check = Check("Fig. 1", "a number", printed("1"), "by hand", lambda _: math.nan, (FILE,))
-    for evidence in (Evidence(None), Evidence(tmp_path)):
+    check = PublishedCheck("Fig. 1", "a number", printed("1"), "by hand", lambda _: math.nan, (FILE,))
+    for evidence in (PublicData(None), PublicData(tmp_path)):
         line = compare("X", check, evidence)
         assert (line.verdict, line.reason) == ("no data", "needs folder/file.csv (https://example.org)")
         assert line.inputs == ["folder/file.csv"]
@@ -94,10 +96,10 @@ def test_absent_data_are_named_with_their_origin(tmp_path: Path) -> None:
     "error", [InputError("file", "is rubbish"), ZeroDivisionError("float division"), OSError("no")]
 )
 def test_data_that_cannot_be_used_are_a_failure(error: Exception) -> None:
-    def recompute(evidence: Evidence) -> float:
+    def recompute(evidence: PublicData) -> float:
         raise error
 
-    line = compare("X", Check("Fig. 1", "a number", printed("1"), "by hand", recompute), Evidence(None))
+    line = compare("X", PublishedCheck("Fig. 1", "a number", printed("1"), "by hand", recompute), PublicData(None))
     assert line.verdict == "failed"
     assert str(error) in line.reason
 

@@ -12,7 +12,7 @@ import pytest
 
 from iolens.sources import ReadOptions
 from iolens.validation import Validation, validate
-from iolens.validation.evidence import DataFile, Evidence
+from iolens.validation.evidence import PublicData, PublicFile
 from iolens.validation.paper_p_evidence import DRIVES, FULLNESS, IO_RATES, SIZES, WIDTHS
 from tests.validation.made_up import FILES, altered, drives, fullness, made_up
 
@@ -73,7 +73,7 @@ def test_another_system_is_not_taken_for_the_published_one(invented: Validation)
 
 
 @pytest.mark.parametrize("file", [DRIVES, FULLNESS, WIDTHS], ids=lambda file: Path(file.path).name)
-def test_a_file_that_is_missing_leaves_the_others_alone(tmp_path: Path, file: DataFile) -> None:
+def test_a_file_that_is_missing_leaves_the_others_alone(tmp_path: Path, file: PublicFile) -> None:
     (made_up(tmp_path) / file.path).unlink()
     result = validate(tmp_path, ["P"])
     for line in result.checks:
@@ -97,7 +97,7 @@ def test_a_file_that_is_missing_leaves_the_others_alone(tmp_path: Path, file: Da
         (DRIVES, b"\x1f\x8b rubbish"),
     ],
 )
-def test_a_damaged_file_fails_what_needs_it_and_says_so(tmp_path: Path, file: DataFile, content: bytes) -> None:
+def test_a_damaged_file_fails_what_needs_it_and_says_so(tmp_path: Path, file: PublicFile, content: bytes) -> None:
     (made_up(tmp_path) / file.path).write_bytes(content)
     result = validate(tmp_path, ["P"])
     assert not result.passed
@@ -233,8 +233,8 @@ def test_the_largest_waf_rises_by_what_the_explanation_says(shared_data: Path) -
 
     found = {}
     for day in ("20190301", "20190305", "20190401"):
-        file = DataFile(f"isdct/cori-bb-daily/Intel_DCT_{day}.csv.gz", "")
-        with Evidence(shared_data) as evidence:
+        file = PublicFile(f"isdct/cori-bb-daily/Intel_DCT_{day}.csv.gz", "")
+        with PublicData(shared_data) as evidence:
             evidence.load("isdct", file, ReadOptions(filesystem="bb"))
             found[day] = fleet(evidence.select("bb")).waf.max or 0.0
     per_day = (found["20190401"] - found["20190305"]) / 27

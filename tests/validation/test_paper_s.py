@@ -9,21 +9,21 @@ import pytest
 from iolens.models.workload_model import Marginal, WorkloadModel
 from iolens.simulator.synthetic_workload import load_model
 from iolens.validation import paper_s, validate
-from iolens.validation.checks import Comparison
+from iolens.validation.checks import CheckedNumber
 
 UNREACHED = "not reachable"
 
 
-def rows() -> dict[tuple[str, str], Comparison]:
+def rows() -> dict[tuple[str, str], CheckedNumber]:
     return {(one.where, one.quantity): one for one in validate(None, ["S"]).checks}
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[tuple[str, str], Comparison]:
+def found() -> dict[tuple[str, str], CheckedNumber]:
     return rows()
 
 
-def test_the_printed_parameters_come_back(found: dict[tuple[str, str], Comparison]) -> None:
+def test_the_printed_parameters_come_back(found: dict[tuple[str, str], CheckedNumber]) -> None:
     alphas = {key[1]: one for key, one in found.items() if key[1].startswith("alpha of")}
     assert len(alphas) == 6
     assert {one.verdict for one in alphas.values()} == {"agrees"}
@@ -33,7 +33,7 @@ def test_the_printed_parameters_come_back(found: dict[tuple[str, str], Compariso
     assert reads.recomputed == pytest.approx(42.2, abs=0.5)
 
 
-def test_nothing_differs_without_a_reason(found: dict[tuple[str, str], Comparison]) -> None:
+def test_nothing_differs_without_a_reason(found: dict[tuple[str, str], CheckedNumber]) -> None:
     assert {one.verdict for one in found.values()} == {"agrees", "differs, explained", UNREACHED}
     computed = [one for one in found.values() if one.verdict != UNREACHED]
     assert len(computed) >= 20

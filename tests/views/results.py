@@ -12,12 +12,12 @@ from iolens.analyses.utilization.analysis import (
     Category,
     DailySummary,
     DailyVolume,
-    HeatMap,
+    FsuHeatMap,
     HistogramBin,
-    Series,
     SizeCount,
     TargetUtilization,
     Utilization,
+    UtilizationSeries,
 )
 from iolens.analyses.utilization.saturation import Plateau
 from iolens.models.transaction_time import GRACE_2012
@@ -38,7 +38,7 @@ def busy_day(filesystem: str = "scratch", interval_s: int = 5, targets: int = 24
     fsu = 100 * (read + write) / 40e9 + rng.gamma(2, 1.5, len(hours))
     plateau = (hours > 14) & (hours < 17.5)
     fsu[plateau] = rng.normal(72, 4, plateau.sum())
-    series = Series(float(interval_s), time_us, fsu, read, write)
+    series = UtilizationSeries(float(interval_s), time_us, fsu, read, write)
     return _result(
         filesystem,
         START,
@@ -70,7 +70,7 @@ def long_window(filesystem: str = "scratch", days: int = 240, targets: int = 156
     write = level * 5e8 * rng.lognormal(0, 0.7, len(day))
     fsu = np.minimum(100 * (read + write) / 30e9 + rng.gamma(1.2, 5, len(day)) * level, 190)
     read[2000:2100] = np.nan
-    series = Series(3600.0, time_us, fsu, read, write)
+    series = UtilizationSeries(3600.0, time_us, fsu, read, write)
     plateaus = [plateau_of(START + timedelta(days=d), 5, 60 + d / 10) for d in (30, 90, 200)]
     return _result(filesystem, START, end, series, targets, rng, plateaus)
 
@@ -86,8 +86,8 @@ def empty() -> Utilization:
         "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, *[None] * 9,
         [replace(c, optimal_pct=None, suboptimal_pct=None) for c in categories([None] * 3)], histogram(np.zeros(0)),
         [], [], DailySummary(0, 0, None, None, None, None), [], [], GRACE_2012, coverage, None, None,
-        Series(5.0, none.astype(np.int64), none, none, none),
-        HeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))),
+        UtilizationSeries(5.0, none.astype(np.int64), none, none, none),
+        FsuHeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))),
     )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def minutes(filesystem: str = "scratch") -> Utilization:
     time_us = epoch_us(START) + 5_000_000 * np.arange(25, 121)
     wave = 1 + np.sin(np.arange(96) / 8)
     rng = np.random.default_rng(3)
-    series = Series(5.0, time_us, 30 * wave, 2e6 * wave, 1e6 * wave[::-1])
+    series = UtilizationSeries(5.0, time_us, 30 * wave, 2e6 * wave, 1e6 * wave[::-1])
     return _result(filesystem, START, end, series, 4, rng, [])
 
 
@@ -185,7 +185,7 @@ def _coverage(filesystem, names, days, start, end) -> Coverage:
     )  # fmt: skip
 
 
-def _heat_map(names, start, end, series, rng) -> HeatMap:
+def _heat_map(names, start, end, series, rng) -> FsuHeatMap:
     buckets = 288
     step = (epoch_us(end) - epoch_us(start)) // buckets
     time_us = epoch_us(start) + step * np.arange(buckets)
@@ -195,4 +195,4 @@ def _heat_map(names, start, end, series, rng) -> HeatMap:
     values = mean * rng.lognormal(0, 0.35, (len(names), buckets))
     values[3] *= 2.2
     values[7:8, 150:190] = np.nan
-    return HeatMap(step / 1e6, names, time_us, values)
+    return FsuHeatMap(step / 1e6, names, time_us, values)

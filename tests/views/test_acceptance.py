@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from iolens.models.acceptance import Acceptance, Check, Limit, StepResult
+from iolens.models.acceptance import Acceptance, Limit, LimitCheck, StepResult
 from iolens.views.acceptance.tables import shown
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.json_text import to_json
@@ -27,7 +27,7 @@ def outcome(passed: bool = False) -> Acceptance:
     return Acceptance(
         filesystem="lake", suite="suite", place="/new", ssi=3.0, share=0.125, percentile=95.0, passed=passed,
         score=None if not passed else 6.0, bandwidth_gib_per_s=4.0, thousand_ops_per_s=9.0,
-        checks=[Check.of(*one) for one in LIMITS], steps=steps, notes=["ior: ior is not on PATH: left out"],
+        checks=[LimitCheck.of(*one) for one in LIMITS], steps=steps, notes=["ior: ior is not on PATH: left out"],
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from iolens.views.capacity.report import report_methods, report_sections, report
 from iolens.views.capacity.tables import verdict
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
-from iolens.views.report.page import About, report_html
+from iolens.views.report.page import ReportInfo, report_html
 from tests.analyses.capacity_rows import reading, readings, selection
 
 
@@ -32,7 +32,7 @@ def nothing() -> Capacity:
     return capacity(selection([]))
 
 
-def table(result: object, title: str) -> t.Table:
+def table(result: object, title: str) -> t.TableView:
     return next(one for one in tables_of(result) if one.title.startswith(title))
 
 
@@ -123,7 +123,7 @@ def test_growth_is_shown_with_what_was_left_out(tmp_path: Path) -> None:
 def test_the_report_has_capacity_and_growth() -> None:
     rows = readings(range(30), range(100_000, 400_000, 10_000))
     results = [capacity(selection(rows)), growth(selection(rows))]
-    page = report_html(results, About("0", datetime(2020, 10, 14, tzinfo=UTC)))
+    page = report_html(results, ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     assert "Purges and surges" in page
     assert "Daily growth" in page
     assert report_summary(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []

@@ -13,10 +13,10 @@ from iolens.analyses.contents.analysis import Contents, contents
 from iolens.views.contents.report import report_methods, report_sections, report_summary
 from iolens.views.contents.tables import show_age, verdict
 from iolens.views.render import tables as t
-from iolens.views.render.figures import Band, Line, Rule
+from iolens.views.render.figures import BandMark, LineMark, Rule
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
 from iolens.views.render.json_text import to_plain
-from iolens.views.report.page import About, report_html
+from iolens.views.report.page import ReportInfo, report_html
 from tests.analyses.contents_rows import DAY_US, JANUARY_US, MARCH_US, row, scanned, selection, total
 from tests.views.documented import undocumented
 
@@ -59,7 +59,7 @@ CASES = {
 }
 
 
-def table(result: object, title: str) -> t.Table:
+def table(result: object, title: str) -> t.TableView:
     return next(one for one in tables_of(result) if one.title.startswith(title))
 
 
@@ -152,7 +152,7 @@ def test_every_figure_is_drawn_in_every_case(case: str, suffix: str, tmp_path: P
 
 def test_the_figure_of_sizes_draws_both() -> None:
     (panel,) = figures_of(usual())["sizes"]().panels
-    lines = {mark.label: mark for mark in panel.marks if isinstance(mark, Line)}
+    lines = {mark.label: mark for mark in panel.marks if isinstance(mark, LineMark)}
     assert list(lines) == ["files", "bytes", "files without earth", "bytes without earth"]
     for line in lines.values():
         assert line.y[-1] == 100
@@ -162,9 +162,9 @@ def test_the_figure_of_sizes_draws_both() -> None:
 
 def test_bytes_that_are_not_told_are_a_band() -> None:
     (panel,) = figures_of(rough())["sizes"]().panels
-    (band,) = (mark for mark in panel.marks if isinstance(mark, Band))
+    (band,) = (mark for mark in panel.marks if isinstance(mark, BandMark))
     assert (band.low <= band.high).all()
-    assert [mark.label for mark in panel.marks if isinstance(mark, Line)] == ["files", "bytes, bins' middle"]
+    assert [mark.label for mark in panel.marks if isinstance(mark, LineMark)] == ["files", "bytes, bins' middle"]
 
 
 def test_the_figure_of_ages_has_both_clocks() -> None:
@@ -194,7 +194,7 @@ def test_the_projection_is_tabled_with_its_limit() -> None:
 
 
 def test_the_report_has_contents_where_there_is_a_scan() -> None:
-    page = report_html([usual(), nothing()], About("0", datetime(2020, 10, 14, tzinfo=UTC)))
+    page = report_html([usual(), nothing()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     for words in ("Who holds what", "Contents over time", "Files and bytes by age", "470 files hold"):
         assert words in page
     assert report_summary(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []

@@ -17,7 +17,7 @@ from iolens.views.drives.tables import verdict
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
-from iolens.views.report.page import About, report_html
+from iolens.views.report.page import ReportInfo, report_html
 from tests.analyses.drive_rows import drive, made_up_drives, selection
 from tests.views.documented import undocumented
 
@@ -44,7 +44,7 @@ def one() -> Drives:
     return drives(selection([drive("only", 0, 5000, None, capacity_bytes=None)]))
 
 
-def table(result: Drives, title: str) -> t.Table:
+def table(result: Drives, title: str) -> t.TableView:
     return next(one for one in tables_of(result) if one.title.startswith(title))
 
 
@@ -131,7 +131,7 @@ def test_lifetime_writes_stand_against_amplification() -> None:
     (bars,) = marks(top, f.Bars)
     assert sum(bars.heights) == 40
     assert "median 2, " in bars.label
-    usual, high = marks(bottom, f.Points)
+    usual, high = marks(bottom, f.PointsMark)
     assert (len(usual.x), len(high.x)) == (38, 2)
     assert max(high.y) < min(usual.y)
     assert (bottom.x.scale, bottom.y.scale) == ("log", "log")
@@ -149,7 +149,7 @@ def test_both_axes_are_logarithmic_in_a_browser_too() -> None:
 def test_drive_writes_per_day_of_life_and_window() -> None:
     top, bottom = figures_of(fleet(rated_dwpd=2.0))["dwpd"]().panels
     assert sum(marks(top, f.Bars)[0].heights) == 40
-    life, window = marks(bottom, f.Line)
+    life, window = marks(bottom, f.LineMark)
     assert (life.label, window.label) == ("lifetime", "in the window")
     assert life.y[-1] == window.y[-1] == 100
     assert np.all(np.diff(life.x) >= 0)
@@ -160,9 +160,9 @@ def test_drive_writes_per_day_of_life_and_window() -> None:
 
 def test_wear_over_time() -> None:
     top, bottom = figures_of(fleet())["wear"]().panels
-    most, mean, least = marks(top, f.Line)
+    most, mean, least = marks(top, f.LineMark)
     assert (most.y[-1], mean.y[-1], least.y[-1]) == (45.0, 25.5, 6.0)
-    assert len(marks(bottom, f.Line)) == 2
+    assert len(marks(bottom, f.LineMark)) == 2
     assert bottom.right is not None
     unworn = drives(selection([drive("a", day, 5, 5, wear_pct=0.0) for day in (0, 1)]))
     assert figures_of(unworn)["wear"]().panels[0].message == "every drive reports 0 %"
@@ -171,7 +171,7 @@ def test_wear_over_time() -> None:
 
 
 def test_the_report_has_drives() -> None:
-    page = report_html([fleet()], About("0", datetime(2020, 10, 14, tzinfo=UTC)))
+    page = report_html([fleet()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     assert "High write amplification" in page
     assert "Wear of drives" in page
     assert report_summary(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []

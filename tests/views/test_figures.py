@@ -12,7 +12,7 @@ from iolens.units import MIB, epoch_us
 from iolens.views.render import figures as f
 from iolens.views.render.bokeh_figure import to_html
 from iolens.views.render.matplotlib_figure import to_bytes
-from iolens.views.utilization.tables import figures
+from iolens.views.utilization.figures import figures
 
 from .results import START, busy_day, compared, empty, histogram, long_window, minutes
 
@@ -69,7 +69,7 @@ def test_the_same_figure_gives_the_same_bytes():
 
 def test_figure_10_has_reads_red_writes_blue_and_fsu_black():
     figure = described(busy_day(), "bandwidth")
-    points = {mark.label: (mark.colour, mark.side) for mark in marks(figure, f.Points)}
+    points = {mark.label: (mark.colour, mark.side) for mark in marks(figure, f.PointsMark)}
     assert points == {"read": (f.READ, "left"), "write": (f.WRITE, "left"), "FSU": (f.FSU, "right")}
     assert figure.panels[0].y.label == "bandwidth (GB/s)"
     assert figure.panels[0].right.label == "FSU (%)"
@@ -82,7 +82,7 @@ def test_figure_10_has_reads_red_writes_blue_and_fsu_black():
 
 
 def test_dots_stand_in_the_middle_of_their_interval_in_the_unit_of_the_axis():
-    read = marks(described(minutes(), "bandwidth"), f.Points)[0]
+    read = marks(described(minutes(), "bandwidth"), f.PointsMark)[0]
     series = minutes().series
     assert read.x[0] == series.time_us[0] - 2_500_000
     assert read.y[0] == pytest.approx(series.read_bytes_per_s[0] / 1e6)
@@ -110,7 +110,7 @@ def test_short_windows_have_a_line_that_breaks_at_gaps():
         name: getattr(result.series, name)[kept]
         for name in ("time_us", "fsu_pct", "read_bytes_per_s", "write_bytes_per_s")
     })  # fmt: skip
-    (line,) = marks(described(replace(result, series=holed), "bandwidth"), f.Line)
+    (line,) = marks(described(replace(result, series=holed), "bandwidth"), f.LineMark)
     assert np.flatnonzero(np.isnan(line.y)).tolist() == [40]
     assert len(line.x) == len(kept) + 1
 
@@ -162,7 +162,7 @@ def result_bins(result):
 
 def test_the_heat_map_keeps_missing_apart_from_idle():
     figure = described(busy_day(), "heatmap")
-    (heat,) = marks(figure, f.HeatMap)
+    (heat,) = marks(figure, f.HeatMapMark)
     assert heat.values.shape == (24, 288)
     assert np.isnan(heat.values[7, 160])
     assert heat.rows[7] == "OST0007"
@@ -176,7 +176,7 @@ def test_missing_buckets_of_a_heat_map_are_filled_with_no_data():
     whole = result.heat_map
     kept = np.r_[0:10, 20:288]
     holed = replace(whole, time_us=whole.time_us[kept], fsu_pct=whole.fsu_pct[:, kept])
-    (heat,) = marks(described(replace(result, heat_map=holed), "heatmap"), f.HeatMap)
+    (heat,) = marks(described(replace(result, heat_map=holed), "heatmap"), f.HeatMapMark)
     assert heat.values.shape == (4, 288)
     assert np.isnan(heat.values[:, 10:20]).all()
 
@@ -260,7 +260,7 @@ def test_a_panel_is_as_wide_with_many_long_labels_as_with_one() -> None:
 
     def width(labels: int) -> float:
         marks = tuple(
-            f.Line(np.arange(3.0), np.arange(3.0) + n, f"quantised: alpha 1.37, R² 1.000, {n}", "#000000")
+            f.LineMark(np.arange(3.0), np.arange(3.0) + n, f"quantised: alpha 1.37, R² 1.000, {n}", "#000000")
             for n in range(labels)
         )
         panel = f.Panel("", f.Axis("x"), f.Axis("y"), marks)

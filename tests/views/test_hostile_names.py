@@ -21,14 +21,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from iolens.views.rationale.document import (
+    BulletList,
     Caution,
-    Chapter,
     Command,
-    Document,
+    DocumentChapter,
     Equation,
     Equations,
     Part,
-    Points,
+    RationaleDocument,
 )
 from iolens.views.rationale.html import to_html as rationale_html
 from iolens.views.rationale.markdown import to_markdown as rationale_markdown
@@ -49,10 +49,10 @@ COLUMNS = (t.text("owner", "Owner"), t.count("files", "Files"))
 EVERY = pytest.mark.parametrize("name", SOURCES_OF_TROUBLE, ids=list(HOSTILE))
 
 
-def table_of(name: str) -> t.Table:
+def table_of(name: str) -> t.TableView:
     """The name in every place a table has."""
     rows: list[t.Row] = [(name, 1), ([name, name], 2)]
-    return t.Table(f"Files of {name}", COLUMNS, rows, f"{name} has most.")
+    return t.TableView(f"Files of {name}", COLUMNS, rows, f"{name} has most.")
 
 
 def is_harmless(text: str) -> bool:
@@ -93,7 +93,7 @@ def test_csv(name: str) -> None:
 
 def test_csv_leaves_numbers_alone() -> None:
     columns = (t.text("name", "Name"), t.number("change", "Change"), t.count("files", "Files"))
-    text = t.to_csv(t.Table("", columns, [("-5", -5.25, -3)]))
+    text = t.to_csv(t.TableView("", columns, [("-5", -5.25, -3)]))
     assert text == "name,change,files\n'-5,-5.25,-3\n"
 
 
@@ -152,8 +152,8 @@ def marks_of(name: str) -> tuple[f.Mark, ...]:
     places = np.arange(2.0)
     return (
         *f.side_by_side([(name, f.READ, places + 1), ("b", f.WRITE, places)], (name, "b")),
-        f.Line(places, places, name, f.FSU), f.Points(places, places, name, f.FSU),
-        f.Band(places, places, places + 1, name, f.NO_DATA), f.Span(0, 1, name, f.SATURATED, name),
+        f.LineMark(places, places, name, f.FSU), f.PointsMark(places, places, name, f.FSU),
+        f.BandMark(places, places, places + 1, name, f.NO_DATA), f.Span(0, 1, name, f.SATURATED, name),
         f.Rule(0.5, "horizontal", name), f.Rule(0.5, "vertical", name),
     )  # fmt: skip
 
@@ -168,7 +168,7 @@ def figure_of(name: str) -> f.Figure:
 def all_names() -> f.Figure:
     """All of them as rows of a heat map, names of bars and messages."""
     count = len(SOURCES_OF_TROUBLE)
-    heat = f.HeatMap(0, 2, SOURCES_OF_TROUBLE, np.ones((count, 2)), 1.0, 4.0, SOURCES_OF_TROUBLE[0])
+    heat = f.HeatMapMark(0, 2, SOURCES_OF_TROUBLE, np.ones((count, 2)), 1.0, 4.0, SOURCES_OF_TROUBLE[0])
     rows = f.Axis("target", ticks=tuple((count - 1 - place, name) for place, name in enumerate(SOURCES_OF_TROUBLE)))
     bars = f.side_by_side([("files", f.READ, np.arange(float(count)))], SOURCES_OF_TROUBLE)
     across = f.Axis("owner", ticks=tuple(enumerate(SOURCES_OF_TROUBLE)))
@@ -259,19 +259,21 @@ def test_the_report() -> None:
 
 
 @pytest.fixture(scope="module")
-def papers() -> list[Document]:
+def papers() -> list[RationaleDocument]:
     """Documents in which every part has a hostile text, each name once."""
     found = []
     for name in SOURCES_OF_TROUBLE:
         parts: tuple[Part, ...] = (
-            f"The system {name} is large.", Points((name, f"{name} again")), Caution(name), table_of(name),
+            f"The system {name} is large.", BulletList((name, f"{name} again")), Caution(name), table_of(name),
             Equations((Equation(name, (name,)),)), Command(f"iolens plan --for {name}"),
         )  # fmt: skip
-        found.append(Document(name, name, (("System", name),), (Chapter(f"About {name}", parts),), "iolens"))
+        found.append(
+            RationaleDocument(name, name, (("System", name),), (DocumentChapter(f"About {name}", parts),), "iolens")
+        )
     return found
 
 
-def test_the_rationale_as_a_page(papers: list[Document]) -> None:
+def test_the_rationale_as_a_page(papers: list[RationaleDocument]) -> None:
     plain = Counter(_Tags(rationale_html(replace(papers[0], title="a", author="b"))).seen)
     for one in papers:
         html = rationale_html(one)
@@ -282,7 +284,7 @@ def test_the_rationale_as_a_page(papers: list[Document]) -> None:
         }
 
 
-def test_the_rationale_as_markdown(papers: list[Document]) -> None:
+def test_the_rationale_as_markdown(papers: list[RationaleDocument]) -> None:
     for one in papers:
         text = rationale_markdown(one)
         assert is_harmless(text)
@@ -293,7 +295,7 @@ def test_the_rationale_as_markdown(papers: list[Document]) -> None:
         assert sum(token.type == "fence" for token in found) == 2
 
 
-def test_the_rationale_as_pdf(papers: list[Document]) -> None:
+def test_the_rationale_as_pdf(papers: list[RationaleDocument]) -> None:
     import pypdf
 
     whole = replace(papers[0], chapters=tuple(chapter for one in papers for chapter in one.chapters))

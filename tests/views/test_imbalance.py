@@ -11,8 +11,9 @@ import pytest
 
 import iolens
 from iolens.analyses.imbalance.analysis import Imbalance
+from iolens.views.imbalance.figures import figures
 from iolens.views.imbalance.report import report_methods
-from iolens.views.imbalance.tables import figures, tables, threshold_name, verdict
+from iolens.views.imbalance.tables import tables, threshold_name, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import show_seconds, to_csv, to_terminal
 from iolens.views.report.page import report_html
@@ -144,7 +145,7 @@ def test_what_is_not_in_the_numbers_is_labelled_so() -> None:
 
 def test_curves_of_durations_end_at_one_and_pass_their_percentiles(result: Imbalance) -> None:
     panel = figures(result)["lifetimes"]().panels[0]
-    curves = [mark for mark in panel.marks if isinstance(mark, f.Line)]
+    curves = [mark for mark in panel.marks if isinstance(mark, f.LineMark)]
     assert [mark.label for mark in curves] == ["80th percentile", "95th percentile"]
     for mark, name in zip(curves, ("p80", "p95"), strict=True):
         lifetimes = result.periods[name].lifetimes * result.tick_s
@@ -155,14 +156,14 @@ def test_curves_of_durations_end_at_one_and_pass_their_percentiles(result: Imbal
 
 def test_thresholds_lie_on_the_curve(result: Imbalance) -> None:
     panel = figures(result)["std-cdf"]().panels[0]
-    dots = [mark for mark in panel.marks if isinstance(mark, f.Points)]
+    dots = [mark for mark in panel.marks if isinstance(mark, f.PointsMark)]
     assert [round(float(mark.y[0]), 2) for mark in dots] == [0.8, 0.95]
     assert dots[0].label.startswith("p80: ")
 
 
 def test_dots_of_the_dispersion_stand_for_every_tick(result: Imbalance) -> None:
     marks = figures(result)["dispersion"]().panels[0].marks
-    dots = [mark for mark in marks if isinstance(mark, f.Points)]
+    dots = [mark for mark in marks if isinstance(mark, f.PointsMark)]
     assert sum(len(mark.x) for mark in dots) <= result.samples
     top = max(float(mark.y.max()) for mark in dots)
     unit = 1e6 if "MB/s" in figures(result)["dispersion"]().panels[0].y.label else 1e3

@@ -10,8 +10,9 @@ import pytest
 
 import iolens
 from iolens.analyses.latency.analysis import Latency
+from iolens.views.latency.figures import figures
 from iolens.views.latency.report import report_methods, report_sections, report_summary
-from iolens.views.latency.tables import figures, slowness, tables, verdict
+from iolens.views.latency.tables import slowness, tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
 from iolens.views.report.page import report_html
@@ -96,7 +97,7 @@ def test_a_mean_is_never_called_a_percentile(waits: Latency) -> None:
     assert "Percentiles" not in shown
     labels = [mark.label for panel in figures(waits)["latency"]().panels for mark in panel.marks]
     assert set(labels) == {"mean wait"}
-    heat = next(mark for mark in figures(waits)["heatmap"]().panels[0].marks if isinstance(mark, f.HeatMap))
+    heat = next(mark for mark in figures(waits)["heatmap"]().panels[0].marks if isinstance(mark, f.HeatMapMark))
     assert heat.label == "mean wait (ms), log scale"
 
 
@@ -134,7 +135,7 @@ def test_reads_and_writes_share_a_scale_with_numbers_on_it(result: Latency) -> N
 
 
 def test_the_heat_map_has_a_row_for_every_target(result: Latency) -> None:
-    heat = next(mark for mark in figures(result)["heatmap"]().panels[0].marks if isinstance(mark, f.HeatMap))
+    heat = next(mark for mark in figures(result)["heatmap"]().panels[0].marks if isinstance(mark, f.HeatMapMark))
     assert heat.rows == tuple(f"OST{number:04x}" for number in range(5))
     slow = next(one for one in result.over_time if (one.target, one.direction) == ("scratch-OST0001", "read"))
     assert np.array_equal(heat.values[1], slow.p99_ms, equal_nan=True)

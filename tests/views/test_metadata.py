@@ -11,13 +11,14 @@ import pytest
 
 import iolens
 from iolens.analyses.metadata.analysis import Metadata
+from iolens.views.metadata.figures import figures
 from iolens.views.metadata.report import report_methods, report_sections, report_summary
-from iolens.views.metadata.tables import figures, tables, verdict
+from iolens.views.metadata.tables import tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
-from iolens.views.report.page import About, report_html
+from iolens.views.report.page import ReportInfo, report_html
+from tests.analyses.metadata.test_metadata import CALIBRATION
 from tests.analyses.telemetry import made_up_metadata, table_of
-from tests.analyses.test_metadata import CALIBRATION
 from tests.views.documented import undocumented
 from tests.views.test_report import ABOUT, Page
 
@@ -105,7 +106,9 @@ def test_bars_stand_at_their_time_in_both_renderers(result: Metadata) -> None:
 
 def test_mdu_without_a_calibration_shows_service_times_or_says_so(result: Metadata) -> None:
     def labels(one: Metadata) -> list[str]:
-        return [mark.label for mark in figures(one)["mdu"]().panels[0].marks if isinstance(mark, f.Line | f.Points)]
+        return [
+            mark.label for mark in figures(one)["mdu"]().panels[0].marks if isinstance(mark, f.LineMark | f.PointsMark)
+        ]
 
     assert labels(result) == ["by service times", "MDU"]
     bare = replace(result, series=replace(result.series, mdu_pct=None))
@@ -120,7 +123,7 @@ def test_the_report_has_a_section_where_there_is_something_to_say(result: Metada
     assert "The metadata servers did" in page.text
     assert "Metadata Utilization (MDU) is the share of time" in page.text
     assert (report_summary(empty), report_sections(empty), report_methods([empty])) == ([], [], [])
-    assert report_html([empty], About("1", ABOUT.generated))
+    assert report_html([empty], ReportInfo("1", ABOUT.generated))
 
 
 def test_every_key_is_documented() -> None:

@@ -79,7 +79,7 @@ def test_every_curve_of_the_purges_says_whose_it_is() -> None:
 
 
 @pytest.mark.parametrize("form", [t.to_terminal, t.to_markdown])
-def test_what_does_not_fit_stands_before_the_numbers(form: Callable[[list[t.Table]], str]) -> None:
+def test_what_does_not_fit_stands_before_the_numbers(form: Callable[[list[t.TableView]], str]) -> None:
     plan = plan_capacity(inputs(daily_growth_bytes=133e12), usage=SystemUsage("scratch", MADE, 10**18, None))
     text = form(tables_of(plan))
     assert "Warning:" in text

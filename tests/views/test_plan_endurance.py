@@ -112,7 +112,7 @@ def test_every_number_of_the_verdict_is_that_of_the_rows(plan: EndurancePlan) ->
     _check_exceptions(plan, shown, rest)
 
 
-def _check_exceptions(plan: EndurancePlan, shown: dict[str, t.Table], rest: str) -> None:
+def _check_exceptions(plan: EndurancePlan, shown: dict[str, t.TableView], rest: str) -> None:
     table = shown.get("Drives of another size (Eq. 4)")
     limit = plan.verdict.class_dwpd
     wanted = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from iolens.models.dom import METHODS
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
 from iolens.views.plan_metadata.figures import DOM_BAND, INODE_BAND
 from iolens.views.render import figures as f
@@ -29,7 +29,7 @@ def test_the_knee_and_the_bands_are_printed() -> None:
     assert "The knee is at 1 MiB" in text
     assert "MDTs, highest" in text
     assert "Cost" not in text
-    priced = t.to_terminal(tables_of(plan(prices=Prices(400, 100, Layout(5, 5), Layout(8, 2)))), 140)
+    priced = t.to_terminal(tables_of(plan(prices=Prices(400, 100, StripeLayout(5, 5), StripeLayout(8, 2)))), 140)
     assert "Cost, average" in priced
     assert "option --cost-mdt" in priced
 
@@ -42,8 +42,8 @@ def test_csv_has_the_keys_of_json() -> None:
 def test_figure_6_has_the_bands_of_both_methods_and_the_knee() -> None:
     figure = figures_of(plan())["mdt"]()
     assert len(figure.panels) == 2
-    whole, inodes = (mark for mark in figure.panels[0].marks if isinstance(mark, f.Band))
-    (average, _) = (mark for mark in figure.panels[0].marks if isinstance(mark, f.Line))
+    whole, inodes = (mark for mark in figure.panels[0].marks if isinstance(mark, f.BandMark))
+    (average, _) = (mark for mark in figure.panels[0].marks if isinstance(mark, f.LineMark))
     assert (whole.low <= average.y).all()
     assert (average.y <= whole.high).all()
     assert np.ptp(inodes.low) == 0  # inodes do not depend on the threshold

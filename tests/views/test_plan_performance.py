@@ -37,7 +37,7 @@ def test_the_distribution_ends_at_all_ticks() -> None:
     assert [len(panel.marks) for panel in panels] == [3, 3]  # bandwidth, operations
     for panel in panels:
         for mark in panel.marks:
-            assert isinstance(mark, f.Line)
+            assert isinstance(mark, f.LineMark)
             assert mark.y[-1] == 100
 
 

@@ -10,19 +10,19 @@ from iolens.plans.endurance import plan_endurance
 from iolens.plans.inputs import value
 from iolens.plans.rationale import make_rationale
 from iolens.views.rationale.chapters import document, specification
-from iolens.views.rationale.document import Caution, Chapter, Document, Drawing, Equations, runs
+from iolens.views.rationale.document import Caution, DocumentChapter, Drawing, Equations, RationaleDocument, runs
 from iolens.views.render import tables as t
 from iolens.views.render.formats import figures_of, tables_of
 from tests.plans.designs import ABOUT, from_telemetry, published
 from tests.plans.test_endurance import case
 
 
-def chapter(found: Document, title: str) -> Chapter:
+def chapter(found: RationaleDocument, title: str) -> DocumentChapter:
     return next(one for one in found.chapters if one.title == title)
 
 
-def titles(one: Chapter) -> list[str]:
-    return [part.title for part in one.parts if isinstance(part, t.Table)]
+def titles(one: DocumentChapter) -> list[str]:
+    return [part.title for part in one.parts if isinstance(part, t.TableView)]
 
 
 def test_the_specification_comes_first_and_what_makes_it_again_last() -> None:

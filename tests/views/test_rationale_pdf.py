@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.views.rationale.chapters import document
-from iolens.views.rationale.document import Chapter, Document
+from iolens.views.rationale.document import DocumentChapter, RationaleDocument
 from iolens.views.rationale.pdf import COLUMN, MARGIN, SIZES, _least, _register_fonts, _widths, to_pdf
 from iolens.views.render import tables as t
 from tests.plans.designs import ABOUT, MADE, from_telemetry, published
@@ -80,8 +80,8 @@ def test_names_are_no_markup() -> None:
 
 def test_a_long_table_breaks_between_its_lines_and_repeats_its_heading() -> None:
     columns = (t.text("name", "Name of it"), t.count("size", "Size of it"))
-    table = t.Table("Long", columns, [(f"row-{number}", number) for number in range(150)])
-    content = to_pdf(Document("Long", None, (), (Chapter("One", (table,)),), "iolens"), MADE)
+    table = t.TableView("Long", columns, [(f"row-{number}", number) for number in range(150)])
+    content = to_pdf(RationaleDocument("Long", None, (), (DocumentChapter("One", (table,)),), "iolens"), MADE)
     pages = [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(content)).pages]
     assert len(pages) > 2
     assert all("Name of it" in page for page in pages)
@@ -91,8 +91,8 @@ def test_a_long_table_breaks_between_its_lines_and_repeats_its_heading() -> None
 
 def test_a_wide_table_stays_on_the_page() -> None:
     columns = tuple(t.text(f"c{number}", f"Heading number {number}") for number in range(14))
-    table = t.Table("Wide", columns, [tuple("x" * 30 for _ in columns)] * 3)
-    content = to_pdf(Document("Wide", None, (), (Chapter("One", (table,)),), "iolens"), MADE)
+    table = t.TableView("Wide", columns, [tuple("x" * 30 for _ in columns)] * 3)
+    content = to_pdf(RationaleDocument("Wide", None, (), (DocumentChapter("One", (table,)),), "iolens"), MADE)
     places: list[float] = []
     page = pypdf.PdfReader(io.BytesIO(content)).pages[0]
     page.extract_text(

@@ -22,16 +22,16 @@ from iolens.analyses.utilization.analysis import TargetUtilization, Utilization
 from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
-from iolens.views.render.section import Fact, Facts, Section
+from iolens.views.render.section import Fact, Facts, ReportSection
 from iolens.views.report.figures import MOST_CELLS, json_for_script, report_figure
-from iolens.views.report.page import About, report_html
+from iolens.views.report.page import ReportInfo, report_html
 from iolens.views.utilization.report import report_sections, report_summary
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
 
 from .results import START, busy_day, empty, long_window, minutes
 
-ABOUT = About("1.2.3", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+ABOUT = ReportInfo("1.2.3", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
 HOSTILE = """x"><script>alert(1)</script><img src=x onerror=alert(2)>'&$$\\frac{1}{2}$$"""
 
 
@@ -89,7 +89,7 @@ def two() -> str:
     return report_html([busy_day("scratch", 60), busy_day("home", 60, seed=7)], ABOUT)
 
 
-def page(*results: Any, about: About = ABOUT) -> Page:
+def page(*results: Any, about: ReportInfo = ABOUT) -> Page:
     return Page(report_html(results, about))
 
 
@@ -169,7 +169,7 @@ def test_targets_far_from_their_peers_are_listed_with_evidence() -> None:
         "1 of 24 targets is far from its peers: scratch-OST0003 (busier)" in str(p) for p in report_summary(result)
     )
     section = next(one for one in report_sections(result) if one.title.startswith("Targets that differ"))
-    table = next(part for part in section.parts if isinstance(part, t.Table))
+    table = next(part for part in section.parts if isinstance(part, t.TableView))
     assert [row[0] for row in table.rows] == ["scratch-OST0003"]
 
 
@@ -287,7 +287,7 @@ def test_a_large_heat_map_is_merged(targets: int) -> None:
     values = np.tile(np.arange(400.0), (targets, 1))
     values[0] = np.nan
     names = tuple(f"OST{place:04x}" for place in range(targets))
-    mark = f.HeatMap(0.0, 400e6, names, values, 0.1, 100.0, "FSU")
+    mark = f.HeatMapMark(0.0, 400e6, names, values, 0.1, 100.0, "FSU")
     figure = f.Figure("heat", "Heat", (f.Panel("", f.Axis("time", "time"), f.Axis("target"), (mark,)),))
     from iolens.views.report.figures import _merged
 
@@ -329,8 +329,8 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
         "weather.report",
         REPORT_ORDER=5,
         report_summary=lambda result: ["It rained."],
-        report_sections=lambda result: [Section("Rain", (f"on {result.filesystem}",))],
-        report_methods=lambda results: [Section("Clouds", (f"{len(results)} results",))],
+        report_sections=lambda result: [ReportSection("Rain", (f"on {result.filesystem}",))],
+        report_methods=lambda results: [ReportSection("Clouds", (f"{len(results)} results",))],
     )
     found = page(minutes("a"), Weather("a"), Weather("b"))
     assert found.headings.index("Rain") < found.headings.index("Load over time")
@@ -358,7 +358,7 @@ def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = t.Table("Drops", (t.count("drops", "Drops"),), [(12345,)], "wet")
+    table = t.TableView("Drops", (t.count("drops", "Drops"),), [(12345,)], "wet")
     figure = f.Figure("rain", "Rain", (f.Panel("", f.Axis("x"), f.Axis("y"), message="dry"),))
     install(
         monkeypatch, "weather.tables", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure}
@@ -454,9 +454,9 @@ def test_one_failing_analysis_does_not_stop_the_others(
 ) -> None:
     from click.testing import CliRunner
 
+    from iolens.api import OpenStore
     from iolens.cli.main import iolens
     from iolens.errors import StoreError
-    from iolens.notebook import OpenStore
 
     analyse = OpenStore.analyse
 

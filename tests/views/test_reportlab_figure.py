@@ -47,9 +47,9 @@ def rgb(text: str) -> tuple[int, ...]:
 def test_every_kind_of_mark_is_drawn_in_its_colour() -> None:
     bars = f.Bars(X[:-1], X[1:], X[1:], "bars", BLUE, tuple(map(str, X[1:])))
     marks: dict[str, f.Mark] = {
-        "points": f.Points(X, X, "points", RED),
-        "line": f.Line(X, X, "line", RED),
-        "band": f.Band(X, X, X + 1, "band", GREEN),
+        "points": f.PointsMark(X, X, "points", RED),
+        "line": f.LineMark(X, X, "line", RED),
+        "band": f.BandMark(X, X, X + 1, "band", GREEN),
         "bars": bars,
         "rule": f.Rule(5.0, "vertical", "rule"),
         "span": f.Span(2.0, 3.0, "span", GREEN),
@@ -62,7 +62,7 @@ def test_every_kind_of_mark_is_drawn_in_its_colour() -> None:
 
 
 def test_a_figure_keeps_its_shape_and_its_bounds() -> None:
-    one = FigureOnPage(figure(f.Line(X, X, "line", RED)), (REGULAR, BOLD), (400.0, 300.0))
+    one = FigureOnPage(figure(f.LineMark(X, X, "line", RED)), (REGULAR, BOLD), (400.0, 300.0))
     assert one.wrap(500.0, 800.0) == (500.0, pytest.approx(400.0 * 3.35 / 6.6))
     tall = f.Figure("tall", "", figure().panels * 4)
     high = FigureOnPage(tall, (REGULAR, BOLD), (400.0, 300.0))
@@ -71,12 +71,12 @@ def test_a_figure_keeps_its_shape_and_its_bounds() -> None:
 
 def test_a_heat_map_is_a_picture_in_its_place() -> None:
     cells = np.array([[1.0, 10.0], [100.0, np.nan]])
-    page = drawn(figure(f.HeatMap(0.0, 2.0, ("a", "b"), cells, 1.0, 100.0, "how much")))
+    page = drawn(figure(f.HeatMapMark(0.0, 2.0, ("a", "b"), cells, 1.0, 100.0, "how much")))
     assert "/Subtype /Image" in page
 
 
 def test_dashes_and_clips_do_not_leak_into_the_next_stroke() -> None:
-    page = drawn(figure(f.Rule(5.0, "vertical", "rule"), f.Line(X, X, "line", RED)))
+    page = drawn(figure(f.Rule(5.0, "vertical", "rule"), f.LineMark(X, X, "line", RED)))
     depth = 0
     for word in page.split("stream", 1)[1].split("endstream")[0].split():
         depth += (word == "q") - (word == "Q")
@@ -100,5 +100,5 @@ def test_a_curve_with_one_control_point_passes_where_it_should() -> None:
 
 
 def test_the_same_figure_gives_the_same_commands() -> None:
-    one = figure(f.Line(X, X, "line", RED))
+    one = figure(f.LineMark(X, X, "line", RED))
     assert drawn(one) == drawn(one)

@@ -17,8 +17,8 @@ ROWS = [
     ("OST0000", 12.3456789, 1234567, 133 * 10**12, datetime(2012, 10, 22, 19, 0, 5, tzinfo=UTC), date(2012, 10, 22)),
     ("OST0001|[red]", math.nan, None, None, None, None),
 ]
-TABLE = t.Table("Targets", COLUMNS, ROWS, "Two of them.")
-FACTS = t.Table("Facts", COLUMNS, ROWS, sideways=True)
+TABLE = t.TableView("Targets", COLUMNS, ROWS, "Two of them.")
+FACTS = t.TableView("Facts", COLUMNS, ROWS, sideways=True)
 
 
 def test_the_terminal_shows_units_and_a_dash_for_what_is_missing():
@@ -45,7 +45,7 @@ def test_piped_text_has_no_escape_codes_nor_trailing_blanks():
 def test_nothing_is_cut_off_at_any_width(width):
     names = [f"scratch-OST{i:04x}" for i in range(40)]
     columns = (t.text("targets", "Targets that did not report"), t.count("ios", "Input and output operations"))
-    table = t.Table("A table", columns, [(names, 123456789)], "A note that is longer than twenty columns, by far.")
+    table = t.TableView("A table", columns, [(names, 123456789)], "A note that is longer than twenty columns, by far.")
     text = t.to_terminal([table], width)
     assert all(name in text for name in names)
     assert "123,456,789" in text
@@ -57,7 +57,7 @@ def test_nothing_is_cut_off_at_any_width(width):
 def test_a_number_is_not_parted_from_its_unit():
     note = "as 1 MiB I/Os would have kept it busy 8.3 % of the time"
     for width in range(12, 50):
-        lines = t.to_terminal([t.Table("", (), [], note)], width).splitlines()
+        lines = t.to_terminal([t.TableView("", (), [], note)], width).splitlines()
         assert not any(line.startswith(("%", "MiB")) for line in lines)
 
 
@@ -79,7 +79,7 @@ def test_csv_has_machine_names_and_plain_numbers():
 
 def test_parquet_types_do_not_depend_on_values():
     full = pq.read_table(io.BytesIO(t.to_parquet(TABLE)))
-    none = pq.read_table(io.BytesIO(t.to_parquet(t.Table("", COLUMNS, ROWS[1:]))))
+    none = pq.read_table(io.BytesIO(t.to_parquet(t.TableView("", COLUMNS, ROWS[1:]))))
     assert full.schema == none.schema
     assert full.schema.field("first_sample").type == pa.timestamp("us", tz="UTC")
     assert full.column("mean_fsu_pct").to_pylist() == [12.3456789, None]
@@ -88,7 +88,7 @@ def test_parquet_types_do_not_depend_on_values():
 
 
 def test_lists_in_cells():
-    table = t.Table("", (t.text("a", "A"), t.text("b", "B")), [(["x", "y"], [])])
+    table = t.TableView("", (t.text("a", "A"), t.text("b", "B")), [(["x", "y"], [])])
     assert t.to_csv(table) == "a,b\nx;y,\n"
     assert t.to_terminal([table]).splitlines()[3].split("  ")[0] == "x, y"
     assert "none" in t.to_terminal([table])

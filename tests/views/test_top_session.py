@@ -7,17 +7,17 @@ from itertools import pairwise
 
 import pytest
 
-from iolens.analyses.live.analysis import Board, Boards, Reading, TargetLine, category
+from iolens.analyses.live.analysis import Board, Boards, LiveReading, TargetLine, category
 from iolens.views.top import summary, words
 from iolens.views.top.columns import COLUMNS, SORTABLE, place, short_name
 from iolens.views.top.detail import detail
-from iolens.views.top.session import MARGIN_US, SPEEDS, Order, Page, Session
+from iolens.views.top.session import MARGIN_US, SPEEDS, LineOrder, RecordedPage, Session
 from tests.views.top_rows import T0_US, TICK_US, at, boards_of, rows, ticks
 
 HOUR_US = 3_600_000_000
 
 
-def reading(lines: list[TargetLine]) -> Reading:
+def reading(lines: list[TargetLine]) -> LiveReading:
     from dataclasses import replace
 
     return replace(Board("scratch").reading(), targets=lines)
@@ -44,7 +44,7 @@ def some_lines(seed: int = 1, count: int = 40) -> list[TargetLine]:
 @pytest.mark.parametrize("descending", [True, False])
 def test_lines_are_sorted_by_any_column_with_the_unknown_last(key: str, descending: bool) -> None:
     lines = some_lines()
-    found = Order(key, descending).lines(reading(lines))
+    found = LineOrder(key, descending).lines(reading(lines))
     values = [getattr(line, key) for line in found]
     known = [value for value in values if value is not None]
     assert sorted(known, reverse=descending) == known
@@ -63,11 +63,11 @@ def test_lines_are_sorted_by_any_column_with_the_unknown_last(key: str, descendi
     ],
 )  # fmt: skip
 def test_a_filter_is_a_part_of_the_name_or_a_pattern(pattern: str, expected: int) -> None:
-    assert len(Order(pattern=pattern).lines(reading(some_lines()))) == expected
+    assert len(LineOrder(pattern=pattern).lines(reading(some_lines()))) == expected
 
 
 def test_sorting_by_the_same_column_again_turns_it_round() -> None:
-    order = Order()
+    order = LineOrder()
     order.sort_by("iops")
     assert (order.key, order.descending) == ("iops", True)
     order.sort_by("iops")
@@ -79,7 +79,7 @@ def test_sorting_by_the_same_column_again_turns_it_round() -> None:
 
 
 def test_the_next_column_is_the_next_one_shown() -> None:
-    order = Order("fsu_pct")
+    order = LineOrder("fsu_pct")
     shown = ["target", "fsu_pct", "course", "read_bytes_per_s"]
     keys = []
     for step in (1, 1, 1, -1):
@@ -116,7 +116,7 @@ def test_a_column_nobody_has_a_value_for_is_not_shown() -> None:
 
 def test_disks_without_sizes_are_sorted_and_shown_by_bytes() -> None:
     lines = [TargetLine(f"oss1:sd{n}", "device", "reporting", fsu_bytes_pct=pct) for n, pct in (("a", 1.0), ("b", 9.0))]
-    assert [line.target for line in Order().lines(reading(lines))] == ["oss1:sdb", "oss1:sda"]
+    assert [line.target for line in LineOrder().lines(reading(lines))] == ["oss1:sdb", "oss1:sda"]
     keys = [one.column.key for one in place(120, lines, "oss1")]
     assert "fsu_bytes_pct" in keys
     assert "fsu_pct" not in keys
@@ -161,7 +161,7 @@ def test_numbers_fit_their_cells_and_the_unknown_is_a_dash() -> None:
 # The summary and the detail -----------------------------------------------------------------------------------------
 
 
-def silent_and_reset() -> Reading:
+def silent_and_reset() -> LiveReading:
     board = Board("scratch", notes=("calibrate your own disks",))
     board.take(ticks(range(1, 5)))
     board.take(rows(9, {"OST0000": 40.0, "OST0001": 1.0}))
@@ -309,7 +309,7 @@ class Tape:
     """An hour of ticks, given out by the page."""
 
     def __init__(self, session: Session) -> None:
-        self.session, self.asked = session, list[Page]()
+        self.session, self.asked = session, list[RecordedPage]()
 
     def serve(self) -> None:
         page = self.session.page()

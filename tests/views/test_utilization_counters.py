@@ -13,7 +13,8 @@ from iolens.analyses.utilization.analysis import Utilization
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal
 from iolens.views.report.page import report_html
-from iolens.views.utilization.tables import figures, tables
+from iolens.views.utilization.figures import figures
+from iolens.views.utilization.tables import tables
 from tests.analyses.telemetry import made_up_devices, table_of
 from tests.views.test_report import ABOUT, Page
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from iolens.analyses.utilization.analysis import DailySummary, DailyVolume
 from iolens.views.render import figures as f
 from iolens.views.render.section import Facts
-from iolens.views.render.tables import Table, to_terminal
+from iolens.views.render.tables import TableView, to_terminal
+from iolens.views.utilization.figures import figures
 from iolens.views.utilization.report import report_comparison, report_methods, report_sections, report_summary
-from iolens.views.utilization.tables import figures, tables, verdict
+from iolens.views.utilization.tables import tables, verdict
 
 from .results import START, busy_day, plateau_of
 
@@ -37,7 +38,7 @@ def words_of(*parts) -> str:
     for part in parts:
         if isinstance(part, Facts):
             told += [f"{fact.value} {fact.label} {fact.remark}" for fact in part.facts]
-        elif isinstance(part, Table):
+        elif isinstance(part, TableView):
             told.append(to_terminal([part]))
         else:
             told.append(str(part))

@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from iolens.validation import InputFile, StudyName, Validation
-from iolens.validation.checks import Comparison
+from iolens.validation.checks import CheckedNumber
 from iolens.views.render import tables as t
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.json_text import to_plain
 from iolens.views.validation.tables import shown, shown_deviation
 
 
-def line(**changes: Any) -> Comparison:
+def line(**changes: Any) -> CheckedNumber:
     values: dict[str, Any] = {
         "study": "X", "where": "Fig. 1", "quantity": "growth", "unit": "TB/day", "published_text": "133",
         "published": 133.0, "basis": "printed", "recomputed": 153.81, "deviation_pct": 15.647,
         "verdict": "differs, explained", "reason": "another window", "agrees_from": 132.5, "agrees_to": 133.5,
         "tolerance_reason": "half a unit", "inputs": ["a.csv"],
     }  # fmt: skip
-    return Comparison(**{**values, **changes})
+    return CheckedNumber(**{**values, **changes})
 
 
 def result(data: str | None = "folder") -> Validation:

@@ -18,8 +18,9 @@ from iolens.models.heavy_tail import FittedFamily
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal
 from iolens.views.report.page import report_html
+from iolens.views.workload.figures import figures
 from iolens.views.workload.report import report_methods, report_sections, report_summary
-from iolens.views.workload.tables import figures, listed_peaks, named, tables, verdict
+from iolens.views.workload.tables import named, tables, verdict
 from tests.analyses.telemetry import made_up
 from tests.analyses.workload_rows import made_up_centre
 from tests.views.documented import undocumented
@@ -186,7 +187,6 @@ def test_sizes_of_many_bins_show_the_largest(result: Workload) -> None:
 
 
 def test_peaks_of_sizes_in_words(result: Workload) -> None:
-    assert listed_peaks(result, "read").startswith("16 KiB (20")
     table = table_called(replace(result, size_peaks=[SizePeak("read", 4096, 40.0)]), "Peaks of the request")
     assert table.note == "They hold 40 % of the reads."
 
@@ -228,7 +228,7 @@ def test_a_section_alone_has_its_figures_only(result: Workload) -> None:
 
 def test_the_series_is_every_minute_while_they_are_few(result: Workload) -> None:
     figure = figures(result)["bandwidth"]()
-    lines = marks(figure, f.Line)
+    lines = marks(figure, f.LineMark)
     assert [line.label for line in lines] == ["read", "write"]
     assert result.series is not None
     assert lines[0].x.size == result.series.end_us.size
@@ -243,7 +243,7 @@ def test_a_long_series_shows_the_largest_minute_of_each_bucket(result: Workload)
     series = replace(result.series, end_us=end_us, bytes_per_s={"read": rates})
     end = datetime(2020, 9, 14, tzinfo=UTC) + timedelta(minutes=minutes)
     (panel,) = figures(replace(result, series=series, window_end=end))["bandwidth"]().panels
-    (line,) = [mark for mark in panel.marks if isinstance(mark, f.Line)]
+    (line,) = [mark for mark in panel.marks if isinstance(mark, f.LineMark)]
     assert line.x.size <= 1500
     factor = {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}[panel.y.label.rpartition("(")[2].rstrip(")")]
     assert line.y.max() * factor == pytest.approx(rates.max())
@@ -323,7 +323,7 @@ def test_never_observed_is_not_nothing(result: Workload) -> None:
 
 def test_a_third_of_the_peak_is_marked(result: Workload) -> None:
     figure = figures(result)["throughput-cdf"]()
-    (line,), (rule,) = marks(figure, f.Line), marks(figure, f.Rule)
+    (line,), (rule,) = marks(figure, f.LineMark), marks(figure, f.Rule)
     assert result.throughput is not None
     below = line.y[line.x < rule.at]
     assert below[-1] == pytest.approx(result.throughput.below_third_of_peak_pct, abs=1.0)

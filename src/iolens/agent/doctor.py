@@ -107,7 +107,7 @@ def diagnose(
 ) -> Diagnosis:
     """Look at everything `iolens collect` would need."""
     version = _version(root)
-    targets = _Tree(root).targets()
+    targets = _TriedTree(root).targets()
     devices, reasons = _devices(root, rule or DeviceRule())
     findings = [
         *_server(root, version, targets, devices),
@@ -163,7 +163,7 @@ def _sampled_devices(
 
 
 @dataclass(slots=True)
-class _Tree:
+class _TriedTree:
     """The targets' files below a root, each tried."""
 
     root: Path

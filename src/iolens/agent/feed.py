@@ -19,8 +19,8 @@ from iolens.records import Item, Problem, Row, Sample
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.lustre.parameters import SLOW_LEAVES
-from iolens.sources.spool import CLOSED, OPEN, TAKEN, Line, decode_tick, lines
-from iolens.store.counters import Baseline, Outcome, Step, advance
+from iolens.sources.spool import CLOSED, OPEN, TAKEN, SegmentLine, decode_tick, lines
+from iolens.store.counters import Baseline, CounterStep, Outcome, advance
 
 TABLES: Final = frozenset({"target_io", "target_sizes", "target_histograms", "metadata_ops", "target_capacity"})
 HISTOGRAM: Final = "io_time_ms"
@@ -55,7 +55,7 @@ def device_reader(root: Path, rule: DeviceRule) -> Reader:
     return lambda root, tick_us, filesystem, skip: devices.read(tick_us) if (root / DISKSTATS).exists() else iter(())
 
 
-def _interval_rows(sample: Sample, step: Step) -> Iterator[Row]:
+def _interval_rows(sample: Sample, step: CounterStep) -> Iterator[Row]:
     common: dict[str, object] = {
         "time": step.time_us,
         "start": step.start_us,
@@ -171,7 +171,7 @@ class SpoolFeed:
             yield Problem(str(path), None, error.strerror or "cannot be read")
 
 
-def _items(path: Path, line: Line) -> Iterator[Item]:
+def _items(path: Path, line: SegmentLine) -> Iterator[Item]:
     if line.payload is None:
         yield Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped")
     elif not line.payload.startswith(b"{"):

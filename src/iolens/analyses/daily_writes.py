@@ -13,16 +13,16 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from iolens.analyses.capacity.readings import DATA_KINDS, gather
+from iolens.analyses.capacity.readings import gather
 from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, tick_length
 from iolens.analyses.intervals.fsu_sums import DAY_US, Columns, collect
-from iolens.schema import SIZE_BINS, size_column
+from iolens.schema import DATA_KINDS, SIZE_BINS, SUM_KINDS, size_column
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 TABLE: Final = "target_io"
 UNKNOWN: Final = "unknown"
-RANKED: Final = (*(kinds[0] for kinds in DATA_KINDS), UNKNOWN, "filesystem", "server")  # the first there is that day
+RANKED: Final = (*DATA_KINDS, UNKNOWN, *SUM_KINDS)  # the first there is that day
 
 
 @dataclass(frozen=True, slots=True)

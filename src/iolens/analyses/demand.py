@@ -15,7 +15,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.capacity.readings import DATA_KINDS
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.analyses.intervals.disk_time import SIZE_COLUMNS, number, total
 from iolens.analyses.intervals.fsu_sums import DAY_US, Columns, collect, data_targets, of_kinds
@@ -24,12 +23,11 @@ from iolens.analyses.intervals.tick_totals import HeldBack
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
-from iolens.schema import DIRECTIONS, SUMMED_OPERATIONS
+from iolens.schema import DATA_KINDS, DIRECTIONS, SUM_KINDS, SUMMED_OPERATIONS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 LEAST_TARGETS: Final = 0.9  # share of a day's targets that must be in a tick
-SUMS: Final = (("filesystem",), ("server",))
 PERCENTILES: Final = (50.0, 95.0, 99.0, 100.0)
 LEAST_DAYS: Final = 2  # to say anything of how days differ
 
@@ -160,7 +158,7 @@ def _notes(ticks: Sequence[_Ticks]) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Measure:
+class _RateMeasure:
     """One rate over all ticks, and by day."""
 
     whole: Percentiles = field(default_factory=Percentiles)
@@ -237,7 +235,7 @@ class _Ticks:
     table: str
     terms: Terms
     kinds: tuple[str, ...]
-    measures: dict[str, _Measure] = field(default_factory=dict)
+    measures: dict[str, _RateMeasure] = field(default_factory=dict)
     left_out: int = 0
     tick_s: float | None = None
     extent_us: tuple[int, int] | None = None
@@ -282,7 +280,7 @@ class _Ticks:
         self.left_out += int((~whole).sum())
         for name in self.terms:
             take = whole & (ticks[f"{name}_known"] > 0)
-            self.measures.setdefault(name, _Measure()).add(time_us[take], days[take], ticks[name][take])
+            self.measures.setdefault(name, _RateMeasure()).add(time_us[take], days[take], ticks[name][take])
 
     def _tick(self, time_us: NDArray[np.int64], seconds: Floats) -> float:
         """Its length in seconds, found in the first chunk."""
@@ -307,7 +305,7 @@ def _gathered(selection: Selection, table: str, progress: Callable[[date], None]
 
 def _kinds(selection: Selection, table: str) -> tuple[str, ...]:
     """The first kind of data targets there is; else rows that are sums; else anything but MDTs."""
-    found = (kinds for kinds in (*DATA_KINDS, *SUMS) if selection.holds(table, "target_kind", kinds))
+    found = ((kind,) for kind in (*DATA_KINDS, *SUM_KINDS) if selection.holds(table, "target_kind", (kind,)))
     return next(found, ())
 
 

@@ -15,7 +15,7 @@ from math import isfinite, log, sqrt
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.request_mix import most_bytes, most_requests
 from iolens.benchmarks.synthetic_fio import (
     LAYOUT,
@@ -44,7 +44,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")  # it names a folder
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SuiteStep:
     """One job of a suite. `requests` and `sizes` are what the workload offers, by direction."""
 
     name: str
@@ -71,13 +71,13 @@ class Suite:
     file_bytes: int
     jobs: int
     direct: bool
-    steps: tuple[Step, ...]
+    steps: tuple[SuiteStep, ...]
 
 
 def write_acceptance(
     model: WorkloadModel,
     directory: Path,
-    bounds: Bounds,
+    bounds: TrafficBounds,
     percentile: float = PERCENTILE,
     latency_limit_s: float | None = None,
 ) -> list[Path]:
@@ -105,7 +105,7 @@ class _Needs:
     """What the tested system must do."""
 
     demand: DrawnDemand
-    bounds: Bounds
+    bounds: TrafficBounds
     percentile: float
     latency_limit_s: float | None
 
@@ -128,11 +128,11 @@ class _Needs:
         return Limit(f"{way}_p99_s", None, EXPONENTIAL_P99 * flying / rate, reason)
 
 
-def _suite(model: WorkloadModel, bounds: Bounds, workload: FioWorkload, needs: _Needs) -> Suite:
+def _suite(model: WorkloadModel, bounds: TrafficBounds, workload: FioWorkload, needs: _Needs) -> Suite:
     steps = [
         *(_saturating_step(way, "bandwidth", needs.rate("bytes", way)) for way in ("write", "read")),
         *(_saturating_step(way, "operations", needs.rate("requests", way)) for way in ("write", "read")),
-        Step(
+        SuiteStep(
             "workload",
             "workload",
             WORKLOAD,
@@ -144,7 +144,7 @@ def _suite(model: WorkloadModel, bounds: Bounds, workload: FioWorkload, needs: _
             {way: workload.offered(way) for way in DIRECTIONS},
             {way: workload.size_shares(way) for way in DIRECTIONS},
         ),
-        Step("ior", "script", SCRIPT, ()),
+        SuiteStep("ior", "script", SCRIPT, ()),
     ]  # fmt: skip
     return Suite(
         model.filesystem, bounds.ssi, bounds.share_of(model), needs.percentile, workload.file_bytes, bounds.jobs,
@@ -165,11 +165,11 @@ def _mix_limit(requests: float) -> Limit:
     return Limit("size_deviation_points", None, most, "whether the load was the model's: shares of request sizes")
 
 
-def _saturating_step(way: str, kind: Kind, limit: Limit) -> Step:
-    return Step(f"{way}-{kind}", kind, f"{way}-{kind}.fio", (limit,))
+def _saturating_step(way: str, kind: Kind, limit: Limit) -> SuiteStep:
+    return SuiteStep(f"{way}-{kind}", kind, f"{way}-{kind}.fio", (limit,))
 
 
-def _saturating(workload: FioWorkload, bounds: Bounds) -> dict[str, str]:
+def _saturating(workload: FioWorkload, bounds: TrafficBounds) -> dict[str, str]:
     runtime = (1.0 - WORKLOAD_SHARE) * bounds.max_s / 4
     chosen = {"bandwidth": most_bytes, "operations": most_requests}
     return {
@@ -226,7 +226,7 @@ def read_suite(directory: Path) -> Suite:
         raise InputError(str(path), f"no TOML: {error}") from error
     if document.get("format") != FORMAT:
         raise InputError(str(path), f"format {document.get('format')!r}", repr(FORMAT))
-    reader = _Reader(path)
+    reader = _SuiteReader(path)
     steps = reader.of(document, "steps", list)
     return Suite(
         reader.of(document, "filesystem", str),
@@ -241,7 +241,7 @@ def read_suite(directory: Path) -> Suite:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _SuiteReader:
     """Values of a suite, each with the place it stands in when it is wrong."""
 
     path: Path
@@ -260,7 +260,7 @@ class _Reader:
             raise InputError(str(self.path), f"{key} = {value!r}", "a number")
         return float(value)
 
-    def step(self, table: object) -> Step:
+    def step(self, table: object) -> SuiteStep:
         """One of `[[steps]]`; its job is a file of the suite, nowhere else."""
         if not isinstance(table, dict):
             raise InputError(str(self.path), f"steps: {table!r}", "[[steps]]")
@@ -273,9 +273,11 @@ class _Reader:
             raise InputError(str(self.path), f"job = {job!r}", "a file beside it")
         limits = tuple(self.limit(one) for one in table.get("limits", []))
         if "requests" not in table:
-            return Step(name, kind, job, limits)
+            return SuiteStep(name, kind, job, limits)
         requests = {way: self.number(self.of(table, "requests", dict), way) for way in DIRECTIONS}
-        return Step(name, kind, job, limits, requests, {way: self.sizes(table, f"{way}_sizes") for way in DIRECTIONS})
+        return SuiteStep(
+            name, kind, job, limits, requests, {way: self.sizes(table, f"{way}_sizes") for way in DIRECTIONS}
+        )
 
     def sizes(self, table: dict[str, Any], key: str) -> dict[int, float]:
         """Shares by size."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.benchmarks.acceptance import Step, Suite, read_suite
+from iolens.benchmarks.acceptance import Suite, SuiteStep, read_suite
 from iolens.benchmarks.fio_log import LATENCIES, RequestLog, largest_deviation_points, read_logs
 from iolens.benchmarks.programs import found_program, run_program
 from iolens.benchmarks.safety import check_plan, memory_warning
@@ -22,7 +22,7 @@ from iolens.benchmarks.synthetic_fio import LAYOUT
 from iolens.errors import IolensError, UsageError
 from iolens.models.acceptance import (
     Acceptance,
-    Check,
+    LimitCheck,
     StepResult,
     bandwidth_score,
     operations_score,
@@ -63,7 +63,7 @@ def outcome(suite: Suite, directory: str, place: str, steps: list[StepResult], n
     """Limits held against what was measured."""
     measured = {one.name: one for one in steps}
     checks = [
-        Check.of(step.name, limit, measured[step.name].value(limit.measure))
+        LimitCheck.of(step.name, limit, measured[step.name].value(limit.measure))
         for step in suite.steps
         for limit in step.limits
     ]
@@ -106,7 +106,7 @@ def _workplace(place: Path) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def _run_step(step: Step, directory: Path, folder: Path, results: Path) -> StepResult:
+def _run_step(step: SuiteStep, directory: Path, folder: Path, results: Path) -> StepResult:
     """A step that fails is a result, too: its limits are then not measured."""
     job = directory / step.job
     own = results / step.name
@@ -135,7 +135,7 @@ def _fio(program: str, job: Path, folder: Path, results: Path) -> str:
     return text
 
 
-def measured(step: Step, text: str, log: RequestLog, job: Path) -> StepResult:
+def measured(step: SuiteStep, text: str, log: RequestLog, job: Path) -> StepResult:
     """What the tool's output and its log of requests say."""
     rows = _rows(step, text, job)
     sums = {way: _sums([row for row in rows if row.get("direction") == way]) for way in DIRECTIONS}
@@ -165,7 +165,7 @@ def measured(step: Step, text: str, log: RequestLog, job: Path) -> StepResult:
     )
 
 
-def _rows(step: Step, text: str, job: Path) -> list[Values]:
+def _rows(step: SuiteStep, text: str, job: Path) -> list[Values]:
     file = ResultFile(job, ReadOptions(), step.name)
     items = list(READERS[step.tool](file, text))
     problems = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]

@@ -11,7 +11,7 @@ from iolens.units import GIB, KIB, format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class TrafficBounds:
     """`share` of the file system's traffic is made (1: all of it; None: that of one target), `ssi` times as much.
 
     `max_bytes` is the space taken on the tested file system and `max_s` the time of a run. `jobs` processes, or MPI

@@ -98,7 +98,7 @@ class LustreTargetCounters:
         raise IolensError(f"{self.root}: no brw_stats of a target called {target}; expected a Lustre server's root")
 
 
-class Observation(NamedTuple):
+class DeviceMovement(NamedTuple):
     """What moved between two readings, as columns of `benchmark_runs` for one direction."""
 
     before: Counts

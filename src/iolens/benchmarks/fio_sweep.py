@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from iolens.benchmarks.programs import found_program, run_program
-from iolens.benchmarks.sweep import Plan, Point, Values
+from iolens.benchmarks.sweep import Plan, SweepPoint, Values
 from iolens.errors import IolensError
 from iolens.records import Note, Problem, Row
 from iolens.sources import ReadOptions
@@ -32,7 +32,7 @@ class FioTool:
         transfer = min(LAYOUT_TRANSFER, self.plan.file_bytes)
         self._run(["--rw=write", f"--bs={transfer}", f"--size={self.plan.file_bytes}", "--end_fsync=1", "--iodepth=4"])
 
-    def run(self, point: Point) -> list[Values]:
+    def run(self, point: SweepPoint) -> list[Values]:
         """One run of one size, or of all sizes in both directions."""
         options = [
             *self._transfers(point),
@@ -54,7 +54,7 @@ class FioTool:
             raise IolensError(f"fio: {problems[0].reason}")
         return [dict(item.values) for item in items if isinstance(item, Row)]
 
-    def _transfers(self, point: Point) -> list[str]:
+    def _transfers(self, point: SweepPoint) -> list[str]:
         """Directions and sizes; of the saturating test, as many I/Os of each size."""
         if not point.is_saturating:
             return [f"--rw=rand{point.direction}", f"--bs={point.transfer_bytes}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from iolens.benchmarks.programs import found_program, run_program
-from iolens.benchmarks.sweep import Plan, Point, Values
+from iolens.benchmarks.sweep import Plan, SweepPoint, Values
 from iolens.errors import IolensError, UsageError
 from iolens.records import Note, Problem, Row
 from iolens.sources import ReadOptions
@@ -36,7 +36,7 @@ class IorTool:
         block = self._block(self.plan.file_bytes, max(self.plan.transfer_sizes))
         self._run(["-w", "-b", str(block), "-t", str(min(LAYOUT_TRANSFER, block))])
 
-    def run(self, point: Point) -> list[Values]:
+    def run(self, point: SweepPoint) -> list[Values]:
         """One run of one size, stopped after the plan's time."""
         read = ["-r", "-C"]  # -C: each task reads what another wrote, past any cache of its own node
         text = self._run(

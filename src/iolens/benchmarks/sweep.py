@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from iolens.benchmarks.device_counters import DeviceCounters, Observation, memory_bytes
+from iolens.benchmarks.device_counters import DeviceCounters, DeviceMovement, memory_bytes
 from iolens.errors import IolensError
 from iolens.schema import DIRECTIONS
 from iolens.units import KIB, MIB, format_bytes
@@ -34,7 +34,7 @@ def new_name() -> str:
     return f"sweep-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
 
 
-class Point(NamedTuple):
+class SweepPoint(NamedTuple):
     """One run of the sweep."""
 
     study: str  # transfer_size, aggregate_size for the cache guard, saturation for all sizes at once
@@ -85,28 +85,28 @@ class Plan:
         """What is written and read."""
         return self.place if self.is_device else self.place / f"iolens-{self.sweep}.dat"
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[SweepPoint]:
         """Every run: the cache guard, then all sizes once per repeat, so that a busy minute spoils no size alone."""
         smallest = min(self.transfer_sizes)
         steps = [self.file_bytes >> step for step in reversed(range(GUARD_STEPS))]
         guarded = [size // smallest * smallest for size in steps if size >= GUARD_SMALLEST]
         transfer = max((size for size in self.transfer_sizes if size <= GUARD_TRANSFER), default=smallest)
         points = [
-            Point("aggregate_size", direction, transfer, aggregate, 0)
+            SweepPoint("aggregate_size", direction, transfer, aggregate, 0)
             for direction in ("write", "read")
             for aggregate in (guarded if self.guard and len(guarded) > 1 else [])
         ]
         points += [
-            Point("transfer_size", direction, size, self.file_bytes, repeat)
+            SweepPoint("transfer_size", direction, size, self.file_bytes, repeat)
             for repeat in range(self.repeats)
             for direction in ("write", "read")
             for size in self.transfer_sizes
         ]
         return points
 
-    def saturating_points(self) -> list[Point]:
+    def saturating_points(self) -> list[SweepPoint]:
         """The saturating test, as often as every size."""
-        return [Point(SATURATION, "mixed", 0, self.file_bytes, repeat) for repeat in range(self.repeats)]
+        return [SweepPoint(SATURATION, "mixed", 0, self.file_bytes, repeat) for repeat in range(self.repeats)]
 
 
 class Tool(Protocol):
@@ -118,11 +118,11 @@ class Tool(Protocol):
     def lay_out(self) -> None:
         """Write the file in full, so that reads find blocks and writes do not allocate them."""
 
-    def run(self, point: Point) -> list[Values]:
+    def run(self, point: SweepPoint) -> list[Values]:
         """Run one point; columns of `benchmark_runs`."""
 
 
-def sweep_points(plan: Plan, tool: Tool) -> list[Point]:
+def sweep_points(plan: Plan, tool: Tool) -> list[SweepPoint]:
     """Every run, the saturating ones last."""
     return [*plan.points(), *(plan.saturating_points() if tool.mixes else [])]
 
@@ -154,7 +154,7 @@ def run_sweep(
             plan.file.unlink(missing_ok=True)
 
 
-def _observed_run(tool: Tool, point: Point, counters: DeviceCounters | None) -> Iterator[Values]:
+def _observed_run(tool: Tool, point: SweepPoint, counters: DeviceCounters | None) -> Iterator[Values]:
     before, began = (counters.read() if counters is not None else None), time.monotonic()
     rows = tool.run(point)
     for direction in point.directions:
@@ -163,7 +163,7 @@ def _observed_run(tool: Tool, point: Point, counters: DeviceCounters | None) -> 
     if counters is None or before is None:
         yield from rows
         return
-    seen = Observation(before, counters.read(), time.monotonic() - began)
+    seen = DeviceMovement(before, counters.read(), time.monotonic() - began)
     for values in rows:
         direction = str(values["direction"])
         columns = seen.columns(counters.name, direction)

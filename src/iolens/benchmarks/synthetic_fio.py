@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.request_mix import Shares, WholePercents, request_sizes
 from iolens.errors import UsageError
 from iolens.models.workload_demand import DIRECTIONS, SEED, DrawnDemand, drawn_demand
@@ -82,7 +82,7 @@ class FioWorkload:
         return {size: count / total for size, count in sorted(found.items())}
 
 
-def fio_workload(model: WorkloadModel, bounds: Bounds, demand: DrawnDemand | None = None) -> FioWorkload:
+def fio_workload(model: WorkloadModel, bounds: TrafficBounds, demand: DrawnDemand | None = None) -> FioWorkload:
     """The phases of a model within bounds; `demand` where it was drawn already, for the targets of the bounds."""
     demand = demand or drawn_demand(model, bounds.targets(model))
     sizes = {way: request_sizes(model.of(way), bounds.block_bytes, MOST_SIZES) for way in DIRECTIONS}
@@ -107,7 +107,7 @@ def fio_workload(model: WorkloadModel, bounds: Bounds, demand: DrawnDemand | Non
     return FioWorkload(tuple(phases), sizes, bounds.file_bytes(largest), demand.silent_share)
 
 
-def write_fio(model: WorkloadModel, directory: Path, bounds: Bounds) -> list[Path]:
+def write_fio(model: WorkloadModel, directory: Path, bounds: TrafficBounds) -> list[Path]:
     """The job files in `directory`, which is made where it is not there; returns what was written."""
     workload = fio_workload(model, bounds)
     directory.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def write_fio(model: WorkloadModel, directory: Path, bounds: Bounds) -> list[Pat
     return [directory / name for name in files]
 
 
-def layout_text(file_bytes: int, bounds: Bounds) -> str:
+def layout_text(file_bytes: int, bounds: TrafficBounds) -> str:
     """The job that writes every block: reads of a merely allocated file never reach the disk."""
     options = {
         "rw": "write",
@@ -134,7 +134,7 @@ def layout_text(file_bytes: int, bounds: Bounds) -> str:
     return _comment("Writes the files in full, before any other job.") + _section("layout", options)
 
 
-def workload_text(workload: FioWorkload, bounds: Bounds, about: Sequence[str] = ()) -> str:
+def workload_text(workload: FioWorkload, bounds: TrafficBounds, about: Sequence[str] = ()) -> str:
     """The job file of all phases."""
     shared = {
         **_common(bounds),
@@ -151,7 +151,7 @@ def workload_text(workload: FioWorkload, bounds: Bounds, about: Sequence[str] = 
     return "\n".join([_comment(*about), *sections])
 
 
-def saturating_text(way: str, size: int, runtime_s: float, file_bytes: int, bounds: Bounds) -> str:
+def saturating_text(way: str, size: int, runtime_s: float, file_bytes: int, bounds: TrafficBounds) -> str:
     """A job of random requests of one size, as fast as they go."""
     options = {
         "rw": f"rand{way}",
@@ -196,7 +196,7 @@ def _pauses(model: WorkloadModel, number: int, seconds: float) -> list[float]:
     return [float(one) for one in seconds * lengths / lengths.sum()]
 
 
-def _phase_section(phase: Phase, number: int, bounds: Bounds) -> str:
+def _phase_section(phase: Phase, number: int, bounds: TrafficBounds) -> str:
     rates = {way: rate // bounds.jobs for way, rate in phase.rates.items()}
     options: dict[str, object] = {
         "rw": "randrw" if len(rates) > 1 else f"rand{next(iter(rates))}",
@@ -217,7 +217,7 @@ def _split(percents: Mapping[int, int]) -> str:
     return ":".join(f"{size}/{percent}" for size, percent in percents.items())
 
 
-def _common(bounds: Bounds) -> Options:
+def _common(bounds: TrafficBounds) -> Options:
     return {
         "directory": "${DIR}",
         "filename_format": "iolens.$jobnum",  # a file of its own for each process, the same in all phases
@@ -240,7 +240,7 @@ def _comment(*lines: str) -> str:
     return "".join(f"; {_CONTROL.sub('?', line)}\n" for line in lines)
 
 
-def _about(model: WorkloadModel, workload: FioWorkload, bounds: Bounds) -> list[str]:
+def _about(model: WorkloadModel, workload: FioWorkload, bounds: TrafficBounds) -> list[str]:
     requests = " and ".join(f"{workload.offered(way):,.0f} {way}s" for way in DIRECTIONS)
     space = format_bytes(workload.file_bytes * bounds.jobs)
     return [

@@ -14,7 +14,7 @@ from math import floor
 from pathlib import Path
 from typing import Final
 
-from iolens.benchmarks.bounds import Bounds
+from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.request_mix import Shares, request_sizes
 from iolens.errors import UsageError
 from iolens.models.workload_demand import DIRECTIONS
@@ -64,7 +64,7 @@ class IorWorkload:
         return {run.transfer_bytes: run.transfers / total for run in self.runs if run.direction == way}
 
 
-def ior_workload(model: WorkloadModel, bounds: Bounds) -> IorWorkload:
+def ior_workload(model: WorkloadModel, bounds: TrafficBounds) -> IorWorkload:
     """As many transfers as the space allows, in the model's proportions."""
     most = max(1, min(MOST_SIZES, int(bounds.max_s / 2)))  # a run takes a second or more, and there are two directions
     sizes = {way: request_sizes(model.of(way), bounds.block_bytes, most) for way in DIRECTIONS}
@@ -88,7 +88,7 @@ def ior_workload(model: WorkloadModel, bounds: Bounds) -> IorWorkload:
     return IorWorkload(tuple(runs), files, left)
 
 
-def write_ior(model: WorkloadModel, directory: Path, bounds: Bounds) -> list[Path]:
+def write_ior(model: WorkloadModel, directory: Path, bounds: TrafficBounds) -> list[Path]:
     """The script in `directory`, which is made where it is not there; returns what was written."""
     workload = ior_workload(model, bounds)
     directory.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def write_ior(model: WorkloadModel, directory: Path, bounds: Bounds) -> list[Pat
     return [path]
 
 
-def script_text(model: WorkloadModel, workload: IorWorkload, bounds: Bounds) -> str:
+def script_text(model: WorkloadModel, workload: IorWorkload, bounds: TrafficBounds) -> str:
     """A script for sh: nothing in it comes from a name but comments without control characters."""
     seconds = max(1, int(bounds.max_s / len(workload.runs)))
     launch = f"mpirun -np {bounds.jobs}" if bounds.jobs > 1 else ""
@@ -170,7 +170,7 @@ def _all_sizes(sizes: Mapping[str, Shares]) -> list[int]:
     return sorted({size for shares in sizes.values() for size, _ in shares})
 
 
-def _about(model: WorkloadModel, workload: IorWorkload, bounds: Bounds, seconds: int) -> list[str]:
+def _about(model: WorkloadModel, workload: IorWorkload, bounds: TrafficBounds, seconds: int) -> list[str]:
     space = bounds.jobs * sum(size * transfers for size, transfers in workload.files.items())
     moved = {way: bounds.jobs * workload.requests(way) for way in DIRECTIONS}
     lines = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, TIME, Quantity, in_zone, present, progress, store_options
+from iolens.cli.options import BYTES, DURATION, TIME, QuantityType, in_zone, present, progress, store_options
 
 if TYPE_CHECKING:
     from iolens.analyses.calibration.fit import CalibrationFit
@@ -31,7 +31,7 @@ def _sizes(text: str) -> tuple[int, ...]:
     return sizes
 
 
-SIZES = Quantity("sizes", _sizes)
+SIZES = QuantityType("sizes", _sizes)
 FORMATS = click.Choice(["table", "json", "csv", "parquet", "markdown"])
 
 

@@ -11,7 +11,7 @@ import click
 from iolens.cli.options import CAPACITY, DURATION, store_options
 
 if TYPE_CHECKING:
-    from iolens.agent.sampling.collector import Settings
+    from iolens.agent.sampling.collector import AgentSettings
     from iolens.agent.sampling.health import Health
     from iolens.config import AgentConfig, Config
 
@@ -79,7 +79,7 @@ def COMMAND(
     is taken from the sections [agent] and [devices] of the configuration.
     """
     from iolens.agent.sampling.clock import SystemClock
-    from iolens.agent.sampling.collector import Collector
+    from iolens.agent.sampling.collector import Agent
     from iolens.config import AgentConfig, load_config
 
     if once and duration is not None:
@@ -100,17 +100,17 @@ def COMMAND(
     settings = _settings(known, given, url, duration)
     clock = SystemClock()
     clock.listen()
-    collector = Collector(settings, lambda line: click.echo(f"iolens: {line}", err=True), clock)
+    collector = Agent(settings, lambda line: click.echo(f"iolens: {line}", err=True), clock)
     health = collector.once() if once else collector.run()
     return _report(health, url, asked_to_stop=clock.stopped)
 
 
-def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: float | None) -> Settings:
+def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: float | None) -> AgentSettings:
     """What to do: as the options say, else the configuration, else the defaults."""
-    from iolens.agent.sampling.collector import Settings
+    from iolens.agent.sampling.collector import AgentSettings
 
     said = {**_known(config.agent), **_known(given)}
-    settings = Settings(
+    settings = AgentSettings(
         Path(said.pop("root", DEFAULT_ROOT)),
         Path(said.pop("spool", DEFAULT_SPOOL)),
         url,

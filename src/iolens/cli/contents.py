@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from iolens.cli.options import WORDS, Asked, Quantity, analysis_options, in_zone
+from iolens.cli.options import WORDS, Asked, QuantityType, analysis_options, in_zone
 from iolens.units import parse_bytes, parse_duration
 
 NONE = "none"
@@ -49,7 +49,7 @@ Examples:
 )
 @click.option(
     "--compare",
-    type=Quantity("earlier", _earlier),
+    type=QuantityType("earlier", _earlier),
     default="first",
     show_default=True,
     metavar="first|previous|none|TIME",
@@ -63,7 +63,7 @@ Examples:
 )
 @click.option(
     "--at-most",
-    type=Quantity("sizes", _sizes),
+    type=QuantityType("sizes", _sizes),
     default="4KiB,64KiB,1MiB,128MiB,1GiB",
     show_default=True,
     metavar="SIZES",
@@ -71,7 +71,7 @@ Examples:
 )
 @click.option(
     "--within",
-    type=Quantity("ages", _ages),
+    type=QuantityType("ages", _ages),
     default="1d,7d,30d,90d,180d,365d",
     show_default=True,
     metavar="AGES",

@@ -11,7 +11,7 @@ import click
 from iolens.cli.options import present, progress
 
 if TYPE_CHECKING:
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
     from iolens.simulator.lustre_tree import Tree
 
 START: Final = "2026-01-05"
@@ -32,7 +32,7 @@ def COMMAND(output: Path, seed: int) -> None:
     """
     from dataclasses import replace
 
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
 
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def _sample(output: Path, store: str, seed: int) -> None:
     import tempfile
     from datetime import timedelta
 
-    from iolens.agent.sampling.collector import Collector, Settings
+    from iolens.agent.sampling.collector import Agent, AgentSettings
     from iolens.simulator.lustre_tree import Tree
     from iolens.simulator.workload import load_workload
     from iolens.units import parse_time
@@ -80,11 +80,11 @@ def _sample(output: Path, store: str, seed: int) -> None:
         tree = Tree(
             Path(folder) / "server", "2.15", load_workload("scratch"), start_s=start.timestamp(), osts=OSTS, seed=seed
         )
-        settings = Settings(
+        settings = AgentSettings(
             root=tree.root, spool=output / "spool", store=store, ship_every_s=3600, duration_s=AGENT_MINUTES * 60
         )
         with progress(AGENT_MINUTES * 12, "sampling") as step:
-            health = Collector(settings, lambda text: click.echo(text, err=True), _tree_clock(tree, step)).run()
+            health = Agent(settings, lambda text: click.echo(text, err=True), _tree_clock(tree, step)).run()
     click.echo(f"the agent took {health.samples:,} samples of {health.targets} targets and shipped them", err=True)
 
 
@@ -123,6 +123,6 @@ def _report(path: Path, results: list[Any]) -> None:
 
     from iolens import __version__
     from iolens.views.render import atomic
-    from iolens.views.report.page import About, report_html
+    from iolens.views.report.page import ReportInfo, report_html
 
-    atomic.write(path, report_html(results, About(__version__, datetime.now(UTC), (None, None), None, ())))
+    atomic.write(path, report_html(results, ReportInfo(__version__, datetime.now(UTC), (None, None), None, ())))

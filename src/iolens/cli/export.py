@@ -10,8 +10,8 @@ import click
 from iolens.cli.options import DURATION
 
 if TYPE_CHECKING:
-    from iolens.agent.exporter.fsu import Chosen
-    from iolens.agent.exporter.readings import Exporter, Settings
+    from iolens.agent.exporter.fsu import ChosenCalibration
+    from iolens.agent.exporter.readings import Exporter, ExporterSettings
     from iolens.agent.exporter.server import Address
     from iolens.config import Config
 
@@ -79,7 +79,7 @@ def prometheus(
     connect can read; it listens on this machine only, unless told otherwise.
     """
     from iolens import __version__
-    from iolens.agent.exporter.readings import Exporter, Settings, collectors
+    from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
     from iolens.agent.exporter.server import Address
     from iolens.config import load_config
 
@@ -92,7 +92,7 @@ def prometheus(
     known = load_config(config)
     if calibration is not None:
         _chosen(known, calibration, "")  # an unknown name is an error now, not at the first scrape
-    settings = Settings(
+    settings = ExporterSettings(
         root=root,
         calibration_of=lambda name: _chosen(known, calibration, name),
         version=__version__,
@@ -109,19 +109,19 @@ def prometheus(
     return _print_page(exporter) if once else _serve(exporter, address, settings)
 
 
-def _chosen(config: Config, name: str | None, filesystem: str) -> Chosen:
+def _chosen(config: Config, name: str | None, filesystem: str) -> ChosenCalibration:
     """The calibration asked for, else the file system's configured one, else a published one; and the ceiling.
 
     A server has no store, so a measured ceiling has to be configured here.
     """
-    from iolens.agent.exporter.fsu import Chosen
+    from iolens.agent.exporter.fsu import ChosenCalibration
     from iolens.analyses.calibration.stored import find_calibration
     from iolens.models.saturation import ceiling_of
 
     known = config.filesystem(filesystem)
     asked = name or known.calibration
     calibration = find_calibration((), config, asked, filesystem, None)[0]
-    return Chosen(calibration, asked is None, ceiling_of(None, calibration.name, known.ceiling_fsu_pct))
+    return ChosenCalibration(calibration, asked is None, ceiling_of(None, calibration.name, known.ceiling_fsu_pct))
 
 
 def _say(line: str) -> None:
@@ -139,7 +139,7 @@ def _print_page(exporter: Exporter) -> int:
     return 3 if page.measured else 1
 
 
-def _serve(exporter: Exporter, address: Address, settings: Settings) -> int:
+def _serve(exporter: Exporter, address: Address, settings: ExporterSettings) -> int:
     """Serve until SIGTERM or Ctrl-C."""
     import ipaddress
     import signal

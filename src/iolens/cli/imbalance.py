@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import Asked, Quantity, analysis_options, in_zone
+from iolens.cli.options import Asked, QuantityType, analysis_options, in_zone
 from iolens.units import parse_local_time, parse_rate
 
 
@@ -32,18 +32,18 @@ Examples:
 """,
 )
 @click.option(
-    "--percentiles", type=Quantity("list", _numbers), metavar="NUMBERS",
+    "--percentiles", type=QuantityType("list", _numbers), metavar="NUMBERS",
     help="Thresholds as percentiles of the standard deviation [80,95]",
 )  # fmt: skip
 @click.option(
-    "--threshold", type=Quantity("list", _rates), metavar="RATES",
+    "--threshold", type=QuantityType("list", _rates), metavar="RATES",
     help="Thresholds as values, such as 112MB/s, instead of percentiles (or beside them)",
 )  # fmt: skip
 @click.option(
     "--without-background", is_flag=True, help="Leave out scrubbing, rebuilding and the like where told apart"
 )
 @click.option(
-    "--at", type=Quantity("list", _times), metavar="TIMES",
+    "--at", type=QuantityType("list", _times), metavar="TIMES",
     help="Moments to show in the snapshot [the worst of two days]",
 )  # fmt: skip
 @analysis_options

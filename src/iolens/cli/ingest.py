@@ -73,7 +73,7 @@ def COMMAND(
 
     from iolens.config import load_config
     from iolens.sources import ReadOptions, source_names
-    from iolens.store.ceilings import Ceilings
+    from iolens.store.ceilings import RateCeilings
     from iolens.store.ingest import Tally
     from iolens.store.store import Store
 
@@ -94,7 +94,7 @@ def COMMAND(
         opened.ingest,
         rebuild=rebuild,
         workers=workers or os.cpu_count() or 1,
-        ceilings=Ceilings.of_config(loaded.filesystems),
+        ceilings=RateCeilings.of_config(loaded.filesystems),
     )
     for name, found in _by_source(named, places, total).items():
         _load(load, name, found, replace(options, settings=loaded.sources.get(name, {})), total)

@@ -19,7 +19,7 @@ from iolens.visible_text import visible
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Quantity(click.ParamType[Any]):
+class QuantityType(click.ParamType[Any]):
     """A parameter written with its unit."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
@@ -40,12 +40,12 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-TIME = Quantity("time", parse_local_time)
-RATE = Quantity("rate", parse_rate)
-BYTES = Quantity("bytes", parse_bytes)
-CAPACITY = Quantity("capacity", parse_capacity)
-DURATION = Quantity("duration", parse_duration)
-WORDS = Quantity("list", _words)
+TIME = QuantityType("time", parse_local_time)
+RATE = QuantityType("rate", parse_rate)
+BYTES = QuantityType("bytes", parse_bytes)
+CAPACITY = QuantityType("capacity", parse_capacity)
+DURATION = QuantityType("duration", parse_duration)
+WORDS = QuantityType("list", _words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Asked(Selected):
         from inspect import signature
 
         from iolens.analyses import get_analysis
-        from iolens.notebook import OpenStore
+        from iolens.api import OpenStore
 
         shows_days = "progress" in signature(get_analysis(name).run).parameters
         with OpenStore(self.store, engine=self.engine, config=self.config) as opened, progress(None, "reading") as step:

@@ -15,7 +15,7 @@ from iolens.units import parse_capacity
 if TYPE_CHECKING:
     from iolens.plans.endurance import CaseInputs, EndurancePlan, Provision
     from iolens.plans.inputs import Input
-    from iolens.plans.layouts import Layout
+    from iolens.plans.layouts import StripeLayout
 
 KEYS: Final = ("ssi", "data", "parity", "waf", "fswpd", "rmw")
 Said = dict[str, tuple[str, str]]  # what is asked for, and where that comes from
@@ -197,7 +197,7 @@ def _case(said: Said, reference: ReferenceSystem, raid_block: int | None) -> Cas
     )
 
 
-def stripe_of(said: Said) -> Layout:
+def stripe_of(said: Said) -> StripeLayout:
     """Data and parity of a case, or of the options."""
     from iolens.plans.layouts import layout, parse_layout
 
@@ -227,7 +227,7 @@ def _measured(name: str, said: Said, reference: ReferenceSystem) -> Input:
     return statistic(name, word, drives.wafs, drives.origin, drives.host_write_bytes)
 
 
-def _read_modify_write(said: Said, stripe: Layout, reference: ReferenceSystem, raid_block: int | None) -> Input:
+def _read_modify_write(said: Said, stripe: StripeLayout, reference: ReferenceSystem, raid_block: int | None) -> Input:
     from iolens.plans.endurance import NO_READ_MODIFY_WRITE
 
     if "rmw" in said:
@@ -235,7 +235,7 @@ def _read_modify_write(said: Said, stripe: Layout, reference: ReferenceSystem, r
     return NO_READ_MODIFY_WRITE if raid_block is None else _estimated_rmw(reference, stripe, raid_block)
 
 
-def _estimated_rmw(reference: ReferenceSystem, stripe: Layout, raid_block: int) -> Input:
+def _estimated_rmw(reference: ReferenceSystem, stripe: StripeLayout, raid_block: int) -> Input:
     from iolens.models.read_modify_write import read_modify_write_factor
     from iolens.plans.inputs import between
     from iolens.units import format_bytes

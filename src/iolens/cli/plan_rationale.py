@@ -122,9 +122,9 @@ def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
 
 def _rationale(asked: Selected, options: dict[str, Any]) -> Rationale:
     from iolens import __version__
-    from iolens.plans.rationale import About, make_rationale
+    from iolens.plans.rationale import DocumentInfo, make_rationale
 
-    question = _Question(options)
+    question = _RationaleInputs(options)
     reference = ReferenceSystem.of(
         asked,
         capacity=options["reference_capacity"],
@@ -137,7 +137,7 @@ def _rationale(asked: Selected, options: dict[str, Any]) -> Rationale:
         plans = answers.all()
         url = reference.url
     name = next((plan.filesystem for plan in plans.values() if plan is not None and plan.filesystem), None)
-    about = About(
+    about = DocumentInfo(
         title=options["title"] or ("Design rationale" + (f": the successor of {name}" if name else "")),
         author=options["author"],
         made=_made(),
@@ -155,7 +155,7 @@ def _rationale(asked: Selected, options: dict[str, Any]) -> Rationale:
     )
 
 
-class _Question:
+class _RationaleInputs:
     """What was asked, read before any data is: what is wrong with it is said at once."""
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -211,7 +211,7 @@ class _Question:
 class _Answers:
     """The plans, as far as their inputs are known."""
 
-    def __init__(self, question: _Question, reference: ReferenceSystem) -> None:
+    def __init__(self, question: _RationaleInputs, reference: ReferenceSystem) -> None:
         self.question = question
         self.options = question.options
         self.reference = reference

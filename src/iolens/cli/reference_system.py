@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from iolens.analyses.demand import Demand
     from iolens.analyses.drives.readings import DriveReadings
     from iolens.analyses.growth import Growth
+    from iolens.api import OpenStore
     from iolens.cli.options import Selected
-    from iolens.notebook import OpenStore
     from iolens.plans.endurance import FileSystemWrites
 
 
@@ -57,7 +57,7 @@ class ReferenceSystem:
     def opened(self) -> OpenStore:
         """The store, opened when first needed."""
         if self._opened is None:
-            from iolens.notebook import OpenStore
+            from iolens.api import OpenStore
 
             url, engine, config = self.opening
             self._opened = OpenStore(url, engine=engine, config=config)

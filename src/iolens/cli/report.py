@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date
 
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
 
 PARTLY_DONE = 3
 
@@ -67,9 +67,9 @@ def COMMAND(
     from datetime import UTC
 
     from iolens import __version__
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
     from iolens.views.render import atomic
-    from iolens.views.report.page import About, report_html
+    from iolens.views.report.page import ReportInfo, report_html
 
     window = in_zone(since, timezone), in_zone(until, timezone)
     options: dict[str, Any] = {"since": window[0], "until": window[1], "resolution": resolution}
@@ -78,7 +78,7 @@ def COMMAND(
         results, refused = _analysed(
             opened, names, options, {"calibration": calibration, "peak": peak, "timezone": timezone}
         )
-    about = About(__version__, datetime.now(UTC), window, timezone, tuple(refused))
+    about = ReportInfo(__version__, datetime.now(UTC), window, timezone, tuple(refused))
     page = report_html(results, about)
     atomic.write(output, page)
     click.echo(f"written: {output}, {len(page.encode()) / 1e6:.1f} MB", err=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from iolens.records import Item
     from iolens.scan.journal import Journal, Progress
     from iolens.scan.parts import WholeScan
-    from iolens.scan.walk import Part
+    from iolens.scan.walk import ScanPart
     from iolens.scan.workers import Advance, ScanOrder
 
 LINE_EVERY_S: Final = 30.0  # without a terminal, a line of progress this often
@@ -31,19 +31,19 @@ CHANGES_SHOWN: Final = 5
 _PART: Final = re.compile(r"([0-9]+)/([0-9]+)")
 
 
-class PartType(click.ParamType["Part"]):
+class PartType(click.ParamType["ScanPart"]):
     """`2/8`."""
 
     name = "part"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Which part of how many."""
-        from iolens.scan.walk import Part
+        from iolens.scan.walk import ScanPart
 
         found = _PART.fullmatch(str(value))
         if not found or not 1 <= int(found[1]) <= int(found[2]):
             self.fail(f"{value!r} is no part; write 2/8 for the second of eight", param, ctx)
-        return Part(int(found[1]), int(found[2]))
+        return ScanPart(int(found[1]), int(found[2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def COMMAND(
     cross_filesystems: bool,
     max_rate: float | None,
     at: datetime | None,
-    part: Part | None,
+    part: ScanPart | None,
     part_depth: int,
     save: Path | None,
     merge: bool,
@@ -155,7 +155,7 @@ def COMMAND(
     and the exit code is then 3. An interrupted scan goes on with --resume.
     """
     from iolens.config import load_config, project_directory
-    from iolens.scan.walk import Part
+    from iolens.scan.walk import ScanPart
     from iolens.scan.workers import ScanOrder
     from iolens.units import epoch_us
 
@@ -174,7 +174,7 @@ def COMMAND(
         exclude,
         replace(loaded.projects, directories=directories),
         project_ids,
-        (part or Part())._replace(depth=part_depth),
+        (part or ScanPart())._replace(depth=part_depth),
         None if keep_entries is None else keep_entries.absolute().with_name(f"{keep_entries.name}.pieces"),
     )
     with _kept_state(order, state) as journal:
@@ -183,7 +183,7 @@ def COMMAND(
 
 
 def _refuse_contradictions(
-    paths: tuple[Path, ...], part: Part | None, at: datetime | None, save: Path | None, cross: bool, both: bool
+    paths: tuple[Path, ...], part: ScanPart | None, at: datetime | None, save: Path | None, cross: bool, both: bool
 ) -> None:
     if len(paths) > 1:
         raise click.UsageError("one PATH at a time; saved parts are put together with --merge")
@@ -263,16 +263,16 @@ def _scan(
 ) -> int:
     import time
 
-    from iolens.scan.mounts import Naming, filesystem_name, mounts
+    from iolens.scan.mounts import FilesystemName, filesystem_name, mounts
     from iolens.scan.owners import storable
-    from iolens.scan.parts import Header
+    from iolens.scan.parts import PartHeader
     from iolens.scan.workers import Interrupted, run_scan
     from iolens.units import from_epoch_us
 
     known = mounts()
     naming = filesystem_name(os.path.realpath(order.root), known)
     if wishes.filesystem is not None:
-        naming = Naming(wishes.filesystem, "--filesystem")
+        naming = FilesystemName(wishes.filesystem, "--filesystem")
     began, before = time.monotonic(), progress.findings.names
     try:
         with _progress(_expected(order)) as tell:
@@ -283,7 +283,7 @@ def _scan(
         click.echo(f"iolens: interrupted after {names:,} entries; {advice}", err=True)
         return 130
     passed_s = time.monotonic() - began
-    header = Header(storable(naming.name), storable(order.root), order.time_us, progress.scan, order.part)
+    header = PartHeader(storable(naming.name), storable(order.root), order.time_us, progress.scan, order.part)
     kept = _join_entries(order, progress, wishes)
     walked = _walk(naming, header, progress, from_epoch_us(order.time_us), passed_s, workers)
     walked = replace(walked, names=progress.findings.names, notes=_notes(progress, before, kept))
@@ -404,7 +404,7 @@ def _expected(order: ScanOrder) -> int | None:
 def _progress(expected: int | None) -> Iterator[Callable[[Advance], None]]:
     """A bar with rate and estimate on a terminal; otherwise a line now and then."""
     if not sys.stderr.isatty():
-        yield Lines(expected, lambda line: click.echo(line, err=True)).tell
+        yield ProgressLines(expected, lambda line: click.echo(line, err=True)).tell
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
@@ -421,7 +421,7 @@ def _progress(expected: int | None) -> Iterator[Callable[[Advance], None]]:
         yield tell
 
 
-class Lines:
+class ProgressLines:
     """Progress in lines, one every half minute."""
 
     def __init__(self, expected: int | None, say: Callable[[str], object]) -> None:

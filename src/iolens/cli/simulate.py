@@ -11,7 +11,7 @@ import click
 from iolens.cli.options import DURATION, TIME, WORDS, in_zone, progress, store_options
 
 if TYPE_CHECKING:
-    from iolens.simulator.lustre_centre import Event
+    from iolens.simulator.lustre_centre import SimulatedEvent
 
 
 @click.group("simulate")
@@ -190,13 +190,13 @@ def lustre(
 
 def _events(
     start_s: float, filesystem: str, reset_at: tuple[str, ...], dead_ost: tuple[str, ...], failover: tuple[str, ...]
-) -> list[Event]:
+) -> list[SimulatedEvent]:
     from iolens.errors import UsageError
-    from iolens.simulator.lustre_centre import Event, event_of
+    from iolens.simulator.lustre_centre import SimulatedEvent, event_of
     from iolens.units import parse_duration
 
     try:
-        found = [Event(start_s + parse_duration(word), "reset") for word in reset_at]
+        found = [SimulatedEvent(start_s + parse_duration(word), "reset") for word in reset_at]
     except ValueError as error:
         raise UsageError(f"--reset-at: {error}") from None
     found += [event_of("dead", word, start_s, filesystem, parse_duration) for word in dead_ost]

@@ -44,11 +44,11 @@ def emit(model: WorkloadModel, given: dict[str, Any]) -> list[Path]:
     if given["emit_fio"] is None and given["emit_ior"] is None and given["acceptance"] is None:
         return []
     from iolens.benchmarks.acceptance import write_acceptance
-    from iolens.benchmarks.bounds import Bounds
+    from iolens.benchmarks.bounds import TrafficBounds
     from iolens.benchmarks.synthetic_fio import write_fio
     from iolens.benchmarks.synthetic_ior import write_ior
 
-    bounds = Bounds(
+    bounds = TrafficBounds(
         share=given["scale"], ssi=given["ssi"], max_bytes=given["max_bytes"], max_s=given["max_s"],
         jobs=given["jobs"], queue_depth=given["queue_depth"], log=given["log_requests"],
     )  # fmt: skip

@@ -109,7 +109,7 @@ def COMMAND(
 
 def _fitted(store: str, given: dict[str, Any]) -> Origin:
     from iolens.analyses.workload.fit import fit_workload
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
 
     zone = given["timezone"]
     chosen: dict[str, Any] = {
@@ -198,7 +198,7 @@ def _make(order: SyntheticOrder) -> None:
 def _match(origin: Origin, order: SyntheticOrder, given: dict[str, Any]) -> WorkloadMatch:
     from iolens.analyses.workload.fit import fit_workload
     from iolens.analyses.workload.match import match_workloads
-    from iolens.notebook import OpenStore
+    from iolens.api import OpenStore
     from iolens.simulator.synthetic_telemetry import SOURCE
 
     start, end = (from_epoch_us(one) for one in order.window_us)

@@ -16,7 +16,7 @@ from iolens.cli.options import DURATION, TIME, in_zone, store_options
 if TYPE_CHECKING:
     from iolens.agent.feed import SpoolFeed, TreeFeed
     from iolens.agent.store_feed import StoreFeed
-    from iolens.analyses.live.analysis import Board, Boards, Reading
+    from iolens.analyses.live.analysis import Board, Boards, LiveReading
     from iolens.config import Config
     from iolens.models.transaction_time import Calibration
 
@@ -98,7 +98,7 @@ def COMMAND(
         watch.show(moments[0], moments[1], moments[2])
 
 
-def _print(reading: Reading, format_: str) -> None:
+def _print(reading: LiveReading, format_: str) -> None:
     if format_ != "table":
         from iolens.views.render.formats import render
 
@@ -124,7 +124,7 @@ class _Watch:
     new_board: Callable[[str], Board]
     filesystem: str | None
 
-    def once(self, interval_s: float, at: datetime | None) -> Reading:
+    def once(self, interval_s: float, at: datetime | None) -> LiveReading:
         """One reading: of two samples, or of the last complete interval (before `at`)."""
         import time
 
@@ -146,7 +146,7 @@ class _Watch:
             raise InputError(self.feed.origin, f"no interval of {name} yet", "two samples that differ in time")
         return found
 
-    def _once_at(self, store: StoreFeed, at: datetime) -> Reading:
+    def _once_at(self, store: StoreFeed, at: datetime) -> LiveReading:
         from iolens.errors import InputError
         from iolens.units import epoch_us, iso
 
@@ -262,7 +262,7 @@ def _store(url: str | None, interval_s: float, filesystem: str | None, config: C
     return StoreFeed(Store(config.store_url(url), config.engine), interval_s, filesystem, dict(orders))
 
 
-class _Found(NamedTuple):
+class _TopCalibration(NamedTuple):
     """The calibration of a file system, what must be known about it, and the one of each target (by class)."""
 
     general: Calibration
@@ -272,7 +272,7 @@ class _Found(NamedTuple):
 
 def _calibrations(
     url: str | None, name: str | None, config: Config, feed: StoreFeed | None
-) -> Callable[[str, int], _Found]:
+) -> Callable[[str, int], _TopCalibration]:
     """Finds the calibrations of a file system that hold at a moment."""
     import os
 
@@ -290,7 +290,7 @@ def _calibrations(
         except (IolensError, OSError) as error:
             trouble = (f"calibrations cannot be read: {error}",)
 
-    def find(filesystem: str, at_us: int) -> _Found:
+    def find(filesystem: str, at_us: int) -> _TopCalibration:
         chosen, extent = name or config.filesystem(filesystem).calibration, (at_us, at_us + 1)
         for_all = [row for row in stored if chosen is not None or row["target_class"] is None]
         general, notes = applied_calibrations(for_all, config, chosen, filesystem, extent, ())
@@ -299,7 +299,7 @@ def _calibrations(
             applied, _ = applied_calibrations(stored, config, chosen, filesystem, extent, (target,))
             return applied[0].calibration
 
-        return _Found(general[0].calibration, (*trouble, *notes), of_target)
+        return _TopCalibration(general[0].calibration, (*trouble, *notes), of_target)
 
     if name is not None:
         find("", 0)  # an unknown name is an error now, not in the middle of the view

@@ -36,7 +36,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class LimitCheck:
     """One limit of a step and what was measured; `ratio` is above 1 where the limit is kept with room to spare."""
 
     step: str
@@ -49,7 +49,7 @@ class Check:
     reason: str
 
     @classmethod
-    def of(cls, step: str, limit: Limit, value: float | None) -> Check:
+    def of(cls, step: str, limit: Limit, value: float | None) -> LimitCheck:
         """The limit held against a value."""
         ratio = None
         if value is not None and limit.at_least:
@@ -97,7 +97,7 @@ class Acceptance:
     score: float | None
     bandwidth_gib_per_s: float | None
     thousand_ops_per_s: float | None
-    checks: list[Check]
+    checks: list[LimitCheck]
     steps: list[StepResult]
     notes: list[str]
 

@@ -24,7 +24,7 @@ ROUNDS: Final = 100  # the search for the ends of a band takes about five
 Floats = NDArray[np.float64]
 
 
-class Band(NamedTuple):
+class AnswerRange(NamedTuple):
     """The lowest, the average and the highest answer."""
 
     low: float
@@ -91,10 +91,10 @@ class SizeBins:
         return np.isfinite(self.bytes) & (self.count > 0)
 
     @property
-    def mass(self) -> Band:
+    def mass(self) -> AnswerRange:
         """Bytes of all inodes together."""
         ends = (np.where(self.has_bytes, self.bytes, self.count * end) for end in (self.low, self.average, self.high))
-        return Band(*(float(end.sum()) for end in ends))
+        return AnswerRange(*(float(end.sum()) for end in ends))
 
     @property
     def _mean(self) -> Floats:
@@ -163,32 +163,34 @@ def _upper_end(one: Bin, low: float, largest: int | None) -> float:
     return float(largest)
 
 
-def dom_band(method: Method, files: SizeBins, capacity: Band, s0: float) -> Band:
+def dom_band(method: Method, files: SizeBins, capacity: AnswerRange, s0: float) -> AnswerRange:
     """Bytes on the MDTs for the first `s0` bytes of every file of a system of that capacity (Eqs. 6–9)."""
     if method == "paper":
         masses, counts = _paper_masses(files, capacity), _paper_counts(files, capacity)
         if s0 == 0 and np.isfinite(masses[0]).all():
-            return Band(0.0, 0.0, 0.0)  # a bin from 0 on may hold countless files, but nothing of each is nothing
-        return Band(*(float(np.minimum(m, n * s0).sum()) for m, n in zip(masses, counts, strict=True)))
+            return AnswerRange(
+                0.0, 0.0, 0.0
+            )  # a bin from 0 on may hold countless files, but nothing of each is nothing
+        return AnswerRange(*(float(np.minimum(m, n * s0).sum()) for m, n in zip(masses, counts, strict=True)))
     low, avg, high = _tight_shares(files, s0)
-    return Band(capacity.low * low, capacity.avg * avg, capacity.high * high)
+    return AnswerRange(capacity.low * low, capacity.avg * avg, capacity.high * high)
 
 
 def inode_band(
     method: Method,
     files: SizeBins,
     others: Mapping[str, SizeBins],
-    capacity: Band,
+    capacity: AnswerRange,
     inode_bytes: int = INODE_BYTES,
-) -> Band:
+) -> AnswerRange:
     """Bytes on the MDTs for the inodes of all types (Eqs. 10, 11): a file's is `inode_bytes`, others at least that."""
     if method == "paper":
         return _paper_inodes(files, others, capacity, inode_bytes)
     mass = files.mass
     if not mass.low:
-        return Band(*[float("nan")] * 3)
+        return AnswerRange(*[float("nan")] * 3)
     needed = _inode_sums(files, others, inode_bytes)
-    return Band(
+    return AnswerRange(
         capacity.low / mass.high * needed.low,
         capacity.avg / mass.avg * needed.avg,
         capacity.high / mass.low * needed.high,
@@ -238,7 +240,7 @@ def knee(benefit: Floats, cost: Floats) -> int | None:
 # hence no count; N · S equals M for the size that Eq. 8 divides by, so that is the size Eq. 9 compares with S0.
 
 
-def _paper_masses(files: SizeBins, capacity: Band) -> tuple[Floats, Floats, Floats]:
+def _paper_masses(files: SizeBins, capacity: AnswerRange) -> tuple[Floats, Floats, Floats]:
     low, high = files.count * files.low, files.count * files.high
     avg = (low + high) / 2.0
     if not low.sum():
@@ -246,7 +248,7 @@ def _paper_masses(files: SizeBins, capacity: Band) -> tuple[Floats, Floats, Floa
     return low / high.sum() * capacity.low, avg / avg.sum() * capacity.avg, high / low.sum() * capacity.high
 
 
-def _paper_counts(files: SizeBins, capacity: Band) -> tuple[Floats, Floats, Floats]:
+def _paper_counts(files: SizeBins, capacity: AnswerRange) -> tuple[Floats, Floats, Floats]:
     divisors = (files.high, (files.low + files.high) / 2.0, files.low)
     low, avg, high = (
         np.divide(mass, size, out=np.where(mass > 0, np.inf, mass), where=size > 0)
@@ -255,7 +257,9 @@ def _paper_counts(files: SizeBins, capacity: Band) -> tuple[Floats, Floats, Floa
     return low, avg, high
 
 
-def _paper_inodes(files: SizeBins, others: Mapping[str, SizeBins], capacity: Band, inode_bytes: int) -> Band:
+def _paper_inodes(
+    files: SizeBins, others: Mapping[str, SizeBins], capacity: AnswerRange, inode_bytes: int
+) -> AnswerRange:
     """Types other than files in proportion to the files of the same bin; those in bins without files are lost."""
     found = []
     for counts, end in zip(_paper_counts(files, capacity), ("low", "middle", "high"), strict=True):
@@ -270,21 +274,21 @@ def _paper_inodes(files: SizeBins, others: Mapping[str, SizeBins], capacity: Ban
             ratios = np.array([new_by_old.get(ends, 0.0) for ends in zip(bins.low, bins.high, strict=True)])
             total += float((bins.count * ratios * np.maximum(sizes, inode_bytes)).sum())
         found.append(total if np.isfinite(total) else float("nan"))
-    return Band(*found)
+    return AnswerRange(*found)
 
 
 # Our way: the ratio Σ min(s, S0) ÷ Σ s, with s chosen per bin.
 
 
-def _tight_shares(files: SizeBins, s0: float) -> Band:
+def _tight_shares(files: SizeBins, s0: float) -> AnswerRange:
     mass = files.mass.avg
     if not mass:
-        return Band(*[float("nan")] * 3)
+        return AnswerRange(*[float("nan")] * 3)
     known = files.has_bytes
     least, most = (np.where(known, sums, 0.0) for sums in files.concave_sums(s0))
     middle = np.where(known, (least + most) / 2.0, files.count * np.minimum(files.average, s0))
     average = float(middle.sum()) / mass
-    return Band(
+    return AnswerRange(
         _extreme_share(files, s0, float(least.sum()), average, highest=False),
         average,
         _extreme_share(files, s0, float(most.sum()), average, highest=True),
@@ -315,7 +319,7 @@ def _extreme_share(files: SizeBins, s0: float, known_sum: float, start: float, h
     return share
 
 
-def _inode_sums(files: SizeBins, others: Mapping[str, SizeBins], inode_bytes: int) -> Band:
+def _inode_sums(files: SizeBins, others: Mapping[str, SizeBins], inode_bytes: int) -> AnswerRange:
     """Bytes of the reference system's inodes."""
     low = avg = high = files.total * inode_bytes
     for bins in others.values():
@@ -325,4 +329,4 @@ def _inode_sums(files: SizeBins, others: Mapping[str, SizeBins], inode_bytes: in
         high += float(np.where(known, most, bins.count * np.maximum(bins.high, inode_bytes)).sum())
         middle = np.where(known, (least + most) / 2.0, bins.count * np.maximum(bins.average, inode_bytes))
         avg += float(middle.sum())
-    return Band(low, avg, high)
+    return AnswerRange(low, avg, high)

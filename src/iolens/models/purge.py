@@ -16,7 +16,7 @@ LONGEST_DAYS: Final = 36_525  # cohorts kept: a century
 Floats = NDArray[np.float64]
 
 
-class Bounds(NamedTuple):
+class OpenAmount(NamedTuple):
     """An amount that bins leave open: at least, likely, at most."""
 
     low: float
@@ -40,14 +40,14 @@ class AgeDistribution:
         """All bytes."""
         return float(self.bytes.sum())
 
-    def younger(self, days: float) -> Bounds:
+    def younger(self, days: float) -> OpenAmount:
         """Bytes of at most that age. Within a bin they are likely spread evenly; in an open one none are."""
         whole = float(self.bytes[self.ends <= days].sum())
         cut = (self.starts < days) & (self.ends > days)
         inside = float(self.bytes[cut].sum())
         widths = self.ends[cut] - self.starts[cut]
         shares = np.where(np.isfinite(widths), (days - self.starts[cut]) / widths, 0.0)
-        return Bounds(whole, whole + float(self.bytes[cut] @ shares), whole + inside)
+        return OpenAmount(whole, whole + float(self.bytes[cut] @ shares), whole + inside)
 
     def by_day(self) -> Floats:
         """Bytes by whole days of age, spread evenly within a bin; what is in an open bin is as young as it can be."""

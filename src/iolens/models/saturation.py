@@ -11,7 +11,7 @@ SATURATED_SHARE: Final = 0.9  # of the ceiling: a steady load from there on is s
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class FsuCeiling:
     """The FSU of a full disk in per cent; `origin`: `calibration NAME`, `configured` or `default`."""
 
     pct: float
@@ -22,20 +22,20 @@ class Ceiling:
         return fsu_pct >= share * self.pct
 
 
-def ceiling_of(measured_pct: float | None, calibration: str, configured_pct: float | None) -> Ceiling:
+def ceiling_of(measured_pct: float | None, calibration: str, configured_pct: float | None) -> FsuCeiling:
     """Measured while a saturating test ran, else configured, else 100."""
     if measured_pct is not None:
-        return Ceiling(measured_pct, f"calibration {calibration}")
+        return FsuCeiling(measured_pct, f"calibration {calibration}")
     if configured_pct is not None:
-        return Ceiling(configured_pct, "configured")
-    return Ceiling(DEFAULT_CEILING_PCT, "default")
+        return FsuCeiling(configured_pct, "configured")
+    return FsuCeiling(DEFAULT_CEILING_PCT, "default")
 
 
-def mean_ceiling(ceilings: Iterable[tuple[Ceiling, int]]) -> Ceiling:
+def mean_ceiling(ceilings: Iterable[tuple[FsuCeiling, int]]) -> FsuCeiling:
     """Of a file system whose targets differ: the mean over its targets, as its FSU is. Pairs of ceiling and targets."""
     counted = [(ceiling, targets) for ceiling, targets in ceilings if targets > 0]
     total = sum(targets for _, targets in counted)
     if not total:
-        return Ceiling(DEFAULT_CEILING_PCT, "default")
+        return FsuCeiling(DEFAULT_CEILING_PCT, "default")
     origins = dict.fromkeys(ceiling.origin for ceiling, _ in counted)
-    return Ceiling(sum(ceiling.pct * targets for ceiling, targets in counted) / total, " and ".join(origins))
+    return FsuCeiling(sum(ceiling.pct * targets for ceiling, targets in counted) / total, " and ".join(origins))

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Kind = Literal["purge", "surge"]
 
 
-class Event(NamedTuple):
+class LevelStep(NamedTuple):
     """The level went from reading `first` to reading `last` by `change`."""
 
     kind: Kind
@@ -34,23 +34,23 @@ class Event(NamedTuple):
     change: float
 
 
-class Pace(NamedTuple):
+class UsualChange(NamedTuple):
     """Usual change per day, and its spread."""
 
     median: float
     spread: float
 
 
-def usual_pace(days: Floats, values: Floats) -> Pace | None:
+def usual_pace(days: Floats, values: Floats) -> UsualChange | None:
     """Median and robust spread of the changes per day; None with fewer than `LEAST_CHANGES` changes."""
     if days.size <= LEAST_CHANGES:
         return None
     rates = np.diff(values) / np.diff(days)
     median = float(np.median(rates))
-    return Pace(median, MAD_TO_SIGMA * float(np.median(np.abs(rates - median))))
+    return UsualChange(median, MAD_TO_SIGMA * float(np.median(np.abs(rates - median))))
 
 
-def events(days: Floats, values: Floats, least: float, broken: NDArray[np.bool_] | None = None) -> list[Event]:
+def events(days: Floats, values: Floats, least: float, broken: NDArray[np.bool_] | None = None) -> list[LevelStep]:
     """All events in time order.
 
     `days` ascend strictly. `broken[i]` says that the change from reading i to i + 1 means nothing, since what is
@@ -78,7 +78,7 @@ def _runs(sides: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
             yield int(begin), end
 
 
-def _event(values: Floats, beyond: Floats, spread: Floats, begin: int, end: int, least: float) -> Event | None:
+def _event(values: Floats, beyond: Floats, spread: Floats, begin: int, end: int, least: float) -> LevelStep | None:
     off = np.abs(beyond[begin : end + 1])
     large = np.flatnonzero(off > np.minimum(TRIM_SPREADS * spread[begin : end + 1], 0.5 * off.max()))
     first, last = begin + int(large[0]), begin + int(large[-1])
@@ -87,4 +87,4 @@ def _event(values: Floats, beyond: Floats, spread: Floats, begin: int, end: int,
     change = float(values[last + 1] - values[first])
     if abs(excess) <= noise or abs(change) < least or change * excess <= 0:
         return None
-    return Event("purge" if change < 0 else "surge", first, last + 1, change)
+    return LevelStep("purge" if change < 0 else "surge", first, last + 1, change)

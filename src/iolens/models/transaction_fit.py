@@ -47,7 +47,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ResampledInterval:
     """The middle 95 % of the resamples."""
 
     low: float
@@ -59,8 +59,8 @@ class TransactionFit:
     """Coefficients of one direction, how sure they are, and how well they tell the bandwidth of the runs."""
 
     coefficients: Coefficients
-    latency_s_ci95: Interval | None
-    s_per_byte_ci95: Interval | None
+    latency_s_ci95: ResampledInterval | None
+    s_per_byte_ci95: ResampledInterval | None
     r2: float | None
     mape_pct: float
     unconstrained: Coefficients | None  # the plain regression, where it had a negative coefficient
@@ -167,11 +167,11 @@ def _resampled(iops: Floats, rates: Floats, resamples: int, seed: int) -> tuple[
     return latency[usable], s_per_byte[usable]
 
 
-def _interval(values: Floats) -> Interval | None:
+def _interval(values: Floats) -> ResampledInterval | None:
     if not len(values):
         return None
     low, high = np.percentile(values, INTERVAL)
-    return Interval(float(low), float(high))
+    return ResampledInterval(float(low), float(high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ Method = Literal["linear", "theil-sen"]
 METHODS: Final[tuple[Method, ...]] = ("linear", "theil-sen")
 
 
-class Line(NamedTuple):
+class TrendLine(NamedTuple):
     """`level` at day zero, and what is added per day."""
 
     slope: float
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class TrendLines:
     """Lines through resamples of the same readings."""
 
     slopes: Floats
@@ -56,21 +56,21 @@ class Lines:
         return np.where(self.slopes > 0, days, np.inf)
 
 
-def fit(method: Method, days: Floats, values: Floats) -> Line | None:
+def fit(method: Method, days: Floats, values: Floats) -> TrendLine | None:
     """The line by one of the methods; None unless there are two moments."""
     return least_squares(days, values) if method == "linear" else theil_sen(days, values)
 
 
-def least_squares(days: Floats, values: Floats) -> Line | None:
+def least_squares(days: Floats, values: Floats) -> TrendLine | None:
     """The line with the least squared residuals."""
     if days.size < 2 or days.min() == days.max():
         return None
     centred = days - days.mean()
     slope = float(centred @ (values - values.mean()) / (centred @ centred))
-    return Line(slope, float(values.mean()) - slope * float(days.mean()))
+    return TrendLine(slope, float(values.mean()) - slope * float(days.mean()))
 
 
-def theil_sen(days: Floats, values: Floats) -> Line | None:
+def theil_sen(days: Floats, values: Floats) -> TrendLine | None:
     """The median slope of all pairs of readings, at the median level: a few wild ones do not move it.
 
     Beyond `MOST_EXACT` readings, the median of `SAMPLED_PAIRS` pairs drawn with a fixed seed.
@@ -79,7 +79,7 @@ def theil_sen(days: Floats, values: Floats) -> Line | None:
         return None
     slopes = _all_slopes(days, values) if days.size <= MOST_EXACT else _sampled_slopes(days, values, SAMPLED_PAIRS)
     slope = float(np.median(slopes))
-    return Line(slope, float(np.median(values - slope * days)))
+    return TrendLine(slope, float(np.median(values - slope * days)))
 
 
 def is_exact(readings: int) -> bool:
@@ -87,7 +87,7 @@ def is_exact(readings: int) -> bool:
     return readings <= MOST_EXACT
 
 
-def resampled_lines(method: Method, days: Floats, values: Floats, line: Line) -> Lines | None:
+def resampled_lines(method: Method, days: Floats, values: Floats, line: TrendLine) -> TrendLines | None:
     """Lines through the fitted one plus noise that is as large and lasts as long as its residuals.
 
     None for fewer than `LEAST_FOR_INTERVAL` readings.
@@ -103,7 +103,7 @@ def resampled_lines(method: Method, days: Floats, values: Floats, line: Line) ->
         found = refit(fitted + persistent_noise(residuals, random, count))
         slopes.append(found.slopes)
         levels.append(found.levels)
-    return Lines(np.concatenate(slopes), np.concatenate(levels))
+    return TrendLines(np.concatenate(slopes), np.concatenate(levels))
 
 
 class _LeastSquares:
@@ -114,9 +114,9 @@ class _LeastSquares:
         centred = days - self.mean_day
         self.weights = centred / (centred @ centred)
 
-    def __call__(self, rows: Floats) -> Lines:
+    def __call__(self, rows: Floats) -> TrendLines:
         slopes = rows @ self.weights
-        return Lines(slopes, rows.mean(axis=1) - slopes * self.mean_day)
+        return TrendLines(slopes, rows.mean(axis=1) - slopes * self.mean_day)
 
 
 class _TheilSen:
@@ -133,9 +133,9 @@ class _TheilSen:
         keep = apart != 0
         self.first, self.second, self.apart = self.first[keep], self.second[keep], apart[keep]
 
-    def __call__(self, rows: Floats) -> Lines:
+    def __call__(self, rows: Floats) -> TrendLines:
         slopes = np.median((rows[:, self.second] - rows[:, self.first]) / self.apart, axis=1)
-        return Lines(slopes, np.median(rows - slopes[:, None] * self.days, axis=1))
+        return TrendLines(slopes, np.median(rows - slopes[:, None] * self.days, axis=1))
 
 
 def _all_slopes(days: Floats, values: Floats) -> Floats:

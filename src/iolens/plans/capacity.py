@@ -20,7 +20,7 @@ from iolens.analyses.growth import Growth
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
-from iolens.models.purge import Bounds, Policy, PurgeCourse, simulate, steady_peak, steady_trough
+from iolens.models.purge import OpenAmount, Policy, PurgeCourse, simulate, steady_peak, steady_trough
 from iolens.plans.inputs import Input, distribution
 from iolens.plans.plausibility import PlanWarning, capacity_warnings
 from iolens.units import format_bytes_si
@@ -72,7 +72,7 @@ class PurgeOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class AgePoint:
+class TierSize:
     """Bytes used within the last `age_days`; the open last bin has none. What a fast tier of that age would hold."""
 
     age_days: float | None
@@ -88,11 +88,11 @@ class AgeCurve:
     time: datetime
     scan: str | None
     source: str | None
-    points: list[AgePoint]
+    points: list[TierSize]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class UsageUnderPolicy:
     """Usage of the reference system (SSI 1) day by day under one policy, from the bytes of the scan on: for figures."""
 
     policy: Policy
@@ -113,7 +113,7 @@ class CapacityPlan:
     purges: list[PurgeOutcome]
     ages: list[AgeCurve]
     notes: list[str]
-    courses: list[Course] | None = not_in_json()
+    courses: list[UsageUnderPolicy] | None = not_in_json()
 
 
 def plan_capacity(
@@ -234,11 +234,11 @@ def _outcome(ssi: float, policy: Policy, daily: float, ages: Ages | None) -> Pur
     )
 
 
-def _from_ages(ssi: float, left: Bounds | None, policy: Policy, daily: float) -> int | None:
+def _from_ages(ssi: float, left: OpenAmount | None, policy: Policy, daily: float) -> int | None:
     return round(ssi * (left.likely + policy.every_days * daily)) if left is not None else None
 
 
-def _courses(policies: Sequence[tuple[float, Policy, float]], ages: Ages | None) -> list[Course]:
+def _courses(policies: Sequence[tuple[float, Policy, float]], ages: Ages | None) -> list[UsageUnderPolicy]:
     """Each policy on the reference system itself: its own growth, from its own bytes on."""
     if ages is None:
         return []
@@ -246,14 +246,14 @@ def _courses(policies: Sequence[tuple[float, Policy, float]], ages: Ages | None)
     alone = dict.fromkeys((policy, daily) for _, policy, daily in policies)
     longest = max(policy.keep_days + policy.every_days for policy, _ in alone)
     days = max(LEAST_COURSE_DAYS, 3 * longest)
-    return [Course(policy, daily, simulate(start, daily, policy, days)) for policy, daily in alone]
+    return [UsageUnderPolicy(policy, daily, simulate(start, daily, policy, days)) for policy, daily in alone]
 
 
 def _curve(ages: Ages) -> AgeCurve:
     found, total = ages.distribution, ages.distribution.total
     sums = np.cumsum(found.bytes)
     points = [
-        AgePoint(
+        TierSize(
             float(end) if np.isfinite(end) else None, round(float(size)), 100.0 * float(size) / total if total else None
         )
         for end, size in zip(found.ends, sums, strict=True)

@@ -21,7 +21,7 @@ from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95, mean_interval
 from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.plausibility import PlanWarning, endurance_warnings
 from iolens.units import format_bytes_si
 
@@ -45,7 +45,7 @@ class CaseInputs:
 
     ssi: Input
     fswpd: Input
-    layout: Layout
+    layout: StripeLayout
     waf: Input
     rmw: Input = NO_READ_MODIFY_WRITE
 
@@ -305,7 +305,7 @@ def plan_endurance(
         _check(case)
     inputs = [one for case in cases for one in case.factors] + [capacity_ratio]
     inputs += [reference_drive] if reference_drive is not None else []
-    question = _Question(capacity_ratio, ratings, warranty_years, reference_drive, tuple(drive_sizes))
+    question = _EnduranceInputs(capacity_ratio, ratings, warranty_years, reference_drive, tuple(drive_sizes))
     answers = [question.answer(name, case) for name, case in zip(_names(cases), cases, strict=True)]
     return EndurancePlan(
         equations=list(EQUATIONS),
@@ -320,11 +320,6 @@ def plan_endurance(
         inputs=_distinct(inputs),
         notes=[*notes, *_notes(cases, writes, capacity_ratio)],
     )
-
-
-def dwpd_of(ssi: float, fswpd: float, layout: Layout, waf: float) -> float:
-    """Eq. 2."""
-    return ssi * fswpd * layout.overhead * waf
 
 
 def on_larger_drive(dwpd: float, reference_bytes: float, drive_bytes: float) -> float:
@@ -365,7 +360,7 @@ class _Need:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _EnduranceInputs:
     """What stays the same over all cases."""
 
     ratio: Input
@@ -494,7 +489,7 @@ def _most(classes: Sequence[float | None]) -> float | None:
 
 
 def _products(
-    layout: Layout, ssi: Amount, fswpd: Amount, waf: Amount, rmw: Amount, ratio: Amount
+    layout: StripeLayout, ssi: Amount, fswpd: Amount, waf: Amount, rmw: Amount, ratio: Amount
 ) -> tuple[Amount, Amount, Amount]:
     """Eq. 2, host writes and flash writes: of numbers, or of draws."""
     host = ssi * fswpd * ratio * rmw

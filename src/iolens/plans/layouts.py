@@ -12,7 +12,7 @@ _LAYOUT: Final = re.compile(r"\s*([0-9]{1,4})\s*\+\s*([0-9]{1,4})\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class StripeLayout:
     """Blocks of data and of parity in a stripe."""
 
     data: int
@@ -27,14 +27,14 @@ class Layout:
         return f"{self.data}+{self.parity}"
 
 
-def layout(data: int, parity: int) -> Layout:
+def layout(data: int, parity: int) -> StripeLayout:
     """A stripe of at least one block of data."""
     if data < 1 or parity < 0:
         raise UsageError(f"a stripe of {data} data and {parity} parity blocks: it needs data, and 0 or more of parity")
-    return Layout(data, parity)
+    return StripeLayout(data, parity)
 
 
-def parse_layout(text: str) -> Layout:
+def parse_layout(text: str) -> StripeLayout:
     """`8+2`."""
     match = _LAYOUT.fullmatch(text)
     if match is None:

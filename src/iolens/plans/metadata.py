@@ -22,7 +22,7 @@ from iolens.models.bootstrap import SEED, interval95
 from iolens.models.dom import (
     INODE_BYTES,
     METHODS,
-    Band,
+    AnswerRange,
     Method,
     SizeBins,
     dom_band,
@@ -32,7 +32,7 @@ from iolens.models.dom import (
     thresholds_of,
 )
 from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.plausibility import PlanWarning, metadata_warnings
 from iolens.units import format_bytes
 
@@ -49,12 +49,12 @@ class Prices:
 
     mdt_per_tb: float
     ost_per_tb: float
-    mdt_layout: Layout
-    ost_layout: Layout
+    mdt_layout: StripeLayout
+    ost_layout: StripeLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class DomThreshold:
     """What one DOM threshold needs, by one method. Costs are those of MDTs and OSTs together.
 
     `files_whole_pct` is the share of files that surely fit below the threshold, `capacity_pct` the average total as a
@@ -134,15 +134,15 @@ class MetadataPlan:
     scanned: datetime | None
     capacity_bytes: int
     warnings: list[PlanWarning]
-    thresholds: list[Threshold]
-    knee: Threshold | None
+    thresholds: list[DomThreshold]
+    knee: DomThreshold | None
     inodes: list[InodeType]
     small_files: SmallFiles | None
     huge_files: list[HugeFiles]
     prices: Prices | None
     inputs: list[Input]
     notes: list[str]
-    curve: list[Threshold] | None = not_in_json()
+    curve: list[DomThreshold] | None = not_in_json()
     distribution: SizeDistribution | None = not_in_json()
 
 
@@ -165,7 +165,7 @@ def plan_metadata(
     wrong = [one for one in thresholds if one < 0]
     if not thresholds or wrong or inode_bytes < 0:
         raise UsageError("give one or more DOM thresholds of 0 bytes or more, and inodes of 0 bytes or more")
-    ask = _Question(sizes, capacity, inode_bytes, prices)
+    ask = _MetadataInputs(sizes, capacity, inode_bytes, prices)
     if not sizes.files.mass.low:
         raise UsageError(f"{sizes.origin}: no file holds a byte for certain; sizes are not known well enough")
     curve = [ask.answer(one, method) for method in methods for one in thresholds_of(sizes.files)]
@@ -191,7 +191,7 @@ def plan_metadata(
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _MetadataInputs:
     """What stays the same over all thresholds."""
 
     sizes: InodeSizes
@@ -200,21 +200,21 @@ class _Question:
     prices: Prices | None
 
     @property
-    def band(self) -> Band:
-        return Band(self.capacity.low, self.capacity.expected, self.capacity.high)
+    def band(self) -> AnswerRange:
+        return AnswerRange(self.capacity.low, self.capacity.expected, self.capacity.high)
 
-    def answer(self, s0: int, method: Method, *, resample: bool = False) -> Threshold:
+    def answer(self, s0: int, method: Method, *, resample: bool = False) -> DomThreshold:
         files, others = self.sizes.files, self.sizes.others
         dom = dom_band(method, files, self.band, float(s0))
         inodes = inode_band(method, files, others, self.band, self.inode_bytes)
-        total = Band(*(a + b for a, b in zip(dom, inodes, strict=True)))
+        total = AnswerRange(*(a + b for a, b in zip(dom, inodes, strict=True)))
         parts = {"dom": dom, "inode": inodes, "total": total}
         measures: dict[str, Any] = {
             f"{part}_{end}_bytes": _whole(getattr(band, "low" if end == "min" else "high" if end == "max" else end))
             for part, band in parts.items()
             for end in ("min", "avg", "max")
         }
-        return Threshold(
+        return DomThreshold(
             dom_bytes=s0,
             method=method,
             **measures,
@@ -229,7 +229,7 @@ class _Question:
         drawn = resampled_totals(self.sizes.files, self.sizes.others, capacities, float(s0), self.inode_bytes)
         return interval95(drawn[np.isfinite(drawn)])
 
-    def _costs(self, dom: Band, total: Band, inodes: Band) -> dict[str, Any]:
+    def _costs(self, dom: AnswerRange, total: AnswerRange, inodes: AnswerRange) -> dict[str, Any]:
         if self.prices is None:
             return {}
         pairs = zip(self.band, dom, total, strict=True)
@@ -250,7 +250,7 @@ def _whole(amount: float) -> int | None:
     return round(amount) if math.isfinite(amount) else None
 
 
-def _knee(ask: _Question, curve: list[Threshold]) -> Threshold | None:
+def _knee(ask: _MetadataInputs, curve: list[DomThreshold]) -> DomThreshold | None:
     """The threshold at which the share of whole files is furthest ahead of the capacity they take."""
     known = [one for one in curve if one.total_avg_bytes is not None]
     benefit = np.array([one.files_whole_pct for one in known])

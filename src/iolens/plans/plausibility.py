@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityCase
     from iolens.plans.endurance import EnduranceCase, FileSystemWrites, WriteAmplification
     from iolens.plans.inputs import Input
-    from iolens.plans.metadata import Threshold
+    from iolens.plans.metadata import DomThreshold
     from iolens.plans.performance import PerformanceCase
 
 Part = Literal["capacity", "endurance", "metadata", "performance"]
@@ -312,7 +312,7 @@ def _of_drives(inputs: Sequence[Input], waf: WriteAmplification | None) -> Itera
 
 
 def metadata_warnings(
-    sizes: InodeSizes, capacity: Input, thresholds: Sequence[Threshold], usage: SystemUsage | None
+    sizes: InodeSizes, capacity: Input, thresholds: Sequence[DomThreshold], usage: SystemUsage | None
 ) -> list[PlanWarning]:
     """Against the bytes scanned and used, and the capacity itself."""
     scanned = sizes.files.mass.avg

@@ -58,7 +58,7 @@ ASSUMED: Final[dict[Part, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class DocumentInfo:
     """Whose document it is, when and by what it was made, and how to make it again."""
 
     title: str
@@ -79,7 +79,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class InputData:
     """Data behind a number: what was counted, between which days, and what was left out of it."""
 
     input: str
@@ -95,7 +95,7 @@ class Evidence:
 class Rationale:
     """The design: its specification, the plans behind it, their data and assumptions, and what is missing."""
 
-    about: About
+    about: DocumentInfo
     filesystem: str | None
     warnings: list[PlanWarning]
     requirements: list[Requirement]
@@ -105,13 +105,13 @@ class Rationale:
     endurance: EndurancePlan | None
     metadata: MetadataPlan | None
     performance: PerformancePlan | None
-    evidence: list[Evidence]
+    evidence: list[InputData]
     assumptions: list[str]
     notes: list[str]
 
 
 def make_rationale(
-    about: About,
+    about: DocumentInfo,
     *,
     capacity: CapacityPlan | None = None,
     what_if: Sequence[CapacityCase] = (),
@@ -177,24 +177,24 @@ def _evidence(
     endurance: EndurancePlan | None,
     metadata: MetadataPlan | None,
     performance: PerformancePlan | None,
-) -> Iterator[Evidence]:
+) -> Iterator[InputData]:
     if capacity is not None and capacity.growth is not None:
         yield _growth_evidence(capacity.growth)
     if endurance is not None and endurance.fswpd.days:
         writes = endurance.fswpd
         left = [f"less than complete: {_days(writes.days_left_out)}"] if writes.days_left_out else []
         ends = writes.first_day, writes.last_day
-        yield Evidence("file-system writes per day", writes.origin or "", *ends, writes.days, "days", left)
+        yield InputData("file-system writes per day", writes.origin or "", *ends, writes.days, "days", left)
     if endurance is not None and endurance.waf.drives:
         drives = endurance.waf
-        yield Evidence("write amplification", drives.origin or "", None, None, drives.drives, "drives", [])
+        yield InputData("write amplification", drives.origin or "", None, None, drives.drives, "drives", [])
     if metadata is not None:
         yield _scan_evidence(metadata)
     if performance is not None:
         yield from _demand_evidence(performance)
 
 
-def _growth_evidence(growth: Growth) -> Evidence:
+def _growth_evidence(growth: Growth) -> InputData:
     reasons = {
         "usage fell": growth.days_shrinking,
         "after a gap": growth.days_after_gap,
@@ -206,23 +206,23 @@ def _growth_evidence(growth: Growth) -> Evidence:
     days = [day.date for day in growth.daily]
     first, last = (days[0], days[-1]) if days else (None, None)
     origin = f"{growth.filesystem}: {growth.samples:,} readings, method {growth.method} ({', '.join(growth.sources)})"
-    return Evidence("daily growth", origin, first, last, growth.days_with_growth, "days of growth", left)
+    return InputData("daily growth", origin, first, last, growth.days_with_growth, "days of growth", left)
 
 
-def _scan_evidence(plan: MetadataPlan) -> Evidence:
+def _scan_evidence(plan: MetadataPlan) -> InputData:
     day = plan.scanned.date() if plan.scanned is not None else None
     origin = next((one.origin for one in plan.inputs if one.name == "files"), "")
-    return Evidence("sizes of inodes", origin, day, day, sum(one.count for one in plan.inodes), "inodes", [])
+    return InputData("sizes of inodes", origin, day, day, sum(one.count for one in plan.inodes), "inodes", [])
 
 
-def _demand_evidence(plan: PerformancePlan) -> Iterator[Evidence]:
+def _demand_evidence(plan: PerformancePlan) -> Iterator[InputData]:
     if not plan.demand or plan.window_start is None or plan.window_end is None:
         return
     first, last = plan.window_start.date(), (plan.window_end - timedelta(microseconds=1)).date()
     ticks = max(one.ticks for one in plan.demand)
     tick = f" of {plan.tick_s:g} s" if plan.tick_s is not None else ""
     left = [note for note in plan.notes if "left out" in note]
-    yield Evidence("demand", plan.origin or "", first, last, ticks, f"ticks{tick}", left)
+    yield InputData("demand", plan.origin or "", first, last, ticks, f"ticks{tick}", left)
 
 
 def _assumptions(plans: Mapping[Part, AnyPlan | None], stripes: Sequence[Stripe]) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Final
 from iolens.plans.capacity import CapacityCase, CapacityPlan
 from iolens.plans.endurance import EnduranceCase, EndurancePlan
 from iolens.plans.inputs import Input
-from iolens.plans.layouts import Layout
-from iolens.plans.metadata import MetadataPlan, Threshold
+from iolens.plans.layouts import StripeLayout
+from iolens.plans.metadata import DomThreshold, MetadataPlan
 from iolens.plans.performance import PerformanceCase, PerformancePlan
 from iolens.plans.plausibility import Part
 from iolens.units import format_bytes, format_bytes_si
@@ -64,7 +64,7 @@ class Stripe:
     """How the targets of one case, or with no SSI of all, are striped; `origin` says who says so."""
 
     ssi: float | None
-    layout: Layout
+    layout: StripeLayout
     origin: str
 
 
@@ -135,7 +135,7 @@ def endurance_requirements(plan: EndurancePlan) -> Iterator[Requirement]:
 
 
 def _published_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
-    values = f"{case.ssi:g} · {shown(case.fswpd)} · {_parity(Layout(case.data, case.parity))} · {shown(case.waf)}"
+    values = f"{case.ssi:g} · {shown(case.fswpd)} · {_parity(StripeLayout(case.data, case.parity))} · {shown(case.waf)}"
     return Requirement(
         "endurance",
         "drive writes per day, published",
@@ -207,13 +207,13 @@ def metadata_requirements(plan: MetadataPlan, stripe: Stripe | None) -> Iterator
         yield from (_raw_metadata(plan, one, stripe) for one in found)
 
 
-def _knee_apart(plan: MetadataPlan) -> list[Threshold]:
+def _knee_apart(plan: MetadataPlan) -> list[DomThreshold]:
     """The knee, where it is none of the thresholds asked for."""
     asked = {one.dom_bytes for one in plan.thresholds}
     return [plan.knee] if plan.knee is not None and plan.knee.dom_bytes not in asked else []
 
 
-def _usable_metadata(plan: MetadataPlan, one: Threshold) -> Requirement:
+def _usable_metadata(plan: MetadataPlan, one: DomThreshold) -> Requirement:
     amounts = [one.dom_avg_bytes, one.inode_avg_bytes, one.total_avg_bytes]
     dom, inodes, total = (None if amount is None else _two(amount) for amount in amounts)
     share = None if one.dom_avg_bytes is None else 100.0 * one.dom_avg_bytes / plan.capacity_bytes
@@ -240,7 +240,7 @@ def _metadata_origins(plan: MetadataPlan) -> list[str]:
     return _origins(plan.inputs, {"capacity_bytes": None, "files": None, "inode_bytes": None})
 
 
-def _raw_metadata(plan: MetadataPlan, one: Threshold, stripe: Stripe) -> Requirement:
+def _raw_metadata(plan: MetadataPlan, one: DomThreshold, stripe: Stripe) -> Requirement:
     layout, factor = stripe.layout, stripe.layout.overhead
     total = one.total_avg_bytes
     raw = None if total is None else total * factor
@@ -287,7 +287,7 @@ def _rate(plan: PerformancePlan, case: PerformanceCase) -> Requirement:
     )
 
 
-def _threshold_name(plan: MetadataPlan, threshold: Threshold) -> str:
+def _threshold_name(plan: MetadataPlan, threshold: DomThreshold) -> str:
     return threshold.name + (" (knee)" if threshold is plan.knee else "")
 
 
@@ -310,7 +310,7 @@ def _times(ends: Interval | None, factor: float) -> Interval | None:
     return None if ends is None else (ends[0] * factor, ends[1] * factor)
 
 
-def _parity(layout: Layout) -> str:
+def _parity(layout: StripeLayout) -> str:
     return f"({layout.data} + {layout.parity})/{layout.data}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from iolens.sources.contents.inode_counts import ENDS, LARGEST, InodeCounts, Sum
+from iolens.sources.contents.inode_counts import ENDS, LARGEST, BinSum, InodeCounts
 from iolens.sources.contents.linked_inodes import LinkedInodes, columns_of, count_linked
 
 PLACES_KEPT: Final = 1000  # places that are named; the others are counted
@@ -25,7 +25,7 @@ _COUNTS: Final = ("names", "vanished", "excluded", "unreadable")
 _LISTS: Final = ("unreadable_places", "other_filesystems", "snapshots")
 
 
-class Place(NamedTuple):
+class FaultyPlace(NamedTuple):
     """Where something is, and what is wrong with it."""
 
     path: str
@@ -42,15 +42,15 @@ class Findings:
     vanished: int = 0  # listed, and gone when they were looked at
     excluded: int = 0
     unreadable: int = 0
-    unreadable_places: list[Place] = field(default_factory=list)  # the first ones
-    other_filesystems: list[Place] = field(default_factory=list)  # mount points not entered
-    snapshots: list[Place] = field(default_factory=list)  # directories that look like snapshots, and were counted
+    unreadable_places: list[FaultyPlace] = field(default_factory=list)  # the first ones
+    other_filesystems: list[FaultyPlace] = field(default_factory=list)  # mount points not entered
+    snapshots: list[FaultyPlace] = field(default_factory=list)  # directories that look like snapshots, and were counted
 
     def cannot_read(self, path: str, reason: str, count: int = 1) -> None:
         """Count what could not be read, and name it if there are not too many yet."""
         self.unreadable += count
         if len(self.unreadable_places) < PLACES_KEPT:
-            self.unreadable_places.append(Place(path, reason))
+            self.unreadable_places.append(FaultyPlace(path, reason))
 
     def add(self, other: Findings) -> None:
         """Add what another process or node, or an earlier step, found."""
@@ -60,7 +60,7 @@ class Findings:
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _LISTS:
-            kept: list[Place] = getattr(self, name)
+            kept: list[FaultyPlace] = getattr(self, name)
             kept += getattr(other, name)[: max(0, PLACES_KEPT - len(kept))]
 
     def settle_complete(self) -> None:
@@ -111,14 +111,14 @@ def _from_plain(time_us: int, plain: Any) -> Findings:
         raise ValueError("the same group twice")
     for code, histogram, place, inodes, size, allocated in plain.get("sums", ()):
         ends = ENDS[_choice(histogram, ENDS)]
-        one = Sum(_number(inodes, LARGEST), _bytes(size), _bytes(allocated))
+        one = BinSum(_number(inodes, LARGEST), _bytes(size), _bytes(allocated))
         found.counts.add_sum(_number(code, groups - 1), histogram, _number(place, len(ends)), one)
     if "links" in plain:
         found.links.add(_link_columns(plain["links"], groups), found.counts.groups)
     for name in _COUNTS:
         setattr(found, name, _number(plain.get(name, 0), LARGEST))
     for name in _LISTS:
-        setattr(found, name, [Place(str(path), str(reason)) for path, reason in plain.get(name, ())])
+        setattr(found, name, [FaultyPlace(str(path), str(reason)) for path, reason in plain.get(name, ())])
     return found
 
 

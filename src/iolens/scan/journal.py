@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from iolens.errors import InputError, IolensError
 from iolens.scan.findings import Findings, from_plain
-from iolens.scan.walk import Step
+from iolens.scan.walk import WalkStep
 from iolens.sources.contents.inode_counts import InodeCounts
 
 FORMAT: Final = 2
@@ -41,7 +41,7 @@ class Progress:
     pieces: list[str] = field(default_factory=list)  # kept entries
     scan: str = ""  # the scan's name
 
-    def take(self, step: Step) -> None:
+    def take(self, step: WalkStep) -> None:
         """Add one step."""
         self.findings.add(step.findings)
         for one in step.done:
@@ -113,7 +113,7 @@ class Journal:
         self._stream = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         self._size = self._least = self.path.stat().st_size
 
-    def append(self, step: Step) -> None:
+    def append(self, step: WalkStep) -> None:
         """One step, on disk when this returns."""
         first, *links = step.findings.plain()
         record = {"done": step.done, "found": step.found, "findings": [first, *links], "piece": step.piece}
@@ -160,7 +160,7 @@ class Journal:
         findings = Findings(InodeCounts(time_us))
         for piece in record["findings"]:
             findings.add(from_plain(time_us, piece))
-        progress.take(Step(record["done"], record["found"], [], findings, record["piece"], False))
+        progress.take(WalkStep(record["done"], record["found"], [], findings, record["piece"], False))
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Every whole line once, with its place in the file; one that is there twice is taken the first time."""

@@ -37,7 +37,7 @@ SCHEMA: Final = pa.schema(
 )
 
 
-class Piece:
+class EntriesPiece:
     """The entries of one step."""
 
     def __init__(self, folder: Path) -> None:

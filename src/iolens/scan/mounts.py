@@ -30,7 +30,7 @@ class Mount(NamedTuple):
     source: str
 
 
-class Naming(NamedTuple):
+class FilesystemName(NamedTuple):
     """What a file system is called, and how that is known."""
 
     name: str
@@ -71,18 +71,18 @@ def mount_points_below(path: str, known: Sequence[Mount]) -> list[str]:
     return sorted(os.path.relpath(point, path) for point in inside)
 
 
-def filesystem_name(path: str, known: Sequence[Mount]) -> Naming:
+def filesystem_name(path: str, known: Sequence[Mount]) -> FilesystemName:
     """What the file system of a path is called: by Lustre or Spectrum Scale, else by its mount point, else its host."""
     found = mount_of(path, known)
     if found is None:
-        return Naming(_host(), "this host: its mounts are not known")
+        return FilesystemName(_host(), "this host: its mounts are not known")
     named = _NAMED_BY_SOURCE.get(found.kind)
     if named is not None and (match := named.fullmatch(found.source) or named.match(found.source)):
-        return Naming(match["name"], f"{found.kind} mounted from {found.source}")
+        return FilesystemName(match["name"], f"{found.kind} mounted from {found.source}")
     last = found.point.rstrip("/").rpartition("/")[2]
     if not last:
-        return Naming(_host(), f"this host: {path} lies on its root file system")
-    return Naming(last, f"the mount point {found.point}")
+        return FilesystemName(_host(), f"this host: {path} lies on its root file system")
+    return FilesystemName(last, f"the mount point {found.point}")
 
 
 def _host() -> str:

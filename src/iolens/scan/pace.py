@@ -17,7 +17,7 @@ class SharedMoment(Protocol):
     value: float
 
 
-class Pace:
+class ScanPace:
     """Hands out entries no faster than `rate` a second; what was not used is not saved up for a burst.
 
     `free_at` is the moment from which the next entry may be had, shared with `lock` by all who take.

@@ -17,10 +17,11 @@ from typing import Any, Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
 from iolens.scan.findings import Findings, Links, from_plain
-from iolens.scan.walk import Part
-from iolens.sources import ReadOptions, content_identity, read_each
+from iolens.scan.walk import ScanPart
 from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import combined_identity
 
 FORMAT: Final = 1
@@ -32,14 +33,14 @@ _BEGINS: Final = b'{"iolens_scan":'
 _TEXTS: Final = ("filesystem", "root", "scan")
 
 
-class Header(NamedTuple):
+class PartHeader(NamedTuple):
     """Which part of which scan."""
 
     filesystem: str
     root: str
     time_us: int
     scan: str
-    part: Part
+    part: ScanPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class WholeScan:
         yield from found.counts.rows(self.filesystem, self.scan)
 
 
-def saved(header: Header, findings: Findings) -> Iterator[bytes]:
+def saved(header: PartHeader, findings: Findings) -> Iterator[bytes]:
     """The lines of a part. Hard-linked inodes are counted here only where all their names were seen."""
     findings.settle_complete()
     yield _line({_MARK: FORMAT} | header._asdict())
@@ -94,9 +95,9 @@ def merged(paths: Sequence[Path]) -> WholeScan:
     return WholeScan(first.filesystem, roots, first.time_us, scan, findings, findings.settle())
 
 
-def _check(headers: Mapping[Path, Header]) -> None:
+def _check(headers: Mapping[Path, PartHeader]) -> None:
     first_path, first = next(iter(headers.items()))
-    seen: dict[tuple[str, Part], Path] = {}
+    seen: dict[tuple[str, ScanPart], Path] = {}
     for path, header in headers.items():
         if (header.filesystem, header.time_us) != (first.filesystem, first.time_us):
             raise InputError(str(path), f"not of the same file system and moment as {first_path}", "one --at for all")
@@ -109,7 +110,7 @@ def _check(headers: Mapping[Path, Header]) -> None:
             raise InputError(str(path), f"{header.root} lies in {above[0]}, which another part has counted")
 
 
-def _check_complete(path: Path, header: Header, parts: list[Part]) -> None:
+def _check_complete(path: Path, header: PartHeader, parts: list[ScanPart]) -> None:
     if any((one.of, one.depth) != (header.part.of, header.part.depth) for one in parts):
         raise InputError(str(path), f"parts of {header.root} that were cut differently", "one --part …/N for all")
     missing = sorted(set(range(1, header.part.of + 1)) - {one.number for one in parts})
@@ -118,7 +119,7 @@ def _check_complete(path: Path, header: Header, parts: list[Part]) -> None:
         raise InputError(str(path), f"of {header.part.of} parts, part {which} is missing", "all parts in one call")
 
 
-def _read(path: Path) -> tuple[Header, Findings]:
+def _read(path: Path) -> tuple[PartHeader, Findings]:
     lines = _json_lines(path)
     header = _header(path, next(lines, None))
     findings = Findings(InodeCounts(header.time_us))
@@ -134,17 +135,17 @@ def _read(path: Path) -> tuple[Header, Findings]:
     raise InputError(str(path), "the file ends in the middle of it", "a part as `iolens scan --save` wrote it")
 
 
-def _read_header(path: Path) -> tuple[Path, Header, str]:
+def _read_header(path: Path) -> tuple[Path, PartHeader, str]:
     return path, _header(path, next(_json_lines(path), None)), content_identity(path)
 
 
-def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> Header:
+def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> PartHeader:
     record = found[1] if found is not None else {}
     if record.get(_MARK) != FORMAT:
         raise InputError(str(path), "not a part of a scan", "a file that `iolens scan --save` wrote")
     try:
         number, of, depth = record["part"]
-        part, time_us = Part(number, of, depth), record["time_us"]
+        part, time_us = ScanPart(number, of, depth), record["time_us"]
         if not all(type(one) is int for one in (*part, time_us)):
             raise ValueError("a number that is not whole")
         if not 1 <= number <= of <= MOST_PARTS or depth < 1 or not 0 <= time_us < LATEST_US:
@@ -153,7 +154,7 @@ def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> Header:
             raise ValueError("a name that is no text")
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(str(path), f"not the header of a part: {error}", line=1) from error
-    return Header(record["filesystem"], record["root"], time_us, record["scan"], part)
+    return PartHeader(record["filesystem"], record["root"], time_us, record["scan"], part)
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -41,9 +41,9 @@ from iolens.scan.batch_stat import (
     Numbers,
     usable,
 )
-from iolens.scan.findings import TYPES, Findings, Place
+from iolens.scan.findings import TYPES, FaultyPlace, Findings
 from iolens.scan.owners import owner_name, project_id, storable
-from iolens.scan.pace import LARGEST_CHUNK, Pace
+from iolens.scan.pace import LARGEST_CHUNK, ScanPace
 from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
 from iolens.sources.contents.projects import Projects
 
@@ -60,7 +60,7 @@ _UID_BITS: Final = 32
 _ENCODING: Final = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())  # as os.fsencode has it
 
 
-class Part(NamedTuple):
+class ScanPart(NamedTuple):
     """Which directories are ours when several nodes share a scan: those at most `depth` deep are dealt out by a hash
     of their path, deeper ones go with the one they are in.
     """
@@ -90,12 +90,12 @@ class WalkRule:
     exclude: tuple[str, ...] = ()
     projects: ProjectRule = field(default_factory=ProjectRule)
     project_ids: bool = False
-    part: Part = Part()
+    part: ScanPart = ScanPart()
     pieces: Path | None = None  # where entries with their paths are kept
 
 
 @dataclass(slots=True)
-class Step:
+class WalkStep:
     """What one process did since its last step. Directories are relative to the root.
 
     What is unfinished is now what was, without `done`, with `found`; a process keeps all of it but what it has `given`
@@ -137,7 +137,7 @@ class TreeWalk:
         signals: Signals,
         place: int = 0,
         *,
-        pace: Pace | None = None,
+        pace: ScanPace | None = None,
         step_s: float = 5.0,
         share_s: float = 0.005,
         now: Callable[[], float] = time.monotonic,
@@ -163,7 +163,7 @@ class TreeWalk:
         """Let go of the root."""
         os.close(self._root)
 
-    def steps(self, directories: Sequence[str]) -> Iterator[Step]:
+    def steps(self, directories: Sequence[str]) -> Iterator[WalkStep]:
         """Walk these directories and all below them. The last step leaves nothing, unless the scan must stop."""
         self._stack += directories
         self._known += directories
@@ -191,7 +191,7 @@ class TreeWalk:
         self._widths: tuple[list[int], list[int]] = ([], [])
         self._kept: Any = None
 
-    def _end_step(self, *, is_sharing: bool = False, is_last: bool = False) -> Step:
+    def _end_step(self, *, is_sharing: bool = False, is_last: bool = False) -> WalkStep:
         """Everything since the last step. Who shares gives away every other directory: large and small ones alike."""
         self._take_stats()
         self._count_columns()
@@ -201,7 +201,7 @@ class TreeWalk:
         given = self._stack[::2] if is_sharing else []
         if is_sharing:
             del self._stack[::2]
-        step = Step(done, found, given, self._found, piece, is_last)
+        step = WalkStep(done, found, given, self._found, piece, is_last)
         self._known = self._stack.copy()
         self._common = len(self._stack)
         self._begin_step()
@@ -328,7 +328,7 @@ class TreeWalk:
                 self._note_mount(inner)
                 continue
             if name in SNAPSHOTS:
-                self._found.snapshots.append(Place(self._path(inner), "looks like snapshots"))
+                self._found.snapshots.append(FaultyPlace(self._path(inner), "looks like snapshots"))
             if part.of == 1 or _depth(inner) != part.depth or part.is_ours(inner):
                 self._stack.append(inner)
 
@@ -366,7 +366,7 @@ class TreeWalk:
     def _note_mount(self, directory: str) -> None:
         part = self.rule.part
         if not part.is_dealt_out(directory) or part.is_ours(directory):
-            self._found.other_filesystems.append(Place(self._path(directory), "another file system"))
+            self._found.other_filesystems.append(FaultyPlace(self._path(directory), "another file system"))
 
     def _open(self, directory: str) -> int:
         try:
@@ -510,10 +510,10 @@ class TreeWalk:
 
     def _keep(self, paths: list[str], stats: list[os.stat_result], project: int) -> None:
         if self._kept is None:
-            from iolens.scan.kept_entries import Piece
+            from iolens.scan.kept_entries import EntriesPiece
 
             assert self.rule.pieces is not None
-            self._kept = Piece(self.rule.pieces)
+            self._kept = EntriesPiece(self.rule.pieces)
         self._kept.add([self._path(one) for one in paths], stats, self._project_names[project])
 
 

@@ -28,8 +28,8 @@ from iolens.errors import InputError, IolensError
 from iolens.scan.findings import Findings
 from iolens.scan.journal import Journal, Progress
 from iolens.scan.mounts import Mount, mount_points_below
-from iolens.scan.pace import Pace
-from iolens.scan.walk import ROOT, Part, Signals, Step, TreeWalk, WalkRule
+from iolens.scan.pace import ScanPace
+from iolens.scan.walk import ROOT, ScanPart, Signals, TreeWalk, WalkRule, WalkStep
 from iolens.sources.contents.inode_counts import InodeCounts
 
 LOOK_S: Final = 0.25  # how often progress is told
@@ -59,7 +59,7 @@ class ScanOrder:
     exclude: tuple[str, ...] = ()
     projects: ProjectRule = field(default_factory=ProjectRule)
     project_ids: bool = False
-    part: Part = Part()
+    part: ScanPart = ScanPart()
     pieces: Path | None = None  # where entries with their paths are kept
 
     def plain(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def run_scan(
     with _asked_to_stop() as is_asked:
         crew = _Crew(order.rule(mounts), workers, max_rate, step_s, held)
         try:
-            _Scan(order, progress, journal, crew, tell).run(is_asked)
+            _ScanProcess(order, progress, journal, crew, tell).run(is_asked)
         finally:
             crew.stop()
 
@@ -139,7 +139,7 @@ def _asked_to_stop() -> Iterator[Callable[[], bool]]:
             signal.signal(kind, handler)
 
 
-class _Scan:
+class _ScanProcess:
     """The one process that deals out directories and adds up."""
 
     def __init__(
@@ -174,7 +174,7 @@ class _Scan:
         self._deal()
         self._tell()
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: WalkStep) -> None:
         if self.journal is not None:
             self.journal.append(step)
         self.progress.take(step)
@@ -244,7 +244,7 @@ class _Crew:
         except OSError as error:
             raise self._died(place) from error
 
-    def receive(self, timeout_s: float) -> list[tuple[int, Step]]:
+    def receive(self, timeout_s: float) -> list[tuple[int, WalkStep]]:
         """Steps that were made, each with who made it."""
         ready = wait([self._pipes[place] for place in self.busy], timeout_s)
         found = []
@@ -291,7 +291,7 @@ def _work(
     gc.disable()  # millions of small objects and no cycle among them
     for let_go in inherited:  # held open here, nobody would notice when the scan itself is gone
         let_go()
-    walk = TreeWalk(rule, signals, place, pace=None if throttle is None else Pace(*throttle), step_s=step_s)
+    walk = TreeWalk(rule, signals, place, pace=None if throttle is None else ScanPace(*throttle), step_s=step_s)
     try:
         while True:
             while not pipe.poll(ORPHAN_S):

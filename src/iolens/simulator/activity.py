@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from iolens.errors import UsageError
 from iolens.schema import DIRECTIONS
-from iolens.simulator.workload import HOLD_S, OPERATIONS, PHASES, SIZES, Bursts, Tail, Workload
+from iolens.simulator.workload import HOLD_S, OPERATIONS, PHASES, SIZES, Bursts, SimulatedWorkload, Tail
 
 HOUR_S: Final = 3600
 MOST_PCT: Final = 130.0  # no disk does more than this
@@ -29,7 +29,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TickBlock:
     """Consecutive ticks: `counts` is direction × size × tick × target, `fsu_pct` the truth by tick × target."""
 
     first_tick: int
@@ -41,10 +41,10 @@ class Block:
         """How many ticks it spans."""
         return int(self.fsu_pct.shape[0])
 
-    def part(self, first_tick: int, ticks: int) -> Block:
+    def part(self, first_tick: int, ticks: int) -> TickBlock:
         """Some of its ticks."""
         cut = slice(first_tick - self.first_tick, first_tick - self.first_tick + ticks)
-        return Block(first_tick, self.counts[:, :, cut], self.fsu_pct[cut])
+        return TickBlock(first_tick, self.counts[:, :, cut], self.fsu_pct[cut])
 
 
 class _Burst(NamedTuple):
@@ -56,7 +56,7 @@ class _Burst(NamedTuple):
 class Activity:
     """All disk I/O of one file system. Ticks are numbered from 1970: tick n covers [n, n + 1) × `tick_s`."""
 
-    def __init__(self, workload: Workload, targets: int | None = None, seed: int = 0) -> None:
+    def __init__(self, workload: SimulatedWorkload, targets: int | None = None, seed: int = 0) -> None:
         self.workload, self.seed = workload, seed
         self.targets = workload.osts if targets is None else targets
         self.tick_s = workload.tick_s
@@ -69,12 +69,12 @@ class Activity:
         self._bursts_of = lru_cache(maxsize=64)(self._draw_bursts)
         self._hour_of = lru_cache(maxsize=1)(self._make_hour)
 
-    def blocks(self, first_tick: int, ticks: int, block_ticks: int) -> Iterator[Block]:
+    def blocks(self, first_tick: int, ticks: int, block_ticks: int) -> Iterator[TickBlock]:
         """A window in blocks of `block_ticks`; the numbers do not depend on the blocks."""
         for start in range(first_tick, first_tick + ticks, block_ticks):
             yield self.block(start, min(block_ticks, first_tick + ticks - start))
 
-    def block(self, first_tick: int, ticks: int) -> Block:
+    def block(self, first_tick: int, ticks: int) -> TickBlock:
         """A window at once."""
         if first_tick * self.tick_s < EARLIEST_S:
             raise UsageError("simulated time begins on 1970-01-03")
@@ -87,7 +87,7 @@ class Activity:
             to = slice(at - first_tick, at - first_tick + part.ticks)
             counts[:, :, to], fsu[to] = part.counts, part.fsu_pct
             at += part.ticks
-        return Block(first_tick, counts, fsu)
+        return TickBlock(first_tick, counts, fsu)
 
     def metadata(self, hour: int, mdts: int) -> Counts:
         """Metadata operations of one hour: operation × tick × MDT."""
@@ -100,7 +100,7 @@ class Activity:
     def _random(self, stream: int, hour: int) -> np.random.Generator:
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence((self.seed, stream, hour))))
 
-    def _make_hour(self, hour: int) -> Block:
+    def _make_hour(self, hour: int) -> TickBlock:
         quiet, usual = self._background(hour)
         burst = self._burst_levels(hour)
         total = (quiet + usual + burst).sum(axis=0)
@@ -114,7 +114,7 @@ class Activity:
             ]
             self._draw_counts(random, way, expected, counts[way], busy_s)
         self._hold_back(counts, busy_s)
-        return Block(hour * self.ticks_per_hour, counts, busy_s * (100.0 / self.tick_s))
+        return TickBlock(hour * self.ticks_per_hour, counts, busy_s * (100.0 / self.tick_s))
 
     def _draw_counts(
         self, random: np.random.Generator, way: int, expected: list[Floats], counts: Counts, busy_s: Floats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from iolens.simulator.workload import Workload
+from iolens.simulator.workload import SimulatedWorkload
 from iolens.units import KIB
 
 FULLEST: Final = 0.97
@@ -23,7 +23,7 @@ class Fullness(NamedTuple):
     free_inodes: int
 
 
-def ost_fullness(workload: Workload, number: int, since_s: float) -> Fullness:
+def ost_fullness(workload: SimulatedWorkload, number: int, since_s: float) -> Fullness:
     """An OST `since_s` seconds after the start; some are a little fuller than others."""
     capacity = workload.capacity
     start = capacity.used_pct / 100.0 * (1.0 + 0.03 * ((number * 7) % 5 - 2))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.simulator.workload import JobClass, Workload
+from iolens.simulator.workload import JobClass, SimulatedWorkload
 
 GOLDEN = 0.6180339887498949
 
@@ -23,12 +23,12 @@ class Job(NamedTuple):
     end_s: int
 
 
-def running_jobs(workload: Workload, second: int) -> list[Job]:
+def running_jobs(workload: SimulatedWorkload, second: int) -> list[Job]:
     """The job of each stream at that moment, in the order of the workload."""
     return [_job(workload, number, one, second) for number, one in enumerate(workload.jobs)]
 
 
-def jobs_between(workload: Workload, start_s: int, end_s: int) -> Iterator[Job]:
+def jobs_between(workload: SimulatedWorkload, start_s: int, end_s: int) -> Iterator[Job]:
     """Every job that ends in (start, end]."""
     for number, stream in enumerate(workload.jobs):
         job = _job(workload, number, stream, start_s)
@@ -37,7 +37,9 @@ def jobs_between(workload: Workload, start_s: int, end_s: int) -> Iterator[Job]:
             job = _job(workload, number, stream, job.end_s)
 
 
-def dealt_out(counts: NDArray[np.int64], workload: Workload, turn: NDArray[np.int64] | int) -> NDArray[np.int64]:
+def dealt_out(
+    counts: NDArray[np.int64], workload: SimulatedWorkload, turn: NDArray[np.int64] | int
+) -> NDArray[np.int64]:
     """Counts divided between the jobs by weight, jobs first; they add up. `turn` varies who gets the odd one."""
     weights = np.array([job.weight for job in workload.jobs])
     cumulative = np.cumsum(weights) / weights.sum()
@@ -48,7 +50,7 @@ def dealt_out(counts: NDArray[np.int64], workload: Workload, turn: NDArray[np.in
     return np.diff(upto, axis=0, prepend=0.0).astype(np.int64)
 
 
-def _job(workload: Workload, number: int, stream: JobClass, second: int) -> Job:
+def _job(workload: SimulatedWorkload, number: int, stream: JobClass, second: int) -> Job:
     length = int(stream.length_s)
     turn = second // length
     return Job(str(turn * len(workload.jobs) + number), stream.user, stream.project, turn * length, (turn + 1) * length)

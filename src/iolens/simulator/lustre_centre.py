@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from iolens.errors import UsageError
-from iolens.simulator.lustre_tree import Clock, Tree
+from iolens.simulator.lustre_tree import SimulatedClock, Tree
 
 Action = Literal["reset", "dead", "failover"]
 _AT: Final = "@"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SimulatedEvent:
     """Something that happens at a moment; to all targets when none is named."""
 
     at_s: float
@@ -25,7 +25,7 @@ class Event:
 class Centre:
     """A server, its partner if it has one, and events to come."""
 
-    def __init__(self, server: Tree, partner: Tree | None = None, events: Sequence[Event] = ()) -> None:
+    def __init__(self, server: Tree, partner: Tree | None = None, events: Sequence[SimulatedEvent] = ()) -> None:
         self.server, self.partner = server, partner
         self.events = sorted(events, key=lambda event: event.at_s)
         for event in self.events:
@@ -49,7 +49,7 @@ class Centre:
         for tree in self.trees:
             tree.advance_to(second)
 
-    def _happen(self, event: Event) -> None:
+    def _happen(self, event: SimulatedEvent) -> None:
         for tree in self.trees:
             here = [name for name in tree.mounted if event.target in (None, name)]
             if event.action == "reset":
@@ -61,19 +61,23 @@ class Centre:
             self.partner.add(event.target)
 
 
-def event_of(action: Action, text: str, start_s: float, filesystem: str, seconds: Callable[[str], float]) -> Event:
+def event_of(
+    action: Action, text: str, start_s: float, filesystem: str, seconds: Callable[[str], float]
+) -> SimulatedEvent:
     """An event from `OST0003@10min`; the time counts from the start, the file system's name may be left out."""
     name, at, when = text.partition(_AT)
     if not at or not name or not when:
         raise UsageError(f"{text!r}: write a target and a time, such as OST0003@10min")
     full = name if name.startswith(f"{filesystem}-") else f"{filesystem}-{name}"
     try:
-        return Event(start_s + seconds(when), action, full)
+        return SimulatedEvent(start_s + seconds(when), action, full)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def run(centre: Centre, clock: Clock, until_s: float | None = None, step: Callable[[float], None] | None = None) -> int:
+def run(
+    centre: Centre, clock: SimulatedClock, until_s: float | None = None, step: Callable[[float], None] | None = None
+) -> int:
     """Keep the servers up to date, a tick at a time, until that moment (None: for ever); updates made."""
     tick_s, updates = centre.server.workload.tick_s, 0
     while until_s is None or centre.server.second < until_s:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.schema import DIRECTIONS
-from iolens.simulator.activity import Block
-from iolens.simulator.lustre_text import Counter, Dialect, Histogram, JobEntry
+from iolens.simulator.activity import TickBlock
+from iolens.simulator.lustre_text import BrwSection, Counter, Dialect, JobEntry
 from iolens.simulator.workload import OPERATIONS, SIZES
 
 NS: Final = 1_000_000_000
@@ -75,7 +75,7 @@ class MdtCounters:
     jobs: dict[str, JobCounts] = field(default_factory=dict)
 
 
-def count_ios(osts: Sequence[OstCounters], block: Block, seconds: NDArray[np.float64]) -> None:
+def count_ios(osts: Sequence[OstCounters], block: TickBlock, seconds: NDArray[np.float64]) -> None:
     """Add what the OSTs (the block's targets, in this order) did. The busier a disk, the longer an I/O waits."""
     load = block.fsu_pct / 100.0
     column = np.arange(len(osts)) * ROWS
@@ -95,7 +95,7 @@ def count_ios(osts: Sequence[OstCounters], block: Block, seconds: NDArray[np.flo
         ost.in_flight += depths[:, rows].astype(np.int64)
 
 
-def histograms(ost: OstCounters) -> list[Histogram]:
+def histograms(ost: OstCounters) -> list[BrwSection]:
     """The seven sections of brw_stats. Every RPC is one contiguous disk I/O."""
     ios = ost.counts.sum(axis=1)
     pages, sizes = ([int(math.log2(size // unit)) for size in SIZES] for unit in (PAGE, 1))
@@ -219,8 +219,8 @@ def _placed(counts: Array, row_of: Sequence[int]) -> Array:
     return placed
 
 
-def _histogram(title: str, unit: str, counts: Array, *, log2: bool = False) -> Histogram:
-    return Histogram(title, unit, log2, counts[0].tolist(), counts[1].tolist())
+def _histogram(title: str, unit: str, counts: Array, *, log2: bool = False) -> BrwSection:
+    return BrwSection(title, unit, log2, counts[0].tolist(), counts[1].tolist())
 
 
 def _byte_counters(counts: Array, dialect: Dialect) -> list[Counter]:

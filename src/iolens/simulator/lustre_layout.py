@@ -14,7 +14,7 @@ _DEBUG: Final = "sys/kernel/debug/lustre"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TreeLayout:
     """Directories (one folder per target in each) by kind of file; a kind that is absent is not printed."""
 
     version: str
@@ -37,7 +37,7 @@ class Layout:
 LAYOUTS: Final = {
     layout.version: layout
     for layout in (
-        Layout(
+        TreeLayout(
             "1.8",
             f"{_PROC}/version",
             "lustre: 1.8.3\nkernel: patchless_client\n"
@@ -52,7 +52,7 @@ LAYOUTS: Final = {
             mdt_service="mdt/MDS/mds",
             has_available=False,
         ),
-        Layout(
+        TreeLayout(
             "2.10",
             f"{_SYS}/version",
             "2.10.8\n",
@@ -64,7 +64,7 @@ LAYOUTS: Final = {
             _PROC,
             f"{_SYS}/ldlm/namespaces",
         ),
-        Layout(
+        TreeLayout(
             "2.12",
             f"{_SYS}/version",
             "2.12.9\n",
@@ -76,7 +76,7 @@ LAYOUTS: Final = {
             _DEBUG,
             f"{_SYS}/ldlm/namespaces",
         ),
-        Layout(
+        TreeLayout(
             "2.15",
             f"{_SYS}/version",
             "2.15.5\n",

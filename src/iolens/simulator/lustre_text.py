@@ -55,7 +55,7 @@ class Counter(NamedTuple):
     valued: bool = False  # print minimum, maximum and sum
 
 
-class Histogram(NamedTuple):
+class BrwSection(NamedTuple):
     """One section of brw_stats: counts by row, from row 0; rows are powers of two or plain numbers."""
 
     title: str
@@ -88,7 +88,7 @@ def stats_text(dialect: Dialect, now_ns: int, start_ns: int, counters: Iterable[
     return "\n".join(lines) + "\n"
 
 
-def brw_stats_text(dialect: Dialect, now_ns: int, start_ns: int, histograms: Iterable[Histogram]) -> str:
+def brw_stats_text(dialect: Dialect, now_ns: int, start_ns: int, histograms: Iterable[BrwSection]) -> str:
     """All sections; each begins at its first row that counted and ends when both halves are complete."""
     width = dialect.brw_stamp_width
     lines = [f"{'snapshot_time:':<{width}} {_stamp(dialect, now_ns)} {dialect.brw_stamp}"]
@@ -145,7 +145,7 @@ def _recovering_text(dialect: Dialect, start_s: int, duration_s: int, clients: i
     return "\n".join(lines) + "\n"
 
 
-def _rows(one: Histogram) -> Iterator[str]:
+def _rows(one: BrwSection) -> Iterator[str]:
     totals = sum(one.read), sum(one.write)
     read = written = 0
     if not any(totals):

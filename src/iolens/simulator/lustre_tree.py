@@ -17,14 +17,14 @@ import numpy as np
 
 from iolens.errors import UsageError
 from iolens.simulator import lustre_counters as counters
-from iolens.simulator.activity import Activity, Block
+from iolens.simulator.activity import Activity, TickBlock
 from iolens.simulator.capacity import Fullness, mdt_fullness, ost_fullness
 from iolens.simulator.jobs import dealt_out, running_jobs
 from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters, ServiceCounters
 from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
 from iolens.simulator.lustre_text import brw_stats_text, job_stats_text, recovery_text, stats_text
 from iolens.simulator.truth import Truth
-from iolens.simulator.workload import Workload
+from iolens.simulator.workload import SimulatedWorkload
 from iolens.units import KIB
 
 JOB_KEPT_S: Final = 600  # job_cleanup_interval: a job that is quiet this long is forgotten
@@ -33,7 +33,7 @@ UPTIME_S: Final = 3600
 STEP_TICKS: Final = 720  # activity is made in pieces of this many ticks
 
 
-class Clock(Protocol):
+class SimulatedClock(Protocol):
     """Simulated time, in seconds since 1970."""
 
     def now(self) -> float:
@@ -59,21 +59,6 @@ class RealClock:
         time.sleep(max(0.0, (second - self.now()) / self.speed))
 
 
-class VirtualClock:
-    """Time that passes only when someone waits: for tests."""
-
-    def __init__(self, start_s: float) -> None:
-        self.second = start_s
-
-    def now(self) -> float:
-        """The moment it is."""
-        return self.second
-
-    def wait_until(self, second: float) -> None:
-        """Jump there."""
-        self.second = max(self.second, second)
-
-
 class Tree:
     """One server. Its counters begin `uptime_s` before `start_s`, so that they look lived in.
 
@@ -84,7 +69,7 @@ class Tree:
         self,
         root: Path,
         version: str,
-        workload: Workload,
+        workload: SimulatedWorkload,
         *,
         start_s: float,
         osts: int | None = None,
@@ -190,7 +175,7 @@ class Tree:
         if not here.size:
             return
         block = self.activity.block(self._tick, ticks)
-        mine = Block(block.first_tick, block.counts[:, :, :, here], block.fsu_pct[:, here])
+        mine = TickBlock(block.first_tick, block.counts[:, :, :, here], block.fsu_pct[:, here])
         self.truth.add(mine)
         counters.count_ios(list(self._osts.values()), mine, self.activity.seconds)
         moved = mine.counts.sum(axis=(2, 3))

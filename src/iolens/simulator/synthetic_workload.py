@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from iolens.errors import InputError
 from iolens.models.workload_model import SHARES, DirectionModel, Marginal, WorkloadModel
 from iolens.schema import DIRECTIONS
-from iolens.simulator.toml_section import Section, read_toml
+from iolens.simulator.toml_section import TomlSection, read_toml
 from iolens.simulator.workload import FOLDER
 from iolens.units import parse_bytes
 
@@ -53,7 +53,7 @@ def load_model(name: str) -> WorkloadModel:
 
 def read_model(path: Path) -> WorkloadModel:
     """Parse and check one file; that its mix can be reached, too."""
-    top = Section(path, "", read_toml(path))
+    top = TomlSection(path, "", read_toml(path))
     top.matching("kind", re.compile(KIND), f'"{KIND}"')
     rhythm = top.section("rhythm")
     model = WorkloadModel(
@@ -146,14 +146,14 @@ def _size(size: int) -> str:
     return str(size)
 
 
-def _tick(top: Section) -> float:
+def _tick(top: TomlSection) -> float:
     seconds = top.number("tick_s", 1e-3, 86400)
     if round(seconds * 1e6) != seconds * 1e6:
         top.refuse("tick_s", seconds, "whole microseconds")
     return seconds
 
 
-def _timezone(top: Section) -> str:
+def _timezone(top: TomlSection) -> str:
     name = top.matching("timezone", _ANY_NAME, expected := "a time zone such as Europe/Berlin")
     try:
         ZoneInfo(name)
@@ -162,7 +162,7 @@ def _timezone(top: Section) -> str:
     return name
 
 
-def _direction(section: Section) -> DirectionModel:
+def _direction(section: TomlSection) -> DirectionModel:
     return DirectionModel(
         bandwidth=_marginal(section.section("bandwidth"), BANDWIDTH),
         interarrival=_marginal(section.section("interarrival"), SECONDS),
@@ -172,7 +172,7 @@ def _direction(section: Section) -> DirectionModel:
     )
 
 
-def _marginal(section: Section, unit: str) -> Marginal:
+def _marginal(section: TomlSection, unit: str) -> Marginal:
     if f"quantiles{unit}" in section.left:
         quantiles = section.numbers(f"quantiles{unit}", len(SHARES), LARGEST)
         try:
@@ -188,7 +188,7 @@ def _marginal(section: Section, unit: str) -> Marginal:
     return Marginal.pareto(alpha, xm, maximum)
 
 
-def _sizes(section: Section) -> tuple[tuple[int, float], ...]:
+def _sizes(section: TomlSection) -> tuple[tuple[int, float], ...]:
     found: dict[int, float] = {}
     for key in list(section.left):
         try:

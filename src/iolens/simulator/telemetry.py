@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from iolens.errors import UsageError
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.simulator.activity import HOUR_S, Activity, Block
+from iolens.simulator.activity import HOUR_S, Activity, TickBlock
 from iolens.simulator.capacity import ost_fullness
 from iolens.simulator.jobs import dealt_out, jobs_between, running_jobs
 from iolens.simulator.truth import Truth, refuse_overlap
-from iolens.simulator.workload import OPERATIONS, SIZES, Workload
+from iolens.simulator.workload import OPERATIONS, SIZES, SimulatedWorkload
 from iolens.store.store import Store
 from iolens.units import epoch_us, from_epoch_us, iso
 
@@ -39,11 +39,11 @@ SMALL: Final = 150_000  # rows that are written sooner than worker processes sta
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SimulationOrder:
     """What to simulate: [start, end) in whole minutes since 1970."""
 
     store: str
-    workload: Workload
+    workload: SimulatedWorkload
     osts: int
     mdts: int
     seed: int
@@ -84,7 +84,7 @@ class Written:
 
 def order_of(
     store: str,
-    workload: Workload,
+    workload: SimulatedWorkload,
     *,
     start: datetime,
     days: float,
@@ -92,14 +92,14 @@ def order_of(
     mdts: int | None = None,
     seed: int = 0,
     with_jobs: bool = True,
-) -> Order:
+) -> SimulationOrder:
     """An order for `days` from `start`, checked."""
     start_s, length_s = round(epoch_us(start) / 1e6), round(days * DAY_S)
     if epoch_us(start) != start_s * 1_000_000 or start_s % MINUTE_S or length_s % MINUTE_S or length_s <= 0:
         raise UsageError("a simulation starts on a whole minute and lasts whole minutes")
     if osts is not None and osts < 1:
         raise UsageError("a file system has at least one OST")
-    return Order(
+    return SimulationOrder(
         store,
         workload,
         workload.osts if osts is None else osts,
@@ -112,7 +112,9 @@ def order_of(
     )
 
 
-def simulate_telemetry(order: Order, *, workers: int = 2, progress: Callable[[str], None] | None = None) -> Written:
+def simulate_telemetry(
+    order: SimulationOrder, *, workers: int = 2, progress: Callable[[str], None] | None = None
+) -> Written:
     """Write the whole order, its truth and the disks' coefficients as a calibration."""
     truth = Path(order.store) / f"truth-{order.workload.filesystem}.json"
     store = Store(order.store)
@@ -130,7 +132,7 @@ def simulate_telemetry(order: Order, *, workers: int = 2, progress: Callable[[st
     return done
 
 
-def truth_of(order: Order, written: Written) -> dict[str, Any]:
+def truth_of(order: SimulationOrder, written: Written) -> dict[str, Any]:
     """What the store must be found to say."""
     disks = order.workload.disks
     return {
@@ -151,7 +153,7 @@ def truth_of(order: Order, written: Written) -> dict[str, Any]:
     }
 
 
-def write_part(order: Order) -> Written:
+def write_part(order: SimulationOrder) -> Written:
     """Write a part of an order, block by block; called in a worker process."""
     store, written = Store(order.store), Written()
     activity = Activity(order.workload, order.osts, order.seed)
@@ -175,7 +177,7 @@ def write_part(order: Order) -> Written:
     return written
 
 
-def _write_parts(order: Order, workers: int) -> Iterator[tuple[Order, Written]]:
+def _write_parts(order: SimulationOrder, workers: int) -> Iterator[tuple[SimulationOrder, Written]]:
     parts = _parts(order, workers)
     rows = (order.end_s - order.start_s) // order.workload.tick_s * order.osts
     if workers < 2 or len(parts) < 2 or rows < SMALL:
@@ -188,7 +190,7 @@ def _write_parts(order: Order, workers: int) -> Iterator[tuple[Order, Written]]:
             yield futures[future], future.result()
 
 
-def _parts(order: Order, workers: int) -> list[Order]:
+def _parts(order: SimulationOrder, workers: int) -> list[SimulationOrder]:
     """A day each, or a quarter of one where there are too few days to keep all workers busy."""
     days = (order.end_s - 1) // DAY_S - order.start_s // DAY_S + 1
     length = DAY_S if days >= 2 * workers or days % workers == 0 else DAY_S // 4
@@ -196,7 +198,7 @@ def _parts(order: Order, workers: int) -> list[Order]:
     return [replace(order, start_s=max(cut, order.start_s), end_s=min(cut + length, order.end_s)) for cut in cuts]
 
 
-def _blocks(order: Order) -> Iterator[tuple[int, int]]:
+def _blocks(order: SimulationOrder) -> Iterator[tuple[int, int]]:
     """Pieces of whole hours inside one UTC day, small enough to hold in memory."""
     rows_per_hour = HOUR_S // order.workload.tick_s * order.osts
     hours = next((h for h in (24, 12, 8, 6, 4, 3, 2) if h * rows_per_hour <= ROWS_AT_ONCE), 1)
@@ -205,7 +207,7 @@ def _blocks(order: Order) -> Iterator[tuple[int, int]]:
         yield max(cut, order.start_s), min(cut + length, order.end_s)
 
 
-def _tables(order: Order, activity: Activity, block: Block) -> Iterator[tuple[str, pa.Table]]:
+def _tables(order: SimulationOrder, activity: Activity, block: TickBlock) -> Iterator[tuple[str, pa.Table]]:
     tick_s = order.workload.tick_s
     ends = (np.arange(block.first_tick, block.first_tick + block.ticks, dtype=np.int64) + 1) * tick_s
     common = _columns(order, np.repeat(ends, order.osts), tick_s) | {
@@ -223,7 +225,7 @@ def _tables(order: Order, activity: Activity, block: Block) -> Iterator[tuple[st
         yield "job_io", _job_io(order, block)
 
 
-def _columns(order: Order, ends_s: NDArray[np.int64], duration_s: int) -> dict[str, Any]:
+def _columns(order: SimulationOrder, ends_s: NDArray[np.int64], duration_s: int) -> dict[str, Any]:
     """The columns every interval has."""
     rows = len(ends_s)
     day = from_epoch_us(int(ends_s[0] - duration_s) * 1_000_000).date() if rows else datetime.now(UTC).date()
@@ -246,7 +248,7 @@ def _names(names: list[str], which: NDArray[np.int32]) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(which), pa.array(names)).cast(pa.string())
 
 
-def _sizes(common: dict[str, Any], block: Block) -> pa.Table:
+def _sizes(common: dict[str, Any], block: TickBlock) -> pa.Table:
     none = pa.repeat(pa.scalar(0, pa.int64()), len(common["time"]))
     counts = {
         size_column(way, size): pa.array(block.counts[number, SIZES.index(size)].reshape(-1)) if size in SIZES else none
@@ -256,7 +258,7 @@ def _sizes(common: dict[str, Any], block: Block) -> pa.Table:
     return pa.table({**common, **counts, **{f"{way}_ios_outside": none for way in DIRECTIONS}})
 
 
-def _target_io(common: dict[str, Any], block: Block) -> pa.Table:
+def _target_io(common: dict[str, Any], block: TickBlock) -> pa.Table:
     moved: dict[str, Any] = {}
     for number, way in enumerate(DIRECTIONS):
         moved[f"{way}_bytes"] = np.tensordot(np.array(SIZES), block.counts[number], axes=1).reshape(-1)
@@ -264,7 +266,7 @@ def _target_io(common: dict[str, Any], block: Block) -> pa.Table:
     return pa.table({**common, **moved})
 
 
-def _metadata(order: Order, activity: Activity, block: Block, ends: NDArray[np.int64]) -> pa.Table:
+def _metadata(order: SimulationOrder, activity: Activity, block: TickBlock, ends: NDArray[np.int64]) -> pa.Table:
     per_hour = activity.ticks_per_hour
     first, last = block.first_tick // per_hour, (block.first_tick + block.ticks - 1) // per_hour
     hours = [activity.metadata(hour, order.mdts) for hour in range(first, last + 1)]
@@ -278,7 +280,7 @@ def _metadata(order: Order, activity: Activity, block: Block, ends: NDArray[np.i
     return pa.table({**common, "target": _names(order.mdt_names, which), **columns})
 
 
-def _capacity(order: Order, times: NDArray[np.int64]) -> pa.Table | None:
+def _capacity(order: SimulationOrder, times: NDArray[np.int64]) -> pa.Table | None:
     rows = [
         (int(second), name, ost_fullness(order.workload, number, int(second) - order.origin_s))
         for second in times
@@ -305,7 +307,7 @@ def _capacity(order: Order, times: NDArray[np.int64]) -> pa.Table | None:
     })  # fmt: skip
 
 
-def _job_io(order: Order, block: Block) -> pa.Table:
+def _job_io(order: SimulationOrder, block: TickBlock) -> pa.Table:
     """What each job did to each OST, minute by minute; minutes without an I/O are left out."""
     workload, jobs = order.workload, len(order.workload.jobs)
     per_minute = MINUTE_S // workload.tick_s
@@ -336,7 +338,7 @@ def _by_minute(dealt: NDArray[np.int64]) -> NDArray[np.int64]:
     return dealt.transpose(2, 3, 0, 1)
 
 
-def _append_jobs(store: Store, order: Order) -> int:
+def _append_jobs(store: Store, order: SimulationOrder) -> int:
     jobs = list(jobs_between(order.workload, order.start_s, order.end_s))
     if not jobs or not order.with_jobs:
         return 0
@@ -357,7 +359,7 @@ def _append_jobs(store: Store, order: Order) -> int:
     return len(jobs)
 
 
-def _store_calibration(store: Store, order: Order) -> None:
+def _store_calibration(store: Store, order: SimulationOrder) -> None:
     """The disks' own coefficients, so that analyses of this file system use them."""
     name = f"simulated-{order.workload.filesystem}"
     disks = order.workload.disks

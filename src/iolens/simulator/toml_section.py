@@ -14,12 +14,12 @@ from iolens.units import parse_bytes, parse_duration
 _TOML_LINE: Final = re.compile(r"\(at line (\d+),")
 
 
-class Section:
+class TomlSection:
     """One table of the file: keys are taken one by one, and what is left over is refused."""
 
     def __init__(self, path: Path, where: str, values: Mapping[str, Any]) -> None:
         self.path, self.where, self.left = path, where, dict(values)
-        self.inner: list[Section] = []
+        self.inner: list[TomlSection] = []
 
     def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
         """A number within limits."""
@@ -59,20 +59,20 @@ class Section:
             self.refuse(key, values, expected)
         return tuple(float(value) for value in values)
 
-    def section(self, key: str) -> Section:
+    def section(self, key: str) -> TomlSection:
         """A table inside this one."""
         value = self._take(key, "a section")
         if not isinstance(value, dict):
             self.refuse(key, value, "a section")
-        self.inner.append(Section(self.path, self.full(key), value))
+        self.inner.append(TomlSection(self.path, self.full(key), value))
         return self.inner[-1]
 
-    def sections(self, key: str) -> list[Section]:
+    def sections(self, key: str) -> list[TomlSection]:
         """The tables of a list inside this one."""
         values = self._take(key, expected := f"at least one [[{key}]]")
         if not isinstance(values, list) or not values or not all(isinstance(value, dict) for value in values):
             self.refuse(key, values, expected)
-        found = [Section(self.path, f"{self.full(key)}[{n}]", value) for n, value in enumerate(values)]
+        found = [TomlSection(self.path, f"{self.full(key)}[{n}]", value) for n, value in enumerate(values)]
         self.inner += found
         return found
 

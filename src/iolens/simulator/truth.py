@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.errors import UsageError
-from iolens.simulator.activity import Block
+from iolens.simulator.activity import TickBlock
 from iolens.simulator.workload import SIZES
 from iolens.units import MIB, epoch_us, parse_time
 
@@ -37,7 +37,7 @@ class Truth:
     optimal: NDArray[np.int64] = field(default_factory=_three)
     suboptimal: NDArray[np.int64] = field(default_factory=_three)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TickBlock) -> None:
         """Take a block in."""
         mean = block.fsu_pct.mean(axis=1)
         category = np.where(mean < IDLE_BELOW_PCT, 0, np.where(mean <= BUSY_ABOVE_PCT, 1, 2))

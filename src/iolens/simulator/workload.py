@@ -15,7 +15,7 @@ from typing import Final
 from iolens.errors import InputError
 from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.schema import DIRECTIONS
-from iolens.simulator.toml_section import Section, read_toml
+from iolens.simulator.toml_section import TomlSection, read_toml
 
 FOLDER: Final = Path(__file__).parent / "workloads"
 SIZES: Final = tuple(4096 << power for power in range(11))  # 4 KiB … 4 MiB
@@ -58,7 +58,7 @@ class JobClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class SimulatedCapacity:
     """How large and how full each OST is at the start, and how it grows."""
 
     total_bytes: int
@@ -68,7 +68,7 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class SimulatedWorkload:
     """The whole file. `sizes` holds shares per size bin by phase and direction; they add up to one."""
 
     filesystem: str
@@ -79,7 +79,7 @@ class Workload:
     full_pct: float
     correlation: float
     skew: float
-    capacity: Capacity
+    capacity: SimulatedCapacity
     quiet_below_pct: float
     background: Mapping[str, Tail]
     bursts: Mapping[str, Bursts]
@@ -105,7 +105,7 @@ def shipped_workloads() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.toml") if "kind" not in read_toml(path))
 
 
-def load_workload(name: str) -> Workload:
+def load_workload(name: str) -> SimulatedWorkload:
     """A shipped workload by name, else the one in the file of that name."""
     if name in shipped_workloads():
         return read_workload(FOLDER / f"{name}.toml")
@@ -115,14 +115,14 @@ def load_workload(name: str) -> Workload:
     return read_workload(path)
 
 
-def read_workload(path: Path) -> Workload:
+def read_workload(path: Path) -> SimulatedWorkload:
     """Parse and check one workload file."""
-    top = Section(path, "", read_toml(path))
+    top = TomlSection(path, "", read_toml(path))
     if "kind" in top.left:
         found = f"a workload model (kind = {top.left['kind']!r})"
         raise InputError(str(path), found, "a workload of disks; `synthesize` and `simulate telemetry` take models")
     disks, targets, background, rhythm = (top.section(name) for name in ("disks", "targets", "background", "rhythm"))
-    workload = Workload(
+    workload = SimulatedWorkload(
         filesystem=top.matching("filesystem", _NAME, "a name of at most eight letters, digits or _"),
         osts=top.whole("osts", 1, 65535),
         mdts=top.whole("mdts", 0, 65535),
@@ -145,25 +145,25 @@ def read_workload(path: Path) -> Workload:
     return workload
 
 
-def _tick(top: Section) -> int:
+def _tick(top: TomlSection) -> int:
     seconds = top.duration("tick")
     if seconds not in (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
         top.refuse("tick", f"{seconds:g} s", f"whole seconds that divide {HOLD_S} s")
     return int(seconds)
 
 
-def _disks(section: Section) -> Calibration:
+def _disks(section: TomlSection) -> Calibration:
     w0, r0 = (section.number(key, 1e-9, 10) for key in ("w0", "r0"))
     w1, r1 = (section.number(key, 1e-15, 1e-3) for key in ("w1", "r1"))
     return Calibration("simulated", Coefficients(w0, w1), Coefficients(r0, r1))
 
 
-def _tail(section: Section) -> Tail:
+def _tail(section: TomlSection) -> Tail:
     alpha, scale = section.number("alpha", 0.05, 20), section.number("scale_pct", 1e-6, 1000)
     return Tail(alpha, scale, section.number("maximum_pct", scale, 1e6))
 
 
-def _bursts(section: Section) -> dict[str, Bursts]:
+def _bursts(section: TomlSection) -> dict[str, Bursts]:
     found = {}
     for way in DIRECTIONS:
         part = section.section(way)
@@ -173,7 +173,7 @@ def _bursts(section: Section) -> dict[str, Bursts]:
     return found
 
 
-def _sizes(section: Section) -> dict[tuple[str, str], tuple[float, ...]]:
+def _sizes(section: TomlSection) -> dict[tuple[str, str], tuple[float, ...]]:
     shares = {}
     for phase in PHASES:
         part = section.section(phase)
@@ -186,12 +186,12 @@ def _sizes(section: Section) -> dict[tuple[str, str], tuple[float, ...]]:
     return shares
 
 
-def _metadata(section: Section) -> dict[str, float]:
+def _metadata(section: TomlSection) -> dict[str, float]:
     return {name: section.number(name, 0, 1e6, 0.0) for name in OPERATIONS}
 
 
-def _capacity(section: Section) -> Capacity:
-    return Capacity(
+def _capacity(section: TomlSection) -> SimulatedCapacity:
+    return SimulatedCapacity(
         section.size("total"),
         section.number("used_pct", 0, 95),
         section.size("growth_per_day", "0"),
@@ -199,7 +199,7 @@ def _capacity(section: Section) -> Capacity:
     )
 
 
-def _job(section: Section) -> JobClass:
+def _job(section: TomlSection) -> JobClass:
     word = re.compile(r"[A-Za-z0-9_.-]{1,32}")
     names = [section.matching(key, word, "a word of letters, digits, _ . or -") for key in ("user", "project")]
     job = JobClass(names[0], names[1], section.number("weight", 1e-6, 1e6), section.duration("length"))

@@ -6,41 +6,17 @@ A module below this package that defines `SOURCE` is a source, and so is what an
 
 from __future__ import annotations
 
-import hashlib
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
-from iolens.config import DeviceRule, ProjectRule
-from iolens.errors import InputError, IolensError, UsageError, unexpected
-from iolens.records import Capture, Item
+from iolens.errors import InputError, UsageError, unexpected
+from iolens.records import Capture
 from iolens.registry import load, registered
-from iolens.sources.reading.bounded_input import head_of, opened_packed
-
-Input = TypeVar("Input")
-Opened = TypeVar("Opened")
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """What the user supplies where a format lacks it."""
-
-    filesystem: str | None = None
-    target: str | None = None
-    timezone: str | None = None
-    interval_s: float | None = None
-    at: datetime | None = None
-    since: datetime | None = None  # only moments from here on, where a format can skip
-    until: datetime | None = None  # and before this one
-    settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
-    zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system
-    devices: DeviceRule = field(default_factory=DeviceRule)  # `[devices]` of the configuration
-    projects: ProjectRule = field(default_factory=ProjectRule)  # `[projects]` of the configuration
+from iolens.sources.reading.bounded_input import head_of
+from iolens.sources.reading.options import ReadOptions as ReadOptions
 
 
 class Source(Protocol):
@@ -100,42 +76,3 @@ def recognise(path: Path) -> Source:
             failed = f" ({source.name}: {unexpected(error)})"
     expected = f"one of {', '.join(source_names())}; name it to insist"
     raise InputError(str(path), f"format not recognised{failed}", expected)
-
-
-def content_identity(path: Path) -> str:
-    """Identity of a file: the hash of its content, so that the same file twice adds nothing."""
-    with opened_packed(path) as stream:
-        return "file/" + hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def read_each(
-    inputs: Sequence[Input], read: Callable[[Input], Opened], name: Callable[[Input], str] = str
-) -> tuple[list[Opened], list[Capture]]:
-    """Open each path or database; one that cannot be read becomes a capture that says so, and the others go on.
-
-    `name` is what an input is called in messages.
-    """
-    opened: list[Opened] = []
-    refused: list[Capture] = []
-    for one in inputs:
-        try:
-            opened.append(read(one))
-        except InputError as error:
-            refused.append(refusal(name(one), error))
-        except IolensError:
-            raise  # the question itself was wrong
-        except OSError as error:
-            refused.append(refusal(name(one), InputError(name(one), f"cannot be read: {error.strerror or error}")))
-        except Exception as error:
-            refused.append(refusal(name(one), InputError(name(one), f"not read; {unexpected(error)}")))
-    return opened, refused
-
-
-def refusal(origin: str, error: InputError) -> Capture:
-    """A capture that only says why it cannot be read."""
-    return Capture(origin, f"refused/{uuid.uuid4()}", partial(_refusal, error))
-
-
-def _refusal(error: InputError) -> Iterator[Item]:
-    raise error
-    yield  # makes this an iterator that fails when it is read

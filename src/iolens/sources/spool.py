@@ -21,8 +21,9 @@ from typing import Any, Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
 from iolens.schema import TABLES
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.reading.bounded_input import LongLine, bounded_lines, opened_itself
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     LARGEST_UNSIGNED,
@@ -52,7 +53,7 @@ _BIN: Final = re.compile(r"(?:read|write):[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class SegmentHeader:
     """What a segment is called, wherever the file travels."""
 
     host: str
@@ -78,7 +79,7 @@ class Tick(NamedTuple):
     items: Sequence[Item]
 
 
-class Line(NamedTuple):
+class SegmentLine(NamedTuple):
     """One good line, or a stretch of bytes that is none (`payload` None); of one that is too long only its length."""
 
     offset: int
@@ -98,7 +99,7 @@ class Line(NamedTuple):
         return self.payload is None and not self.skipped and not self.raw.endswith(b"\n")
 
 
-class Check(NamedTuple):
+class SegmentCheck(NamedTuple):
     """What the checksums say of a segment: good ticks, damaged stretches, and whether the end was cut."""
 
     good: int
@@ -106,7 +107,7 @@ class Check(NamedTuple):
     torn: bool
 
 
-def encode_header(header: Header) -> bytes:
+def encode_header(header: SegmentHeader) -> bytes:
     """The first line of a segment."""
     text = {"format": FORMAT, "version": VERSION, "host": header.host, "run": header.run, "sequence": header.sequence}
     return _line(_json(text | ({"thinned": header.thinned} if header.thinned else {})))
@@ -139,25 +140,25 @@ def _inflated(payload: bytes) -> bytes:
     return text
 
 
-def lines(path: Path, begin: int = 0) -> Iterator[Line]:
+def lines(path: Path, begin: int = 0) -> Iterator[SegmentLine]:
     """Every line of a segment from byte `begin` on; a damaged newline costs the byte, not the lines beside it."""
     offset = begin
     with opened_itself(path) as stream:
         stream.seek(begin)
         for number, raw in enumerate(bounded_lines(stream, LONGEST_LINE, padded=False), 1):
             if isinstance(raw, LongLine):
-                yield Line(offset, number, b"", None, raw.length)
+                yield SegmentLine(offset, number, b"", None, raw.length)
                 offset += raw.length
                 continue
             payload = _checked(raw.removesuffix(b"\n"))
             if payload is not None:
-                yield Line(offset, number, raw, payload)
+                yield SegmentLine(offset, number, raw, payload)
             else:
                 yield from _salvaged(offset, number, raw)
             offset += len(raw)
 
 
-def check(path: Path) -> Check:
+def check(path: Path) -> SegmentCheck:
     """The state of a segment by its checksums alone."""
     good = damaged = 0
     torn = False
@@ -165,10 +166,10 @@ def check(path: Path) -> Check:
         good += line.payload is not None
         damaged += line.payload is None and not line.is_torn
         torn = torn or line.is_torn
-    return Check(good, damaged, torn)
+    return SegmentCheck(good, damaged, torn)
 
 
-def lines_without_header(path: Path) -> Iterator[Line]:
+def lines_without_header(path: Path) -> Iterator[SegmentLine]:
     """The ticks' lines, and damaged ones."""
     return (line for line in lines(path) if line.payload is None or not line.payload.startswith(b"{"))
 
@@ -178,7 +179,7 @@ class Segment:
     """A segment file and what it is called."""
 
     path: Path
-    header: Header
+    header: SegmentHeader
 
     @classmethod
     def open(cls, path: Path) -> Segment:
@@ -194,14 +195,14 @@ class Segment:
             number = None if named is None else count_or_none(named["sequence"])
             if named is None or number is None:
                 raise InputError(str(path), "neither its first line nor its name tells the segment", "a spool segment")
-            return cls(path, Header(named["host"], named["run"], number))
+            return cls(path, SegmentHeader(named["host"], named["run"], number))
         if plain.get("version") != VERSION:
             raise InputError(str(path), f"spool format {shown(str(plain.get('version')))}", f"format {VERSION}", 1)
         host, run = plain.get("host"), plain.get("run")
         sequence, thinned_so_often = count_in_json(plain.get("sequence")), count_in_json(plain.get("thinned", 0))
         if not isinstance(host, str) or not isinstance(run, str) or sequence is None or thinned_so_often is None:
             raise InputError(str(path), "header not understood", "host, run and sequence", 1)
-        return cls(path, Header(host, run, sequence, thinned_so_often))
+        return cls(path, SegmentHeader(host, run, sequence, thinned_so_often))
 
     @property
     def identity(self) -> str:
@@ -236,11 +237,11 @@ class Segment:
                 known = isinstance(item, Problem) or item.table in TABLES
                 yield item if known else self._problem(line, f"table {getattr(item, 'table', '')!r} is not known")
 
-    def _problem(self, line: Line, reason: str) -> Problem:
+    def _problem(self, line: SegmentLine, reason: str) -> Problem:
         return Problem(str(self.path), line.number, f"byte {line.offset}: {reason}")
 
 
-class Spool:
+class SpoolSource:
     """Segments of `iolens collect`, in its spool directory or copied from there."""
 
     name = "spool"
@@ -265,7 +266,7 @@ class Spool:
             yield segment.capture()
 
 
-SOURCE: Final = Spool()
+SOURCE: Final = SpoolSource()
 
 
 def segment_files(directory: Path) -> list[Path]:
@@ -295,7 +296,7 @@ def _checked(raw: bytes) -> bytes | None:
     return payload if raw[:8] == b"%08x" % zlib.crc32(payload) else None
 
 
-def _salvaged(offset: int, number: int, raw: bytes) -> Iterator[Line]:
+def _salvaged(offset: int, number: int, raw: bytes) -> Iterator[SegmentLine]:
     """Good lines inside a stretch that is not one as a whole: their newline was hit, or a cut line came before."""
     begin = 0
     for blank in (place for place, byte in enumerate(raw) if byte == 0x20 and place >= 8):
@@ -308,13 +309,13 @@ def _salvaged(offset: int, number: int, raw: bytes) -> Iterator[Line]:
             payload = _checked(raw[start:stop])
             if payload is not None:
                 if start > begin:
-                    yield Line(offset + begin, number, raw[begin:start] + b"\n", None)
-                yield Line(offset + start, number, raw[start:stop] + b"\n", payload)
+                    yield SegmentLine(offset + begin, number, raw[begin:start] + b"\n", None)
+                yield SegmentLine(offset + start, number, raw[start:stop] + b"\n", payload)
                 begin = stop
                 break
     rest = raw[begin:]
     if rest.strip(b"\n") and not (begin and len(rest) == 1):
-        yield Line(offset + begin, number, rest, None)
+        yield SegmentLine(offset + begin, number, rest, None)
 
 
 def _header_of(payload: bytes | None) -> dict[str, Any] | None:
@@ -395,6 +396,6 @@ def _text(value: object) -> str:
     return value
 
 
-def thinned(header: Header) -> Header:
+def thinned(header: SegmentHeader) -> SegmentHeader:
     """The header after one more thinning."""
     return replace(header, thinned=header.thinned + 1)

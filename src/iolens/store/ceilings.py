@@ -12,19 +12,18 @@ from functools import cached_property
 from typing import Final
 
 from iolens.config import FileSystemConfig
-from iolens.schema import LARGEST
+from iolens.schema import LARGEST, SUM_KINDS
 
 BYTES_PER_S: Final = 10**12
 OPERATIONS_PER_S: Final = 10**9
 WAITING: Final = 10**6  # requests of one target that wait at the same time, for summed waiting times
-SUM_KINDS: Final = frozenset({"server", "filesystem"})  # their rows add up many targets,
-TARGETS_IN_SUM: Final = 1000  # at most about so many
+TARGETS_IN_SUM: Final = 1000  # a row of `SUM_KINDS` adds up at most about so many
 _SUMMED: Final = ("_us", ":us", "total")  # what the names of summed times and queue lengths end with
 SHORTEST_S: Final = 1.0  # over less, jitter of the clock would decide
 
 
 @dataclass(frozen=True)
-class Ceiling:
+class RateCeiling:
     """Per second, for one target or one sum over targets."""
 
     bytes_per_s: int = BYTES_PER_S
@@ -59,28 +58,28 @@ class Ceiling:
         return f"{self.per_second(counter):,} {unit}"
 
     @cached_property
-    def of_sums(self) -> Ceiling:
+    def of_sums(self) -> RateCeiling:
         """The ceiling of what adds up many targets."""
         limits = (self.bytes_per_s, self.operations_per_s, self.wait_us_per_s)
-        return Ceiling(*(min(limit * TARGETS_IN_SUM, LARGEST) for limit in limits))
+        return RateCeiling(*(min(limit * TARGETS_IN_SUM, LARGEST) for limit in limits))
 
 
-DEFAULT: Final = Ceiling()
+DEFAULT: Final = RateCeiling()
 
 
 @dataclass(frozen=True)
-class Ceilings:
+class RateCeilings:
     """The ceilings of every file system."""
 
-    configured: Mapping[str, Ceiling] = field(default_factory=dict)
-    default: Ceiling = DEFAULT
+    configured: Mapping[str, RateCeiling] = field(default_factory=dict)
+    default: RateCeiling = DEFAULT
 
     @classmethod
-    def of_config(cls, filesystems: Mapping[str, FileSystemConfig]) -> Ceilings:
+    def of_config(cls, filesystems: Mapping[str, FileSystemConfig]) -> RateCeilings:
         """Those the configuration names."""
         return cls(
             {
-                name: Ceiling(
+                name: RateCeiling(
                     int(config.target_ceiling_bytes_per_s or BYTES_PER_S),
                     math.ceil(config.target_ceiling_ops_per_s or OPERATIONS_PER_S),
                 )
@@ -88,7 +87,7 @@ class Ceilings:
             }
         )
 
-    def of(self, filesystem: object, target_kind: object) -> Ceiling:
+    def of(self, filesystem: object, target_kind: object) -> RateCeiling:
         """The ceiling of one row or sample."""
         ceiling = self.configured.get(str(filesystem), self.default)
         return ceiling.of_sums if target_kind in SUM_KINDS else ceiling
@@ -99,4 +98,4 @@ class Ceilings:
         return min(ceiling.smallest for ceiling in (self.default, *self.configured.values()))
 
 
-NO_CEILINGS: Final = Ceilings(default=Ceiling(LARGEST, LARGEST, LARGEST))
+NO_CEILINGS: Final = RateCeilings(default=RateCeiling(LARGEST, LARGEST, LARGEST))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from iolens.records import CounterSet, Sample
-from iolens.store.counters import Step
+from iolens.store.counters import CounterStep
 
 LONGEST_LABEL: Final = 20  # digits of the largest number a column holds, and its sign
 
@@ -34,7 +34,7 @@ SPARSE: Final = {
 }
 
 
-def interval_rows(sample: Sample, step: Step, source: str) -> Iterator[dict[str, object]]:
+def interval_rows(sample: Sample, step: CounterStep, source: str) -> Iterator[dict[str, object]]:
     """The rows of one interval."""
     common: dict[str, object] = {
         "time": step.time_us,

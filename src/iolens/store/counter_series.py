@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import CounterSet, Sample, Samples
-from iolens.store.ceilings import DEFAULT, SHORTEST_S, Ceiling
-from iolens.store.counters import Baseline, Evidence, Outcome, Step, advance
+from iolens.store.ceilings import DEFAULT, SHORTEST_S, RateCeiling
+from iolens.store.counters import Baseline, CounterStep, OrderEvidence, Outcome, advance
 
 Integers = NDArray[np.int64]
 MOVING = (Outcome.BASELINE, Outcome.INTERVAL, Outcome.SET_BACK)  # outcomes that leave another baseline
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class PlainStretch:
     """Intervals of one target in which every counter moved plainly."""
 
     time_us: Integers
@@ -39,12 +39,15 @@ class SeriesSteps:
 
     baseline: Baseline | None
     moved: bool = False
-    stretches: list[Stretch] = field(default_factory=list)
-    steps: list[tuple[Sample, Step]] = field(default_factory=list)
+    stretches: list[PlainStretch] = field(default_factory=list)
+    steps: list[tuple[Sample, CounterStep]] = field(default_factory=list)
 
 
 def advance_series(
-    baseline: Baseline | None, series: Samples, ceiling: Ceiling = DEFAULT, evidence: Evidence = Evidence.NONE
+    baseline: Baseline | None,
+    series: Samples,
+    ceiling: RateCeiling = DEFAULT,
+    evidence: OrderEvidence = OrderEvidence.NONE,
 ) -> SeriesSteps:
     """Apply all samples of a series to the target's baseline, in their order.
 
@@ -61,13 +64,13 @@ def advance_series(
             _take_stretch(done, series, values, moved, position, end)
             position = end
         else:
-            _take_step(done, sample_at(series, position), ceiling, Evidence.AFTER if done.moved else evidence)
+            _take_step(done, sample_at(series, position), ceiling, OrderEvidence.AFTER if done.moved else evidence)
             position += 1
     return done
 
 
 def _plain_after(
-    series: Samples, values: dict[str, Integers], moved: dict[str, Integers], ceiling: Ceiling
+    series: Samples, values: dict[str, Integers], moved: dict[str, Integers], ceiling: RateCeiling
 ) -> NDArray[np.bool_]:
     """Whether each sample follows its predecessor plainly: later, all known on both sides, on by what can be."""
     plain = np.zeros(len(series), bool)
@@ -113,7 +116,7 @@ def _take_stretch(
 ) -> None:
     assert done.baseline is not None
     here, before = slice(first, end), slice(first - 1, end - 1)
-    stretch = Stretch(
+    stretch = PlainStretch(
         series.time_us[here],
         series.time_us[before],
         (series.snapshot_us[here] - series.snapshot_us[before]) / 1e6,
@@ -127,7 +130,7 @@ def _take_stretch(
     done.moved = True
 
 
-def _take_step(done: SeriesSteps, sample: Sample, ceiling: Ceiling, evidence: Evidence) -> None:
+def _take_step(done: SeriesSteps, sample: Sample, ceiling: RateCeiling, evidence: OrderEvidence) -> None:
     step = advance(done.baseline, sample, ceiling, evidence)
     done.steps.append((sample, step))
     if step.outcome in MOVING:

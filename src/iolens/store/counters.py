@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from iolens.records import CounterSet, Sample
 from iolens.schema import JOB_TABLES
-from iolens.store.ceilings import DEFAULT, Ceiling
+from iolens.store.ceilings import DEFAULT, RateCeiling
 
 START_TOLERANCE_US: Final = 1_000
 BY_CLIENT: Final = "metadata_ops"  # Lustre 2.0 counts an MDT's operations per client, a named set each: they add up
@@ -33,7 +33,7 @@ class Outcome(Enum):
     SET_BACK = "after the baseline, by a clock that was set back: what moved is counted with the next later sample"
 
 
-class Evidence(Enum):
+class OrderEvidence(Enum):
     """What else than the clock tells whether a sample was taken after the baseline."""
 
     NONE = "nothing: the clock alone"
@@ -108,7 +108,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CounterStep:
     """One sample applied to a baseline."""
 
     outcome: Outcome
@@ -123,16 +123,19 @@ class Step:
 
 
 def advance(
-    baseline: Baseline | None, sample: Sample, ceiling: Ceiling = DEFAULT, evidence: Evidence = Evidence.NONE
-) -> Step:
+    baseline: Baseline | None,
+    sample: Sample,
+    ceiling: RateCeiling = DEFAULT,
+    evidence: OrderEvidence = OrderEvidence.NONE,
+) -> CounterStep:
     """Apply the next sample of a target to its baseline."""
     if baseline is None:
-        return Step(Outcome.BASELINE, Baseline(sample.time_us, sample.snapshot_us, sample.sets))
+        return CounterStep(Outcome.BASELINE, Baseline(sample.time_us, sample.snapshot_us, sample.sets))
     if sample.snapshot_us in (baseline.snapshot_us, baseline.seen_us):
-        return Step(Outcome.REPEATED, baseline)
+        return CounterStep(Outcome.REPEATED, baseline)
     is_behind = sample.snapshot_us < baseline.snapshot_us
-    if evidence is Evidence.BEFORE or (is_behind and not _comes_after(baseline, sample, evidence)):
-        return Step(Outcome.OLDER, baseline)
+    if evidence is OrderEvidence.BEFORE or (is_behind and not _comes_after(baseline, sample, evidence)):
+        return CounterStep(Outcome.OLDER, baseline)
     elapsed_us, steps = _elapsed(baseline, sample)
     seconds = max(elapsed_us / 1e6, UNKNOWN_STEP_S if is_behind else 0.0)
     own, sets, doubted = _moved(baseline, sample, ceiling, seconds)
@@ -144,7 +147,7 @@ def advance(
     else:
         time_us = _tick_after(baseline, sample)
         following = Baseline(time_us, sample.snapshot_us, sets, None, doubted)
-    return Step(
+    return CounterStep(
         Outcome.SET_BACK if is_behind else Outcome.INTERVAL,
         following,
         time_us,
@@ -157,10 +160,10 @@ def advance(
     )
 
 
-def _comes_after(baseline: Baseline, sample: Sample, evidence: Evidence) -> bool:
+def _comes_after(baseline: Baseline, sample: Sample, evidence: OrderEvidence) -> bool:
     """Whether a sample with an earlier clock was taken later all the same."""
-    if evidence is not Evidence.SAME_FILE:
-        return evidence is Evidence.AFTER
+    if evidence is not OrderEvidence.SAME_FILE:
+        return evidence is OrderEvidence.AFTER
     rose = False
     for name, now in sample.sets.items():
         before = baseline.sets.get(name)
@@ -190,7 +193,7 @@ def _tick_after(baseline: Baseline, sample: Sample) -> int:
 
 
 def _moved(
-    baseline: Baseline, sample: Sample, ceiling: Ceiling, seconds: float
+    baseline: Baseline, sample: Sample, ceiling: RateCeiling, seconds: float
 ) -> tuple[dict[str, Movement], dict[str, CounterSet], dict[str, Mapping[str, int]]]:
     """What each set did since the last sample, the sets to difference the next from, and what is doubted of them."""
     movements: dict[str, Movement] = {}
@@ -243,7 +246,7 @@ def _added_up(movements: Mapping[str, Movement]) -> Movement:
 
 
 def _difference(
-    before: CounterSet, now: CounterSet, ceiling: Ceiling, seconds: float, doubted: Mapping[str, int]
+    before: CounterSet, now: CounterSet, ceiling: RateCeiling, seconds: float, doubted: Mapping[str, int]
 ) -> tuple[Movement, CounterSet, dict[str, int]]:
     """What moved between two readings of one set, the set to difference the next reading from, and what is doubted.
 
@@ -280,7 +283,7 @@ def _difference(
 
 
 def _confirmed(
-    old: Mapping[str, int], new: Mapping[str, int], doubted: Mapping[str, int], ceiling: Ceiling, seconds: float
+    old: Mapping[str, int], new: Mapping[str, int], doubted: Mapping[str, int], ceiling: RateCeiling, seconds: float
 ) -> dict[str, int]:
     """Those of the doubted readings that the new ones go on from."""
 
@@ -306,7 +309,7 @@ def _fell_together(fallen: list[str], old: Mapping[str, int], new: Mapping[str, 
     return 2 * len(fallen) >= had_counted and (len(fallen) > 1 or had_counted == 1)
 
 
-def _within(moved: dict[str, int], ceiling: Ceiling, seconds: float) -> Movement:
+def _within(moved: dict[str, int], ceiling: RateCeiling, seconds: float) -> Movement:
     """What moved, without what cannot have: unknown, and refused."""
     refused = ceiling.exceeded(moved, seconds)
     for name in refused:
@@ -315,7 +318,7 @@ def _within(moved: dict[str, int], ceiling: Ceiling, seconds: float) -> Movement
 
 
 def _together(
-    carried: Mapping[str, Movement], own: Mapping[str, Movement], ceiling: Ceiling, seconds: float
+    carried: Mapping[str, Movement], own: Mapping[str, Movement], ceiling: RateCeiling, seconds: float
 ) -> dict[str, Movement]:
     """What was carried and what moved since, as one. A counter that is not readable now has moved what was carried."""
     movements = dict(carried)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from iolens.records import CounterSet, Problem, Sample, Samples
 from iolens.schema import LARGEST, LATEST_US, Column, Table
-from iolens.store.ceilings import SHORTEST_S, Ceiling, Ceilings
+from iolens.store.ceilings import SHORTEST_S, RateCeiling, RateCeilings
 from iolens.store.rows import DAY_US, as_array
 from iolens.store.tables import ARROW_TYPES, arrow_schema
 from iolens.units import from_epoch_us, iso
@@ -54,7 +54,7 @@ class Gate:
 
     place: str
     refuse: Refuse
-    ceilings: Ceilings = field(default_factory=Ceilings)
+    ceilings: RateCeilings = field(default_factory=RateCeilings)
 
     def rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         """Single rows; what one does not have is NULL."""
@@ -67,10 +67,10 @@ class Gate:
 
     def arrow(self, table: Table, rows: pa.Table) -> pa.Table:
         """Rows that have the declared types already."""
-        return self._checked(_Rows(table, {name: rows.column(name).combine_chunks() for name in rows.column_names}))
+        return self._checked(_GateRows(table, {name: rows.column(name).combine_chunks() for name in rows.column_names}))
 
-    def _typed(self, table: Table, columns: Mapping[str, object], count: int, *, nan_is_null: bool) -> _Rows:
-        rows = _Rows(table, {})
+    def _typed(self, table: Table, columns: Mapping[str, object], count: int, *, nan_is_null: bool) -> _GateRows:
+        rows = _GateRows(table, {})
         wrong: list[tuple[Column, Mask, list[Any]]] = []
         for column in table.columns:
             values, type_ = columns.get(column.name), ARROW_TYPES[column.type]
@@ -90,7 +90,7 @@ class Gate:
             self._drop(rows, column, mask, plain, f"expected {EXPECTED[column.type]}")
         return rows
 
-    def _checked(self, rows: _Rows) -> pa.Table:
+    def _checked(self, rows: _GateRows) -> pa.Table:
         for column in rows.table.columns:
             self._check_range(rows, column)
         if rows.table.partitioned:
@@ -103,7 +103,7 @@ class Gate:
             self._check_ceilings(rows)
         return rows.finished()
 
-    def _check_range(self, rows: _Rows, column: Column) -> None:
+    def _check_range(self, rows: _GateRows, column: Column) -> None:
         if column.limits is None or column.type == "date":
             return
         lowest, highest = column.limits
@@ -114,9 +114,9 @@ class Gate:
         mask = _mask(pc.or_(pc.less(numbers, lowest), pc.greater(numbers, highest)))
         self._drop(rows, column, mask, numbers, f"expected {expected_range(column)}")
 
-    def _check_ceilings(self, rows: _Rows) -> None:
+    def _check_ceilings(self, rows: _GateRows) -> None:
         """What moved in an interval, beside what could."""
-        limits: tuple[NDArray[np.float64], NDArray[np.intp], list[Ceiling]] | None = None
+        limits: tuple[NDArray[np.float64], NDArray[np.intp], list[RateCeiling]] | None = None
         for column in rows.table.columns:
             numbers = rows.arrays[column.name]
             if not column.counter or (pc.max(numbers).as_py() or 0) <= self.ceilings.smallest:
@@ -129,7 +129,7 @@ class Gate:
                 ceiling = ceilings[which[int(np.argmax(mask))]]
                 self._drop(rows, column, mask, numbers, f"more than {ceiling.shown(column.name)} allow")
 
-    def _drop(self, rows: _Rows, column: Column, mask: Mask, values: Any, why: str) -> None:
+    def _drop(self, rows: _GateRows, column: Column, mask: Mask, values: Any, why: str) -> None:
         """Refuse the values of a column where the mask says so, and name the first of them."""
         places = np.flatnonzero(mask & ~rows.left_out)
         if not len(places):
@@ -205,7 +205,7 @@ class Gate:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _GateRows:
     """The columns of one table on their way through the gate."""
 
     table: Table
@@ -248,7 +248,7 @@ class _Rows:
         seconds: NDArray[np.float64] = np.maximum(np.asarray(known), SHORTEST_S)
         return seconds
 
-    def ceilings(self, ceilings: Ceilings) -> tuple[NDArray[np.intp], list[Ceiling]]:
+    def ceilings(self, ceilings: RateCeilings) -> tuple[NDArray[np.intp], list[RateCeiling]]:
         """Which ceiling each row has."""
         kinds = self.arrays.get("target_kind", pa.nulls(len(self.arrays["filesystem"]), pa.string()))
         pairs = [column.fill_null("").dictionary_encode() for column in (self.arrays["filesystem"], kinds)]

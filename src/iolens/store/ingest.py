@@ -20,11 +20,11 @@ from deltalake import DeltaTable, Transaction
 from iolens.records import Capture
 from iolens.schema import BATCHES, TABLES
 from iolens.store.baselines import BaselineBook
-from iolens.store.ceilings import Ceilings
+from iolens.store.ceilings import RateCeilings
 from iolens.store.gate import Gate
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, new_rows
-from iolens.store.readers import Reading, read_ahead
+from iolens.store.readers import CaptureItems, read_ahead
 from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
 from iolens.store.tables import BatchPart, Tables, arrow_schema, in_order, retrying
@@ -43,14 +43,14 @@ def ingest(
     rebuild: bool = False,
     progress: Callable[[Capture], None] | None = None,
     workers: int = 1,
-    ceilings: Ceilings | None = None,
+    ceilings: RateCeilings | None = None,
 ) -> Tally:
     """Load captures; the same capture twice adds nothing. With several `workers` many captures are parsed at once.
 
     With `rebuild`, samples that came too late are fitted between the stored ones, also those of captures that the
     store has; see `store/rebuild.py`.
     """
-    loader = _Loader(tables, source, ceilings or Ceilings(), rebuild=rebuild)
+    loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild)
     group: list[Unit] = []
     for unit in loader.units(captures, progress, workers):
         group.append(unit)
@@ -64,7 +64,7 @@ def ingest(
 class _Loader:
     """One call of `ingest`."""
 
-    def __init__(self, tables: Tables, source: str, ceilings: Ceilings, *, rebuild: bool) -> None:
+    def __init__(self, tables: Tables, source: str, ceilings: RateCeilings, *, rebuild: bool) -> None:
         self.tables, self.source, self.ceilings, self.rebuild = tables, source, ceilings, rebuild
         self.total = Tally()
 
@@ -268,7 +268,7 @@ class _Loader:
         }
 
 
-def _parts(reading: Reading, *, present: bool) -> Iterator[Unit]:
+def _parts(reading: CaptureItems, *, present: bool) -> Iterator[Unit]:
     """The units of one capture; those of one that is taken again have an identity of their own."""
     capture = reading.capture
     number = capture.sequence * 1_000_000

@@ -15,7 +15,7 @@ from iolens.store.delta_log import CHECKPOINT, ENTRY
 from iolens.store.tables import Tables
 
 
-class LogReader:
+class DeltaLogReader:
     """The log of one table, on disk or object storage, oldest first."""
 
     def __init__(self, tables: Tables, name: str) -> None:

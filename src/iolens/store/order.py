@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import Capture, CounterSet, Sample, Samples
-from iolens.store.counters import START_TOLERANCE_US, Evidence
+from iolens.store.counters import START_TOLERANCE_US, OrderEvidence
 
 Counted = Sample | Samples
 _Target = tuple[str, str]  # file system, target
@@ -31,13 +31,13 @@ def as_taken(items: Sequence[Counted], *, trusted: bool = False) -> list[Counted
     return arranged
 
 
-def order_in_stream(capture: Capture, batch: str) -> Evidence:
+def order_in_stream(capture: Capture, batch: str) -> OrderEvidence:
     """What the numbers of two pieces of one stream tell of their order; nothing if they are of different streams."""
     stream, _, number = capture.identity.rpartition("/")
     other_stream, _, other_number = batch.rpartition("/")
     if not capture.numbered or stream != other_stream or not other_number.isdecimal():
-        return Evidence.NONE
-    return Evidence.AFTER if int(other_number) < int(number) else Evidence.BEFORE
+        return OrderEvidence.NONE
+    return OrderEvidence.AFTER if int(other_number) < int(number) else OrderEvidence.BEFORE
 
 
 def _out_of_step(items: Iterable[Counted]) -> set[_Target]:

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from iolens.records import Capture, CounterSet, Sample
 from iolens.schema import Table
-from iolens.store.ceilings import Ceiling, Ceilings
+from iolens.store.ceilings import RateCeiling, RateCeilings
 from iolens.store.counter_rows import (
     SPARSE,
     SparseForm,
@@ -25,12 +25,12 @@ from iolens.store.counter_rows import (
     set_column,
 )
 from iolens.store.counter_series import MOVING
-from iolens.store.counters import Baseline, Evidence, Movement, Outcome, Step, advance
+from iolens.store.counters import Baseline, CounterStep, Movement, OrderEvidence, Outcome, advance
 from iolens.store.duckdb_engine import connection, data_files, relation
 from iolens.store.order import order_in_stream
 from iolens.store.rows import DAY_US
 from iolens.store.snapshot import DayMarks, Snapshot
-from iolens.store.splice import Reading, Splice, Stored, accounted, is_beyond, links, restarted, splice
+from iolens.store.splice import LateReading, Splice, Stored, accounted, is_beyond, links, restarted, splice
 from iolens.store.tables import Tables
 from iolens.units import epoch_us, from_epoch_us
 
@@ -99,7 +99,7 @@ class Placer:
     handle: DeltaTable
     table: Table
     source: str
-    ceilings: Ceilings
+    ceilings: RateCeilings
     own: frozenset[tuple[str, int]]  # parts of batches that are under way here: their rows are in the table already
 
     @property
@@ -123,7 +123,7 @@ class Placer:
         self._set_aside_set_back(by_key, done)
         known = self._load(by_key)
         for key, mine in by_key.items():
-            _Target(self, known[key], mine, done).place()
+            _TargetSamples(self, known[key], mine, done).place()
         return done
 
     def is_dropped(self, start_us: int, end_us: int) -> bool:
@@ -193,7 +193,7 @@ class Placer:
         stream = capture.identity.rpartition("/")[0]
         sql = "SELECT epoch_us(last_time), batch FROM batches WHERE starts_with(batch, ?) AND last_time IS NOT NULL"
         pieces = connection().execute(sql, [f"{stream}/"]).fetchall()
-        return max((tick for tick, name in pieces if order_in_stream(capture, name) is Evidence.AFTER), default=-1)
+        return max((tick for tick, name in pieces if order_in_stream(capture, name) is OrderEvidence.AFTER), default=-1)
 
     def _load_intervals(self, known: dict[Key, _Known], bounds: pa.Table) -> None:
         first, last = min(bounds.column("low").to_pylist()), max(bounds.column("anchor").to_pylist())
@@ -262,12 +262,12 @@ class _Chain:
     """Late samples differenced one after the other."""
 
     baseline: Baseline | None
-    ceiling: Ceiling
-    steps: list[tuple[Sample, Step]] = field(default_factory=list)
+    ceiling: RateCeiling
+    steps: list[tuple[Sample, CounterStep]] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     last_us: int = 0  # tick of the last sample
 
-    def go_on(self, number: int | None, sample: Sample, evidence: Evidence) -> None:
+    def go_on(self, number: int | None, sample: Sample, evidence: OrderEvidence) -> None:
         """One more sample, and its number if it is a late one."""
         step = advance(self.baseline, sample, self.ceiling, evidence)
         if step.outcome in MOVING:
@@ -290,17 +290,17 @@ def files_between(handle: DeltaTable, first_us: int, last_us: int) -> list[str]:
     ]
 
 
-def _evidence(capture: Capture, before: Capture | None) -> Evidence:
+def _evidence(capture: Capture, before: Capture | None) -> OrderEvidence:
     """What is known of the order of two samples by the captures they are of."""
     if before is None:
-        return Evidence.NONE
+        return OrderEvidence.NONE
     if capture.identity == before.identity:
-        return Evidence.AFTER if capture.numbered else Evidence.SAME_FILE
+        return OrderEvidence.AFTER if capture.numbered else OrderEvidence.SAME_FILE
     return order_in_stream(capture, before.identity)
 
 
 @dataclass(slots=True)
-class _Target:
+class _TargetSamples:
     """The late samples of one target on their way to their places."""
 
     placer: Placer
@@ -356,7 +356,7 @@ class _Target:
 
     def _splice(self, name: str, stored: Sequence[Stored]) -> Splice:
         readings = [
-            Reading(number, item.time_us, item.sample.snapshot_us, item.sample.sets[name])
+            LateReading(number, item.time_us, item.sample.snapshot_us, item.sample.sets[name])
             for number, item in self._open().items()
             if name in item.sample.sets
         ]
@@ -367,7 +367,9 @@ class _Target:
             self._remove(sample, done.removed, None if self.placer.dense else name)
             for piece in done.added:
                 movement = {name: Movement(piece.moved, piece.after_reset)}
-                step = Step(Outcome.INTERVAL, _NOTHING, piece.time_us, piece.start_us, piece.duration_s, movement)
+                step = CounterStep(
+                    Outcome.INTERVAL, _NOTHING, piece.time_us, piece.start_us, piece.duration_s, movement
+                )
                 self.done.added += interval_rows(sample, step, self.placer.source)
         return done
 
@@ -403,7 +405,7 @@ class _Target:
         last = chain.baseline.sets
         if links(last, at_begin) or restarted(last, at_begin):
             if not self.placer.is_dropped(chain.last_us, begin_us):
-                chain.go_on(None, self._sample_at(begin_us, at_begin, chain.baseline), Evidence.AFTER)
+                chain.go_on(None, self._sample_at(begin_us, at_begin, chain.baseline), OrderEvidence.AFTER)
             self._take(chain)
         elif self._is_beyond_all(last, [sets for tick, sets in self.known.anchors.items() if tick >= begin_us]):
             self._take(chain)  # counters were reset in between, unseen
@@ -418,7 +420,7 @@ class _Target:
         edge = next((item.sample for item in self.late.values() if item.time_us == start_us), None)
         chain = self._chain(inside, edge)
         if chain is not None and chain.baseline is not None and links(chain.baseline.sets, at_end):
-            chain.go_on(None, self._sample_at(end_us, at_end, chain.baseline), Evidence.AFTER)
+            chain.go_on(None, self._sample_at(end_us, at_end, chain.baseline), OrderEvidence.AFTER)
             self._take(chain)
 
     def _chain(self, late: Mapping[int, Late], edge: Sample | None) -> _Chain | None:

@@ -27,21 +27,23 @@ LONGEST_REASON: Final = 1000  # characters: what a damaged file holds may be quo
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CaptureItems:
     """A capture and its items; None: not wanted."""
 
     capture: Capture
     items: Iterable[Item] | None
 
 
-def read_ahead(captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], workers: int) -> Iterator[Reading]:
+def read_ahead(
+    captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], workers: int
+) -> Iterator[CaptureItems]:
     """Every capture in order; the items of those that are wanted."""
     stream = listed(captures)
     first = list(islice(stream, FEWEST)) if workers > 1 else []
     every = chain(first, stream)
     if len(first) < FEWEST:
         for capture in every:
-            yield Reading(capture, guarded(capture) if is_wanted(capture) else None)
+            yield CaptureItems(capture, guarded(capture) if is_wanted(capture) else None)
         return
     crew = [_Worker() for _ in range(workers)]
     try:
@@ -93,7 +95,7 @@ def _refused(origin: str, problem: Problem) -> Capture:
 
 def _in_order(
     captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], crew: list[_Worker]
-) -> Iterator[Reading]:
+) -> Iterator[CaptureItems]:
     under_way: deque[tuple[Capture, _Worker | None, bool]] = deque()
     free = deque(crew)
     for capture in captures:
@@ -112,14 +114,14 @@ def _in_order(
         yield from _next(under_way, free)
 
 
-def _next(under_way: deque[tuple[Capture, _Worker | None, bool]], free: deque[_Worker]) -> Iterator[Reading]:
+def _next(under_way: deque[tuple[Capture, _Worker | None, bool]], free: deque[_Worker]) -> Iterator[CaptureItems]:
     capture, worker, wanted = under_way.popleft()
     if worker is None:
-        yield Reading(capture, guarded(capture) if wanted else None)
+        yield CaptureItems(capture, guarded(capture) if wanted else None)
         return
     items = worker.finish(capture)
     free.append(worker)
-    yield Reading(capture, items)
+    yield CaptureItems(capture, items)
 
 
 def _is_small(capture: Capture) -> bool:

@@ -123,7 +123,7 @@ def _who(table: Table) -> str:
     return "target" if "target" in table.key else "node"
 
 
-class Interval(NamedTuple):
+class StoredInterval(NamedTuple):
     """An interval of one target, with the sums of its counters; None: none of its rows knows it."""
 
     start_us: int
@@ -170,7 +170,7 @@ def _without_repeats(finished: pa.Table, table: Table) -> pa.Table:
     return connection().sql(sql).to_arrow_table()
 
 
-def _intervals(table: Table, offered: pa.Table, rows: Any) -> dict[tuple[str, str], list[Interval]]:
+def _intervals(table: Table, offered: pa.Table, rows: Any) -> dict[tuple[str, str], list[StoredInterval]]:
     """Intervals by target, in order of time, within the time that is offered of each."""
     who, sums = _who(table), ", ".join(f'sum("{counter}")' for counter in table.counters)
     sql = f"""
@@ -179,9 +179,9 @@ def _intervals(table: Table, offered: pa.Table, rows: Any) -> dict[tuple[str, st
         SELECT filesystem, {who}, start_us, epoch_us, {sums}
         FROM rows JOIN asked USING (source, filesystem, {who})
         WHERE epoch_us > low AND start_us < high GROUP BY ALL ORDER BY start_us, epoch_us"""  # noqa: S608 (names of the schema)
-    by_target: dict[tuple[str, str], list[Interval]] = {}
+    by_target: dict[tuple[str, str], list[StoredInterval]] = {}
     for filesystem, target, start_us, time_us, *moved in connection().execute(sql).fetchall():
-        by_target.setdefault((filesystem, target), []).append(Interval(start_us, time_us, tuple(moved)))
+        by_target.setdefault((filesystem, target), []).append(StoredInterval(start_us, time_us, tuple(moved)))
     return by_target
 
 
@@ -198,7 +198,9 @@ def _unchanged(table: Table, offered: pa.Table, stored: Any) -> set[Removed]:
     return {Removed(*row) for row in connection().execute(sql).fetchall()}
 
 
-def exchangeable(ours: Sequence[Interval], theirs: Sequence[Interval]) -> tuple[list[Interval], list[Interval]]:
+def exchangeable(
+    ours: Sequence[StoredInterval], theirs: Sequence[StoredInterval]
+) -> tuple[list[StoredInterval], list[StoredInterval]]:
     """Which of our intervals may take the place of which of theirs; both in order of time.
 
     Theirs go where ours cover them without a gap. One of theirs that ours cover only in part stays, and ours that
@@ -212,12 +214,12 @@ def exchangeable(ours: Sequence[Interval], theirs: Sequence[Interval]) -> tuple[
             break
         ours = [mine for mine in ours if not any(_overlap(mine, other) for other in across)]
     starts = [start_us for start_us, _ in stretches]
-    by_stretch: list[tuple[list[Interval], list[Interval]]] = [([], []) for _ in stretches]
+    by_stretch: list[tuple[list[StoredInterval], list[StoredInterval]]] = [([], []) for _ in stretches]
     for side, intervals in enumerate((ours, inside)):
         for interval in intervals:
             by_stretch[bisect_right(starts, interval.start_us) - 1][side].append(interval)
-    taken: list[Interval] = []
-    replaced: list[Interval] = []
+    taken: list[StoredInterval] = []
+    replaced: list[StoredInterval] = []
     for mine, other in by_stretch:
         if [interval[:2] for interval in mine] == [interval[:2] for interval in other] or _is_at_least(mine, other):
             taken += mine
@@ -225,7 +227,7 @@ def exchangeable(ours: Sequence[Interval], theirs: Sequence[Interval]) -> tuple[
     return taken, replaced
 
 
-def _stretches(intervals: Sequence[Interval]) -> list[tuple[int, int]]:
+def _stretches(intervals: Sequence[StoredInterval]) -> list[tuple[int, int]]:
     """What intervals cover without a gap."""
     stretches: list[tuple[int, int]] = []
     for start_us, end_us, _ in intervals:
@@ -237,12 +239,12 @@ def _stretches(intervals: Sequence[Interval]) -> list[tuple[int, int]]:
 
 
 def _within(
-    stretches: Sequence[tuple[int, int]], intervals: Sequence[Interval]
-) -> tuple[list[Interval], list[Interval]]:
+    stretches: Sequence[tuple[int, int]], intervals: Sequence[StoredInterval]
+) -> tuple[list[StoredInterval], list[StoredInterval]]:
     """Intervals that lie inside a stretch, and those that reach across the edge of one."""
     starts = [start_us for start_us, _ in stretches]
-    inside: list[Interval] = []
-    across: list[Interval] = []
+    inside: list[StoredInterval] = []
+    across: list[StoredInterval] = []
     for interval in intervals:
         place = bisect_right(starts, interval.start_us) - 1
         reached_us = stretches[place][1] if place >= 0 else interval.start_us
@@ -254,11 +256,11 @@ def _within(
     return inside, across
 
 
-def _overlap(interval: Interval, other: Interval) -> bool:
+def _overlap(interval: StoredInterval, other: StoredInterval) -> bool:
     return interval.start_us < other.time_us and other.start_us < interval.time_us
 
 
-def _is_at_least(ours: Sequence[Interval], theirs: Sequence[Interval]) -> bool:
+def _is_at_least(ours: Sequence[StoredInterval], theirs: Sequence[StoredInterval]) -> bool:
     """Whether our intervals account for as much as theirs, counter by counter."""
     mine, other = (
         [sum(value or 0 for value in column) for column in zip(*(interval.moved for interval in part), strict=True)]

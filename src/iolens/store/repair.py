@@ -27,7 +27,7 @@ from iolens.store.durable import make_directory, sync_directory
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import REPAIR, Tables, declared, retrying
-from iolens.store.verification import Contents, lost_files, table_names
+from iolens.store.verification import StoreContents, lost_files, table_names
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ def repair_store(store: Store, *, dry_run: bool = False) -> Repair:
     if store.tables.is_local:
         for name in table_names():
             found.done += _mend_log(store.tables, name, dry_run)
-    contents = Contents(store.tables)
+    contents = StoreContents(store.tables)
     if contents.faults:
         raise StoreError("; ".join(contents.faults))
     is_behind = _is_behind(contents)
@@ -67,7 +67,7 @@ def repair_store(store: Store, *, dry_run: bool = False) -> Repair:
     return found
 
 
-def _is_behind(contents: Contents) -> bool:
+def _is_behind(contents: StoreContents) -> bool:
     """Whether the books lost entries that were noted."""
     handle, marker = contents.handles.get(BATCHES.name), contents.marker
     if handle is None or marker is None:
@@ -119,7 +119,7 @@ def _whole(tables: Tables, name: str, path: str) -> DataFile | None:
     return described(path, len(content), pq.read_metadata(pa.BufferReader(content)))
 
 
-def _loss(contents: Contents, name: str, handle: DeltaTable, dead: list[str], gone: set[str]) -> Iterator[str]:
+def _loss(contents: StoreContents, name: str, handle: DeltaTable, dead: list[str], gone: set[str]) -> Iterator[str]:
     """What is lost with files: rows, time and the batches that brought them."""
     files = Snapshot.of(handle).files
     for path in [*dead, *sorted(gone)]:
@@ -131,7 +131,7 @@ def _loss(contents: Contents, name: str, handle: DeltaTable, dead: list[str], go
             yield f"  brought by {batch}"
 
 
-def _exchange(contents: Contents, name: str, back: list[DataFile], dead: list[str]) -> None:
+def _exchange(contents: StoreContents, name: str, back: list[DataFile], dead: list[str]) -> None:
     """One commit; batches whose files come back get their marks back, so that sending them again adds nothing."""
     tables = contents.tables
     brought = contents.books.brought()

@@ -30,7 +30,7 @@ class Stored(NamedTuple):
     is_sum: bool = False  # stands for several intervals, in which no late sample lies
 
 
-class Reading(NamedTuple):
+class LateReading(NamedTuple):
     """One late sample of one counter set, and which of the samples it is."""
 
     place: int
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
     counters: CounterSet
 
 
-class Piece(NamedTuple):
+class IntervalPiece(NamedTuple):
     """An interval that a stored one is divided into."""
 
     start_us: int
@@ -54,7 +54,7 @@ class Splice:
     """What becomes of the stored intervals of one set."""
 
     removed: list[Stored] = field(default_factory=list)
-    added: list[Piece] = field(default_factory=list)
+    added: list[IntervalPiece] = field(default_factory=list)
     placed: set[int] = field(default_factory=set)
     at_start: CounterSet | None = None  # the counters where the first stored interval starts
     gaps: dict[tuple[int, int], CounterSet | None] = field(default_factory=dict)  # and at the end of each gap
@@ -74,7 +74,7 @@ def accounted(baseline: Baseline) -> dict[str, CounterSet]:
 
 
 def splice(
-    stored: Sequence[Stored], anchors: Mapping[int, CounterSet], late: Sequence[Reading], *, dense: bool
+    stored: Sequence[Stored], anchors: Mapping[int, CounterSet], late: Sequence[LateReading], *, dense: bool
 ) -> Splice:
     """Divide the stored intervals of one set, in order of time, at the late samples that fit; walks back in time.
 
@@ -120,9 +120,9 @@ def _divided(
     interval: Stored,
     after: CounterSet,
     left: CounterSet | None,
-    inside: Sequence[Reading],
+    inside: Sequence[LateReading],
     anchors: Mapping[int, CounterSet],
-) -> tuple[list[Piece], list[Reading]]:
+) -> tuple[list[IntervalPiece], list[LateReading]]:
     """The interval in pieces, and the samples that divide it; one piece when none fits."""
     every = {**dict.fromkeys(after.counters, 0), **interval.moved}
     moved = {name: value for name, value in every.items() if value is not None}
@@ -143,16 +143,16 @@ def _divided_at_reset(
     moved: Counters,
     end: CounterSet,
     left: CounterSet | None,
-    inside: Sequence[Reading],
+    inside: Sequence[LateReading],
     anchors: Mapping[int, CounterSet],
-) -> tuple[list[Piece], list[Reading]]:
+) -> tuple[list[IntervalPiece], list[LateReading]]:
     """The same of an interval in which the counters were reset: what moved before the reset is new where it is known.
 
     A sample is of before the reset if its start of counting says so or, where there is none, if it counts further
     than any later baseline, and goes on from what is known of the interval's start.
     """
     since = _rising(inside, dict.fromkeys(moved, 0), end, _still(end.counters))
-    before: list[Reading] = []
+    before: list[LateReading] = []
     if left is not None and moved == end.counters and moved.keys() <= left.counters.keys():
         begin = {name: left.counters[name] for name in moved}
         until = since[0].time_us if since else interval.time_us
@@ -189,7 +189,7 @@ def _still(moved: Counters) -> frozenset[str]:
     return frozenset(name for name, value in moved.items() if value == 0)
 
 
-def _values(reading: Reading, default: Counters) -> dict[str, int]:
+def _values(reading: LateReading, default: Counters) -> dict[str, int]:
     return {name: reading.counters.counters.get(name, value) for name, value in default.items()}
 
 
@@ -197,9 +197,11 @@ def _less(now: Counters, then: Counters) -> dict[str, int]:
     return {name: value - then.get(name, 0) for name, value in now.items()}
 
 
-def _rising(inside: Sequence[Reading], begin: Counters, end: CounterSet | None, still: frozenset[str]) -> list[Reading]:
+def _rising(
+    inside: Sequence[LateReading], begin: Counters, end: CounterSet | None, still: frozenset[str]
+) -> list[LateReading]:
     """Those samples, in order of time, whose counters rise from the one end to the other."""
-    last, fitting = begin, list[Reading]()
+    last, fitting = begin, list[LateReading]()
     for reading in inside:
         if fitting and reading.time_us == fitting[-1].time_us:  # the same sample once more
             continue
@@ -224,17 +226,17 @@ def _same_count(counters: CounterSet, other: CounterSet) -> bool:
 
 
 def _pieces(
-    interval: Stored, fitting: Sequence[Reading], parts: Sequence[Counters], resets: Sequence[bool]
-) -> list[Piece]:
+    interval: Stored, fitting: Sequence[LateReading], parts: Sequence[Counters], resets: Sequence[bool]
+) -> list[IntervalPiece]:
     edges = [interval.start_us, *(reading.time_us for reading in fitting), interval.time_us]
     seconds = _durations(interval, fitting, edges)
     return [
-        Piece(start, end, duration, moved, reset)
+        IntervalPiece(start, end, duration, moved, reset)
         for (start, end), duration, moved, reset in zip(pairwise(edges), seconds, parts, resets, strict=True)
     ]
 
 
-def _durations(interval: Stored, fitting: Sequence[Reading], edges: Sequence[int]) -> list[float]:
+def _durations(interval: Stored, fitting: Sequence[LateReading], edges: Sequence[int]) -> list[float]:
     """Between late samples by their own clocks; the rest of the interval's duration goes to both ends, by ticks."""
     ticks = [(end - start) / 1e6 for start, end in pairwise(edges)]
     inner = [(now.snapshot_us - then.snapshot_us) / 1e6 for then, now in pairwise(fitting)]

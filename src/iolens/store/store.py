@@ -15,7 +15,7 @@ from iolens.errors import StoreError, UsageError
 from iolens.nearest_names import not_among
 from iolens.records import Capture
 from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
-from iolens.store.ceilings import NO_CEILINGS, Ceilings
+from iolens.store.ceilings import NO_CEILINGS, RateCeilings
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
@@ -59,7 +59,7 @@ class Store:
         rebuild: bool = False,
         progress: Callable[[Capture], None] | None = None,
         workers: int = 1,
-        ceilings: Ceilings | None = None,
+        ceilings: RateCeilings | None = None,
     ) -> Tally:
         """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once.
 

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from iolens.records import Capture, Item, Note, Problem, Row, Rows, Sample, Samples
 from iolens.schema import TABLES
 from iolens.store.baselines import CounterKey, TargetKey
-from iolens.store.ceilings import Ceiling, Ceilings
+from iolens.store.ceilings import RateCeiling, RateCeilings
 from iolens.store.counter_rows import interval_rows
-from iolens.store.counter_series import MOVING, Stretch, advance_series, sample_at
-from iolens.store.counters import Baseline, Evidence, Outcome, Step, advance
+from iolens.store.counter_series import MOVING, PlainStretch, advance_series, sample_at
+from iolens.store.counters import Baseline, CounterStep, OrderEvidence, Outcome, advance
 from iolens.store.gate import Gate
 from iolens.store.order import Counted, as_taken, order_in_stream
 from iolens.store.rows import Pieces
@@ -62,7 +62,7 @@ class Unit:
         """Targets that bring raw counters."""
         return {(item.filesystem, item.target) for item in self.items if isinstance(item, Sample | Samples)}
 
-    def apply(self, known: dict[CounterKey, Baseline], source: str, ceilings: Ceilings) -> None:
+    def apply(self, known: dict[CounterKey, Baseline], source: str, ceilings: RateCeilings) -> None:
         """Turn the items into rows and new baselines (`touched`); what an earlier attempt made is forgotten."""
         self.tally, self.rows, self.finished, self.late, self.touched, self.times = Tally(), {}, {}, {}, {}, []
         gate = Gate(self.capture.origin, self.tally.refuse, ceilings)
@@ -94,7 +94,7 @@ class Unit:
             self.tally.samples += len(samples)
             return
         ceiling = gate.ceilings.of(item.filesystem, item.labels.get("target_kind"))
-        evidence = Evidence.NONE if before is None else self._evidence(before)
+        evidence = OrderEvidence.NONE if before is None else self._evidence(before)
         if isinstance(item, Sample):
             steps = [(item, advance(before, item, ceiling, evidence))]
             after = steps[0][1].baseline if steps[0][1].outcome in MOVING else None
@@ -109,15 +109,15 @@ class Unit:
         for sample, step in steps:
             self._take(sample, step, source, gate, ceiling)
 
-    def _evidence(self, baseline: Baseline) -> Evidence:
+    def _evidence(self, baseline: Baseline) -> OrderEvidence:
         """What is known of the order of this unit's samples and that which the baseline came from."""
         if not baseline.batch:  # it came from this very unit
-            return Evidence.AFTER
+            return OrderEvidence.AFTER
         if baseline.batch == self.part.identity:
-            return Evidence.AFTER if self.capture.numbered else Evidence.SAME_FILE
+            return OrderEvidence.AFTER if self.capture.numbered else OrderEvidence.SAME_FILE
         return order_in_stream(self.capture, baseline.batch)
 
-    def _take(self, sample: Sample, step: Step, source: str, gate: Gate, ceiling: Ceiling) -> None:
+    def _take(self, sample: Sample, step: CounterStep, source: str, gate: Gate, ceiling: RateCeiling) -> None:
         """Book one sample that was applied to its baseline."""
         tally = self.tally
         tally.samples += 1
@@ -189,7 +189,7 @@ def in_pieces(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
         yield held
 
 
-def _stretch_rows(series: Samples, stretch: Stretch, source: str, gate: Gate) -> pa.Table:
+def _stretch_rows(series: Samples, stretch: PlainStretch, source: str, gate: Gate) -> pa.Table:
     columns: dict[str, object] = {
         "time": stretch.time_us,
         "start": stretch.start_us,
@@ -204,7 +204,7 @@ def _stretch_rows(series: Samples, stretch: Stretch, source: str, gate: Gate) ->
     return gate.columns(TABLES[series.table], columns, len(stretch))
 
 
-def _beyond(place: str, sample: Sample, step: Step, counter: str, value: int, ceiling: Ceiling) -> Problem:
+def _beyond(place: str, sample: Sample, step: CounterStep, counter: str, value: int, ceiling: RateCeiling) -> Problem:
     """Why a movement is not stored."""
     over = f" in {step.duration_s:g} s" if step.outcome is Outcome.INTERVAL else ""
     what = f"{sample.table}.{counter} of {sample.target} moved {value}{over} to {iso(from_epoch_us(sample.time_us))}"

@@ -23,7 +23,7 @@ from iolens.schema import BATCHES, TABLES
 from iolens.store.books import Books, FileKey
 from iolens.store.data_files import checksum_in, extremes, partition_values
 from iolens.store.delta_log import DeltaLog
-from iolens.store.log_reader import LogReader
+from iolens.store.log_reader import DeltaLogReader
 from iolens.store.marker import MARKER, Marker
 from iolens.store.placing import DROPPED
 from iolens.store.rebuild import REBUILT
@@ -56,7 +56,7 @@ class Verification:
 def verify_store(store: Store, step: Step = lambda label: None) -> Verification:
     """Check every file of the newest snapshots against log and books, and the tables against the books."""
     found = Verification()
-    contents = Contents(store.tables)
+    contents = StoreContents(store.tables)
     found.faults += _faults_of_the_books(contents, found)
     for name in contents.handles:
         _check_files(contents, name, found)
@@ -72,14 +72,14 @@ def verify_store(store: Store, step: Step = lambda label: None) -> Verification:
     return found
 
 
-class Contents:
+class StoreContents:
     """What log and books say a store holds; nothing is put right on the way."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         self.faults: list[str] = []
         self.handles: dict[str, DeltaTable] = {}
-        self._logs: dict[str, LogReader] = {}
+        self._logs: dict[str, DeltaLogReader] = {}
         for name in table_names():
             try:
                 handle = tables.load(name, recover=False)
@@ -97,9 +97,9 @@ class Contents:
         log = DeltaLog(self.tables.folder / name)
         return [log.entry(version) for version in log.versions() if log.is_torn(version)]
 
-    def log(self, name: str) -> LogReader:
+    def log(self, name: str) -> DeltaLogReader:
         """The log of a table."""
-        return self._logs.setdefault(name, LogReader(self.tables, name))
+        return self._logs.setdefault(name, DeltaLogReader(self.tables, name))
 
     @cached_property
     def books(self) -> Books:
@@ -128,7 +128,7 @@ class Contents:
             return None
 
 
-def _faults_of_the_books(contents: Contents, found: Verification) -> Iterator[str]:
+def _faults_of_the_books(contents: StoreContents, found: Verification) -> Iterator[str]:
     """Whether the books are all there, as far as the marker tells."""
     place, handle, marker = contents.tables.uri("batches"), contents.handles.get(BATCHES.name), contents.marker
     if handle is None:
@@ -142,7 +142,7 @@ def _faults_of_the_books(contents: Contents, found: Verification) -> Iterator[st
         yield f"{place}: log entry {marker.batches_version} is altered: its checksum is not that of {MARKER}"
 
 
-def _check_files(contents: Contents, name: str, found: Verification) -> None:
+def _check_files(contents: StoreContents, name: str, found: Verification) -> None:
     """Check each file of a table's snapshot."""
     for logged in _logged_files(contents.handles[name]):
         found.files += 1
@@ -199,7 +199,7 @@ def _wrong_in_log(path: str, metadata: pq.FileMetaData, logged: dict[str, Any]) 
                 yield f"it says {end} {column} {said}, the file has {value}"
 
 
-def _missing_tables(contents: Contents) -> Iterator[str]:
+def _missing_tables(contents: StoreContents) -> Iterator[str]:
     batches = contents.books.batches
     named = {name for batch in batches for name, _ in batch.written} | {
         name for batch in batches for name, rows in batch.rows_by_table.items() if rows
@@ -209,7 +209,7 @@ def _missing_tables(contents: Contents) -> Iterator[str]:
             yield f"{contents.tables.uri(name)}: the table is missing, and by batches it has rows"
 
 
-def _lost_parts(contents: Contents) -> Iterator[str]:
+def _lost_parts(contents: StoreContents) -> Iterator[str]:
     """A part that brought rows to a table has its mark in the table's log."""
     for name in contents.handles:
         brought = [batch for batch in contents.books.batches if not batch.is_upkeep and batch.rows_by_table.get(name)]
@@ -219,7 +219,7 @@ def _lost_parts(contents: Contents) -> Iterator[str]:
         yield from _listed(f"{contents.tables.uri(name)}: lost", what)
 
 
-def lost_files(contents: Contents) -> tuple[dict[str, list[str]], Counter[str]]:
+def lost_files(contents: StoreContents) -> tuple[dict[str, list[str]], Counter[str]]:
     """Files that the books know and nothing accounts for, and the number of those of which that cannot be said.
 
     A file is live, or was replaced, or an entry of the log took it out. That iolens 0.1 replaced a file is not noted.
@@ -241,7 +241,7 @@ def lost_files(contents: Contents) -> tuple[dict[str, list[str]], Counter[str]]:
     return lost, unknown
 
 
-def _unlisted(contents: Contents) -> Iterator[str]:
+def _unlisted(contents: StoreContents) -> Iterator[str]:
     listed = {key for batch in contents.books.batches for key in batch.written}
     counts = Counter(name for name, path in contents.live - listed if checksum_in(path) and "/" not in name)
     for name, count in sorted(counts.items()):

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from iolens.errors import UsageError
-from iolens.validation.checks import VERDICTS, WRONG, Comparison, Study, compare
-from iolens.validation.evidence import DataFile, Evidence
+from iolens.validation.checks import VERDICTS, WRONG, CheckedNumber, Study, compare
+from iolens.validation.evidence import PublicData, PublicFile
 
 PREFIX: Final = "paper_"
 
@@ -48,7 +48,7 @@ class Validation:
     verdicts: dict[str, int]
     studies: list[StudyName]
     data: str | None
-    checks: list[Comparison]
+    checks: list[CheckedNumber]
     inputs: list[InputFile]
 
 
@@ -79,7 +79,7 @@ def validate(
 ) -> Validation:
     """Recompute those studies from the data in `folder`; without it only what needs no data."""
     studies = chosen_studies(tags)
-    with Evidence(folder) as evidence:
+    with PublicData(folder) as evidence:
         lines = []
         for study in studies:
             for check in study.checks:
@@ -104,5 +104,5 @@ def validate(
     )
 
 
-def _distinct(files: Iterable[DataFile]) -> list[DataFile]:
+def _distinct(files: Iterable[PublicFile]) -> list[PublicFile]:
     return list(dict.fromkeys(files))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from iolens.errors import IolensError
 
 if TYPE_CHECKING:
-    from iolens.validation.evidence import DataFile, Evidence
+    from iolens.validation.evidence import PublicData, PublicFile
 
 Verdict = Literal["agrees", "differs, explained", "differs", "failed", "no data", "not reachable"]
 AGREES: Final[Verdict] = "agrees"
@@ -97,7 +97,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PublishedCheck:
     """One number of a study and how iolens comes to it; `recompute` is None where no public data lead there.
 
     `reason`: how it is recomputed, or what would be needed.
@@ -107,18 +107,18 @@ class Check:
     quantity: str
     published: Published
     reason: str
-    recompute: Callable[[Evidence], float] | None = None
-    needs: tuple[DataFile, ...] = ()
+    recompute: Callable[[PublicData], float] | None = None
+    needs: tuple[PublicFile, ...] = ()
     otherwise: Explained | None = None
 
 
-def out_of_reach(where: str, quantity: str, text: str, unit: str, reason: str) -> Check:
+def out_of_reach(where: str, quantity: str, text: str, unit: str, reason: str) -> PublishedCheck:
     """A number to which no public data lead; `reason` says what would be needed."""
     try:
         value: float | None = float(text)
     except ValueError:
         value = None
-    return Check(where, quantity, Published(text, value, unit, -math.inf, math.inf, ""), reason)
+    return PublishedCheck(where, quantity, Published(text, value, unit, -math.inf, math.inf, ""), reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class Study:
     tag: str
     title: str
     address: str
-    checks: Sequence[Check]
+    checks: Sequence[PublishedCheck]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CheckedNumber:
     """One line of the table; values in `unit`. A recomputed value from `agrees_from` to `agrees_to` agrees."""
 
     study: str
@@ -152,7 +152,7 @@ class Comparison:
     inputs: list[str]
 
 
-def compare(study: str, check: Check, evidence: Evidence) -> Comparison:
+def compare(study: str, check: PublishedCheck, evidence: PublicData) -> CheckedNumber:
     """Recompute one number and judge it."""
     if check.recompute is None:
         return _line(study, check, None, NOT_REACHABLE, check.reason)
@@ -167,7 +167,7 @@ def compare(study: str, check: Check, evidence: Evidence) -> Comparison:
     return _line(study, check, number, *_judge(check, number))
 
 
-def _judge(check: Check, number: float) -> tuple[Verdict, str]:
+def _judge(check: PublishedCheck, number: float) -> tuple[Verdict, str]:
     if check.published.admits(number):
         return AGREES, check.reason
     known = check.otherwise
@@ -178,9 +178,9 @@ def _judge(check: Check, number: float) -> tuple[Verdict, str]:
     return DIFFERS, f"{check.reason}; what is explained is {known.recomputed}: {known.reason}"
 
 
-def _line(study: str, check: Check, number: float | None, verdict: Verdict, reason: str) -> Comparison:
+def _line(study: str, check: PublishedCheck, number: float | None, verdict: Verdict, reason: str) -> CheckedNumber:
     said = check.published
-    return Comparison(
+    return CheckedNumber(
         study=study,
         where=check.where,
         quantity=check.quantity,

@@ -21,7 +21,7 @@ Arguments = ParamSpec("Arguments")
 
 
 @dataclass(frozen=True, slots=True)
-class DataFile:
+class PublicFile:
     """A file of a public data set: where it lies below the folder of data, and where it was published."""
 
     path: str
@@ -29,7 +29,7 @@ class DataFile:
 
 
 @dataclass(slots=True)
-class Evidence:
+class PublicData:
     """A folder of public data, and a temporary store of what was needed of them so far.
 
     Each file is loaded, and each question asked, when first needed, and once.
@@ -41,7 +41,7 @@ class Evidence:
     _scratch: TemporaryDirectory[str] | None = None
     _store: Store | None = None
 
-    def __enter__(self) -> Evidence:
+    def __enter__(self) -> PublicData:
         self._scratch = TemporaryDirectory(prefix="iolens-validate-")
         self._store = Store(Path(self._scratch.name) / "store")
         return self
@@ -57,21 +57,21 @@ class Evidence:
         assert self._store is not None, "evidence is used as a context"
         return self._store
 
-    def has(self, file: DataFile) -> bool:
+    def has(self, file: PublicFile) -> bool:
         """Whether that file is here."""
         return self.folder is not None and (self.folder / file.path).is_file()
 
-    def path(self, file: DataFile) -> Path:
+    def path(self, file: PublicFile) -> Path:
         """Where it is."""
         if self.folder is None or not self.has(file):
             raise InputError(file.path, "no such file", f"the one published at {file.origin}")
         return self.folder / file.path
 
-    def digest(self, file: DataFile) -> str | None:
+    def digest(self, file: PublicFile) -> str | None:
         """SHA-256 of its content; None where it is not here."""
         return hashlib.sha256(self.path(file).read_bytes()).hexdigest() if self.has(file) else None
 
-    def load(self, source: str, file: DataFile, options: ReadOptions) -> None:
+    def load(self, source: str, file: PublicFile, options: ReadOptions) -> None:
         """Its rows into the store; a file of which nothing can be read is an error."""
         if file.path in self.refused:
             return
@@ -86,12 +86,12 @@ class Evidence:
 
 
 def remembered(
-    question: Callable[Concatenate[Evidence, Arguments], Answer],
-) -> Callable[Concatenate[Evidence, Arguments], Answer]:
+    question: Callable[Concatenate[PublicData, Arguments], Answer],
+) -> Callable[Concatenate[PublicData, Arguments], Answer]:
     """Ask the same question of the same evidence once; further arguments must be hashable."""
 
     @wraps(question)
-    def ask(evidence: Evidence, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
+    def ask(evidence: PublicData, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
         key = (question.__module__, question.__qualname__, args, tuple(sorted(options.items())))
         if key not in evidence.answers:
             evidence.answers[key] = question(evidence, *args, **options)

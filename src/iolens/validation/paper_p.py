@@ -13,12 +13,12 @@ from typing import Final
 from iolens.models.dom import Method
 from iolens.models.read_modify_write import read_modify_write_factor, stripe_bytes_written
 from iolens.plans.endurance import TRINITY, over_provisioning
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.units import KIB, MIB
 from iolens.validation import paper_p_evidence as found
 from iolens.validation.checks import (
-    Check,
     Explained,
+    PublishedCheck,
     Study,
     at_least,
     at_most,
@@ -27,7 +27,7 @@ from iolens.validation.checks import (
     reference,
     within,
 )
-from iolens.validation.evidence import Evidence
+from iolens.validation.evidence import PublicData
 from iolens.validation.paper_p_evidence import DRIVES, FULLNESS, IO_RATES, SIZES, WIDTHS, given
 
 ASSUMED: Final = "an assumption of the study: an input, not a result"
@@ -38,16 +38,16 @@ WINDOW: Final = "the study's window is two years; the shipped file has 14 months
 DUMP: Final = "the dump of 2019-04-01"
 GROWTH: Final = "the study's way (change of the mean OST fullness × capacity)"
 STRICT: Final = "bytes used on neighbouring days with all OSTs"
-LOW, HIGH = Layout(10, 2), Layout(8, 2)
+LOW, HIGH = StripeLayout(10, 2), StripeLayout(8, 2)
 RAID_BLOCK: Final = 128 * KIB  # any size will do: the study counts in blocks
 
 
-def _reference_system() -> Iterator[Check]:
+def _reference_system() -> Iterator[PublishedCheck]:
     bought = "what was bought, not a result; Eq. 1 gives it as the upper end"
     yield out_of_reach("abstract", "capacity of the file system to be built", "30", "PB", bought)
     yield out_of_reach("section I", "bandwidth of the largest all-disk file systems", "1", "TB/s", CITED)
     yield out_of_reach("section II.A", "compute nodes of Cori, of either kind", "9688; 2388", "nodes", INVENTORY)
-    yield Check(
+    yield PublishedCheck(
         "Table I",
         "burst buffer: capacity",
         printed("1.84", "PB"),
@@ -57,7 +57,7 @@ def _reference_system() -> Iterator[Check]:
     )
     benchmark = "a benchmark of the machine; daily sums do not show a peak"
     yield out_of_reach("Table I", "burst buffer: peak bandwidth", "1740", "GB/s", benchmark)
-    yield Check(
+    yield PublishedCheck(
         "Table I",
         "burst buffer: data servers",
         printed("288"),
@@ -65,10 +65,10 @@ def _reference_system() -> Iterator[Check]:
         found.drive_hosts,
         (DRIVES,),
     )
-    yield Check(
+    yield PublishedCheck(
         "Table I", "burst buffer: drives", printed("1152"), f"drives read, {DUMP}", found.drive_count, (DRIVES,)
     )
-    yield Check(
+    yield PublishedCheck(
         "Table I",
         "scratch: capacity",
         printed("30.5", "PB"),
@@ -77,7 +77,7 @@ def _reference_system() -> Iterator[Check]:
         (FULLNESS,),
     )
     yield out_of_reach("Table I", "scratch: peak bandwidth", "717", "GB/s", benchmark)
-    yield Check(
+    yield PublishedCheck(
         "Table I",
         "scratch: data servers",
         printed("248"),
@@ -92,9 +92,9 @@ def _reference_system() -> Iterator[Check]:
     yield out_of_reach("section II.B", "capability of the new system over the old (SSI)", "3; 4", "times", ASSUMED)
 
 
-def _capacity() -> Iterator[Check]:
+def _capacity() -> Iterator[PublishedCheck]:
     needs = (FULLNESS,)
-    yield Check(
+    yield PublishedCheck(
         "section III",
         "readings of fullness behind the growth",
         within("two years", 730.0, "days", (729.5, 731.5), "365 days a year, a leap day more or less"),
@@ -103,7 +103,7 @@ def _capacity() -> Iterator[Check]:
         needs,
         Explained("430", WINDOW),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 1",
         "mean daily growth",
         printed("133", "TB/day"),
@@ -112,7 +112,7 @@ def _capacity() -> Iterator[Check]:
         needs,
         Explained("153.8", WINDOW),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 1",
         "median daily growth",
         printed("104", "TB/day"),
@@ -121,7 +121,7 @@ def _capacity() -> Iterator[Check]:
         needs,
         Explained("118.2", WINDOW),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 1",
         "long tail: mean over median",
         within("133 over 104", 133 / 104, "times", (132.5 / 104.5, 133.5 / 103.5), "both to half a unit"),
@@ -130,7 +130,7 @@ def _capacity() -> Iterator[Check]:
         needs,
         Explained("1.302", WINDOW),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 1",
         "mean daily growth, strictly",
         printed("133", "TB/day"),
@@ -139,7 +139,7 @@ def _capacity() -> Iterator[Check]:
         needs,
         Explained("155.6", f"{WINDOW}; one day with 138 of 248 OSTs is left out"),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 1",
         "median daily growth, strictly",
         printed("104", "TB/day"),
@@ -152,14 +152,14 @@ def _capacity() -> Iterator[Check]:
     yield out_of_reach("section III", "age at which data may be purged", "28", "days", ASSUMED)
     yield out_of_reach("section III", "share of the capacity that a purge removes", "50", "%", ASSUMED)
     for ssi, text, from_days in ((3, "22", "25.8"), (4, "30", "34.5")):
-        yield Check(
+        yield PublishedCheck(
             "Eq. 1",
             f"capacity for SSI {ssi}",
             printed(text, "PB"),
             "plan capacity with 133 TB/day, 28 days, 0.5",
             partial(found.planned_capacity, ssi=ssi),
         )
-        yield Check(
+        yield PublishedCheck(
             "Eq. 1",
             f"capacity for SSI {ssi}, growth from the data",
             printed(text, "PB"),
@@ -170,31 +170,31 @@ def _capacity() -> Iterator[Check]:
         )
 
 
-def _reserved(evidence: Evidence) -> float:
+def _reserved(evidence: PublicData) -> float:
     return max(one.reserved_pct for one in over_provisioning(TRINITY))
 
 
-def _gained(evidence: Evidence) -> float:
+def _gained(evidence: PublicData) -> float:
     return max(one.capacity_gain_pct for one in over_provisioning(TRINITY))
 
 
-def _one_byte_blocks(evidence: Evidence, writes: int, layout: Layout) -> float:
+def _one_byte_blocks(evidence: PublicData, writes: int, layout: StripeLayout) -> float:
     """RAID blocks written for so many writes of one byte."""
     return writes * stripe_bytes_written(1, layout.data, layout.parity, RAID_BLOCK) / RAID_BLOCK
 
 
-def _full_stripes(evidence: Evidence) -> float:
+def _full_stripes(evidence: PublicData) -> float:
     factor = read_modify_write_factor({HIGH.data * RAID_BLOCK: 1}, HIGH.data, HIGH.parity, RAID_BLOCK)
     assert factor is not None
     return factor
 
 
-def _drives() -> Iterator[Check]:
+def _drives() -> Iterator[PublishedCheck]:
     yield out_of_reach("section IV", "ratings of drives in earlier systems", "5; 10", "DWPD", CITED)
     example = "plan endurance: 4 TB at 3 DWPD sold as 3.2 TB at 10 DWPD"
-    yield Check("section IV", "capacity reserved for 10 DWPD", printed("20", "%"), example, _reserved)
-    yield Check("section IV", "capacity gained from 10 to 3 DWPD", printed("25", "%"), example, _gained)
-    yield Check(
+    yield PublishedCheck("section IV", "capacity reserved for 10 DWPD", printed("20", "%"), example, _reserved)
+    yield PublishedCheck("section IV", "capacity gained from 10 to 3 DWPD", printed("25", "%"), example, _gained)
+    yield PublishedCheck(
         "Fig. 2",
         "years in service",
         within("about 3.4", 3.4, "years", (3.3, 3.5), "about: one unit of the last digit", "printed"),
@@ -213,7 +213,7 @@ def _drives() -> Iterator[Check]:
         ("p95", "95th percentile of WAF", "3.17"),
         ("max", "largest WAF", "10.15"),
     ):
-        yield Check(
+        yield PublishedCheck(
             "Fig. 2",
             words,
             printed(text),
@@ -222,7 +222,7 @@ def _drives() -> Iterator[Check]:
             (DRIVES,),
             drift if statistic == "max" else None,
         )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 2",
         "drives with WAF > 5 that low use explains",
         within("these outliers", 100.0, "%", (100.0, 100.0), "all of them; low use: below half of the median"),
@@ -230,7 +230,7 @@ def _drives() -> Iterator[Check]:
         found.idle_among_amplified,
         (DRIVES,),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 2",
         "lifetime writes of drives with WAF > 5 over those of the others",
         at_most("extremely low", 10.0, "%", "extremely low is read as a tenth of the others' or less"),
@@ -238,7 +238,7 @@ def _drives() -> Iterator[Check]:
         found.use_of_amplified,
         (DRIVES,),
     )
-    yield Check(
+    yield PublishedCheck(
         "section IV.A",
         "drives with WAF > 5 among all drives of their servers",
         within("all", 100.0, "%", (100.0, 100.0), "all: not one of another partition"),
@@ -247,55 +247,55 @@ def _drives() -> Iterator[Check]:
         (DRIVES,),
     )
     yield out_of_reach("Fig. 2", "the curves", "curve", "", PICTURE)
-    yield Check(
+    yield PublishedCheck(
         "section IV.A",
         "blocks written for a write below one block, P = 2",
         within("P + 1", 3.0, "blocks", (3.0, 3.0), "a count"),
         "read-modify-write, 8+2",
         partial(_one_byte_blocks, writes=1, layout=HIGH),
     )
-    yield Check(
+    yield PublishedCheck(
         "section IV.A",
         "amplification of full-stripe writes",
         printed("1.0", "times"),
         "read-modify-write, 8+2",
         _full_stripes,
     )
-    yield Check(
+    yield PublishedCheck(
         "section IV.A",
         "blocks written for 1,000 writes of one byte",
         printed("1000", "blocks"),
         "read-modify-write without parity, which the example leaves out",
-        partial(_one_byte_blocks, writes=1000, layout=Layout(8, 0)),
+        partial(_one_byte_blocks, writes=1000, layout=StripeLayout(8, 0)),
     )
     sizes = f"{CITED}; transfer sizes were not recorded on Cori"
     yield out_of_reach("section IV.A", "the two most frequent transfer sizes", "4 KiB; 1 MiB", "", sizes)
 
 
-def _needed(evidence: Evidence, ssi: float, layout: Layout, waf: float) -> float:
+def _needed(evidence: PublicData, ssi: float, layout: StripeLayout, waf: float) -> float:
     return found.endurance_case(given("ssi", ssi), given("fswpd", 0.024), layout, given("waf", waf)).dwpd
 
 
-def _class(evidence: Evidence) -> float:
+def _class(evidence: PublicData) -> float:
     case = found.endurance_case(given("ssi", 4), given("fswpd", 0.024), HIGH, given("waf", 3.17))
     assert case.class_dwpd is not None
     return case.class_dwpd
 
 
-def _on_twice_the_drive(evidence: Evidence) -> float:
+def _on_twice_the_drive(evidence: PublicData) -> float:
     sizes = 1_600_000_000_000, 3_200_000_000_000
     case = found.endurance_case(given("ssi", 4), given("fswpd", 0.024), HIGH, given("waf", 3.17), *sizes)
     return case.larger_drives[1].dwpd / case.larger_drives[0].dwpd
 
 
-def _overhead(evidence: Evidence, layout: Layout) -> float:
+def _overhead(evidence: PublicData, layout: StripeLayout) -> float:
     return layout.overhead
 
 
-def _endurance() -> Iterator[Check]:
+def _endurance() -> Iterator[PublishedCheck]:
     needs = (IO_RATES, FULLNESS)
     both = (IO_RATES, FULLNESS, DRIVES)
-    yield Check(
+    yield PublishedCheck(
         "Fig. 3",
         "one file-system write",
         printed("30.5", "PB"),
@@ -303,7 +303,7 @@ def _endurance() -> Iterator[Check]:
         found.scratch_petabytes,
         (FULLNESS,),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 3",
         "days in the window",
         within("two years", 730.0, "days", (729.5, 731.5), "365 days a year, a leap day more or less"),
@@ -312,7 +312,7 @@ def _endurance() -> Iterator[Check]:
         needs,
         Explained("713", "the shipped file has no line for 17 days"),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 3",
         "mean file-system writes per day",
         printed("0.024"),
@@ -320,7 +320,7 @@ def _endurance() -> Iterator[Check]:
         found.mean_fswpd,
         needs,
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 3",
         "mean bytes written per day",
         within("0.024 × 30.5", 0.732, "PB", (0.0235 * 30.45, 0.0245 * 30.55), "both factors to half a unit"),
@@ -333,21 +333,21 @@ def _endurance() -> Iterator[Check]:
     for which, ssi, layout, overhead, waf, statistic, dwpd in cases:
         written = f"{layout.data + layout.parity}/{layout.data}"
         ends = (layout.overhead, layout.overhead)
-        yield Check(
+        yield PublishedCheck(
             "Eq. 3",
             f"blocks written per block of data, {layout}",
             within(written, float(overhead), "", ends, "a fraction of whole numbers", "printed"),
             "stripe layout",
             partial(_overhead, layout=layout),
         )
-        yield Check(
+        yield PublishedCheck(
             "Eq. 3",
             f"{which} DWPD",
             printed(dwpd, "DWPD"),
             f"plan endurance: SSI {ssi}, {layout}, WAF {waf}, 0.024 FSWPD",
             partial(_needed, ssi=ssi, layout=layout, waf=waf),
         )
-        yield Check(
+        yield PublishedCheck(
             "Eq. 3",
             f"{which} DWPD, from the data",
             printed(dwpd, "DWPD"),
@@ -355,14 +355,14 @@ def _endurance() -> Iterator[Check]:
             partial(found.measured_dwpd, ssi=ssi, layout=layout, statistic=statistic),
             both,
         )
-    yield Check(
+    yield PublishedCheck(
         "section IV.C",
         "rating that suffices",
         within("1", 1.0, "DWPD", (1.0, 1.0), "a class of drives"),
         "plan endurance: the lowest class at or above the largest need",
         _class,
     )
-    yield Check(
+    yield PublishedCheck(
         "Eq. 4",
         "DWPD on drives of twice the size over that on the old ones",
         within("c_ref ÷ c_new", 0.5, "times", (0.5, 0.5), "a fraction of whole numbers"),
@@ -371,14 +371,14 @@ def _endurance() -> Iterator[Check]:
     )
 
 
-def _devices(evidence: Evidence) -> float:
+def _devices(evidence: PublicData) -> float:
     return found.inode_count(evidence, "blk", "chr")
 
 
-def _metadata() -> Iterator[Check]:
+def _metadata() -> Iterator[PublishedCheck]:
     needs = (SIZES,)
     share = "the smallest files up to the bin that holds the 95th percentile, the middle of bins"
-    yield Check(
+    yield PublishedCheck(
         "section V",
         "share of files that are small",
         printed("95", "%"),
@@ -387,7 +387,7 @@ def _metadata() -> Iterator[Check]:
         needs,
         Explained("96.8", "a histogram can be cut between bins only: 94.1 % are up to 16 MiB, 96.8 % up to 32 MiB"),
     )
-    yield Check(
+    yield PublishedCheck(
         "section V",
         "share of the bytes they hold",
         printed("5", "%"),
@@ -397,7 +397,7 @@ def _metadata() -> Iterator[Check]:
     )
     yield out_of_reach("Fig. 4", "the curves of file size and file mass", "curve", "", PICTURE)
     for end, text in (("low", "512.5"), ("high", "1024")):
-        yield Check(
+        yield PublishedCheck(
             "section V.A",
             f"{'least' if end == 'low' else 'most'} bytes of 512 files of 1025 to 2048 bytes",
             printed(text, "KiB"),
@@ -405,7 +405,7 @@ def _metadata() -> Iterator[Check]:
             partial(found.bin_mass, end=end),
         )
     yield out_of_reach("section V.B", "room for an inode on an MDT", "4", "KiB", ASSUMED)
-    yield Check(
+    yield PublishedCheck(
         "Fig. 5",
         "largest directory",
         within("nearly 1", 1.0, "GiB", (1.0, 1.0), "a histogram tells the bin: above 512 MiB, up to 1 GiB"),
@@ -413,7 +413,7 @@ def _metadata() -> Iterator[Check]:
         found.largest_directory,
         needs,
     )
-    yield Check(
+    yield PublishedCheck(
         "section V.B",
         "entries of the largest directory",
         at_least("over 8", 8.0, "million", "over: more than"),
@@ -421,7 +421,7 @@ def _metadata() -> Iterator[Check]:
         found.widest_directory,
         (WIDTHS,),
     )
-    yield Check(
+    yield PublishedCheck(
         "section V.B",
         "directories that large",
         within("a single", 1.0, "", (1.0, 1.0), "a count"),
@@ -429,7 +429,7 @@ def _metadata() -> Iterator[Check]:
         found.very_wide_directories,
         (WIDTHS,),
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 5",
         "block and character devices",
         within("none", 0.0, "", (0.0, 0.0), "a count"),
@@ -437,7 +437,7 @@ def _metadata() -> Iterator[Check]:
         _devices,
         needs,
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 5",
         "inodes other than files of at most 4 KiB",
         at_least("predominant", 50.0, "%", "predominant: more than all others together"),
@@ -448,7 +448,7 @@ def _metadata() -> Iterator[Check]:
     yield from _mdt_capacity()
 
 
-def _mdt_capacity() -> Iterator[Check]:
+def _mdt_capacity() -> Iterator[PublishedCheck]:
     needs = (SIZES,)
     plan = "plan metadata for 30 PB"
     drawn = f"{plan}; the study draws it, the value is an independent calculation"
@@ -461,7 +461,7 @@ def _mdt_capacity() -> Iterator[Check]:
     )
     for method, dom_bytes, size, part, texts in values:
         for end, text in zip(("min", "avg", "max"), texts.split(), strict=True):
-            yield Check(
+            yield PublishedCheck(
                 "Fig. 6",
                 f"C_DOM at S0 = {size}, {end}, method {method}",
                 reference(text, "TiB"),
@@ -471,7 +471,7 @@ def _mdt_capacity() -> Iterator[Check]:
             )
     inodes: tuple[tuple[Method, str], ...] = (("paper", "6.14"), ("tight", "6.24"))
     for inode_method, text in inodes:
-        yield Check(
+        yield PublishedCheck(
             "Fig. 6",
             f"C_inode, avg, method {inode_method}",
             reference(text, "TiB"),
@@ -479,7 +479,7 @@ def _mdt_capacity() -> Iterator[Check]:
             partial(found.at_threshold, method=inode_method, dom_bytes=MIB, part="inode_avg"),
             needs,
         )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 6",
         "C_inode at S0 = 1 MiB over that at 64 KiB",
         within("constant in x", 1.0, "times", (1.0, 1.0), "the same number"),
@@ -487,7 +487,7 @@ def _mdt_capacity() -> Iterator[Check]:
         found.inodes_by_threshold,
         needs,
     )
-    yield Check(
+    yield PublishedCheck(
         "Fig. 6",
         "average C_DOM where S0 is above every file",
         within("S0 → C_new", 30.0, "PB", (29.999, 30.001), "all data, to the bytes that rounding moves"),
@@ -495,7 +495,7 @@ def _mdt_capacity() -> Iterator[Check]:
         found.all_on_mdts,
         needs,
     )
-    yield Check(
+    yield PublishedCheck(
         "section V.C",
         "increase of S0 from 512 TiB to 1 PiB, by powers of two",
         within("fourfold", 4.0, "times", (4.0, 4.0), "powers of two, as the figure is drawn"),
@@ -503,7 +503,7 @@ def _mdt_capacity() -> Iterator[Check]:
         found.threshold_gain_by_powers,
         needs,
     )
-    yield Check(
+    yield PublishedCheck(
         "section V.C",
         "increase of S0 from 512 TiB to 1 PiB, between powers",
         within("fourfold", 4.0, "times", (3.5, 4.5), "four to half a unit"),
@@ -514,7 +514,7 @@ def _mdt_capacity() -> Iterator[Check]:
     )
     knee = "no criterion is given; the knee that `iolens plan metadata` names goes by files that fit whole"
     yield out_of_reach("section V.C", "threshold above which more does not pay", "several GiB", "", knee)
-    yield Check(
+    yield PublishedCheck(
         "section V.C",
         "raw bytes per byte on MDTs (5+5) over OSTs (8+2)",
         at_least("higher", 1.0, "times", "a comparison"),
@@ -526,8 +526,8 @@ def _mdt_capacity() -> Iterator[Check]:
     yield out_of_reach("Fig. 6", "the curves", "curve", "", PICTURE)
 
 
-def _mdt_over_ost(evidence: Evidence) -> float:
-    return Layout(5, 5).overhead / HIGH.overhead
+def _mdt_over_ost(evidence: PublicData) -> float:
+    return StripeLayout(5, 5).overhead / HIGH.overhead
 
 
 STUDY: Final = Study(

@@ -26,20 +26,20 @@ from iolens.models.growth import Method as GrowthMethod
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.endurance import CaseInputs, EnduranceCase, FileSystemWrites, file_system_writes, plan_endurance
 from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import Layout
+from iolens.plans.layouts import StripeLayout
 from iolens.plans.metadata import MetadataPlan, plan_metadata
 from iolens.sources import ReadOptions
 from iolens.units import GIB, KIB, MIB
-from iolens.validation.evidence import DataFile, Evidence, remembered
+from iolens.validation.evidence import PublicData, PublicFile, remembered
 
 DESIGN: Final = "https://github.com/NERSC/lustre-design-analysis, datasets"
-FULLNESS: Final = DataFile("nersc-fs-design/cscratch_fullness-2017-02-14_2018-04-26.csv", DESIGN)
-IO_RATES: Final = DataFile("nersc-fs-design/cscratch_daily_iorates.csv", DESIGN)
-WIDTHS: Final = DataFile("nersc-fs-design/cscratch_20190115_dirdist_hist.csv", DESIGN)
-SIZES: Final = DataFile(
+FULLNESS: Final = PublicFile("nersc-fs-design/cscratch_fullness-2017-02-14_2018-04-26.csv", DESIGN)
+IO_RATES: Final = PublicFile("nersc-fs-design/cscratch_daily_iorates.csv", DESIGN)
+WIDTHS: Final = PublicFile("nersc-fs-design/cscratch_20190115_dirdist_hist.csv", DESIGN)
+SIZES: Final = PublicFile(
     "fsstats/cscratch_20190115_sizebytype_hist.csv", "https://github.com/glennklockwood/nersc-archive-size-dist"
 )
-DRIVES: Final = DataFile(
+DRIVES: Final = PublicFile(
     "isdct/cori-bb-daily/Intel_DCT_20190401.csv.gz",
     "https://github.com/glennklockwood/nersc-drive-health, cori-bb-smart",
 )
@@ -63,40 +63,40 @@ def given(name: str, number: float) -> Input:
 # Capacity: section III
 
 
-def _load_scratch(evidence: Evidence, file: DataFile) -> None:
+def _load_scratch(evidence: PublicData, file: PublicFile) -> None:
     evidence.load("tokio-csv", file, ReadOptions(filesystem=SCRATCH, timezone=PACIFIC.key))
 
 
 @remembered
-def growth_by(evidence: Evidence, method: GrowthMethod) -> Growth:
+def growth_by(evidence: PublicData, method: GrowthMethod) -> Growth:
     """Daily growth over the days there are."""
     _load_scratch(evidence, FULLNESS)
     return growth(evidence.select(SCRATCH), method=method)
 
 
-def mean_growth(evidence: Evidence, method: GrowthMethod) -> float:
+def mean_growth(evidence: PublicData, method: GrowthMethod) -> float:
     """TB/day."""
     return _known(growth_by(evidence, method).mean_bytes_per_day, FULLNESS) / TB
 
 
-def median_growth(evidence: Evidence, method: GrowthMethod) -> float:
+def median_growth(evidence: PublicData, method: GrowthMethod) -> float:
     """TB/day."""
     return _known(growth_by(evidence, method).median_bytes_per_day, FULLNESS) / TB
 
 
-def growth_skew(evidence: Evidence) -> float:
+def growth_skew(evidence: PublicData) -> float:
     """Mean over median."""
     return mean_growth(evidence, "paper") / median_growth(evidence, "paper")
 
 
-def growth_days(evidence: Evidence) -> float:
+def growth_days(evidence: PublicData) -> float:
     """Days from one reading to the next."""
     found = growth_by(evidence, "paper")
     return float(found.days_with_growth + found.days_excluded)
 
 
 @remembered
-def scratch_capacity(evidence: Evidence) -> SystemCapacity:
+def scratch_capacity(evidence: PublicData) -> SystemCapacity:
     """Of the reference file system."""
     _load_scratch(evidence, FULLNESS)
     found = system_capacity(evidence.select(SCRATCH))
@@ -105,12 +105,12 @@ def scratch_capacity(evidence: Evidence) -> SystemCapacity:
     return found
 
 
-def scratch_petabytes(evidence: Evidence) -> float:
+def scratch_petabytes(evidence: PublicData) -> float:
     """PB."""
     return scratch_capacity(evidence).bytes / PB
 
 
-def scratch_targets(evidence: Evidence) -> float:
+def scratch_targets(evidence: PublicData) -> float:
     """OSTs of a complete reading."""
     _load_scratch(evidence, FULLNESS)
     return float(gather(evidence.select(SCRATCH), "bytes").usage("bytes").readings.targets.max(initial=0))
@@ -127,12 +127,12 @@ def _capacity_plan(ssi: float, grown: Growth | None) -> CapacityPlan:
     return plan_capacity(inputs, growth=grown)
 
 
-def planned_capacity(evidence: Evidence, ssi: float) -> float:
+def planned_capacity(evidence: PublicData, ssi: float) -> float:
     """PB by Eq. 1, with the growth that the study prints."""
     return _capacity_plan(ssi, None).cases[0].capacity_bytes / PB
 
 
-def planned_capacity_from_days(evidence: Evidence, ssi: float) -> float:
+def planned_capacity_from_days(evidence: PublicData, ssi: float) -> float:
     """PB by Eq. 1, with the growth of the shipped days."""
     return _capacity_plan(ssi, growth_by(evidence, "paper")).cases[0].capacity_bytes / PB
 
@@ -141,86 +141,86 @@ def planned_capacity_from_days(evidence: Evidence, ssi: float) -> float:
 
 
 @remembered
-def writes_per_day(evidence: Evidence) -> FileSystemWrites:
+def writes_per_day(evidence: PublicData) -> FileSystemWrites:
     """FSWPD over two years."""
     _load_scratch(evidence, IO_RATES)
     return file_system_writes(daily_writes(evidence.select(SCRATCH, *TWO_YEARS)), scratch_capacity(evidence))
 
 
-def mean_fswpd(evidence: Evidence) -> float:
+def mean_fswpd(evidence: PublicData) -> float:
     """File-system writes per day."""
     return _known(writes_per_day(evidence).mean, IO_RATES)
 
 
-def written_per_day(evidence: Evidence) -> float:
+def written_per_day(evidence: PublicData) -> float:
     """PB/day."""
     return mean_fswpd(evidence) * scratch_petabytes(evidence)
 
 
-def days_with_writes(evidence: Evidence) -> float:
+def days_with_writes(evidence: PublicData) -> float:
     """Days of the two years that were reported."""
     return float(writes_per_day(evidence).days)
 
 
 @remembered
-def burst_buffer(evidence: Evidence) -> Drives:
+def burst_buffer(evidence: PublicData) -> Drives:
     """The drives of the burst buffer, server by server; what stands out is a WAF above 5, as in the study."""
     evidence.load("isdct", DRIVES, ReadOptions(filesystem=BURST_BUFFER))
     return drives(evidence.select(BURST_BUFFER), waf_limit=HIGH_WAF, group_by="host")
 
 
-def waf(evidence: Evidence, statistic: str) -> float:
+def waf(evidence: PublicData, statistic: str) -> float:
     """`min`, `median`, `p95` or `max` over the drives."""
     return _known(getattr(burst_buffer(evidence).waf, statistic), DRIVES)
 
 
-def drive_count(evidence: Evidence) -> float:
+def drive_count(evidence: PublicData) -> float:
     """Drives of the burst buffer."""
     return float(burst_buffer(evidence).drives)
 
 
-def drive_hosts(evidence: Evidence) -> float:
+def drive_hosts(evidence: PublicData) -> float:
     """Servers they are in."""
     return float(len(burst_buffer(evidence).groups))
 
 
-def drives_petabytes(evidence: Evidence) -> float:
+def drives_petabytes(evidence: PublicData) -> float:
     """PB of all drives together."""
     return _known(burst_buffer(evidence).capacity_bytes, DRIVES) / PB
 
 
-def years_in_service(evidence: Evidence) -> float:
+def years_in_service(evidence: PublicData) -> float:
     """Of the drive that has been powered longest."""
     return _known(burst_buffer(evidence).power_on_hours.max, DRIVES) / HOURS_PER_YEAR
 
 
-def idle_among_amplified(evidence: Evidence) -> float:
+def idle_among_amplified(evidence: PublicData) -> float:
     """% of the drives with a WAF above 5 that low use explains."""
     found = burst_buffer(evidence).outliers
     return 100.0 * found.low_use / _known(found.drives or None, DRIVES)
 
 
-def use_of_amplified(evidence: Evidence) -> float:
+def use_of_amplified(evidence: PublicData) -> float:
     """Lifetime writes of the median drive with a WAF above 5, in % of those of the median of the others."""
     found = burst_buffer(evidence).outliers
     return 100.0 * _known(found.median_drive_writes, DRIVES) / _known(found.others_median_drive_writes, DRIVES)
 
 
-def amplified_servers(evidence: Evidence) -> float:
+def amplified_servers(evidence: PublicData) -> float:
     """Of all drives in servers that have one with a WAF above 5: the % that have such a WAF."""
     groups = [group for group in burst_buffer(evidence).groups if group.outliers]
     outliers, everyone = sum(group.outliers for group in groups), sum(group.drives for group in groups)
     return 100.0 * outliers / _known(everyone or None, DRIVES)
 
 
-def endurance_case(ssi: Input, fswpd: Input, layout: Layout, waf: Input, *drive_bytes: int) -> EnduranceCase:
+def endurance_case(ssi: Input, fswpd: Input, layout: StripeLayout, waf: Input, *drive_bytes: int) -> EnduranceCase:
     """Eq. 2, and Eq. 4 for drives of those sizes against one of the first size."""
     drive = given("reference_drive_bytes", drive_bytes[0]) if drive_bytes else None
     cases = [CaseInputs(ssi, fswpd, layout, waf)]
     return plan_endurance(cases, reference_drive=drive, drive_sizes=drive_bytes).cases[0]
 
 
-def measured_dwpd(evidence: Evidence, ssi: float, layout: Layout, statistic: str) -> float:
+def measured_dwpd(evidence: PublicData, ssi: float, layout: StripeLayout, statistic: str) -> float:
     """Eq. 2 with FSWPD and WAF as the data give them."""
     inputs = given("ssi", ssi), given("fswpd", mean_fswpd(evidence)), layout, given("waf", waf(evidence, statistic))
     return endurance_case(*inputs).dwpd
@@ -230,7 +230,7 @@ def measured_dwpd(evidence: Evidence, ssi: float, layout: Layout, statistic: str
 
 
 @remembered
-def reference_inodes(evidence: Evidence) -> InodeSizes:
+def reference_inodes(evidence: PublicData) -> InodeSizes:
     """Inodes of the reference file system by type and size."""
     evidence.load("size-histogram", SIZES, ReadOptions(filesystem=SCRATCH))
     found = inode_sizes(evidence.select(SCRATCH))
@@ -240,7 +240,7 @@ def reference_inodes(evidence: Evidence) -> InodeSizes:
 
 
 @remembered
-def directory_widths(evidence: Evidence) -> Widths:
+def directory_widths(evidence: PublicData) -> Widths:
     """Directories by number of entries; a scan of its own, because that file tells nothing else."""
     evidence.load("size-histogram", WIDTHS, ReadOptions(filesystem=DIRECTORIES))
     found = contents(evidence.select(DIRECTORIES)).widths
@@ -249,14 +249,14 @@ def directory_widths(evidence: Evidence) -> Widths:
     return found
 
 
-def widest_directory(evidence: Evidence) -> float:
+def widest_directory(evidence: PublicData) -> float:
     """Millions of entries that the widest directory surely exceeds: the last bin below its own that holds any."""
     found = directory_widths(evidence)
     below = [one.entries for one in found.width_cdf if one.entries is not None and one.directories < found.directories]
     return max(below, default=0) / 1e6
 
 
-def very_wide_directories(evidence: Evidence) -> float:
+def very_wide_directories(evidence: PublicData) -> float:
     """Directories of more than 8,388,608 entries."""
     found = directory_widths(evidence)
     up_to = max((one.directories for one in found.width_cdf if (one.entries or ANY) <= 1 << 23), default=0)
@@ -264,36 +264,36 @@ def very_wide_directories(evidence: Evidence) -> float:
 
 
 @remembered
-def metadata_plan(evidence: Evidence, method: Method) -> MetadataPlan:
+def metadata_plan(evidence: PublicData, method: Method) -> MetadataPlan:
     """Eqs. 5–11 for 30 PB, for every threshold that is asked for."""
     wanted = [64 * KIB, MIB, ANY, *FINE]
     return plan_metadata(reference_inodes(evidence), given("capacity_bytes", NEW_BYTES), wanted, methods=(method,))
 
 
-def at_threshold(evidence: Evidence, method: Method, dom_bytes: int, part: str) -> float:
+def at_threshold(evidence: PublicData, method: Method, dom_bytes: int, part: str) -> float:
     """TiB; `part` such as `dom_avg` or `inode_max`."""
     plan = metadata_plan(evidence, method)
     found = next(one for one in plan.thresholds if one.dom_bytes == dom_bytes)
     return _known(getattr(found, f"{part}_bytes"), SIZES) / TIB
 
 
-def all_on_mdts(evidence: Evidence) -> float:
+def all_on_mdts(evidence: PublicData) -> float:
     """PB of data on the MDTs when no file is above the threshold."""
     return at_threshold(evidence, "paper", ANY, "dom_avg") * TIB / PB
 
 
-def inodes_by_threshold(evidence: Evidence) -> float:
+def inodes_by_threshold(evidence: PublicData) -> float:
     """C_inode at one threshold over that at another."""
     return at_threshold(evidence, "paper", MIB, "inode_avg") / at_threshold(evidence, "paper", 64 * KIB, "inode_avg")
 
 
-def small_files(evidence: Evidence, part: str) -> float:
+def small_files(evidence: PublicData, part: str) -> float:
     """% of `files` or `bytes` up to the bin that holds the 95th percentile of files."""
     found = metadata_plan(evidence, "paper").small_files
     return _known(getattr(found, f"{part}_pct", None), SIZES)
 
 
-def threshold_gain(evidence: Evidence) -> float:
+def threshold_gain(evidence: PublicData) -> float:
     """How many times larger S0 may be with 1 PiB than with 512 TiB."""
     plan = metadata_plan(evidence, "paper")
     points = sorted((one.total_avg_bytes or 0, one.dom_bytes) for one in plan.thresholds if one.dom_bytes in FINE)
@@ -302,7 +302,7 @@ def threshold_gain(evidence: Evidence) -> float:
     return float(large / small)
 
 
-def threshold_gain_by_powers(evidence: Evidence) -> float:
+def threshold_gain_by_powers(evidence: PublicData) -> float:
     """The same between the powers of two whose need is nearest."""
     curve = metadata_plan(evidence, "paper").curve or []
 
@@ -312,31 +312,31 @@ def threshold_gain_by_powers(evidence: Evidence) -> float:
     return nearest(1024 * TIB) / nearest(512 * TIB)
 
 
-def inode_count(evidence: Evidence, *types: str) -> float:
+def inode_count(evidence: PublicData, *types: str) -> float:
     """Inodes of those types."""
     return float(sum(one.count for one in metadata_plan(evidence, "paper").inodes if one.inode_type in types))
 
 
-def largest_directory(evidence: Evidence) -> float:
+def largest_directory(evidence: PublicData) -> float:
     """GiB: the upper end of the last bin that holds a directory."""
     found = next((one for one in metadata_plan(evidence, "paper").inodes if one.inode_type == "dir"), None)
     return _known(None if found is None else found.largest_bin_bytes, SIZES) / GIB
 
 
-def small_directories(evidence: Evidence) -> float:
+def small_directories(evidence: PublicData) -> float:
     """% of directories, links and other inodes that need no more than 4 KiB."""
     others = list(reference_inodes(evidence).others.values())
     fitting = sum(bins.at_most(4 * KIB) * bins.total for bins in others)
     return 100.0 * fitting / sum(bins.total for bins in others)
 
 
-def bin_mass(evidence: Evidence, end: str) -> float:
+def bin_mass(evidence: PublicData, end: str) -> float:
     """KiB of 512 files in the bin (1024, 2048]: `low` or `high`."""
     mass: float = getattr(SizeBins.of([Bin(1024, 2048, 512)]).mass, end)
     return mass / KIB
 
 
-def _known(number: float | None, file: DataFile) -> float:
+def _known(number: float | None, file: PublicFile) -> float:
     if number is None:
         raise InputError(file.path, "the number is not in these data")
     return number

@@ -20,8 +20,8 @@ from iolens.schema import DIRECTIONS
 from iolens.simulator.synthetic_telemetry import order_of, synthesize_telemetry
 from iolens.simulator.synthetic_workload import load_model
 from iolens.units import KIB
-from iolens.validation.checks import Check, Explained, Published, Study, at_least, out_of_reach, within
-from iolens.validation.evidence import Evidence, remembered
+from iolens.validation.checks import Explained, Published, PublishedCheck, Study, at_least, out_of_reach, within
+from iolens.validation.evidence import PublicData, remembered
 
 MODEL: Final = "spider"
 START: Final = datetime(2010, 4, 1, tzinfo=UTC)
@@ -34,13 +34,13 @@ NOT_PARETO: Final = "a Pareto distribution with the printed alpha that begins at
 
 
 @remembered
-def _found(evidence: Evidence) -> Workload:
+def _found(evidence: PublicData) -> Workload:
     model = load_model(MODEL)
     synthesize_telemetry(order_of(evidence.store.url, model, start=START, days=DAYS, targets=TARGETS))
     return workload(evidence.select(model.filesystem), sections=("bandwidth", "sizes", "arrivals", "idle"))
 
 
-def _fit(evidence: Evidence, what: str) -> PaperFit:
+def _fit(evidence: PublicData, what: str) -> PaperFit:
     """By least squares; idle times are multiples of 2 s, and have a fit that takes them as such."""
     tail = _found(evidence).models[what]
     fit = tail.quantised if what.endswith("idle") else tail.paper
@@ -48,37 +48,37 @@ def _fit(evidence: Evidence, what: str) -> PaperFit:
     return fit
 
 
-def _alpha(evidence: Evidence, what: str) -> float:
+def _alpha(evidence: PublicData, what: str) -> float:
     return _fit(evidence, what).alpha
 
 
-def _r2(evidence: Evidence, what: str) -> float:
+def _r2(evidence: PublicData, what: str) -> float:
     return _fit(evidence, what).r2
 
 
-def _mode_ms(evidence: Evidence, what: str) -> float:
+def _mode_ms(evidence: PublicData, what: str) -> float:
     return 1000.0 * _fit(evidence, what).xm
 
 
-def _quantile(evidence: Evidence, what: str, share: float, scale: float = 1.0) -> float:
+def _quantile(evidence: PublicData, what: str, share: float, scale: float = 1.0) -> float:
     """Of the Pareto distribution that was fitted."""
     fit = _fit(evidence, what)
     return scale * float(Marginal.pareto(fit.alpha, fit.xm).quantile(np.array([share]))[0])
 
 
-def _reads(evidence: Evidence) -> float:
+def _reads(evidence: PublicData) -> float:
     share = _found(evidence).aggregate
     assert share is not None
     assert share.write_requests_pct is not None
     return 100.0 - share.write_requests_pct
 
 
-def _below_16_kib(evidence: Evidence, direction: str) -> float:
+def _below_16_kib(evidence: PublicData, direction: str) -> float:
     sizes = _found(evidence).sizes
     return 100.0 * sum(one.pdf for one in sizes if one.direction == direction and one.size_bytes <= 16 * KIB)
 
 
-def _at_peaks(evidence: Evidence) -> float:
+def _at_peaks(evidence: PublicData) -> float:
     """Requests of up to 16 KiB, and of the last two bins up to 512 KiB and up to 1 MiB."""
     sizes = _found(evidence).sizes
     peaks = {16 * KIB, 496 * KIB, 512 * KIB, 1008 * KIB, 1024 * KIB}
@@ -98,23 +98,23 @@ TAILS: Final = (
 NAMES: Final = {"bandwidth": "bandwidth", "interarrival": "inter-arrival time", "idle": "idle time"}
 
 
-def _tails() -> Iterator[Check]:
+def _tails() -> Iterator[PublishedCheck]:
     for where, what, alphas, fits in TAILS:
         for way, alpha, r2 in zip(DIRECTIONS, alphas, fits, strict=True):
             key, name = f"{way}_{what}", f"{way} {NAMES[what]}"
             loop = f"{LOOP}; {QUANTISED}" if what == "idle" else LOOP
-            yield Check(where, f"alpha of the {name}", _near(alpha), loop, partial(_alpha, what=key))
+            yield PublishedCheck(where, f"alpha of the {name}", _near(alpha), loop, partial(_alpha, what=key))
             least = at_least(f"{r2:g}", r2, "", "a sample of the model fits the model at least as well")
-            yield Check(where, f"R² of the {name}", least, loop, partial(_r2, what=key))
+            yield PublishedCheck(where, f"R² of the {name}", least, loop, partial(_r2, what=key))
 
 
-def _shares() -> Iterator[Check]:
+def _shares() -> Iterator[PublishedCheck]:
     half_point = within("42.2", 42.2, "%", (41.7, 42.7), "half a point: what chance may change", "printed")
-    yield Check("section 5", "reads among the requests", half_point, LOOP, _reads)
+    yield PublishedCheck("section 5", "reads among the requests", half_point, LOOP, _reads)
     for way, share in (("read", 20.0), ("write", 50.0)):
         near = within(f"{share:g}", share, "%", (share - 1.0, share + 1.0), "about: within a point", "printed")
-        yield Check("Fig. 8", f"{way}s below 16 KB", near, LOOP, partial(_below_16_kib, direction=way))
-    yield Check(
+        yield PublishedCheck("Fig. 8", f"{way}s below 16 KB", near, LOOP, partial(_below_16_kib, direction=way))
+    yield PublishedCheck(
         "section 6.1",
         "requests below 16 KB, at 512 KB and at 1 MB",
         at_least("more than 95", 95.0, "%", "as printed"),
@@ -124,13 +124,13 @@ def _shares() -> Iterator[Check]:
     )
     for way, mode in (("read", "2"), ("write", "4")):
         ask = partial(_mode_ms, what=f"{way}_interarrival")
-        yield Check("Fig. 10", f"mode of the {way} inter-arrival time", _near(mode, "ms"), LOOP, ask)
+        yield PublishedCheck("Fig. 10", f"mode of the {way} inter-arrival time", _near(mode, "ms"), LOOP, ask)
 
 
-def _percentiles() -> Iterator[Check]:
+def _percentiles() -> Iterator[PublishedCheck]:
     """What the printed parameters imply, against what the study says of its measurements."""
     for way, low, high, out in (("read", 13.0, 14.0, "14.3"), ("write", 10.0, 11.0, "15.3")):
-        yield Check(
+        yield PublishedCheck(
             "Fig. 10",
             f"90 % of the {way} inter-arrival times are below",
             within(f"{low:g} to {high:g}", (low + high) / 2.0, "ms", (low, high), "as printed", "printed"),
@@ -139,7 +139,7 @@ def _percentiles() -> Iterator[Check]:
             otherwise=Explained(out, f"{NOT_PARETO} 90 % there: the study's curve rises faster than its model"),
         )
     for way, limit, out in (("read", 10.0, "10.9"), ("write", 16.0, "10.0")):
-        yield Check(
+        yield PublishedCheck(
             "Fig. 12",
             f"10 % of the {way} idle times are above",
             within(
@@ -151,7 +151,7 @@ def _percentiles() -> Iterator[Check]:
         )
 
 
-def _unreachable() -> Iterator[Check]:
+def _unreachable() -> Iterator[PublishedCheck]:
     told = (
         ("Fig. 1", "least, most, mean and spread of two moments", "0; 2449; 373.2; 724.6", "MB/s", SPIDER),
         ("section 2", "controllers, drives, servers", "96; 13440; 192", "", "an inventory, not a result"),

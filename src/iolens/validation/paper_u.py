@@ -13,8 +13,8 @@ from typing import Any, Final
 from iolens.analyses.calibration.fit import CalibrationFit, DirectionFit, calibration_fit
 from iolens.models.transaction_time import GRACE_2012, achievable_bytes_per_s, fsu_bytes_pct, fsu_pct
 from iolens.units import KIB, MIB
-from iolens.validation.checks import Check, Explained, Study, out_of_reach, printed, reference, within
-from iolens.validation.evidence import Evidence, remembered
+from iolens.validation.checks import Explained, PublishedCheck, Study, out_of_reach, printed, reference, within
+from iolens.validation.evidence import PublicData, remembered
 
 SIZES: Final = tuple(4 * KIB << power for power in range(11))  # Eq. 3: 4 KiB … 4 MiB
 LARGEST_AT_DISK: Final = MIB  # the server cuts larger writes into pieces of this size
@@ -47,60 +47,62 @@ def _runs() -> Iterator[dict[str, Any]]:
 
 
 @remembered
-def _fit(evidence: Evidence) -> CalibrationFit:
+def _fit(evidence: PublicData) -> CalibrationFit:
     return calibration_fit(_runs())
 
 
-def _coefficient(evidence: Evidence, name: str, direction: str) -> float:
+def _coefficient(evidence: PublicData, name: str, direction: str) -> float:
     fit = _fit(evidence).observed.of(direction)
     assert isinstance(fit, DirectionFit)
     return float(getattr(fit, name))
 
 
-def _amplification(evidence: Evidence) -> float:
+def _amplification(evidence: PublicData) -> float:
     found = _fit(evidence).read_amplification
     assert found is not None
     return found
 
 
-def _discarded(evidence: Evidence) -> float:
+def _discarded(evidence: PublicData) -> float:
     found = _fit(evidence).discarded_pct
     assert found is not None
     return found
 
 
-def _one_second(evidence: Evidence) -> float:
+def _one_second(evidence: PublicData) -> float:
     return fsu_pct(ONE_SECOND, 1.0, GRACE_2012)
 
 
-def _one_second_counted(evidence: Evidence) -> float:
+def _one_second_counted(evidence: PublicData) -> float:
     """The same from operations and bytes alone."""
     (_, written), (_, read) = ONE_SECOND
     writes, reads = ONE_SECOND.values()
     return fsu_bytes_pct(reads, reads * read, writes, writes * written, 1.0, GRACE_2012)
 
 
-def _saturated(evidence: Evidence) -> float:
+def _saturated(evidence: PublicData) -> float:
     """FSU of the 4 KiB write test, which keeps the disk busy all the time."""
     run = next(run for run in _runs() if run["direction"] == "write")
     return fsu_pct({("write", 4 * KIB): round(run["device_ops"])}, run["duration_s"], GRACE_2012)
 
 
-def _small_over_large(evidence: Evidence) -> float:
+def _small_over_large(evidence: PublicData) -> float:
     """Bandwidth of 8 KiB writes over that of 4 KiB writes."""
     rates = [achievable_bytes_per_s({("write", size): 1}, GRACE_2012) for size in (4 * KIB, 8 * KIB)]
     return rates[1] / rates[0]
 
 
-def _table_one() -> Iterator[Check]:
+def _table_one() -> Iterator[PublishedCheck]:
     values = {"write": ("1.04e-3", "1.73e-9", "551"), "read": ("8.02e-4", "1.23e-9", "775")}
     for direction, (latency, per_byte, rate) in values.items():
         ask = partial(_coefficient, direction=direction)
-        yield Check("Table I", f"{direction} latency", printed(latency, "s"), LOOP, partial(ask, name="latency_s"))
-        yield Check(
+        yield PublishedCheck(
+            "Table I", f"{direction} latency", printed(latency, "s"), LOOP, partial(ask, name="latency_s")
+        )
+        yield PublishedCheck(
             "Table I", f"{direction} time per byte", printed(per_byte, "s/B"), LOOP, partial(ask, name="s_per_byte")
         )
-        yield Check(
+        yield PublishedCheck(
             "Table I",
             f"{direction} rate",
             printed(rate, "MiB/s"),
@@ -111,42 +113,42 @@ def _table_one() -> Iterator[Check]:
 
 EQUATIONS: Final = (
     *_table_one(),
-    Check(
+    PublishedCheck(
         "Eq. 7",
         "FSU of a second with 100 writes of 4 KiB and 50 reads of 1 MiB",
         reference("20.93", "%"),
         "Eq. 7 with Table I; not in the study, calculated by hand",
         _one_second,
     ),
-    Check(
+    PublishedCheck(
         "Eq. 7",
         "the same from operations and bytes",
         reference("20.93", "%"),
         "Eq. 7 is linear: counts of operations and bytes are enough; calculated by hand",
         _one_second_counted,
     ),
-    Check(
+    PublishedCheck(
         "section IV",
         "FSU of a test that runs as fast as the disk allows",
         within("around 100", 100.0, "%", (99.5, 100.5), "the model is exact for runs made by the model"),
         "Eq. 7 on the 4 KiB write test of Table I's sweep (measured, it was about 70: Fig. 8)",
         _saturated,
     ),
-    Check(
+    PublishedCheck(
         "section II",
         "write bandwidth of 8 KiB over 4 KiB transfers",
         within("proportional", 2.0, "times", (1.95, 2.05), "a straight line read to a fortieth"),
         "Eqs. 2 and 6 with Table I",
         _small_over_large,
     ),
-    Check(
+    PublishedCheck(
         "Fig. 6",
         "disk reads ÷ bytes asked for, 4 kB reads",
         within("9.5 for 8 GB", 1.1875, "times", (1.18125, 1.19375), "9.5 GB is printed to half a unit of 0.1 GB"),
         "the observed sizes of the sweep's reads",
         _amplification,
     ),
-    Check(
+    PublishedCheck(
         "Fig. 6",
         "share of the bytes read that was discarded",
         within("almost 20", 20.0, "%", (18.0, 20.0), "almost: within a tenth below"),
@@ -157,7 +159,7 @@ EQUATIONS: Final = (
 )
 
 
-def _unreachable() -> Iterator[Check]:
+def _unreachable() -> Iterator[PublishedCheck]:
     told = (
         ("abstract", "load above what bandwidth alone shows", "about four", "times", HOPPER),
         ("section I", "nodes and cores of Hopper", "6384; 153216", "", "an inventory, not a result"),

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     from iolens.plans.inputs import Input
     from iolens.plans.plausibility import PlanWarning
-    from iolens.views.render.tables import Table
+    from iolens.views.render.tables import TableView
 
 
-def warned(tables: list[Table], warnings: Sequence[PlanWarning]) -> list[Table]:
+def warned(tables: list[TableView], warnings: Sequence[PlanWarning]) -> list[TableView]:
     """The tables, the first of which begins with what does not fit."""
     return [replace(tables[0], warnings=tuple(map(str, warnings))), *tables[1:]]
 
 
-def inputs(given: Sequence[Input]) -> Table:
+def inputs(given: Sequence[Input]) -> TableView:
     """One line per input; amounts of bytes in powers of ten."""
     columns = (
         t.text("name", "Input"), t.text("kind", "Is a"), t.text("low", "Low"), t.text("expected", "Expected"),
@@ -31,7 +31,7 @@ def inputs(given: Sequence[Input]) -> Table:
         (one.name, one.kind, *(shown(one.name, end) for end in (one.low, one.expected, one.high)), one.origin)
         for one in dict.fromkeys(given)
     ]
-    return t.Table("What this rests on", columns, list(rows))
+    return t.TableView("What this rests on", columns, list(rows))
 
 
 def shown(name: str, amount: float) -> str:

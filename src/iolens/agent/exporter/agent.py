@@ -8,29 +8,29 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.agent.exporter import metrics
-from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.agent.sampling.health import STATUS_FILE
 
 LARGEST_BYTES: Final = 1 << 16
 
 
-def read_agent(spool: Path) -> Reading:
+def read_agent(spool: Path) -> MetricReading:
     """What `iolens collect` last wrote of itself; the age of its last tick tells whether it still runs."""
     path = spool / STATUS_FILE
     try:
         with path.open("rb") as stream:
             said = json.loads(stream.read(LARGEST_BYTES))
     except OSError as error:
-        return Reading({}, 1, f"{path}: {error.strerror}")
+        return MetricReading({}, 1, f"{path}: {error.strerror}")
     except ValueError:
-        return Reading({}, 1, f"{path}: not JSON")
+        return MetricReading({}, 1, f"{path}: not JSON")
     if not isinstance(said, dict):
-        return Reading({}, 1, f"{path}: not the status of an agent")
+        return MetricReading({}, 1, f"{path}: not the status of an agent")
     return _reading(said)
 
 
-def _reading(said: Mapping[str, Any]) -> Reading:
+def _reading(said: Mapping[str, Any]) -> MetricReading:
     lines: Lines = {}
     problems = 0
     for name, metric in metrics.AGENT_FIELDS.items():
@@ -44,7 +44,7 @@ def _reading(said: Mapping[str, Any]) -> Reading:
         problems += 1
     add(lines, metrics.AGENT_TROUBLE, "", int(bool(said.get("trouble"))))
     add(lines, metrics.AGENT, labels(host=str(said.get("host", "")), run=str(said.get("run", ""))), 1)
-    return Reading(lines, problems)
+    return MetricReading(lines, problems)
 
 
 def _is_number(value: object) -> bool:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from iolens.records import Sample
-from iolens.store.counters import Baseline, Outcome, Step, advance
+from iolens.store.counters import Baseline, CounterStep, Outcome, advance
 
 
 class Steady(NamedTuple):
     """One sample and the step from the one before."""
 
     sample: Sample
-    step: Step
+    step: CounterStep
 
     def counters(self, name: str = "") -> dict[str, int]:
         """The counters of a set, fit to be served: those of the sample, glitches held."""

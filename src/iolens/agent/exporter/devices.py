@@ -12,8 +12,8 @@ from pathlib import Path
 
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.fsu import Chosen, Target, Utilisation
-from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilisation
+from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add
 from iolens.config import DeviceRule
 from iolens.records import Problem, Sample
@@ -30,7 +30,11 @@ class DeviceTargets:
 
     @classmethod
     def of(
-        cls, root: Path, calibration_of: Callable[[str], Chosen], rule: DeviceRule, filesystem: str | None = None
+        cls,
+        root: Path,
+        calibration_of: Callable[[str], ChosenCalibration],
+        rule: DeviceRule,
+        filesystem: str | None = None,
     ) -> DeviceTargets:
         """The devices of a machine."""
         return cls(BlockDevices(root, rule, filesystem), Utilisation("counters", calibration_of))
@@ -40,7 +44,7 @@ class DeviceTargets:
         """Whether there is a list of devices at all."""
         return (root / DISKSTATS).is_file()
 
-    def read(self) -> Reading:
+    def read(self) -> MetricReading:
         """One reading."""
         lines: Lines = {}
         problems = 0
@@ -48,15 +52,15 @@ class DeviceTargets:
         for item in self.devices.read(time.time_ns() // 1000):
             problems += isinstance(item, Problem)
             if isinstance(item, Sample):
-                target = Target(item.filesystem, item.target, "device")
+                target = ExportedTarget(item.filesystem, item.target, "device")
                 steady = self.baselines.take(item)
                 self.utilisation.add(lines, target, steady)
                 _add_kernel_busy(lines, target, steady)
         self.utilisation.add_calibrations(lines)
-        return Reading(lines, problems, "" if lines or not problems else "no device could be read")
+        return MetricReading(lines, problems, "" if lines or not problems else "no device could be read")
 
 
-def _add_kernel_busy(lines: Lines, target: Target, steady: Steady) -> None:
+def _add_kernel_busy(lines: Lines, target: ExportedTarget, steady: Steady) -> None:
     movement = steady.step.movements.get("")
     if movement is not None and steady.step.duration_s > 0 and "busy_us" in movement.moved:
         busy_pct = movement.moved["busy_us"] / 1e4 / steady.step.duration_s

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Steady
 from iolens.agent.exporter.text import Lines, add, labels
-from iolens.models.saturation import DEFAULT_CEILING_PCT, Ceiling
+from iolens.models.saturation import DEFAULT_CEILING_PCT, FsuCeiling
 from iolens.models.transaction_time import Calibration
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.store.counters import Outcome
@@ -25,7 +25,7 @@ HOLDS_INTERVALS: Final = 3.0  # a target that prints nothing new for so long say
 LEAST_HOLD_S: Final = 60.0  # … nor for so long
 
 
-class Target(NamedTuple):
+class ExportedTarget(NamedTuple):
     """An OST, an MDT or a block device."""
 
     filesystem: str
@@ -39,16 +39,16 @@ class Target(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _labels_of(target: Target) -> str:
+def _labels_of(target: ExportedTarget) -> str:
     return labels(component=target.component, filesystem=target.filesystem, target=target.name)
 
 
-class Chosen(NamedTuple):
+class ChosenCalibration(NamedTuple):
     """The calibration of a file system (borrowed: not made on it), and the FSU of its disks when they are full."""
 
     calibration: Calibration
     borrowed: bool
-    ceiling: Ceiling = Ceiling(DEFAULT_CEILING_PCT, "default")
+    ceiling: FsuCeiling = FsuCeiling(DEFAULT_CEILING_PCT, "default")
 
 
 class _Gauge(NamedTuple):
@@ -91,13 +91,13 @@ class Utilisation:
     """FSU of a collector's targets, all by one model."""
 
     model: str
-    calibration_of: Callable[[str], Chosen]
-    _chosen: dict[str, Chosen] = field(default_factory=dict)
+    calibration_of: Callable[[str], ChosenCalibration]
+    _chosen: dict[str, ChosenCalibration] = field(default_factory=dict)
     _costs: dict[str, Costs] = field(default_factory=dict)
-    _fsu: dict[Target, _Gauge] = field(default_factory=dict)
+    _fsu: dict[ExportedTarget, _Gauge] = field(default_factory=dict)
     now_s: Callable[[], float] = time.monotonic
 
-    def add(self, lines: Lines, target: Target, steady: Steady) -> None:
+    def add(self, lines: Lines, target: ExportedTarget, steady: Steady) -> None:
         """Counter and gauge of one target."""
         calibration = self._calibration(target.filesystem)
         named = f"{target.labels},{labels(calibration=calibration.name, model=self.model)}"
@@ -120,7 +120,7 @@ class Utilisation:
             self._costs[filesystem] = MODELS[self.model](self._chosen[filesystem].calibration)
         return self._chosen[filesystem].calibration
 
-    def _since_last(self, target: Target, steady: Steady) -> float | None:
+    def _since_last(self, target: ExportedTarget, steady: Steady) -> float | None:
         """FSU since the last reading; the one before for a while when the target has printed nothing new."""
         step, now_s = steady.step, self.now_s()
         if step.outcome is Outcome.INTERVAL and "" in step.movements and step.duration_s > 0:

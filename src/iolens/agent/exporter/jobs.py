@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
 from iolens.agent.exporter.lustre import Reader
-from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.errors import InputError
 from iolens.records import Problem, Sample
@@ -39,7 +39,7 @@ _OPERATIONS: Final = frozenset(METADATA_OPERATIONS)
 _COUNTED_ONCE: Final = frozenset(SUMMED_OPERATIONS)
 
 
-class _Group(NamedTuple):
+class _JobGroup(NamedTuple):
     """Jobs are ranked within the OSTs or the MDTs of one file system."""
 
     component: str
@@ -62,7 +62,7 @@ class _Jobs:
     measured: bool = False
     samples: list[tuple[str, Steady]] = field(default_factory=list)  # by target
 
-    def take(self, group: _Group, target: str, steady: Steady) -> None:
+    def take(self, group: _JobGroup, target: str, steady: Steady) -> None:
         """The jobs of one more target."""
         step = steady.step
         self.samples.append((target, steady._replace(step=replace(step, movements={}))))  # thousands of jobs: keep less
@@ -73,7 +73,7 @@ class _Jobs:
             for job_id, movement in step.movements.items():
                 self._move(group, job_id, movement.moved, step.duration_s)
 
-    def _move(self, group: _Group, job_id: str, moved: Mapping[str, int], duration_s: float) -> None:
+    def _move(self, group: _JobGroup, job_id: str, moved: Mapping[str, int], duration_s: float) -> None:
         counted = group.counted(moved)
         if not counted:
             return
@@ -93,22 +93,22 @@ class BusiestJobs:
     filesystem: str | None = None
     read_items: Reader = read_tree
     baselines: Baselines = field(default_factory=Baselines)
-    _scores: dict[_Group, dict[str, float]] = field(default_factory=dict)
+    _scores: dict[_JobGroup, dict[str, float]] = field(default_factory=dict)
     _read_at: float | None = None
 
-    def read(self) -> Reading:
+    def read(self) -> MetricReading:
         """One reading."""
-        groups: dict[_Group, _Jobs] = {}
+        groups: dict[_JobGroup, _Jobs] = {}
         problems = 0
         self.baselines.begin()
         try:
             for item in self.read_items(self.root, time.time_ns() // 1000, self.filesystem, _ALL_BUT_JOBS):
                 if isinstance(item, Sample) and item.table == "job_io":
-                    group = _Group(item.labels["target_kind"], item.filesystem)
+                    group = _JobGroup(item.labels["target_kind"], item.filesystem)
                     groups.setdefault(group, _Jobs()).take(group, item.target, self.baselines.take(item))
                 problems += isinstance(item, Problem)
         except InputError as error:
-            return Reading({}, 1, str(error))
+            return MetricReading({}, 1, str(error))
         self._score(groups)
         lines: Lines = {}
         for group, jobs in groups.items():
@@ -116,9 +116,9 @@ class BusiestJobs:
             busiest = self._busiest(group, jobs)
             _add_counters(lines, group, jobs, busiest)
             _add_rates(lines, group, jobs, busiest)
-        return Reading(lines, problems)
+        return MetricReading(lines, problems)
 
-    def _score(self, groups: Mapping[_Group, _Jobs]) -> None:
+    def _score(self, groups: Mapping[_JobGroup, _Jobs]) -> None:
         """Let old bytes fade and add the new ones; jobs that are gone are forgotten."""
         now = time.monotonic()
         fade = 0.5 ** ((now - self._read_at) / HALF_LIFE_S) if self._read_at is not None else 0.0
@@ -132,14 +132,14 @@ class BusiestJobs:
             for group, jobs in groups.items()
         }
 
-    def _busiest(self, group: _Group, jobs: _Jobs) -> list[str]:
+    def _busiest(self, group: _JobGroup, jobs: _Jobs) -> list[str]:
         """The jobs that moved most of late; before anything has moved, those that moved most at all."""
         scores = self._scores[group]
         eligible = (job_id for job_id in jobs.totals if job_id != OTHER and len(job_id) <= LONGEST_ID)
         return heapq.nlargest(self.most, eligible, key=lambda job_id: (scores[job_id], jobs.totals[job_id], job_id))
 
 
-def _add_counters(lines: Lines, group: _Group, jobs: _Jobs, busiest: list[str]) -> None:
+def _add_counters(lines: Lines, group: _JobGroup, jobs: _Jobs, busiest: list[str]) -> None:
     for target, steady in jobs.samples:
         where = labels(component=group.component, filesystem=group.filesystem, target=target)
         for job_id in busiest:
@@ -155,7 +155,7 @@ def _add_counters(lines: Lines, group: _Group, jobs: _Jobs, busiest: list[str]) 
                         add(lines, metrics.JOB_STATS, f'{named},operation="{operation}"', counters[operation])
 
 
-def _add_rates(lines: Lines, group: _Group, jobs: _Jobs, busiest: list[str]) -> None:
+def _add_rates(lines: Lines, group: _JobGroup, jobs: _Jobs, busiest: list[str]) -> None:
     if not jobs.measured:
         return
     shown = set(busiest)

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.fsu import Chosen, Target, Utilisation
-from iolens.agent.exporter.metrics import Metric
-from iolens.agent.exporter.reading import Reading
+from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilisation
+from iolens.agent.exporter.metrics import ExportedMetric
+from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, add_histogram, labels
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample
@@ -25,7 +25,7 @@ from iolens.units import KIB
 _POWERS: Final = tuple(1 << power for power in range(32))  # an obd histogram has 32 rows
 _LINEAR: Final = tuple(range(32))
 _TIMES_MS: Final = _POWERS[:17]  # 1 ms to 65.5 s; slower I/Os fall under +Inf
-_SECTIONS: Final[dict[str, tuple[Metric, tuple[int, ...]]]] = {
+_SECTIONS: Final[dict[str, tuple[ExportedMetric, tuple[int, ...]]]] = {
     "pages_per_bulk": (metrics.PAGES, _POWERS),
     "discontiguous_pages": (metrics.DISCONTIGUOUS_PAGES, _LINEAR),
     "discontiguous_blocks": (metrics.DISCONTIGUOUS_BLOCKS, _LINEAR),
@@ -70,11 +70,13 @@ class LustreTargets:
     baselines: Baselines = field(default_factory=Baselines)
 
     @classmethod
-    def of(cls, root: Path, calibration_of: Callable[[str], Chosen], filesystem: str | None = None) -> LustreTargets:
+    def of(
+        cls, root: Path, calibration_of: Callable[[str], ChosenCalibration], filesystem: str | None = None
+    ) -> LustreTargets:
         """The targets of a server."""
         return cls(root, Utilisation("histogram", calibration_of), filesystem)
 
-    def read(self) -> Reading:
+    def read(self) -> MetricReading:
         """One reading."""
         round_ = _Round(self)
         self.baselines.begin()
@@ -82,7 +84,7 @@ class LustreTargets:
             for item in self.read_items(self.root, time.time_ns() // 1000, self.filesystem, SLOW_LEAVES):
                 round_.take(item)
         except InputError as error:
-            return Reading({}, 1, str(error))
+            return MetricReading({}, 1, str(error))
         return round_.finish()
 
 
@@ -92,26 +94,26 @@ class _Round:
 
     server: LustreTargets
     lines: Lines = field(default_factory=dict)
-    versions: dict[Target, str] = field(default_factory=dict)
-    stamps: dict[Target, tuple[int, int | None]] = field(default_factory=dict)
+    versions: dict[ExportedTarget, str] = field(default_factory=dict)
+    stamps: dict[ExportedTarget, tuple[int, int | None]] = field(default_factory=dict)
     problems: int = 0
 
     def take(self, item: Item) -> None:
         if isinstance(item, Sample):
             kind = item.labels.get("target_kind", "mdt" if item.table == "metadata_ops" else "ost")
-            target = Target(item.filesystem, item.target, kind)
+            target = ExportedTarget(item.filesystem, item.target, kind)
             self.versions.setdefault(target, "")
             if item.table in _SAMPLES:
                 _SAMPLES[item.table](self, target, item, self.server.baselines.take(item))
         elif isinstance(item, Row):
             values = item.values
-            target = Target(str(values["filesystem"]), str(values["target"]), str(values["target_kind"]))
+            target = ExportedTarget(str(values["filesystem"]), str(values["target"]), str(values["target_kind"]))
             self.versions.setdefault(target, "")
             _ROWS[item.table](self, target, values)
         elif isinstance(item, Problem):
             self.problems += 1
 
-    def finish(self) -> Reading:
+    def finish(self) -> MetricReading:
         """What is known of a target as a whole, and of the calibrations."""
         for target, version in self.versions.items():
             add(self.lines, metrics.TARGET_SEEN, f"{target.labels},{labels(lustre_version=version)}", 1)
@@ -120,9 +122,9 @@ class _Round:
             if start_us is not None:
                 add(self.lines, metrics.START, target.labels, start_us / 1e6)
         self.server.utilisation.add_calibrations(self.lines)
-        return Reading(self.lines, self.problems)
+        return MetricReading(self.lines, self.problems)
 
-    def io(self, target: Target, sample: Sample, steady: Steady) -> None:
+    def io(self, target: ExportedTarget, sample: Sample, steady: Steady) -> None:
         """Bytes, RPCs and service time."""
         self.stamps[target] = (sample.snapshot_us, sample.sets[""].start_us)
         counters = steady.counters()
@@ -133,7 +135,7 @@ class _Round:
             if (waited := counters.get(f"{direction}_wait_us")) is not None:
                 add(self.lines, metrics.WAIT, f'{target.labels},direction="{direction}"', waited / 1e6)
 
-    def metadata(self, target: Target, sample: Sample, steady: Steady) -> None:
+    def metadata(self, target: ExportedTarget, sample: Sample, steady: Steady) -> None:
         """Metadata operations and their time."""
         self.stamps[target] = (sample.snapshot_us, sample.sets[""].start_us)
         # Lustre 2.0 counts by client, and a sum over clients falls when one goes: that is not served.
@@ -145,7 +147,7 @@ class _Round:
             metric = metrics.STATS if operation == name else metrics.STATS_TIME
             add(self.lines, metric, f'{target.labels},operation="{operation}"', value)
 
-    def sizes(self, target: Target, sample: Sample, steady: Steady) -> None:
+    def sizes(self, target: ExportedTarget, sample: Sample, steady: Steady) -> None:
         """Disk I/Os by size, and the time the model gives them."""
         self.stamps.setdefault(target, (sample.snapshot_us, sample.sets[""].start_us))
         counters = steady.counters()
@@ -158,7 +160,7 @@ class _Round:
             add(self.lines, metrics.OUTSIDE, named, outside)
         self.server.utilisation.add(self.lines, target, steady)
 
-    def histograms(self, target: Target, sample: Sample, steady: Steady) -> None:
+    def histograms(self, target: ExportedTarget, sample: Sample, steady: Steady) -> None:
         """The other sections of brw_stats."""
         for section in sample.sets:
             metric, rows = _SECTIONS[section]
@@ -173,18 +175,20 @@ class _Round:
                     named = f'{target.labels},direction="{direction}"'
                     add_histogram(self.lines, metrics.IO_TIME_SECONDS, named, bins, slower)
 
-    def _bins(self, metric: Metric, target: Target, operation: str, bins: Sequence[tuple[int, int]]) -> None:
+    def _bins(
+        self, metric: ExportedMetric, target: ExportedTarget, operation: str, bins: Sequence[tuple[int, int]]
+    ) -> None:
         found = self.lines.setdefault(metric.name, []) if bins else []
         head = f'{metric.name}{{{target.labels},operation="{operation}",size="'
         found += [f'{head}{label}"}} {count}' for label, count in bins]
 
-    def capacity(self, target: Target, values: Mapping[str, Any]) -> None:
+    def capacity(self, target: ExportedTarget, values: Mapping[str, Any]) -> None:
         """How full a target is."""
         for metric, name, unit in _FULLNESS:
             if values[name] is not None:
                 add(self.lines, metric, target.labels, values[name] // unit)
 
-    def state(self, target: Target, values: Mapping[str, Any]) -> None:
+    def state(self, target: ExportedTarget, values: Mapping[str, Any]) -> None:
         """Version, clients, recovery."""
         self.versions[target] = values["version"] or ""
         if values["exports"] is not None:
@@ -206,13 +210,13 @@ def _by_direction(counters: Mapping[str, int]) -> dict[str, dict[int, int]]:
     return found
 
 
-_SAMPLES: Final[dict[str, Callable[[_Round, Target, Sample, Steady], None]]] = {
+_SAMPLES: Final[dict[str, Callable[[_Round, ExportedTarget, Sample, Steady], None]]] = {
     "target_io": _Round.io,
     "metadata_ops": _Round.metadata,
     "target_sizes": _Round.sizes,
     "target_histograms": _Round.histograms,
 }
-_ROWS: Final[dict[str, Callable[[_Round, Target, Mapping[str, Any]], None]]] = {
+_ROWS: Final[dict[str, Callable[[_Round, ExportedTarget, Mapping[str, Any]], None]]] = {
     "target_capacity": _Round.capacity,
     "target_state": _Round.state,
 }

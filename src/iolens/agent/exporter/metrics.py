@@ -19,7 +19,7 @@ JOB: Final = (*TARGET, "jobid", "operation")
 COLLECTOR: Final = ("collector",)
 
 
-class Metric(NamedTuple):
+class ExportedMetric(NamedTuple):
     """One metric; `origin` says whose name it is: both exporters', one's, or ours."""
 
     name: str
@@ -29,187 +29,193 @@ class Metric(NamedTuple):
     origin: str = OURS
 
 
-READ_BYTES: Final = Metric("lustre_read_bytes_total", "counter", "Bytes read by clients.", WAY, BOTH)
-WRITE_BYTES: Final = Metric("lustre_write_bytes_total", "counter", "Bytes written by clients.", WAY, BOTH)
-READ_SAMPLES: Final = Metric("lustre_read_samples_total", "counter", "Read RPCs.", WAY, BOTH)
-WRITE_SAMPLES: Final = Metric("lustre_write_samples_total", "counter", "Write RPCs.", WAY, BOTH)
-STATS: Final = Metric("lustre_stats_total", "counter", "Metadata operations of an MDT.", WAY, BOTH)
-STATS_TIME: Final = Metric(
+READ_BYTES: Final = ExportedMetric("lustre_read_bytes_total", "counter", "Bytes read by clients.", WAY, BOTH)
+WRITE_BYTES: Final = ExportedMetric("lustre_write_bytes_total", "counter", "Bytes written by clients.", WAY, BOTH)
+READ_SAMPLES: Final = ExportedMetric("lustre_read_samples_total", "counter", "Read RPCs.", WAY, BOTH)
+WRITE_SAMPLES: Final = ExportedMetric("lustre_write_samples_total", "counter", "Write RPCs.", WAY, BOTH)
+STATS: Final = ExportedMetric("lustre_stats_total", "counter", "Metadata operations of an MDT.", WAY, BOTH)
+STATS_TIME: Final = ExportedMetric(
     "lustre_stats_time_total", "counter",
     "Summed time of the metadata operations in microseconds; Lustre 2.15 on.", WAY, WHAMCLOUD,
 )  # fmt: skip
-DISK_IO_SIZES: Final = Metric(
+DISK_IO_SIZES: Final = ExportedMetric(
     "lustre_disk_io_total", "counter", "Disk I/Os by size; `size` is the bin's upper bound in bytes.", BIN, BOTH
 )
-PAGES: Final = Metric(
+PAGES: Final = ExportedMetric(
     "lustre_pages_per_bulk_rw_total", "counter", "RPCs by pages per RPC; `size` is the bin's upper bound.", BIN, BOTH
 )
-DISCONTIGUOUS_PAGES: Final = Metric(
+DISCONTIGUOUS_PAGES: Final = ExportedMetric(
     "lustre_discontiguous_pages_total", "counter", "RPCs by logical discontinuities in them.", BIN, BOTH
 )
-DISCONTIGUOUS_BLOCKS: Final = Metric(
+DISCONTIGUOUS_BLOCKS: Final = ExportedMetric(
     "lustre_discontiguous_blocks_total", "counter", "RPCs by discontinuities on disk.", BIN, WHAMCLOUD
 )
-FRAGMENTS: Final = Metric(
+FRAGMENTS: Final = ExportedMetric(
     "lustre_dio_frags", "gauge", "RPCs by the disk I/Os they were cut into; it only grows: use rate().", BIN, WHAMCLOUD
 )
-IN_FLIGHT: Final = Metric(
+IN_FLIGHT: Final = ExportedMetric(
     "lustre_disk_io", "gauge", "Disk I/Os by how many were in flight; it only grows: use rate().", BIN, BOTH
 )
-IO_TIME: Final = Metric(
+IO_TIME: Final = ExportedMetric(
     "lustre_io_time_milliseconds_total", "counter",
     "Disk I/Os by the time they took; `size` is the bin's upper bound in milliseconds.", BIN, BOTH,
 )  # fmt: skip
-BLOCK_MAPS: Final = Metric(
+BLOCK_MAPS: Final = ExportedMetric(
     "lustre_block_maps_milliseconds_total", "counter",
     "Block maps by the time they took; `size` is the bin's upper bound in milliseconds.", BIN, WHAMCLOUD,
 )  # fmt: skip
-CAPACITY: Final = Metric("lustre_capacity_kilobytes", "gauge", "Size of the target in KiB.", TARGET, BOTH)
-FREE: Final = Metric("lustre_free_kilobytes", "gauge", "Free space in KiB.", TARGET, BOTH)
-AVAILABLE: Final = Metric(
+CAPACITY: Final = ExportedMetric("lustre_capacity_kilobytes", "gauge", "Size of the target in KiB.", TARGET, BOTH)
+FREE: Final = ExportedMetric("lustre_free_kilobytes", "gauge", "Free space in KiB.", TARGET, BOTH)
+AVAILABLE: Final = ExportedMetric(
     "lustre_available_kilobytes", "gauge", "Space free to ordinary users in KiB.", TARGET, BOTH
 )  # fmt: skip
-INODES: Final = Metric("lustre_inodes_maximum", "gauge", "Inodes (objects) the target can hold.", TARGET, BOTH)
-INODES_FREE: Final = Metric("lustre_inodes_free", "gauge", "Inodes (objects) still free.", TARGET, BOTH)
-EXPORTS: Final = Metric("lustre_exports_total", "gauge", "Connected clients, servers included.", TARGET, BOTH)
-RECOVERY_STATUS: Final = Metric(
+INODES: Final = ExportedMetric("lustre_inodes_maximum", "gauge", "Inodes (objects) the target can hold.", TARGET, BOTH)
+INODES_FREE: Final = ExportedMetric("lustre_inodes_free", "gauge", "Inodes (objects) still free.", TARGET, BOTH)
+EXPORTS: Final = ExportedMetric("lustre_exports_total", "gauge", "Connected clients, servers included.", TARGET, BOTH)
+RECOVERY_STATUS: Final = ExportedMetric(
     "recovery_status", "gauge",
     "0 complete, 1 inactive, 2 waiting, 3 waiting for clients, 4 recovering, 5 anything else.", RECOVERY, WHAMCLOUD,
 )  # fmt: skip
-RECOVERY_COMPLETED: Final = Metric(
+RECOVERY_COMPLETED: Final = ExportedMetric(
     "recovery_status_completed_clients", "gauge", "Clients that completed recovery.", RECOVERY, WHAMCLOUD
 )
-RECOVERY_EXPECTED: Final = Metric(
+RECOVERY_EXPECTED: Final = ExportedMetric(
     "recovery_status_total_clients", "gauge", "Clients expected in recovery.", RECOVERY, WHAMCLOUD
 )
-RECOVERY_DURATION: Final = Metric(
+RECOVERY_DURATION: Final = ExportedMetric(
     "recovery_status_duration_seconds", "gauge", "How long the last recovery took.", RECOVERY, WHAMCLOUD
 )
-RECOVERY_REMAINING: Final = Metric(
+RECOVERY_REMAINING: Final = ExportedMetric(
     "recovery_status_time_remaining_seconds", "gauge", "Time left to recover.", RECOVERY, WHAMCLOUD
 )
-JOB_READ_BYTES: Final = Metric(
+JOB_READ_BYTES: Final = ExportedMetric(
     "lustre_job_read_bytes_total", "counter", "Bytes read by one of the busiest jobs.", JOB, BOTH
 )
-JOB_WRITE_BYTES: Final = Metric(
+JOB_WRITE_BYTES: Final = ExportedMetric(
     "lustre_job_write_bytes_total", "counter", "Bytes written by one of the busiest jobs.", JOB, BOTH
 )
-JOB_READ_SAMPLES: Final = Metric(
+JOB_READ_SAMPLES: Final = ExportedMetric(
     "lustre_job_read_samples_total", "counter", "Read RPCs of one of the busiest jobs.", JOB, BOTH
 )
-JOB_WRITE_SAMPLES: Final = Metric(
+JOB_WRITE_SAMPLES: Final = ExportedMetric(
     "lustre_job_write_samples_total", "counter", "Write RPCs of one of the busiest jobs.", JOB, BOTH
 )
-JOB_STATS: Final = Metric(
+JOB_STATS: Final = ExportedMetric(
     "lustre_job_stats_total", "counter", "Metadata operations of one of the busiest jobs of an MDT.", JOB, BOTH
 )
 
-BUSY: Final = Metric(
+BUSY: Final = ExportedMetric(
     "iolens_target_busy_seconds_total", "counter",
     "Time the disks need for what they did, by the calibrated transaction model; 100 * rate() is FSU in per cent.",
     (*TARGET, "calibration", "model"),
 )  # fmt: skip
-FSU: Final = Metric(
+FSU: Final = ExportedMetric(
     "iolens_fsu_percent", "gauge", "FSU between the exporter's last two readings.",
     (*TARGET, "calibration", "model"),
 )  # fmt: skip
-IO_SIZE_BYTES: Final = Metric(
+IO_SIZE_BYTES: Final = ExportedMetric(
     "iolens_disk_io_size_bytes", "histogram",
     "Disk I/Os by size. The sum takes every I/O at its bin's upper bound, as FSU does: up to twice too high.",
     DIRECTION,
 )  # fmt: skip
-IO_TIME_SECONDS: Final = Metric(
+IO_TIME_SECONDS: Final = ExportedMetric(
     "iolens_disk_io_time_seconds", "histogram",
     "Disk I/Os by time taken. The sum takes every I/O at its bin's upper bound: up to twice too high.",
     DIRECTION,
 )  # fmt: skip
-OUTSIDE: Final = Metric(
+OUTSIDE: Final = ExportedMetric(
     "iolens_disk_ios_outside_total", "counter",
     "Disk I/Os in size bins below 8 B or above 64 MiB: not in FSU, in the size histogram only under +Inf.", DIRECTION,
 )  # fmt: skip
-WAIT: Final = Metric(
+WAIT: Final = ExportedMetric(
     "iolens_target_wait_seconds_total", "counter",
     "Summed service time of the RPCs as the target counts it; Lustre 2.15 on.", DIRECTION,
 )  # fmt: skip
-TARGET_SEEN: Final = Metric(
+TARGET_SEEN: Final = ExportedMetric(
     "iolens_target_info", "gauge", "Always 1: a target that is on this server now.", (*TARGET, "lustre_version")
 )
-SNAPSHOT: Final = Metric(
+SNAPSHOT: Final = ExportedMetric(
     "iolens_target_snapshot_timestamp_seconds", "gauge", "When the target printed its counters, by its own clock.",
     TARGET,
 )  # fmt: skip
-START: Final = Metric(
+START: Final = ExportedMetric(
     "iolens_target_start_timestamp_seconds", "gauge", "Since when the target counts; Lustre 2.15 on.", TARGET
 )
-CALIBRATION: Final = Metric(
+CALIBRATION: Final = ExportedMetric(
     "iolens_calibration_info", "gauge",
     "Always 1: the calibration behind FSU; borrowed means that it was not made on this file system.",
     ("borrowed", "calibration", "filesystem", "model"),
 )  # fmt: skip
-CEILING: Final = Metric(
+CEILING: Final = ExportedMetric(
     "iolens_fsu_ceiling_percent", "gauge",
     "FSU of the disks when they are full, as configured, else 100: a steady load near it is saturated.",
     ("filesystem", "model", "origin"),
 )  # fmt: skip
-JOB_RATE: Final = Metric(
+JOB_RATE: Final = ExportedMetric(
     "iolens_job_bytes_per_second", "gauge",
     "Bytes of the busiest jobs on this server's OSTs over the last interval; jobid other is all the rest.",
     ("direction", "filesystem", "jobid"),
 )  # fmt: skip
-JOB_OPERATIONS: Final = Metric(
+JOB_OPERATIONS: Final = ExportedMetric(
     "iolens_job_metadata_operations_per_second", "gauge",
     "Metadata operations of the busiest jobs on this server's MDTs over the last interval; other is all the rest.",
     ("filesystem", "jobid"),
 )  # fmt: skip
-JOBS: Final = Metric(
+JOBS: Final = ExportedMetric(
     "iolens_jobs", "gauge", "Jobs that job_stats of this server's targets list.", ("component", "filesystem")
 )
-DEVICE_UTIL: Final = Metric(
+DEVICE_UTIL: Final = ExportedMetric(
     "iolens_device_kernel_busy_percent", "gauge", "The kernel's %util between the last two readings, beside FSU.",
     TARGET,
 )  # fmt: skip
-BUILD: Final = Metric("iolens_build_info", "gauge", "Always 1: the version of iolens.", ("version",))
-SUCCESS: Final = Metric(
+BUILD: Final = ExportedMetric("iolens_build_info", "gauge", "Always 1: the version of iolens.", ("version",))
+SUCCESS: Final = ExportedMetric(
     "iolens_scrape_success", "gauge", "1 when the collector's last reading is whole and in time.", COLLECTOR
 )
-DURATION: Final = Metric(
+DURATION: Final = ExportedMetric(
     "iolens_scrape_duration_seconds", "gauge", "How long the collector's last reading took, or takes so far.", COLLECTOR
 )
-AGE: Final = Metric("iolens_scrape_age_seconds", "gauge", "How old the reading is that is served.", COLLECTOR)
-PROBLEMS: Final = Metric(
+AGE: Final = ExportedMetric("iolens_scrape_age_seconds", "gauge", "How old the reading is that is served.", COLLECTOR)
+PROBLEMS: Final = ExportedMetric(
     "iolens_scrape_problems", "gauge", "Places that were not readable or not understood.", COLLECTOR
 )
-CPU: Final = Metric("process_cpu_seconds_total", "counter", "Processor time of the exporter.")
-MEMORY: Final = Metric("process_resident_memory_bytes", "gauge", "Resident memory of the exporter.")
+CPU: Final = ExportedMetric("process_cpu_seconds_total", "counter", "Processor time of the exporter.")
+MEMORY: Final = ExportedMetric("process_resident_memory_bytes", "gauge", "Resident memory of the exporter.")
 
-AGENT: Final = Metric("iolens_agent_info", "gauge", "Always 1: the agent behind the spool.", ("host", "run"))
-AGENT_LAST_TICK: Final = Metric(
+AGENT: Final = ExportedMetric("iolens_agent_info", "gauge", "Always 1: the agent behind the spool.", ("host", "run"))
+AGENT_LAST_TICK: Final = ExportedMetric(
     "iolens_agent_last_tick_timestamp_seconds", "gauge", "The agent's last tick; old means it has stopped."
 )
-AGENT_TROUBLE: Final = Metric(
+AGENT_TROUBLE: Final = ExportedMetric(
     "iolens_agent_trouble", "gauge", "1 while something is wrong; `trouble` in health.json says what."
 )
-AGENT_FIELDS: Final[dict[str, Metric]] = {
-    "ticks": Metric("iolens_agent_ticks_total", "counter", "Ticks sampled."),
-    "late_ticks": Metric("iolens_agent_late_ticks_total", "counter", "Ticks begun late."),
-    "missed_ticks": Metric("iolens_agent_missed_ticks_total", "counter", "Ticks not sampled."),
-    "lost_ticks": Metric("iolens_agent_lost_ticks_total", "counter", "Ticks sampled with no room to spool them."),
-    "clock_steps_back": Metric("iolens_agent_clock_steps_back_total", "counter", "Times the clock was set back."),
-    "targets": Metric("iolens_agent_targets", "gauge", "Targets seen at the last tick."),
-    "samples": Metric("iolens_agent_samples_total", "counter", "Raw samples spooled."),
-    "refused": Metric("iolens_agent_refused_total", "counter", "Places not understood or not readable."),
-    "thinned_samples": Metric("iolens_agent_thinned_samples_total", "counter", "Samples dropped by thinning."),
-    "spool_bytes": Metric("iolens_agent_spool_bytes", "gauge", "Size of the spool, reserve included."),
-    "segments_waiting": Metric("iolens_agent_segments_waiting", "gauge", "Segments not shipped yet."),
-    "segments_shipped": Metric("iolens_agent_segments_shipped_total", "counter", "Segments the store took."),
-    "segments_late": Metric("iolens_agent_segments_late_total", "counter", "Segments put aside as older."),
-    "segments_bad": Metric("iolens_agent_segments_bad_total", "counter", "Segments put aside as not understood."),
-    "ship_failures": Metric("iolens_agent_ship_failures_total", "counter", "Shipments that failed."),
-    "cpu_s": Metric("iolens_agent_cpu_seconds_total", "counter", "Processor time of the sampler."),
-    "rss_bytes": Metric("iolens_agent_resident_memory_bytes", "gauge", "Resident memory of the sampler."),
+AGENT_FIELDS: Final[dict[str, ExportedMetric]] = {
+    "ticks": ExportedMetric("iolens_agent_ticks_total", "counter", "Ticks sampled."),
+    "late_ticks": ExportedMetric("iolens_agent_late_ticks_total", "counter", "Ticks begun late."),
+    "missed_ticks": ExportedMetric("iolens_agent_missed_ticks_total", "counter", "Ticks not sampled."),
+    "lost_ticks": ExportedMetric(
+        "iolens_agent_lost_ticks_total", "counter", "Ticks sampled with no room to spool them."
+    ),
+    "clock_steps_back": ExportedMetric(
+        "iolens_agent_clock_steps_back_total", "counter", "Times the clock was set back."
+    ),
+    "targets": ExportedMetric("iolens_agent_targets", "gauge", "Targets seen at the last tick."),
+    "samples": ExportedMetric("iolens_agent_samples_total", "counter", "Raw samples spooled."),
+    "refused": ExportedMetric("iolens_agent_refused_total", "counter", "Places not understood or not readable."),
+    "thinned_samples": ExportedMetric("iolens_agent_thinned_samples_total", "counter", "Samples dropped by thinning."),
+    "spool_bytes": ExportedMetric("iolens_agent_spool_bytes", "gauge", "Size of the spool, reserve included."),
+    "segments_waiting": ExportedMetric("iolens_agent_segments_waiting", "gauge", "Segments not shipped yet."),
+    "segments_shipped": ExportedMetric("iolens_agent_segments_shipped_total", "counter", "Segments the store took."),
+    "segments_late": ExportedMetric("iolens_agent_segments_late_total", "counter", "Segments put aside as older."),
+    "segments_bad": ExportedMetric(
+        "iolens_agent_segments_bad_total", "counter", "Segments put aside as not understood."
+    ),
+    "ship_failures": ExportedMetric("iolens_agent_ship_failures_total", "counter", "Shipments that failed."),
+    "cpu_s": ExportedMetric("iolens_agent_cpu_seconds_total", "counter", "Processor time of the sampler."),
+    "rss_bytes": ExportedMetric("iolens_agent_resident_memory_bytes", "gauge", "Resident memory of the sampler."),
 }
 
-METRICS: Final[dict[str, Metric]] = {
+METRICS: Final[dict[str, ExportedMetric]] = {
     metric.name: metric
     for metric in (
         READ_BYTES, WRITE_BYTES, READ_SAMPLES, WRITE_SAMPLES, STATS, STATS_TIME, DISK_IO_SIZES, PAGES,

@@ -17,7 +17,7 @@ from iolens.agent.exporter.text import Lines
 EARLY_SHARE: Final = 0.1  # a scrape this share of the interval early is on time: scrapers jitter
 
 
-class Reading(NamedTuple):
+class MetricReading(NamedTuple):
     """What a collector found: sample lines and places not understood; an error when it failed as a whole."""
 
     lines: Lines
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
 class Served(NamedTuple):
     """A reading and how it came about; `age_s` None: there is none to serve."""
 
-    reading: Reading
+    reading: MetricReading
     success: bool
     duration_s: float
     age_s: float | None
@@ -36,17 +36,17 @@ class Served(NamedTuple):
 
 @dataclass(slots=True)
 class _Finished:
-    reading: Reading
+    reading: MetricReading
     began: float
     ended: float
 
 
 @dataclass(slots=True, eq=False)
-class Collector:
+class MetricCollector:
     """Reads when asked, not more often than every `interval_s`."""
 
     name: str
-    read: Callable[[], Reading]
+    read: Callable[[], MetricReading]
     interval_s: float
     say: Callable[[str], None] = lambda line: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -71,9 +71,9 @@ class Collector:
             now, finished = time.monotonic(), self._finished
             if self._running_since is not None:
                 self._tell(f"no answer after {now - self._running_since:.1f} s")
-                return Served(Reading({}), False, now - self._running_since, None)
+                return Served(MetricReading({}), False, now - self._running_since, None)
             if finished is None:
-                return Served(Reading({}), False, 0.0, None)
+                return Served(MetricReading({}), False, 0.0, None)
             duration = finished.ended - finished.began
             self._tell(finished.reading.error)
             return Served(finished.reading, not finished.reading.error, duration, now - finished.began)
@@ -87,7 +87,7 @@ class Collector:
         try:
             reading = self.read()
         except Exception as error:  # a file nobody has seen before must not end the exporter
-            reading = Reading({}, 1, f"{type(error).__name__}: {error}")
+            reading = MetricReading({}, 1, f"{type(error).__name__}: {error}")
         with self._lock:
             self._finished = _Finished(reading, began, time.monotonic())
             self._running_since = None

@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.agent import read_agent
 from iolens.agent.exporter.devices import DeviceTargets
-from iolens.agent.exporter.fsu import Chosen
+from iolens.agent.exporter.fsu import ChosenCalibration
 from iolens.agent.exporter.jobs import BusiestJobs
 from iolens.agent.exporter.lustre import LustreTargets
-from iolens.agent.exporter.reading import Collector, Served
+from iolens.agent.exporter.reading import MetricCollector, Served
 from iolens.agent.exporter.text import Lines, add, labels, render
 from iolens.agent.sampling.health import rss_bytes
 from iolens.config import DeviceRule
@@ -31,11 +31,11 @@ SHORTEST_WAIT_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ExporterSettings:
     """What `iolens export prometheus` was asked to serve."""
 
     root: Path
-    calibration_of: Callable[[str], Chosen]
+    calibration_of: Callable[[str], ChosenCalibration]
     version: str
     interval_s: float = 5.0
     jobs_interval_s: float = 30.0
@@ -47,23 +47,23 @@ class Settings:
     inherited: bool = True
 
 
-def collectors(settings: Settings, say: Callable[[str], None]) -> list[Collector]:
+def collectors(settings: ExporterSettings, say: Callable[[str], None]) -> list[MetricCollector]:
     """The collectors that the settings ask for."""
     root, interval_s = settings.root, settings.interval_s
     targets = LustreTargets.of(root, settings.calibration_of, settings.filesystem)
-    found = [Collector("lustre", targets.read, interval_s, say)]
+    found = [MetricCollector("lustre", targets.read, interval_s, say)]
     if settings.jobs:
         jobs = BusiestJobs(root, settings.jobs, settings.filesystem)
-        found.append(Collector("jobs", jobs.read, max(settings.jobs_interval_s, interval_s), say))
+        found.append(MetricCollector("jobs", jobs.read, max(settings.jobs_interval_s, interval_s), say))
     if settings.devices is not None and DeviceTargets.are_under(root):
         devices = DeviceTargets.of(root, settings.calibration_of, settings.devices, settings.filesystem)
-        found.append(Collector("devices", devices.read, interval_s, say))
+        found.append(MetricCollector("devices", devices.read, interval_s, say))
     if settings.spool is not None:
-        found.append(Collector("agent", partial(read_agent, settings.spool), interval_s, say))
+        found.append(MetricCollector("agent", partial(read_agent, settings.spool), interval_s, say))
     return found
 
 
-class Page(NamedTuple):
+class MetricsPage(NamedTuple):
     """What is served; whether every collector answered, and whether any found something to measure."""
 
     body: bytes
@@ -75,11 +75,11 @@ class Page(NamedTuple):
 class Exporter:
     """All collectors. A page is made by one thread at a time, whoever asks."""
 
-    settings: Settings
-    collectors: Sequence[Collector]
+    settings: ExporterSettings
+    collectors: Sequence[MetricCollector]
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def page(self, content_type: str, *, compress: bool = False, timeout_s: float | None = None) -> Page:
+    def page(self, content_type: str, *, compress: bool = False, timeout_s: float | None = None) -> MetricsPage:
         """Everything that is known now, within the time-out."""
         wait_s = self.settings.timeout_s if timeout_s is None else min(timeout_s, self.settings.timeout_s)
         deadline = time.monotonic() + max(wait_s, SHORTEST_WAIT_S)
@@ -92,7 +92,7 @@ class Exporter:
             body = render(parts, content_type, inherited=self.settings.inherited)
             success = all(one.success for one in served.values())
             measured = any(one.reading.lines for one in served.values())
-            return Page(gzip.compress(body, GZIP_LEVEL, mtime=0) if compress else body, success, measured)
+            return MetricsPage(gzip.compress(body, GZIP_LEVEL, mtime=0) if compress else body, success, measured)
 
     def _own(self, served: dict[str, Served]) -> Lines:
         lines: Lines = {}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from iolens.agent.exporter.metrics import METRICS, OURS, Metric
+from iolens.agent.exporter.metrics import METRICS, OURS, ExportedMetric
 
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -32,14 +32,14 @@ def labels(**pairs: str) -> str:
     return ",".join(f'{name}="{label_value(text)}"' for name, text in pairs.items())
 
 
-def add(lines: Lines, metric: Metric, labelled: str, value: float) -> None:
+def add(lines: Lines, metric: ExportedMetric, labelled: str, value: float) -> None:
     """One sample of a metric; `labelled` is the text of its labels."""
     braces = f"{{{labelled}}}" if labelled else ""
     lines.setdefault(metric.name, []).append(f"{metric.name}{braces} {value!r}")
 
 
 def add_histogram(
-    lines: Lines, metric: Metric, labelled: str, bins: Iterable[tuple[float, int]], beyond: int = 0
+    lines: Lines, metric: ExportedMetric, labelled: str, bins: Iterable[tuple[float, int]], beyond: int = 0
 ) -> None:
     """A classic histogram from (upper bound, count) in ascending order; `beyond` fell above the last bound.
 
@@ -75,7 +75,7 @@ def _page(parts: list[Mapping[str, list[str]]], openmetrics: bool, inherited: bo
         yield "# EOF"
 
 
-def _family(metric: Metric) -> tuple[str, str]:
+def _family(metric: ExportedMetric) -> tuple[str, str]:
     """Name and type in OpenMetrics, where a counter `x_total` is the family `x`, unless another has that name."""
     if metric.kind != "counter":
         return metric.name, metric.kind

@@ -21,7 +21,7 @@ WAIT_FOR_CHILD_S: Final = 20.0  # when asked to stop
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AgentSettings:
     """What `iolens collect` was asked to do; `store` None: only spool."""
 
     root: Path
@@ -44,10 +44,10 @@ class Settings:
 
 
 @dataclass(slots=True)
-class Collector:
+class Agent:
     """One agent, from start to stop."""
 
-    settings: Settings
+    settings: AgentSettings
     say: Callable[[str], None]
     clock: SystemClock
 
@@ -87,7 +87,7 @@ class _Desk:
     trouble: str = ""
 
     @classmethod
-    def of(cls, settings: Settings, spool: Spool, say: Callable[[str], None]) -> _Desk:
+    def of(cls, settings: AgentSettings, spool: Spool, say: Callable[[str], None]) -> _Desk:
         health = Health(spool.host, spool.run)
         sampler = Sampler(
             settings.root,

@@ -20,7 +20,7 @@ from iolens.agent.sampling.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locke
 from iolens.errors import InputError, IolensError, StoreError
 from iolens.records import Capture, Problem
 from iolens.sources.reading.bounded_input import opened_itself
-from iolens.sources.spool import CLOSED, STORED_AS, TAKEN, Check, Segment, check
+from iolens.sources.spool import CLOSED, STORED_AS, TAKEN, Segment, SegmentCheck, check
 
 if TYPE_CHECKING:
     from iolens.store.ingest import Tally
@@ -127,7 +127,7 @@ def _ship_one(path: Path, load: Load, done: Shipment) -> None:
     done.shipped += 1
 
 
-def _checked(path: Path) -> Check:
+def _checked(path: Path) -> SegmentCheck:
     try:
         return check(path)
     except OSError as error:

@@ -23,7 +23,7 @@ from iolens.agent.sampling.private_files import make_private_directory, open_pri
 from iolens.agent.sampling.thinning import thin_segment
 from iolens.errors import InputError, IolensError
 from iolens.records import Item, Sample
-from iolens.sources.spool import CLOSED, OPEN, TAKEN, Header, Segment, Tick, check, encode_header, encode_tick
+from iolens.sources.spool import CLOSED, OPEN, TAKEN, Segment, SegmentHeader, Tick, check, encode_header, encode_tick
 
 SEGMENT_BYTES: Final = 4 << 20
 SETS_PER_LINE: Final = 256  # counter sets: a target's jobs have one each
@@ -85,7 +85,7 @@ class SegmentWriter:
     ticks: int = 0
 
     @classmethod
-    def begin(cls, directory: Path, header: Header) -> SegmentWriter:
+    def begin(cls, directory: Path, header: SegmentHeader) -> SegmentWriter:
         """A new segment with its header on disk."""
         path = directory / f"{header.stem}{OPEN}"
         descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
@@ -288,7 +288,7 @@ class Spool:
             self.close_segment()
         if self.writer is None:
             self.sequence += 1
-            self.writer = SegmentWriter.begin(self.directory, Header(self.host, self.run, self.sequence))
+            self.writer = SegmentWriter.begin(self.directory, SegmentHeader(self.host, self.run, self.sequence))
         self.writer.write(line)
         self.writer.ticks += 1
 

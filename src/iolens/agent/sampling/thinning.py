@@ -21,7 +21,7 @@ from iolens.sources.spool import Segment, Tick, decode_tick, encode_header, enco
 START_TOLERANCE_US: Final = 1_000  # as the store's
 
 
-class Place(NamedTuple):
+class ItemPlace(NamedTuple):
     """Which item of which tick."""
 
     tick: int
@@ -41,10 +41,10 @@ class _Series:
 
     staying: int = 2
     kept: Item | None = None
-    candidate: tuple[Place, Item] | None = None
-    dropped: list[Place] = field(default_factory=list)
+    candidate: tuple[ItemPlace, Item] | None = None
+    dropped: list[ItemPlace] = field(default_factory=list)
 
-    def take(self, place: Place, item: Item) -> None:
+    def take(self, place: ItemPlace, item: Item) -> None:
         if self.staying:
             self.staying -= 1
             self.kept = item
@@ -57,14 +57,14 @@ class _Series:
             self.staying, self.candidate = 1, None
 
 
-def droppable(ticks: Iterable[Tick]) -> set[Place]:
+def droppable(ticks: Iterable[Tick]) -> set[ItemPlace]:
     """Every second sample of each target and table, as far as it may go."""
     series: dict[Hashable, _Series] = {}
     for number, tick in enumerate(ticks):
         for position, item in enumerate(tick.items):
             key = _key(item)
             if key is not None:
-                series.setdefault(key, _Series()).take(Place(number, position), item)
+                series.setdefault(key, _Series()).take(ItemPlace(number, position), item)
     return {place for one in series.values() for place in one.dropped}
 
 
@@ -89,7 +89,7 @@ def thin_segment(path: Path) -> Thinned:
     return Thinned(len(dropped), before - path.stat().st_size)
 
 
-def _rewritten(segment: Segment, dropped: set[Place]) -> Iterator[bytes]:
+def _rewritten(segment: Segment, dropped: set[ItemPlace]) -> Iterator[bytes]:
     """The lines of the thinned segment; what is damaged stays as it is."""
     yield encode_header(thinned(segment.header))
     number = -1
@@ -100,7 +100,7 @@ def _rewritten(segment: Segment, dropped: set[Place]) -> Iterator[bytes]:
                 yield line.raw
             continue
         number += 1
-        items = [item for position, item in enumerate(tick.items) if Place(number, position) not in dropped]
+        items = [item for position, item in enumerate(tick.items) if ItemPlace(number, position) not in dropped]
         if len(items) == len(tick.items):
             yield line.raw
         elif items:

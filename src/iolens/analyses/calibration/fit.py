@@ -17,9 +17,9 @@ from iolens.analyses.calibration.runs import (
     DIRECTIONS,
     NEEDED,
     SATURATION,
-    Point,
     Repeats,
     Row,
+    RunPoint,
     SaturatingRun,
     chosen_runs,
     one_queue_depth,
@@ -34,7 +34,7 @@ from iolens.errors import UsageError
 from iolens.models.transaction_fit import (
     Asymptote,
     FitError,
-    Interval,
+    ResampledInterval,
     Run,
     TransactionFit,
     find_asymptote,
@@ -98,7 +98,7 @@ class FittedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class SizeHistogram:
+class SmallestTransferSizes:
     """Disk I/Os by size during the run with the smallest transfers (Fig. 6): for figures."""
 
     direction: str
@@ -139,7 +139,7 @@ class CalibrationFit:
     saturating_fsu_pct: list[float]
     last_run_us: int | None = not_in_json()
     predicted_by_request: list[float | None] | None = not_in_json()
-    sizes_at_disk: list[SizeHistogram] | None = not_in_json()
+    sizes_at_disk: list[SmallestTransferSizes] | None = not_in_json()
     saturating: list[SaturatingRun] | None = not_in_json()
 
     def record(self, name: str, sizes: Sizes | None = None) -> dict[str, object]:
@@ -190,7 +190,7 @@ def calibration_fit(
     depth = one_queue_depth(usable, queue_depth)
     at_depth = [row for row in usable if depth is None or row.get("queue_depth") == depth]
     chosen = chosen_runs(at_depth, repeats, notes)
-    points = [Point.of(row) for row in chosen]
+    points = [RunPoint.of(row) for row in chosen]
     say_estimates(points, notes)
     say_disturbance(chosen, notes)
     requested, observed = _both_fits(points, notes)
@@ -247,7 +247,7 @@ def _say_ceiling(fsu: Sequence[float], is_test: bool, notes: list[str]) -> None:
 
 
 def _both_fits(
-    points: Sequence[Point], notes: list[str]
+    points: Sequence[RunPoint], notes: list[str]
 ) -> tuple[dict[str, TransactionFit], dict[str, TransactionFit]]:
     requested: dict[str, TransactionFit] = {}
     observed: dict[str, TransactionFit] = {}
@@ -309,11 +309,11 @@ def _shown(fit: TransactionFit | None) -> DirectionFit | None:
     )
 
 
-def _ends(interval: Interval | None) -> list[float | None]:
+def _ends(interval: ResampledInterval | None) -> list[float | None]:
     return [None, None] if interval is None else [interval.low, interval.high]
 
 
-def _limits(interval: Interval | None, unit: float) -> list[float | None]:
+def _limits(interval: ResampledInterval | None, unit: float) -> list[float | None]:
     """The interval of 1/a: its ends change places."""
     if interval is None:
         return [None, None]
@@ -321,7 +321,7 @@ def _limits(interval: Interval | None, unit: float) -> list[float | None]:
 
 
 def _fitted_run(
-    point: Point, requested: Mapping[str, TransactionFit], observed: Mapping[str, TransactionFit]
+    point: RunPoint, requested: Mapping[str, TransactionFit], observed: Mapping[str, TransactionFit]
 ) -> FittedRun:
     if point.observed is not None and point.direction in observed:
         predicted = _predicted(point.observed, observed[point.direction])
@@ -335,14 +335,14 @@ def _predicted(run: Run, fit: TransactionFit | None) -> float | None:
     return None if fit is None else predicted_bytes_per_s(run, fit.coefficients)
 
 
-def _read_amplification(points: Sequence[Point]) -> float | None:
+def _read_amplification(points: Sequence[RunPoint]) -> float | None:
     """Disk bytes over requested bytes of the reads; None where the disk's bytes were not counted."""
     reads = [point for point in points if point.direction == "read" and point.observed and not point.is_estimate]
     asked = sum(point.requested.moved_bytes for point in reads)
     return sum(point.observed.io_bytes for point in reads if point.observed) / asked if asked else None
 
 
-def _histograms(rows: Sequence[Row]) -> list[SizeHistogram]:
+def _histograms(rows: Sequence[Row]) -> list[SmallestTransferSizes]:
     """Of each direction the run with the smallest transfers, where the disk counts sizes."""
     found = []
     for direction in reversed(DIRECTIONS):
@@ -351,7 +351,7 @@ def _histograms(rows: Sequence[Row]) -> list[SizeHistogram]:
             row = min(counted, key=transfer_size)
             counts = {int(size): int(count) for size, count in json.loads(row["device_sizes"]).items()}
             disk = sum(size * count for size, count in counts.items())
-            found.append(SizeHistogram(direction, round(transfer_size(row)), row["bytes"], disk, counts))
+            found.append(SmallestTransferSizes(direction, round(transfer_size(row)), row["bytes"], disk, counts))
     return found
 
 

@@ -23,7 +23,7 @@ Repeats = Literal["all", "median", "best"]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RunPoint:
     """One run as the two regressions see it."""
 
     direction: str
@@ -33,7 +33,7 @@ class Point:
     is_estimate: bool
 
     @classmethod
-    def of(cls, row: Row) -> Point:
+    def of(cls, row: Row) -> RunPoint:
         """The point of a row that `usable_runs` kept."""
         seconds, operations, moved = row["duration_s"], row["operations"], row["bytes"]
         size = row.get("transfer_bytes") or round(moved / operations)
@@ -130,7 +130,7 @@ def transfer_size(row: Row) -> float:
     return float(row.get("transfer_bytes") or row["bytes"] / row["operations"])
 
 
-def say_estimates(points: Sequence[Point], notes: list[str]) -> None:
+def say_estimates(points: Sequence[RunPoint], notes: list[str]) -> None:
     """Note how many runs have sizes at the disk that are only estimated."""
     estimates = sum(point.is_estimate for point in points)
     if estimates:

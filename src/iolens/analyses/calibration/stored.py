@@ -64,7 +64,7 @@ class KnownCalibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CoefficientChange:
     """One coefficient of two calibrations of the same targets, the later relative to the earlier."""
 
     coefficient: str
@@ -85,7 +85,7 @@ class Drift:
     valid_from: datetime
     years: float | None
     fullness_change_pct: float | None
-    changes: list[Change]
+    changes: list[CoefficientChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,10 @@ def _cost(known: KnownCalibration, direction: str, name: str) -> float:
     return float(getattr(known.calibration.of(direction), name))
 
 
-def _change(name: str, before: float, after: float, years: float) -> Change:
+def _change(name: str, before: float, after: float, years: float) -> CoefficientChange:
     relative = 100 * (after / before - 1) if before > 0 else None
     yearly = relative / years if relative is not None and years > 0 else None
-    return Change(name, before, after, relative, yearly)
+    return CoefficientChange(name, before, after, relative, yearly)
 
 
 def _configured(config: Config, name: str) -> Calibration:

@@ -13,16 +13,16 @@ from iolens.analyses.capacity.outlook import (
     FURTHEST_OF_WINDOW,
     PROJECTED,
     UNKNOWN,
-    Course,
     DateInterval,
     Interval,
     Outlook,
+    ProjectedUsage,
     outlook,
 )
 from iolens.analyses.capacity.readings import Floats, Integers, Readings, Step, Usage, gather
 from iolens.analyses.results import not_in_json
 from iolens.errors import UsageError
-from iolens.models.steps import Event
+from iolens.models.steps import LevelStep
 from iolens.models.trend import METHODS, Method, is_exact
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
@@ -270,16 +270,16 @@ def _pairs(readings: Readings) -> list[tuple[int, int]]:
     return list(zip(readings.time_us.tolist(), readings.used.tolist(), strict=True))
 
 
-def _moments(readings: Readings, event: Event) -> tuple[datetime, datetime]:
+def _moments(readings: Readings, event: LevelStep) -> tuple[datetime, datetime]:
     start, end = (from_epoch_us(int(readings.time_us[place])) for place in (event.first, event.last))
     return start, end
 
 
-def _exact(readings: Readings, event: Event) -> int:
+def _exact(readings: Readings, event: LevelStep) -> int:
     return int(readings.used[event.last]) - int(readings.used[event.first])
 
 
-def _projection(course: Course) -> ByteProjection:
+def _projection(course: ProjectedUsage) -> ByteProjection:
     expected = [
         ExpectedBytes(one.day, one.value, *(one.interval if one.interval is not None else (None, None)))
         for one in course.expected
@@ -386,7 +386,7 @@ def _notes(usage: Usage, inodes: Usage, whole: Readings, thinned: Readings) -> l
     return notes
 
 
-def _far(readings: Readings, course: Course | None) -> list[str]:
+def _far(readings: Readings, course: ProjectedUsage | None) -> list[str]:
     if course is None or course.threshold_state != PROJECTED or course.threshold_date is None:
         return []
     first, last = (from_epoch_us(int(readings.time_us[end])).date() for end in (0, -1))

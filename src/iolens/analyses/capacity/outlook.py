@@ -13,8 +13,8 @@ import numpy as np
 
 from iolens.analyses.capacity.readings import DAY_US, Floats, Readings
 from iolens.models.bootstrap import interval95
-from iolens.models.steps import LEAST_SHARE, Event, Pace, events, usual_pace
-from iolens.models.trend import METHODS, Line, Lines, Method, fit, resampled_lines
+from iolens.models.steps import LEAST_SHARE, LevelStep, UsualChange, events, usual_pace
+from iolens.models.trend import METHODS, Method, TrendLine, TrendLines, fit, resampled_lines
 from iolens.units import from_epoch_us
 
 HORIZONS_DAYS: Final = (30, 90, 180, 365)
@@ -38,11 +38,11 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class ProjectedUsage:
     """One line through the readings and where it leads."""
 
     method: Method
-    line: Line  # day zero is the last reading
+    line: TrendLine  # day zero is the last reading
     slope_interval: Interval | None
     threshold_state: str
     threshold_date: date | None
@@ -54,12 +54,12 @@ class Course:
 class Outlook:
     """What the readings say of the time to come, and what stood out in the past."""
 
-    courses: list[Course]
-    events: list[Event]
-    pace: Pace | None
+    courses: list[ProjectedUsage]
+    events: list[LevelStep]
+    pace: UsualChange | None
     least_event: float
 
-    def course(self, method: Method) -> Course | None:
+    def course(self, method: Method) -> ProjectedUsage | None:
         """The line by one method."""
         return next((one for one in self.courses if one.method == method), None)
 
@@ -82,11 +82,11 @@ def outlook(readings: Readings, threshold: float | None) -> Outlook:
 
 
 def _course(
-    readings: Readings, days: Floats, values: Floats, method: Method, line: Line, threshold: float | None
-) -> Course:
+    readings: Readings, days: Floats, values: Floats, method: Method, line: TrendLine, threshold: float | None
+) -> ProjectedUsage:
     lines = resampled_lines(method, days, values, line)
     state, when, between = _threshold(readings, values, line, lines, threshold)
-    return Course(
+    return ProjectedUsage(
         method=method,
         line=line,
         slope_interval=interval95(lines.slopes) if lines is not None else None,
@@ -102,7 +102,7 @@ def _horizons(days: Floats) -> list[int]:
     return [ahead for ahead in HORIZONS_DAYS if ahead <= FURTHEST_OF_WINDOW * (days[-1] - days[0])]
 
 
-def _expected(readings: Readings, line: Line, lines: Lines | None, ahead: float) -> Expected:
+def _expected(readings: Readings, line: TrendLine, lines: TrendLines | None, ahead: float) -> Expected:
     """The line some days ahead; nothing is emptier than empty."""
     if lines is None:
         return Expected(_day(readings, ahead), max(line.at(ahead), 0.0), None)
@@ -110,7 +110,7 @@ def _expected(readings: Readings, line: Line, lines: Lines | None, ahead: float)
 
 
 def _threshold(
-    readings: Readings, values: Floats, line: Line, lines: Lines | None, threshold: float | None
+    readings: Readings, values: Floats, line: TrendLine, lines: TrendLines | None, threshold: float | None
 ) -> tuple[str, date | None, DateInterval | None]:
     """Whether and when the threshold is reached.
 
@@ -128,7 +128,7 @@ def _threshold(
         return NOT_GROWING, None, None
     if ahead <= 0:
         ahead = (threshold - float(values[-1])) / line.slope
-        lines = None if lines is None else Lines(lines.slopes, np.full_like(lines.levels, values[-1]))
+        lines = None if lines is None else TrendLines(lines.slopes, np.full_like(lines.levels, values[-1]))
     state, when = (PROJECTED, _day(readings, ahead)) if ahead <= FURTHEST_DAYS else (FAR_OFF, None)
     return state, when, None if lines is None else _dates(readings, lines.reach(threshold))
 

@@ -19,12 +19,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.schema import DATA_KINDS
 from iolens.store.selection import Selection
 from iolens.units import MIB, from_epoch_us
 
 TABLE: Final = "target_capacity"
-DATA_KINDS: Final = (("ost",), ("lun",), ("controller",), ("device",))  # the first there is counts
-SUM_KINDS: Final = ("filesystem",)
+WHOLE: Final = ("filesystem",)  # sums over a server are no part of what is known of the whole
 DAY_US: Final = 86_400_000_000
 HOUR_US: Final = 3_600_000_000
 QUARTER_US: Final = 900_000_000  # clocks change on quarter-hours
@@ -148,8 +148,8 @@ def local_days(time_us: Integers, zone: str | None) -> Integers:
 
 def _usage(frame: nw.LazyFrame[Any], unit: Unit, moments: Columns, targets: Columns) -> Usage:
     there = set(moments["target_kind"][moments[f"{unit}_answered"] > 0])
-    wanted = (("mdt",), *DATA_KINDS) if unit == "inodes" else DATA_KINDS
-    kinds = next((kinds for kinds in wanted if there.intersection(kinds)), ())
+    wanted = ("mdt", *DATA_KINDS) if unit == "inodes" else DATA_KINDS
+    kinds = next(((kind,) for kind in wanted if kind in there), ())
     extents = _extents(targets, unit, kinds)
     found, notes = _readings(moments, unit, kinds, extents, 1), []
     if len(found) and found.complete.mean() < LEAST_COMPLETE:
@@ -157,10 +157,10 @@ def _usage(frame: nw.LazyFrame[Any], unit: Unit, moments: Columns, targets: Colu
         again = _arrays(_per_moment(_last_of_each_bucket(frame, unit, width), (unit,), width))
         found = _readings(again, unit, kinds, extents, width)
         notes.append(f"targets are read at moments of their own: a reading is the last of each target in its {word}")
-    merged, left_out = _merged(found, _readings(moments, unit, SUM_KINDS, extents, 1))
+    merged, left_out = _merged(found, _readings(moments, unit, WHOLE, extents, 1))
     if left_out:
         notes.append(f"{left_out} sums over the whole file system are left out: its targets tell those days")
-    return Usage(unit, kinds or SUM_KINDS, merged, tuple(notes))
+    return Usage(unit, kinds or WHOLE, merged, tuple(notes))
 
 
 def _span_us(readings: Readings) -> int:
@@ -182,7 +182,7 @@ def _readings(
     order = np.argsort(columns["moment"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
     time_us = columns["moment"]
-    is_sum = tuple(kinds) == SUM_KINDS
+    is_sum = tuple(kinds) == WHOLE
     counts = columns["added_up"] if is_sum else columns["answered"]
     if not len(time_us):
         expected = target_set = counts

@@ -15,14 +15,14 @@ from typing import Any, Final
 import narwhals as nw
 
 from iolens.analyses import Analysis
-from iolens.analyses.contents.change import FIRST, Comparison, compared, earlier_scan
-from iolens.analyses.contents.cumulative import Histogram
+from iolens.analyses.contents.change import FIRST, ScanComparison, compared, earlier_scan
+from iolens.analyses.contents.cumulative import CumulativeHistogram
 from iolens.analyses.contents.distribution import (
     AgePoint,
     AtMost,
-    Bins,
     Limits,
     Remainder,
+    ScanHistograms,
     SizePoint,
     SizeSummary,
     Widths,
@@ -46,8 +46,8 @@ from iolens.analyses.contents.scans import (
     FILE,
     SIZE,
     TOTAL,
+    InodeSum,
     Scan,
-    Sum,
     collected,
     one_per_moment,
     scan_rows,
@@ -154,7 +154,7 @@ class Contents:
     by_type: list[TypeContents]
     widths: Widths | None
     without: Remainder | None
-    comparison: Comparison | None
+    comparison: ScanComparison | None
     history: list[ScanTotals]
     projections: list[Projection]
     coverage: ScanCoverage | None
@@ -257,13 +257,14 @@ def _kept(rows: nw.LazyFrame[Any], projects: Sequence[str], owners: Sequence[str
 
 
 def _nothing(selection: Selection, projects: Sequence[str], owners: Sequence[str], top: int) -> Contents:
-    none = Histogram.of(())
+    none = CumulativeHistogram.of(())
     start, end = selection.window
     return Contents(
         filesystem=selection.filesystem, window_start=start, window_end=end, samples=0, time=None, source=None,
         scan=None, projects=list(projects), owners=list(owners), files=None, bytes=None, min_bytes=None,
         avg_bytes=None, max_bytes=None, allocated_bytes=None, allocated_pct=None, inodes=None, directories=None,
-        sizes=size_summary(none, Sum(None, None, None)), at_most=[], within=[], size_cdf=[], atime_cdf=[], mtime_cdf=[],
+        sizes=size_summary(none, InodeSum(None, None, None)), at_most=[], within=[],
+        size_cdf=[], atime_cdf=[], mtime_cdf=[],
         by_project=[], by_owner=[], by_type=[], widths=None, without=None, comparison=None, history=[],
         projections=[], coverage=None, sources=[], top=top, notes=[],
     )  # fmt: skip
@@ -273,13 +274,13 @@ def _result(
     selection: Selection,
     scan: Scan,
     whole: Holdings,
-    bins: Bins,
+    bins: ScanHistograms,
     limits: Limits,
     *,
     rest: Remainder | None,
     history: list[ScanTotals],
     projections: list[Projection],
-    comparison: Comparison | None,
+    comparison: ScanComparison | None,
     asked: tuple[Sequence[str], Sequence[str], int],
     notes: list[str],
 ) -> Contents:
@@ -347,11 +348,11 @@ def _parts(whole: Holdings, name: Name) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _type(name: str | None, one: Sum, everything: Sum) -> TypeContents:
+def _type(name: str | None, one: InodeSum, everything: InodeSum) -> TypeContents:
     return TypeContents(name, one.inodes, pct(one.inodes, everything.inodes), one.bytes, one.allocated_bytes)
 
 
-def _coverage(scan: Scan, whole: Holdings, bins: Bins) -> ScanCoverage:
+def _coverage(scan: Scan, whole: Holdings, bins: ScanHistograms) -> ScanCoverage:
     files = whole.of_type(FILE).inodes
     told = "by size" if bins.sizes.bins and bins.sizes.has_bytes else "in total"
     return ScanCoverage(
@@ -381,7 +382,7 @@ def _left_out(known: Iterable[Scan], scan: Scan) -> list[str]:
     return notes
 
 
-def _said(whole: Holdings, bins: Bins, history: Sequence[ScanTotals], all_of_it: bool) -> list[str]:
+def _said(whole: Holdings, bins: ScanHistograms, history: Sequence[ScanTotals], all_of_it: bool) -> list[str]:
     """What the scan does not tell."""
     notes = []
     files = whole.of_type(FILE)

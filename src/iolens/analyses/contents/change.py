@@ -19,7 +19,7 @@ LISTED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AmountChange:
     """An amount in both scans. `share_pct` is the part of the whole's growth; None where the whole did not grow."""
 
     before: int | None
@@ -33,11 +33,11 @@ class Change:
 class TotalChange:
     """The whole, or what is left of it."""
 
-    files: Change
-    bytes: Change
-    allocated_bytes: Change
-    directories: Change
-    inodes: Change
+    files: AmountChange
+    bytes: AmountChange
+    allocated_bytes: AmountChange
+    directories: AmountChange
+    inodes: AmountChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class ProjectChange:
     """A project; what a scan does not have of it is nought there."""
 
     project: str | None
-    files: Change
-    bytes: Change
+    files: AmountChange
+    bytes: AmountChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class OwnerChange:
     """An owner, in the same way."""
 
     owner: str | None
-    files: Change
-    bytes: Change
+    files: AmountChange
+    bytes: AmountChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class EarlierScan:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ScanComparison:
     """All changes since an earlier scan; those that gained most files first. Empty lists: not told by both scans."""
 
     earlier: EarlierScan
@@ -113,11 +113,11 @@ def _moment(compare: str | datetime) -> datetime:
     return compare.replace(tzinfo=UTC) if compare.tzinfo is None else compare
 
 
-def compared(earlier: Scan, before: Holdings, scan: Scan, after: Holdings, without: Sequence[str]) -> Comparison:
+def compared(earlier: Scan, before: Holdings, scan: Scan, after: Holdings, without: Sequence[str]) -> ScanComparison:
     """The change from one scan to the other."""
     whole = _total(before, after, None)
     rest = _total(before.without(without), after.without(without), whole) if without else None
-    return Comparison(
+    return ScanComparison(
         earlier=EarlierScan(earlier.time, earlier.source, earlier.scan),
         days=(scan.time_us - earlier.time_us) / DAY_US,
         total=whole,
@@ -142,23 +142,23 @@ def _total(before: Holdings, after: Holdings, whole: TotalChange | None) -> Tota
 
 def _parts(
     name: Name, before: Holdings, after: Holdings, whole: TotalChange
-) -> list[tuple[str | None, Change, Change]]:
+) -> list[tuple[str | None, AmountChange, AmountChange]]:
     """By project or owner, where both scans name some."""
     if not before.names(name) or not after.names(name):
         return []
     nothing = Holdings({})
     old, new = dict(before.by(name)), dict(after.by(name))
-    found: list[tuple[str | None, Change, Change]] = []
+    found: list[tuple[str | None, AmountChange, AmountChange]] = []
     for one in dict.fromkeys([*new, *old]):
         was, is_ = (side.get(one, nothing).of_type(FILE) for side in (old, new))
         found.append((one, _change(was.inodes, is_.inodes, whole.files), _change(was.bytes, is_.bytes, whole.bytes)))
     return sorted(found, key=lambda part: (-(part[1].change or 0), -(part[2].change or 0), str(part[0])))
 
 
-def _change(before: int | None, after: int | None, whole: Change | None) -> Change:
+def _change(before: int | None, after: int | None, whole: AmountChange | None) -> AmountChange:
     change = None if before is None or after is None else after - before
     of_whole = whole.change if whole is not None else change
-    return Change(
+    return AmountChange(
         before,
         after,
         change,

@@ -28,14 +28,14 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class CumulativeHistogram:
     """Bins in order, each upper end once. `total_bytes` is their sum where it is told, by the bins or otherwise."""
 
     bins: tuple[Bin, ...]
     total_bytes: int | None
 
     @classmethod
-    def of(cls, bins: Iterable[Bin], total_bytes: int | None = None) -> Histogram:
+    def of(cls, bins: Iterable[Bin], total_bytes: int | None = None) -> CumulativeHistogram:
         """Bins in any order, the same one several times; one without a lower end begins where the one below ends."""
         found: dict[int | None, Bin] = {}
         for one in bins:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 
-from iolens.analyses.contents.cumulative import Histogram
+from iolens.analyses.contents.cumulative import CumulativeHistogram
 from iolens.analyses.contents.holdings import Holdings
-from iolens.analyses.contents.scans import ATIME, FILE, MTIME, SIZE, WIDTH, Sum, sums
+from iolens.analyses.contents.scans import ATIME, FILE, MTIME, SIZE, WIDTH, InodeSum, sums
 from iolens.analyses.results import only_if_present
 from iolens.models.dom import Bin
 
@@ -124,13 +124,13 @@ class Remainder:
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class ScanHistograms:
     """Histograms of one scan's files and directories."""
 
-    sizes: Histogram
-    atimes: Histogram
-    mtimes: Histogram
-    widths: Histogram
+    sizes: CumulativeHistogram
+    atimes: CumulativeHistogram
+    mtimes: CumulativeHistogram
+    widths: CumulativeHistogram
 
 
 class Limits(NamedTuple):
@@ -156,14 +156,14 @@ def marked_bins(rows: nw.LazyFrame[Any], without: Sequence[str]) -> list[MarkedB
     ]
 
 
-def bins_of(marked: Iterable[MarkedBin], files: Sum, *, keep_removed: bool) -> Bins:
+def bins_of(marked: Iterable[MarkedBin], files: InodeSum, *, keep_removed: bool) -> ScanHistograms:
     """The histograms; what is removed leaves its bins empty, so that the rest has the bins of the whole."""
     found: dict[str, list[Bin]] = {}
     for name, one, removed in marked:
         kept = one if keep_removed or not removed else Bin(one.above, one.up_to, 0, 0)
         found.setdefault(name, []).append(kept)
-    sizes = Histogram.of(found.get(SIZE, ()), files.bytes)
-    return Bins(sizes, *(Histogram.of(found.get(name, ())) for name in (ATIME, MTIME, WIDTH)))
+    sizes = CumulativeHistogram.of(found.get(SIZE, ()), files.bytes)
+    return ScanHistograms(sizes, *(CumulativeHistogram.of(found.get(name, ())) for name in (ATIME, MTIME, WIDTH)))
 
 
 def remainder(marked: Iterable[MarkedBin], whole: Holdings, without: Sequence[str], limits: Limits) -> Remainder:
@@ -185,7 +185,7 @@ def remainder(marked: Iterable[MarkedBin], whole: Holdings, without: Sequence[st
     )
 
 
-def size_points(sizes: Histogram) -> list[SizePoint]:
+def size_points(sizes: CumulativeHistogram) -> list[SizePoint]:
     """The cumulative distribution of sizes."""
     whole = sizes.total
     if not whole:
@@ -198,7 +198,7 @@ def size_points(sizes: Histogram) -> list[SizePoint]:
     return points
 
 
-def age_points(ages: Histogram) -> list[AgePoint]:
+def age_points(ages: CumulativeHistogram) -> list[AgePoint]:
     """The cumulative distribution of ages."""
     whole = ages.total
     pairs = zip(ages.bins, ages.counts, ages.bytes, strict=True) if whole else ()
@@ -208,7 +208,7 @@ def age_points(ages: Histogram) -> list[AgePoint]:
     ]
 
 
-def size_summary(sizes: Histogram, files: Sum) -> SizeSummary:
+def size_summary(sizes: CumulativeHistogram, files: InodeSum) -> SizeSummary:
     """Sizes in a few numbers; the mean is that of `files`, whose bytes may be told where those of bins are not."""
     common = sizes.most_common
     held = [one for one in sizes.bins if one.count]
@@ -225,7 +225,7 @@ def size_summary(sizes: Histogram, files: Sum) -> SizeSummary:
     )
 
 
-def at_most(sizes: Histogram, limits: Sequence[int]) -> list[AtMost]:
+def at_most(sizes: CumulativeHistogram, limits: Sequence[int]) -> list[AtMost]:
     """Shares up to each of those sizes."""
     found = []
     for size in limits if sizes.total else ():
@@ -235,7 +235,7 @@ def at_most(sizes: Histogram, limits: Sequence[int]) -> list[AtMost]:
     return found
 
 
-def within(bins: Bins, limits: Sequence[int]) -> list[Within]:
+def within(bins: ScanHistograms, limits: Sequence[int]) -> list[Within]:
     """Shares up to each of those ages, by both clocks as far as they are told."""
     found = []
     for clock, ages in ((ATIME, bins.atimes), (MTIME, bins.mtimes)):
@@ -246,7 +246,7 @@ def within(bins: Bins, limits: Sequence[int]) -> list[Within]:
     return found
 
 
-def widths_of(widths: Histogram, whole: Holdings) -> Widths | None:
+def widths_of(widths: CumulativeHistogram, whole: Holdings) -> Widths | None:
     """Every inode is an entry of one directory, so their number over that of the directories is the mean width."""
     if not widths.total:
         return None
@@ -265,6 +265,6 @@ def pct(part: int | None, whole: int | None) -> float | None:
     return 100.0 * part / whole if whole and part is not None else None
 
 
-def mean_size(files: Sum) -> float | None:
+def mean_size(files: InodeSum) -> float | None:
     """Bytes per file, where both are told."""
     return files.bytes / files.inodes if files.inodes and files.bytes is not None else None

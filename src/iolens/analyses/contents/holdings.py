@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import narwhals as nw
 
-from iolens.analyses.contents.scans import DIRECTORY, FILE, SIZE, TOTAL, Sum, added, sums
+from iolens.analyses.contents.scans import DIRECTORY, FILE, SIZE, TOTAL, InodeSum, added, sums
 
 Name = Literal["owner", "project", "inode_type"]
 NAMES: Final[tuple[Name, ...]] = ("owner", "project", "inode_type")
@@ -29,7 +29,7 @@ class Holder(NamedTuple):
 class Holdings:
     """Sums by holder."""
 
-    held: dict[Holder, Sum]
+    held: dict[Holder, InodeSum]
 
     def where(self, chosen: Callable[[Holder], bool]) -> Holdings:
         """Those of some holders."""
@@ -43,7 +43,7 @@ class Holdings:
         """Those whose owner, or project, is told."""
         return self.where(lambda holder: getattr(holder, name) is not None)
 
-    def of_type(self, inode_type: str) -> Sum:
+    def of_type(self, inode_type: str) -> InodeSum:
         """All inodes of one type."""
         return added([one for holder, one in self.held.items() if holder.inode_type == inode_type])
 
@@ -53,7 +53,7 @@ class Holdings:
         return self.of_type(DIRECTORY).inodes if DIRECTORY in self.names("inode_type") else None
 
     @property
-    def everything(self) -> Sum:
+    def everything(self) -> InodeSum:
         """All inodes."""
         return added(list(self.held.values()))
 
@@ -63,7 +63,7 @@ class Holdings:
 
     def by(self, name: Name) -> list[tuple[str | None, Holdings]]:
         """Divided by owner, project or type, those with most bytes first; by files where bytes are not told."""
-        found: dict[str | None, dict[Holder, Sum]] = {}
+        found: dict[str | None, dict[Holder, InodeSum]] = {}
         for holder, one in self.held.items():
             found.setdefault(getattr(holder, name), {})[holder] = one
         parts = [(value, Holdings(held)) for value, held in found.items()]
@@ -79,13 +79,13 @@ def _weight(part: Holdings, name: Name) -> tuple[int, int]:
 def holdings_of(rows: nw.LazyFrame[Any]) -> Holdings:
     """Sums over the rows of one scan."""
     mine = rows.filter(nw.col("histogram").is_in([SIZE, TOTAL]))
-    by_histogram: dict[str, dict[Holder, Sum]] = {SIZE: {}, TOTAL: {}}
+    by_histogram: dict[str, dict[Holder, InodeSum]] = {SIZE: {}, TOTAL: {}}
     for (owner, project, inode_type, histogram), one in sums(mine, *NAMES, "histogram"):
         by_histogram[str(histogram)][Holder(owner, project, inode_type)] = one
     return Holdings(_merged(by_histogram[SIZE], by_histogram[TOTAL]))
 
 
-def _merged(sizes: dict[Holder, Sum], totals: dict[Holder, Sum]) -> dict[Holder, Sum]:
+def _merged(sizes: dict[Holder, InodeSum], totals: dict[Holder, InodeSum]) -> dict[Holder, InodeSum]:
     """For each type of inode the totals, where there are any; what they leave open the sizes may tell."""
     by_total = {holder.inode_type for holder in totals}
     found = {holder: one for holder, one in sizes.items() if holder.inode_type not in by_total}
@@ -94,8 +94,8 @@ def _merged(sizes: dict[Holder, Sum], totals: dict[Holder, Sum]) -> dict[Holder,
     return found
 
 
-def completed(one: Sum, other: Sum | None) -> Sum:
+def completed(one: InodeSum, other: InodeSum | None) -> InodeSum:
     """A sum with what it does not tell taken from another of the same inodes."""
     if other is None:
         return one
-    return Sum(*(mine if mine is not None else theirs for mine, theirs in zip(one, other, strict=True)))
+    return InodeSum(*(mine if mine is not None else theirs for mine, theirs in zip(one, other, strict=True)))

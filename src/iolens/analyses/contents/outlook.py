@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 import narwhals as nw
 import numpy as np
 
-from iolens.analyses.capacity.outlook import Course, DateInterval, Interval, outlook
+from iolens.analyses.capacity.outlook import DateInterval, Interval, ProjectedUsage, outlook
 from iolens.analyses.capacity.readings import Readings
 from iolens.analyses.contents.holdings import completed
-from iolens.analyses.contents.scans import DIRECTORY, FILE, SIZE, TOTAL, Scan, Sum, added, collected, sums
+from iolens.analyses.contents.scans import DIRECTORY, FILE, SIZE, TOTAL, InodeSum, Scan, added, collected, sums
 from iolens.models.trend import Method
 from iolens.store.selection import Selection
 from iolens.units import epoch_us
@@ -79,23 +79,23 @@ class Projection:
 def history_of(rows: nw.LazyFrame[Any], known: Sequence[Scan]) -> list[ScanTotals]:
     """Totals of those scans, in time order."""
     mine = rows.filter(nw.col("histogram").is_in([SIZE, TOTAL]))
-    found: dict[tuple[Any, ...], dict[str | None, dict[str, Sum]]] = {}
+    found: dict[tuple[Any, ...], dict[str | None, dict[str, InodeSum]]] = {}
     for (*scan, inode_type, histogram), one in sums(mine, "epoch_us", "source", "scan", "inode_type", "histogram"):
         found.setdefault(tuple(scan), {}).setdefault(inode_type, {})[str(histogram)] = one
     return [_totals(one, found.get((one.time_us, one.source, one.scan), {})) for one in known]
 
 
-def _totals(scan: Scan, by_type: dict[str | None, dict[str, Sum]]) -> ScanTotals:
+def _totals(scan: Scan, by_type: dict[str | None, dict[str, InodeSum]]) -> ScanTotals:
     types = {name: _preferred(one) for name, one in by_type.items()}
-    files, everything = types.get(FILE, Sum(0, 0, 0)), added(list(types.values()))
+    files, everything = types.get(FILE, InodeSum(0, 0, 0)), added(list(types.values()))
     directories = types[DIRECTORY].inodes if DIRECTORY in types else None
     return ScanTotals(scan.time, scan.scan, files.inodes, files.bytes, directories, everything.inodes)
 
 
-def _preferred(histograms: dict[str, Sum]) -> Sum:
+def _preferred(histograms: dict[str, InodeSum]) -> InodeSum:
     """Totals where a source has them; what they leave open the sizes may tell."""
     total, sizes = histograms.get(TOTAL), histograms.get(SIZE)
-    return completed(total, sizes) if total is not None else sizes or Sum(0, 0, 0)
+    return completed(total, sizes) if total is not None else sizes or InodeSum(0, 0, 0)
 
 
 def projections_of(
@@ -139,7 +139,7 @@ def _readings(time_us: list[int], counts: list[int]) -> Readings:
     )  # fmt: skip
 
 
-def _line(course: Course, last: int) -> CountLine:
+def _line(course: ProjectedUsage, last: int) -> CountLine:
     a_year = course.line.slope * YEAR_DAYS
     return CountLine(
         method=course.method,

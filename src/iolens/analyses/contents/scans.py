@@ -46,7 +46,7 @@ class Scan:
         return mine
 
 
-class Sum(NamedTuple):
+class InodeSum(NamedTuple):
     """Inodes and their bytes; None where some of them are not told."""
 
     inodes: int | None
@@ -100,7 +100,7 @@ def one_per_moment(known: Iterable[Scan]) -> list[Scan]:
     return list({one.time_us: one for one in known}.values())
 
 
-def sums(rows: nw.LazyFrame[Any], *keys: str) -> list[tuple[tuple[Any, ...], Sum]]:
+def sums(rows: nw.LazyFrame[Any], *keys: str) -> list[tuple[tuple[Any, ...], InodeSum]]:
     """Sums by those columns, exact however large."""
     halves = [half for name in _SIZES for half in (f"{name}_low", f"{name}_high")]
     known = (nw.col(name).count().alias(f"{name}_known") for name in ("count", *_SIZES))
@@ -120,14 +120,14 @@ def _halves(name: str) -> tuple[nw.Expr, nw.Expr]:
     return low.alias(f"{name}_low"), high.alias(f"{name}_high")
 
 
-def _sum(row: dict[str, Any]) -> Sum:
+def _sum(row: dict[str, Any]) -> InodeSum:
     sizes = (
         int(row[f"{name}_high_sum"]) * _HALF + int(row[f"{name}_low_sum"])
         if row[f"{name}_known"] == row["rows"]
         else None
         for name in _SIZES
     )
-    return Sum(int(row["count_sum"]) if row["count_known"] == row["rows"] else None, *sizes)
+    return InodeSum(int(row["count_sum"]) if row["count_known"] == row["rows"] else None, *sizes)
 
 
 def plus(one: int | None, other: int | None) -> int | None:
@@ -135,11 +135,11 @@ def plus(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one + other
 
 
-def added(parts: Sequence[Sum]) -> Sum:
+def added(parts: Sequence[InodeSum]) -> InodeSum:
     """All together; nothing at all is nought."""
-    whole = Sum(0, 0, 0)
+    whole = InodeSum(0, 0, 0)
     for part in parts:
-        whole = Sum(*(plus(one, other) for one, other in zip(whole, part, strict=True)))
+        whole = InodeSum(*(plus(one, other) for one, other in zip(whole, part, strict=True)))
     return whole
 
 

@@ -43,7 +43,7 @@ Reason = Literal["low use", "not explained by low use", "use not known"]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class DriveSpread:
     """Over the drives of which a number is known; percentiles by linear interpolation."""
 
     min: float | None
@@ -113,19 +113,19 @@ class FleetWindow:
     nand_write_bytes: int | None
     fleet_waf: float | None
     fleet_dwpd: float | None
-    waf: Spread
-    dwpd: Spread
-    wear_pct: Spread
+    waf: DriveSpread
+    dwpd: DriveSpread
+    wear_pct: DriveSpread
 
 
 @dataclass(frozen=True, slots=True)
 class YearsLeft:
     """Over the drives of which it can be told: by the wear they report, and by the rating that was given."""
 
-    by_wear: Spread
-    by_rating: Spread
-    window_by_wear: Spread
-    window_by_rating: Spread
+    by_wear: DriveSpread
+    by_rating: DriveSpread
+    window_by_wear: DriveSpread
+    window_by_rating: DriveSpread
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +195,14 @@ class Drives:
     first_reading: datetime | None
     last_reading: datetime | None
     fleet_waf: float | None
-    waf: Spread
+    waf: DriveSpread
     fleet_dwpd: float | None
-    dwpd: Spread
-    wear_pct: Spread
-    spare_pct: Spread
+    dwpd: DriveSpread
+    wear_pct: DriveSpread
+    spare_pct: DriveSpread
     media_errors: int | None
-    drive_writes: Spread
-    power_on_hours: Spread
+    drive_writes: DriveSpread
+    power_on_hours: DriveSpread
     capacity_bytes: int | None
     host_write_bytes: int | None
     nand_write_bytes: int | None
@@ -210,7 +210,7 @@ class Drives:
     window: FleetWindow | None
     rated_dwpd: float | None
     warranty_years: float
-    rated_used_pct: Spread
+    rated_used_pct: DriveSpread
     years_left: YearsLeft
     outliers: WafOutliers
     group_by: GroupBy
@@ -284,13 +284,13 @@ def drives(
     )
 
 
-def spread(values: Iterable[float | None]) -> Spread:
+def spread(values: Iterable[float | None]) -> DriveSpread:
     """Over those values that are known."""
     known = np.array([value for value in values if value is not None], dtype=float)
     if not known.size:
-        return Spread(None, None, None, None, None, 0)
+        return DriveSpread(None, None, None, None, None, 0)
     middle, high = (float(value) for value in np.percentile(known, [50.0, 95.0]))
-    return Spread(float(known.min()), middle, high, float(known.max()), float(known.mean()), int(known.size))
+    return DriveSpread(float(known.min()), middle, high, float(known.max()), float(known.mean()), int(known.size))
 
 
 def _total(values: Iterable[int | None]) -> int | None:

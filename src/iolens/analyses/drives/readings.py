@@ -34,7 +34,7 @@ _KEY: Final = ("serial", "source")
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class DriveStretch:
     """What a drive did between its readings, where both ends are known and no counter fell."""
 
     days: float
@@ -73,7 +73,7 @@ class Drive:
     wear_pct: float | None
     spare_pct: float | None
     media_errors: int | None
-    stretch: Stretch | None  # None: fewer than two readings to compare
+    stretch: DriveStretch | None  # None: fewer than two readings to compare
 
     @property
     def waf(self) -> float | None:
@@ -416,14 +416,14 @@ def _drive(row: dict[str, Any], sums: dict[str, Any]) -> Drive:
     )
 
 
-def _stretch(sums: dict[str, Any]) -> Stretch | None:
+def _stretch(sums: dict[str, Any]) -> DriveStretch | None:
     if not sums["written_us"]:
         return None
 
     def total(name: str) -> int | None:
         return int(sums[name]) if sums[f"{name}_times"] else None
 
-    return Stretch(
+    return DriveStretch(
         days=int(sums["written_us"]) / DAY_US,
         host_write_bytes=int(sums["more_host_write_bytes"]),
         host_read_bytes=total("more_host_read_bytes"),

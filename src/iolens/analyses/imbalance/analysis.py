@@ -36,7 +36,7 @@ MEASURES: Final = (*(f"{way}_bytes" for way in DIRECTIONS), BACKGROUND)
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class ImbalanceThreshold:
     """What is called imbalance, and how much of it there was; `percentile` is None where a value was given."""
 
     name: str
@@ -142,7 +142,7 @@ class Imbalance(OverIntervals):
     targets: int
     std_p80_bytes_per_s: float
     std_p95_bytes_per_s: float
-    thresholds: list[Threshold]
+    thresholds: list[ImbalanceThreshold]
     lifetimes: dict[str, Durations]
     distances: dict[str, Durations]
     hot_targets: list[HotTarget]
@@ -173,7 +173,7 @@ def imbalance(
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     if len(ticks.targets) < FEWEST:
         raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
-    found = _Gathered(selection, ticks, with_background, [epoch_us(one) for one in at])
+    found = _ImbalanceTicks(selection, ticks, with_background, [epoch_us(one) for one in at])
     for matrix in ticks.matrices(selection, MEASURES, progress):
         found.add(matrix)
     if not found.series.std.size:
@@ -195,7 +195,7 @@ def _check(percentiles: Sequence[float], thresholds: Sequence[float]) -> None:
         raise UsageError(f"a threshold is above zero, not {low[0]:g} bytes per second")
 
 
-def _check_moments(found: _Gathered) -> None:
+def _check_moments(found: _ImbalanceTicks) -> None:
     wanted = [one for one in found.snapshots.at_us if one not in found.snapshots.asked]
     if not wanted:
         return
@@ -206,7 +206,7 @@ def _check_moments(found: _Gathered) -> None:
     )
 
 
-class _Gathered:
+class _ImbalanceTicks:
     """What one pass leaves."""
 
     def __init__(self, selection: Selection, ticks: Ticks, with_background: bool, at_us: Sequence[int]) -> None:
@@ -246,7 +246,9 @@ def _thresholds(
     return list({one[0]: one for one in (*by_percentile, *by_value)}.values())
 
 
-def _result(selection: Selection, found: _Gathered, thresholds: Sequence[tuple[str, float | None, float]]) -> Imbalance:
+def _result(
+    selection: Selection, found: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
+) -> Imbalance:
     series, ticks = found.series, found.ticks
     std, tick_s = series.std, ticks.tick_us / 1e6
     numbers, follows = series.numbers, series.follows
@@ -283,11 +285,11 @@ def _result(selection: Selection, found: _Gathered, thresholds: Sequence[tuple[s
 
 def _threshold(
     asked: tuple[str, float | None, float], unbalanced: NDArray[np.bool_], lasted: Periods, tick_s: float
-) -> Threshold:
+) -> ImbalanceThreshold:
     name, percentile, limit = asked
     count = int(unbalanced.sum())
     share, hours = 100.0 * count / unbalanced.size, count * tick_s / 3600.0
-    return Threshold(name, percentile, limit, count, share, hours, int(lasted.lifetimes.size), lasted.cut)
+    return ImbalanceThreshold(name, percentile, limit, count, share, hours, int(lasted.lifetimes.size), lasted.cut)
 
 
 def _hot_targets(name: str, series: SpreadSeries, chosen: NDArray[np.bool_], ticks: Ticks) -> Iterator[HotTarget]:
@@ -334,7 +336,7 @@ def _extremes(series: SpreadSeries) -> dict[str, RatePercentiles]:
     return found | {"std": RatePercentiles(*np.quantile(series.std, TOLD).tolist())}
 
 
-def _background(found: _Gathered, mine: tuple[float, float]) -> Background | None:
+def _background(found: _ImbalanceTicks, mine: tuple[float, float]) -> Background | None:
     if not found.knows_background:
         return None
     other = [one or 0.0 for one in found.other.quantiles([0.8, 0.95])]
@@ -358,7 +360,7 @@ def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
 
 
 def _coverage(
-    selection: Selection, found: _Gathered, thresholds: Sequence[tuple[str, float | None, float]]
+    selection: Selection, found: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
 ) -> ImbalanceCoverage:
     ticks = found.ticks
     known = of_like_kind(selection.known_targets(), ticks.targets) - ticks.left_out
@@ -379,7 +381,7 @@ def _coverage(
     )
 
 
-def _notes(found: _Gathered, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
+def _notes(found: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
     ticks, peers = found.ticks, found.peers
     for way in DIRECTIONS:
         if f"{way}_bytes" not in ticks.known:

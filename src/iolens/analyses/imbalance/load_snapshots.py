@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.imbalance.spreads import BACKGROUND, Spread
+from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.intervals.tick_matrix import TickMatrix
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
@@ -59,7 +59,7 @@ class LoadSnapshots:
         first, last = self.extent_us
         return DAY_US if (last - 1) // DAY_US > first // DAY_US else HOUR_US
 
-    def add(self, matrix: TickMatrix, found: Spread) -> None:
+    def add(self, matrix: TickMatrix, found: TickSpread) -> None:
         """The next ticks."""
         ends = matrix.end_us[found.rows]
         for moment in self.at_us:
@@ -80,7 +80,7 @@ class LoadSnapshots:
         return sorted(list(chosen)[: None if self.at_us else SHOWN], key=lambda one: one.time)
 
 
-def _snapshot(matrix: TickMatrix, found: Spread, place: int) -> LoadSnapshot:
+def _snapshot(matrix: TickMatrix, found: TickSpread, place: int) -> LoadSnapshot:
     row = int(found.rows[place])
     seconds = matrix.duration_s[row]
     names = [*(f"{way}_bytes" for way in DIRECTIONS), BACKGROUND]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.imbalance.outliers import FAR, FEWEST_PEERS, robust_spread
-from iolens.analyses.imbalance.spreads import BACKGROUND, Spread
+from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.imbalance.stretches import Stretches
 from iolens.analyses.intervals.tick_matrix import GAP, Floats, Integers, TickMatrix
 from iolens.schema import DIRECTIONS
@@ -74,7 +74,7 @@ class Peers:
         self.silences = Stretches(count)
         self._broken = np.ones(count, np.bool_)
 
-    def add(self, matrix: TickMatrix, load: Floats, found: Spread) -> None:
+    def add(self, matrix: TickMatrix, load: Floats, found: TickSpread) -> None:
         """`load` is what was read and written in all ticks; the spread is of those in which enough targets report."""
         self.ticks += found.rows.size
         self.reported += found.known.sum(axis=0)

@@ -28,7 +28,7 @@ Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class TickSpread:
     """The ticks of a matrix in which enough targets report: loads in bytes per second, and how they spread."""
 
     rows: Integers  # places in the matrix
@@ -56,7 +56,7 @@ def loads(matrix: TickMatrix, with_background: bool) -> Floats:
     return moved / matrix.duration_s
 
 
-def spread(load: Floats) -> Spread:
+def spread(load: Floats) -> TickSpread:
     """Over the targets of every tick."""
     known = ~np.isnan(load)
     reporting = known.sum(axis=1)
@@ -73,7 +73,7 @@ def spread(load: Floats) -> Spread:
     most = filled.max(axis=1)
     std = np.sqrt(np.einsum("ij,ij->i", off, off) / (reporting - 1))
     std[least == most] = 0.0  # a rounded mean is no imbalance
-    return Spread(rows, load, filled, known, reporting, least, mean, most, std)
+    return TickSpread(rows, load, filled, known, reporting, least, mean, most, std)
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class SpreadSeries:
         self.extremes = {name: LogSketch(1) for name in EXTREMES}
         self._parts = {name: [] for name in ("tick", "std", "mean", "hottest", "outstanding")}
 
-    def add(self, end_us: Integers, found: Spread) -> None:
+    def add(self, end_us: Integers, found: TickSpread) -> None:
         """`end_us` are the ends of the ticks of the spread."""
         if not end_us.size:
             return

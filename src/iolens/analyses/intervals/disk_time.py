@@ -16,8 +16,6 @@ from iolens.models.transaction_time import Calibration
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.units import MIB
 
-DISK_KINDS: Final = ("device", "lun", "controller")  # their bytes are the disks' own
-SUM_KINDS: Final = ("server", "filesystem")  # rows that add up several targets
 SIZE_COLUMNS: Final = {
     size_column(direction, size): (direction, size) for direction in DIRECTIONS for size in SIZE_BINS
 }

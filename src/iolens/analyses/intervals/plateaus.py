@@ -25,7 +25,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TickStretch:
     """From the start of the first to the end of the last tick, in microseconds."""
 
     start_us: int
@@ -41,7 +41,7 @@ class PlateauFinder:
     minimum_s: float = MINIMUM_S
     maximum_spread: float = MAXIMUM_SPREAD
     minimum_median: float = MINIMUM_MEDIAN_PCT
-    found: list[Stretch] = field(default_factory=list)
+    found: list[TickStretch] = field(default_factory=list)
     _time_us: Ticks = field(default_factory=lambda: np.empty(0, np.int64))
     _fsu: Values = field(default_factory=lambda: np.empty(0))
 
@@ -61,7 +61,7 @@ class PlateauFinder:
         self._fsu = np.concatenate([self._fsu, fsu])
         self._settle(final=False)
 
-    def finish(self) -> list[Stretch]:
+    def finish(self) -> list[TickStretch]:
         """Settle the rest."""
         self._settle(final=True)
         return self.found
@@ -116,7 +116,7 @@ class PlateauFinder:
             self._cut(low, first)  # what was trimmed may be a plateau at a level of its own
             median = float(np.median(self._fsu[first:last]))
             start_us = int(self._time_us[first]) - self.tick_us
-            self.found.append(Stretch(start_us, int(self._time_us[last - 1]), median))
+            self.found.append(TickStretch(start_us, int(self._time_us[last - 1]), median))
             low = last
 
     def _trimmed(self, low: int, high: int) -> tuple[int, int]:

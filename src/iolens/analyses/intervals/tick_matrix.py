@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
+from iolens.schema import DATA_KINDS, SUM_KINDS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 TABLE: Final = "target_io"
 MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "background_bytes")
-PREFERRED: Final = ("ost", "controller", "lun", "device")  # kinds that tell of the same bytes: the first there is
-SUM_KINDS: Final = ("server", "filesystem")  # over several targets: only where there is nothing finer
 MOST_ROWS: Final = 3_000_000  # in memory at a time, unless a single day has more
 GAP: Final = 1.5  # ticks between two samples of a target: more is a gap
 FEWEST_SPARSE, SPARSE = 10_000_000, 20  # ticks without a row, and such ticks per row, from which they cost too much
@@ -202,8 +201,8 @@ def ticks_of(selection: Selection) -> Ticks | None:
 
 def _rank(kind: str | None) -> tuple[int, str]:
     """Kinds in the order in which they are believed."""
-    order = {name: place for place, name in enumerate((*PREFERRED, None, *SUM_KINDS))}
-    return order.get(kind, len(PREFERRED)), kind or ""
+    order = {name: place for place, name in enumerate((*DATA_KINDS, None, *SUM_KINDS))}
+    return order.get(kind, len(DATA_KINDS)), kind or ""
 
 
 def _tick(end_us: Integers, tick_us: int) -> Integers:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
 from iolens.analyses.intervals.fsu_sums import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, Columns
-from iolens.analyses.intervals.plateaus import PlateauFinder, Stretch
+from iolens.analyses.intervals.plateaus import PlateauFinder, TickStretch
 from iolens.units import MIB
 
 BIN_PCT: Final = 2.0
@@ -133,7 +133,7 @@ class TickTotals:
     ios: dict[str, int] = field(default_factory=dict)
     tick_us: int | None = None
     series: SeriesBuckets | None = None
-    plateaus: list[Stretch] | None = field(default_factory=list)  # None: ticks too long to look for any
+    plateaus: list[TickStretch] | None = field(default_factory=list)  # None: ticks too long to look for any
     bandwidth: PeakWatch = field(init=False)
     _finder: PlateauFinder | None = None
     _sizes: HeldBack = field(default_factory=HeldBack)

@@ -20,7 +20,7 @@ from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json
 from iolens.models.transaction_time import GRACE_2012, Calibration
 from iolens.records import Item, Row, Rows
-from iolens.schema import DIRECTIONS
+from iolens.schema import DATA_KINDS, DIRECTIONS
 from iolens.units import from_epoch_us
 
 IDLE_BELOW_PCT: Final = 2.0
@@ -34,7 +34,6 @@ CAPACITY_HOLDS_US: Final = 3_600_000_000  # fullness changes slowly
 MOST_CELLS: Final = 120_000  # ticks × targets that are kept: about 60 MB
 FEWEST_TICKS: Final = 64
 HISTORY_TICKS: Final = 60
-OUTSIDE_IN: Final = ("ost", "controller", "lun", "device")
 
 Flags = NDArray[np.bool_]
 
@@ -81,7 +80,7 @@ class TargetLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LiveReading:
     """A file system at one tick. Means are over the data targets that report, totals over the outermost kind."""
 
     time: datetime | None
@@ -202,7 +201,7 @@ class Board:
         enough = COMPLETE_SHARE * max(counts)
         return next(time for time, count in zip(recent, counts, strict=True) if count >= enough)
 
-    def reading(self, at_us: int | None = None, now_us: int | None = None, history: int = HISTORY_TICKS) -> Reading:
+    def reading(self, at_us: int | None = None, now_us: int | None = None, history: int = HISTORY_TICKS) -> LiveReading:
         """The file system at its last tick up to `at_us`, as it was then.
 
         Without `at_us` it is the newest that is complete, as it is now: an interval whose successor is overdue by the
@@ -216,7 +215,7 @@ class Board:
         lines = self._lines(tick, tick if now_us is None else now_us, values)
         data = values.reporting & self._is_data()
         moving = values.reporting & self._is_counted_once()
-        return Reading(
+        return LiveReading(
             time=from_epoch_us(tick),
             interval_s=_median(values.seconds[values.reporting]),
             filesystem=self.filesystem,
@@ -439,7 +438,7 @@ class Board:
 
     def _is_counted_once(self) -> Flags:
         """The outermost kind of data target there is: what an OST moves, its devices move again."""
-        outermost = next((kind for kind in OUTSIDE_IN if kind in self.kinds), None)
+        outermost = next((kind for kind in DATA_KINDS if kind in self.kinds), None)
         return np.fromiter((kind == outermost for kind in self.kinds), bool, len(self.kinds))
 
     def _resets(self, tick: int) -> int:
@@ -452,10 +451,10 @@ class Board:
         known = known[np.isfinite(known)]
         return int((known > OVERDUE * np.median(known)).sum()) if len(known) else 0
 
-    def _nothing(self) -> Reading:
+    def _nothing(self) -> LiveReading:
         lines = [TargetLine(name, kind, "waiting") for name, kind in sorted(zip(self.names, self.kinds, strict=True))]
         unknown = (None,) * 6
-        return Reading(
+        return LiveReading(
             None, None, self.filesystem, None, False, self.calibration.name, *unknown, len(lines), 0, [], 0, 0,
             lines, list(self.notes), (), np.empty((len(lines), 0)),
         )  # fmt: skip

@@ -11,12 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.schema import DIRECTIONS, SIZE_BINS, SUMMED_OPERATIONS, size_column
+from iolens.schema import DIRECTIONS, DISK_KINDS, SIZE_BINS, SUMMED_OPERATIONS, size_column
 from iolens.units import MIB
 
 LATENCY_SHARE: Final = 0.95
 IO_TIME: Final = "io_time_ms"
-DISK_KINDS: Final = frozenset({"device", "lun", "controller"})  # their operations and bytes are those of the disk
 SIZE_COLUMNS: Final = {size_column(way, size): (way, size) for way in DIRECTIONS for size in SIZE_BINS}
 _LABELS: Final = np.array(SIZE_BINS, np.float64)
 _OF_WAY: Final = {way: [one == way for one, _ in SIZE_COLUMNS.values()] for way in DIRECTIONS}

@@ -21,10 +21,8 @@ from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
 from iolens.analyses.intervals.disk_time import (
-    DISK_KINDS,
     OUTSIDE_COLUMNS,
     SIZE_COLUMNS,
-    SUM_KINDS,
     CounterTime,
     DiskTime,
     HistogramTime,
@@ -47,6 +45,7 @@ from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.errors import UsageError
 from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import GRACE_2012, Calibration
+from iolens.schema import DISK_KINDS, SUM_KINDS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
@@ -138,7 +137,7 @@ class TargetUtilization:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class UtilizationSeries:
     """Tick by tick, or averaged into buckets when the window is long: for figures."""
 
     bucket_s: float
@@ -150,7 +149,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatMap:
+class FsuHeatMap:
     """Mean FSU by target and time bucket; NaN where the target did not report: for figures."""
 
     bucket_s: float
@@ -193,8 +192,8 @@ class Utilization(OverIntervals):
     coverage: Coverage
     calibrations: list[AppliedCalibration] | None = only_if_present()
     compare: Utilization | None = only_if_present()
-    series: Series | None = not_in_json()
-    heat_map: HeatMap | None = not_in_json()
+    series: UtilizationSeries | None = not_in_json()
+    heat_map: FsuHeatMap | None = not_in_json()
 
     @property
     def mean_pct(self) -> float | None:
@@ -260,7 +259,7 @@ def utilization(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _ModelRows:
     """Which rows a model rests on; `other_kinds` are there too, and would count the same bytes again."""
 
     model: Model
@@ -283,7 +282,7 @@ class _Rows:
         return set(collect(names)["target"])
 
 
-def _rows(selection: Selection, model: str) -> _Rows:
+def _rows(selection: Selection, model: str) -> _ModelRows:
     """The rows of the model asked for, or of the one there are rows for."""
     if model not in ("auto", *MODELS):
         raise UsageError(f"no model is called {model!r}; there are: auto, {', '.join(MODELS)}")
@@ -292,7 +291,7 @@ def _rows(selection: Selection, model: str) -> _Rows:
         return _histogram_rows(selection, has_util)
     has_osts = selection.holds("target_io", "target_kind", ("ost",))
     if selection.holds("target_io", "target_kind", DISK_KINDS):
-        return _Rows(
+        return _ModelRows(
             "counters", CounterTime(), has_util, ("ost",) if has_osts else (), (OSTS_LEFT_OUT,) if has_osts else ()
         )
     if model == "counters":
@@ -302,7 +301,7 @@ def _rows(selection: Selection, model: str) -> _Rows:
     return replace(found, notes=(f"no FSU: there are no I/O sizes, and {OSTS_ARE_CLIENT_SIDE}",)) if has_osts else found
 
 
-def _histogram_rows(selection: Selection, has_util: bool) -> _Rows:
+def _histogram_rows(selection: Selection, has_util: bool) -> _ModelRows:
     """Sizes as the OSTs' disks saw them; where others report the same bytes beside the OSTs, the OSTs' are taken."""
     disk_time = HistogramTime(
         selection.live_columns("target_sizes", list(SIZE_COLUMNS)),
@@ -310,8 +309,8 @@ def _histogram_rows(selection: Selection, has_util: bool) -> _Rows:
     )
     others = (*DISK_KINDS, *SUM_KINDS)
     if all(selection.holds("target_io", "target_kind", kinds) for kinds in (("ost",), others)):
-        return _Rows("histogram", disk_time, False, others, (OTHERS_LEFT_OUT,))
-    return _Rows("histogram", disk_time, has_util)
+        return _ModelRows("histogram", disk_time, False, others, (OTHERS_LEFT_OUT,))
+    return _ModelRows("histogram", disk_time, has_util)
 
 
 def _result(
@@ -459,18 +458,18 @@ def _whole(value: float | None) -> int | None:
     return None if value is None or value != value else round(value)
 
 
-def _series(ticks: TickTotals) -> Series | None:
+def _series(ticks: TickTotals) -> UtilizationSeries | None:
     if ticks.series is None:
         return None
     time_us, fsu, read, write, util = ticks.series.columns()
-    return Series(ticks.series.bucket_us / 1e6, time_us, fsu, read, write, util if ticks.util_s else None)
+    return UtilizationSeries(ticks.series.bucket_us / 1e6, time_us, fsu, read, write, util if ticks.util_s else None)
 
 
-def _heat_map(targets: TargetTotals) -> HeatMap | None:
+def _heat_map(targets: TargetTotals) -> FsuHeatMap | None:
     if not targets.sums:
         return None
     names, starts, matrix = targets.heat()
-    return HeatMap(float(targets.bucket_s), names, starts * targets.bucket_s * 1_000_000, matrix)
+    return FsuHeatMap(float(targets.bucket_s), names, starts * targets.bucket_s * 1_000_000, matrix)
 
 
 ANALYSIS = Analysis("utilization", "How busy a file system is, by count and size of its disk I/Os", utilization)

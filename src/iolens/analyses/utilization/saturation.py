@@ -16,9 +16,9 @@ import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.fsu_sums import Columns, collect, data_targets
-from iolens.analyses.intervals.plateaus import Stretch
+from iolens.analyses.intervals.plateaus import TickStretch
 from iolens.analyses.latency.totals import HISTOGRAM, Bins, of_bins
-from iolens.models.saturation import SATURATED_SHARE, Ceiling, ceiling_of, mean_ceiling
+from iolens.models.saturation import SATURATED_SHARE, FsuCeiling, ceiling_of, mean_ceiling
 from iolens.store.selection import Selection
 from iolens.units import epoch_us, from_epoch_us
 
@@ -62,7 +62,7 @@ class Saturation:
     share: float = SATURATED_SHARE
     configured_ceiling_pct: float | None = None
 
-    def ceiling_at(self, applied: Sequence[AppliedCalibration], time_us: int, targets: int) -> Ceiling:
+    def ceiling_at(self, applied: Sequence[AppliedCalibration], time_us: int, targets: int) -> FsuCeiling:
         """Of a file system with so many targets, by the calibrations that hold then."""
         holding: dict[str | None, AppliedCalibration] = {}
         for part in applied:  # of each class the newest first
@@ -80,7 +80,7 @@ class Saturation:
 
 def plateaus(
     selection: Selection,
-    stretches: Sequence[Stretch],
+    stretches: Sequence[TickStretch],
     saturation: Saturation,
     applied: Sequence[AppliedCalibration],
     targets: int,
@@ -111,7 +111,7 @@ def plateaus(
 class _Evidence:
     """Disk I/Os by bin of the two histograms: in the window, and in each stretch."""
 
-    stretches: Sequence[Stretch]
+    stretches: Sequence[TickStretch]
     window: dict[str, Bins] = field(default_factory=dict)
     inside: dict[tuple[int, str], Bins] = field(default_factory=dict)
 
@@ -140,7 +140,7 @@ class _Evidence:
         return {**values, "evidence_missing": NOT_IN_STRETCH if silent else None}
 
 
-def _evidence(selection: Selection, stretches: Sequence[Stretch]) -> _Evidence | None:
+def _evidence(selection: Selection, stretches: Sequence[TickStretch]) -> _Evidence | None:
     """One more pass, over the histograms alone, where there is a stretch and any histogram."""
     if not stretches or not selection.holds(TABLE, "histogram", (IN_FLIGHT, IO_TIME)):
         return None

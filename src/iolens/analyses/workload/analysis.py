@@ -174,7 +174,7 @@ class _How:
     top: int
 
 
-class _Gathered:
+class _WorkloadTicks:
     """What the sections take from one pass."""
 
     def __init__(self, ticks: Ticks, sections: Sequence[str]) -> None:
@@ -257,14 +257,14 @@ def _gather(
     maintenance: tuple[Maintenance, ...],
     without: bool,
     progress: Callable[[date], None] | None,
-) -> _Gathered:
+) -> _WorkloadTicks:
     windows = _within(selection, maintenance)
     if without:  # what is to be left out has to be found first
         minutes = Minutes(ticks.tick_us)
         for matrix in ticks.matrices(selection, [f"{way}_bytes" for way in DIRECTIONS], progress):
             minutes.add(matrix)
         windows = _both(windows, minutes.maintenance())
-    found = _Gathered(ticks, sections)
+    found = _WorkloadTicks(ticks, sections)
     if found.wants("sizes") and holds_requests(selection):
         found.windows = WindowPeaks.over(selection.extent_us(TABLE), len(ticks.targets))
     for matrix in ticks.matrices(selection, progress=progress):
@@ -292,7 +292,7 @@ def _both(configured: tuple[Maintenance, ...], found: Iterable[Maintenance]) -> 
     return tuple(sorted((*configured, *more), key=lambda one: one.start))
 
 
-def _result(selection: Selection, ticks: Ticks, found: _Gathered, how: _How) -> Workload:
+def _result(selection: Selection, ticks: Ticks, found: _WorkloadTicks, how: _How) -> Workload:
     start, end = selection.window
     extent = found.extent_us or (0, 0)
     sizes = request_sizes(selection) if found.wants("sizes") else []
@@ -335,7 +335,7 @@ def _series(minutes: Minutes, directions: Sequence[str]) -> BandwidthSeries:
     return BandwidthSeries(minutes.width_us / 1e6, (numbers + 1) * minutes.width_us, known)
 
 
-def _target(found: _Gathered, number: int | None) -> TargetWorkload:
+def _target(found: _WorkloadTicks, number: int | None) -> TargetWorkload:
     """One target by its place; None: all together."""
     chosen = slice(None) if number is None else slice(number, number + 1)
     sketches = found.bandwidths.together if number is None else found.bandwidths.by_target
@@ -370,7 +370,7 @@ def _share(part: float | None, rest: float | None) -> float | None:
     return None if part is None or rest is None or not part + rest else 100.0 * part / (part + rest)
 
 
-def _distributions(found: _Gathered, by_requests: bool) -> dict[str, TailSample]:
+def _distributions(found: _WorkloadTicks, by_requests: bool) -> dict[str, TailSample]:
     tick_s, known = found.ticks.tick_us / 1e6, found.ticks.known
     samples = {}
     for way in DIRECTIONS:
@@ -385,7 +385,7 @@ def _distributions(found: _Gathered, by_requests: bool) -> dict[str, TailSample]
     return samples
 
 
-def _models(found: _Gathered, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
+def _models(found: _WorkloadTicks, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
     models = {}
     for name, sample in distributions.items():
         way, _, what = name.partition("_")
@@ -394,7 +394,7 @@ def _models(found: _Gathered, distributions: dict[str, TailSample], resamples: i
     return models
 
 
-def _censored(found: _Gathered) -> list[Censored]:
+def _censored(found: _WorkloadTicks) -> list[Censored]:
     tick_s = found.ticks.tick_us / 1e6
 
     def number_and_longest(lengths: Counter[int]) -> tuple[int, float]:
@@ -413,7 +413,7 @@ def _data_targets(selection: Selection, ticks: Ticks) -> set[str]:
     return (data | set(ticks.targets)) - ticks.left_out
 
 
-def _coverage(selection: Selection, ticks: Ticks, found: _Gathered) -> WorkloadCoverage:
+def _coverage(selection: Selection, ticks: Ticks, found: _WorkloadTicks) -> WorkloadCoverage:
     known = _data_targets(selection, ticks)
     notes = []
     if ticks.left_out:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions
 from iolens.sources.benchmarks.fio_jobs import document_rows, is_earlier_status
 from iolens.sources.benchmarks.fio_text import GROUP_HEAD, OLD_TERSE, TERSE, read_normal, read_terse
 from iolens.sources.benchmarks.results import ResultFile, captures_of
 from iolens.sources.reading.bounded_input import unpacked
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 
 _DOCUMENT: Final = re.compile(r'^[ \t]*+\{\s*+"fio version"\s*+:', re.MULTILINE)
@@ -51,7 +51,7 @@ class Fio:
 SOURCE: Final = Fio()
 
 
-class _Piece(NamedTuple):
+class _FioPiece(NamedTuple):
     """A document, or None and the text between documents; `line` is where it begins."""
 
     line: int
@@ -90,7 +90,7 @@ def read_fio_text(file: ResultFile, text: str) -> Iterator[Item]:
         yield Problem(file.place, None, f"not a result of fio: it begins with {shown(text.partition(chr(10))[0])}")
 
 
-def _documents(file: ResultFile, documents: list[_Piece]) -> Iterator[Item]:
+def _documents(file: ResultFile, documents: list[_FioPiece]) -> Iterator[Item]:
     """The rows of every document but those that a later one of the same run replaces (`--status-interval`)."""
     replaced = 0
     for number, (piece, following) in enumerate(zip(documents, [*documents[1:], None], strict=True)):
@@ -103,28 +103,28 @@ def _documents(file: ResultFile, documents: list[_Piece]) -> Iterator[Item]:
         yield Note(file.place, None, f"{replaced} documents tell how far a run had come: the last one of it counts")
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
+def _pieces(text: str) -> Iterator[_FioPiece]:
     """Documents and the text between them. One that is damaged costs itself: reading goes on at the next."""
     decode = json.JSONDecoder().raw_decode
     end, line, damaged = 0, 1, 0
     while (match := _DOCUMENT.search(text, end)) is not None and damaged < MOST_DAMAGED:
         begin = text.index("{", match.start())
-        yield _Piece(line, text[end:begin], None)
+        yield _FioPiece(line, text[end:begin], None)
         line += text.count("\n", end, begin)
         try:
             content, end = decode(text, begin)
-            yield _Piece(line, "", content)
+            yield _FioPiece(line, "", content)
         except (ValueError, RecursionError):
             damaged += 1
             following = _DOCUMENT.search(text, begin + 1)
             end = len(text) if following is None else following.start()
             damage = "the file ends within a document" if following is None else "a document that is cut or damaged"
-            yield _Piece(line, text[begin:end], None, damage)
+            yield _FioPiece(line, text[begin:end], None, damage)
         line += text.count("\n", begin, end)
-    yield _Piece(line, text[end:], None)
+    yield _FioPiece(line, text[end:], None)
 
 
-def _messages(file: ResultFile, pieces: list[_Piece]) -> Iterator[Item]:
+def _messages(file: ResultFile, pieces: list[_FioPiece]) -> Iterator[Item]:
     shown_so_far = 0
     for piece in pieces:
         if piece.damage:

@@ -54,7 +54,7 @@ _TERSE_VERSIONS: Final = {"3": _Terse(41, 2), "4": _Terse(41, 3), "5": _Terse(47
 
 
 @dataclass(slots=True)
-class _Group:
+class _FioGroup:
     """One group of normal output as it is read."""
 
     line: int
@@ -67,11 +67,11 @@ class _Group:
 def read_normal(file: ResultFile, text: str) -> Iterator[Item]:
     """Rows of normal output."""
     jobs: dict[tuple[str, str], dict[str, str]] = {}
-    groups: list[_Group] = []
+    groups: list[_FioGroup] = []
     disks: list[dict[str, str | None]] = []
     for line, content in enumerate(text.split("\n"), 1):
         if said := _named(_GROUP_START, _GROUP, content):
-            groups.append(_Group(line, said, jobs.get((said["name"], said["group"]), {})))
+            groups.append(_FioGroup(line, said, jobs.get((said["name"], said["group"]), {})))
         elif said := _named(_JOB_START, _JOB, content):
             jobs[said["name"], said["group"]] = said
         elif match := _DISK.match(content):
@@ -91,7 +91,7 @@ def _named(start: str, pattern: re.Pattern[str], content: str) -> dict[str, str]
     return None if match is None else {"name": content[:place], **match.groupdict()}
 
 
-def _group_rows(file: ResultFile, number: int, group: _Group, disks: list[dict[str, str | None]]) -> Iterator[Item]:
+def _group_rows(file: ResultFile, number: int, group: _FioGroup, disks: list[dict[str, str | None]]) -> Iterator[Item]:
     name = group.said["name"]
     if group.said["error"] != "0":
         yield Problem(file.place, group.line, f"job {name!r} failed with error {group.said['error']}: not stored")
@@ -132,7 +132,7 @@ def _group_rows(file: ResultFile, number: int, group: _Group, disks: list[dict[s
         )
 
 
-def _one_size(group: _Group, direction: str) -> int | None:
+def _one_size(group: _FioGroup, direction: str) -> int | None:
     for match in _SIZES.finditer(group.options.get("bs", "")):
         if match["kind"] == direction[0].upper():
             low, high = bytes_in_words(match["low"]), bytes_in_words(match["high"])

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions
 from iolens.sources.benchmarks.ior_json import read_json
 from iolens.sources.benchmarks.ior_results import IorResult, IorTest, result_row
 from iolens.sources.benchmarks.ior_text import BANNER, FAILURE, read_text
 from iolens.sources.benchmarks.results import ResultFile, captures_of, finite, whole
 from iolens.sources.reading.bounded_input import unpacked
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import cells_of
 from iolens.units import KIB

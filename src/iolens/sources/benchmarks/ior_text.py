@@ -24,7 +24,7 @@ _LONGEST_MESSAGE: Final = 160
 
 
 @dataclass(slots=True)
-class _Run:
+class _IorRun:
     """One invocation of IOR as it is read."""
 
     number: int
@@ -42,20 +42,20 @@ class _Run:
 
 def read_text(file: ResultFile, text: str) -> Iterator[Item]:
     """Every result of every run in a text."""
-    run = _Run(0, 1)
+    run = _IorRun(0, 1)
     seen = False
     for line, content in enumerate(text.split("\n"), 1):
         if BANNER.match(content.encode("utf-8", "replace")):
             if seen:
                 yield from _finish(file, run)
-                run = _Run(run.number + 1, line)
+                run = _IorRun(run.number + 1, line)
             seen = True
         else:
             yield from _take(file, run, line, content)
     yield from _finish(file, run)
 
 
-def _take(file: ResultFile, run: _Run, line: int, content: str) -> Iterator[Item]:
+def _take(file: ResultFile, run: _IorRun, line: int, content: str) -> Iterator[Item]:
     words = content.split()
     if not words:
         return
@@ -76,7 +76,7 @@ def _take(file: ResultFile, run: _Run, line: int, content: str) -> Iterator[Item
         _take_option(run, content)
 
 
-def _take_option(run: _Run, content: str) -> None:
+def _take_option(run: _IorRun, content: str) -> None:
     match = _OPTION.fullmatch(content)
     if match is None:
         return
@@ -104,7 +104,7 @@ def _result(cells: dict[str, str], line: int) -> IorResult:
     )
 
 
-def _test(file: ResultFile, run: _Run) -> IorTest:
+def _test(file: ResultFile, run: _IorRun) -> IorTest:
     said = run.options
     clients = _CLIENTS.match(said.get("clients", ""))
     ordering, access = said.get("ordering in a file"), said.get("access")
@@ -140,7 +140,7 @@ def _number(text: str | None) -> int | None:
     return None if text is None else count_or_none(text, LARGEST_SMALL)
 
 
-def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
+def _finish(file: ResultFile, run: _IorRun) -> Iterator[Item]:
     for test, result in run.found:
         yield from result_row(file, run.number, test, result)
     distinct = {message: line for line, message in reversed(run.errors)}  # every rank says the same
@@ -153,7 +153,7 @@ def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
     yield from _check_summary(file, run)
 
 
-def _check_summary(file: ResultFile, run: _Run) -> Iterator[Item]:
+def _check_summary(file: ResultFile, run: _IorRun) -> Iterator[Item]:
     """The summary's mean bandwidth must be that of the results."""
     found: dict[tuple[str, str], list[float]] = {}
     for test, result in run.found:

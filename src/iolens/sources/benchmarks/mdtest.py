@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions
 from iolens.sources.benchmarks.results import ResultFile, captures_of, date_in_words, finite
 from iolens.sources.reading.bounded_input import unpacked
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
 
 TOOL: Final = "mdtest"
@@ -58,7 +58,7 @@ SOURCE: Final = Mdtest()
 
 
 @dataclass(slots=True)
-class _Run:
+class _MdtestRun:
     """One invocation of mdtest as it is read."""
 
     number: int
@@ -80,7 +80,7 @@ class _Run:
 def read_mdtest(file: ResultFile) -> Iterator[Item]:
     """Rows of one file, and what was not understood."""
     text, trouble = file.text()
-    run: _Run | None = None
+    run: _MdtestRun | None = None
     number = 0
     started: datetime | None = None
     for line, content in enumerate(text.split("\n"), 1):
@@ -88,7 +88,7 @@ def read_mdtest(file: ResultFile) -> Iterator[Item]:
             if run is not None:
                 yield from _finish(file, run)
             tasks, nodes = (count_or_none(banner[place], LARGEST_SMALL) for place in (2, 3))
-            run = _Run(number, line, tasks, nodes, started=started)
+            run = _MdtestRun(number, line, tasks, nodes, started=started)
             number += 1
         elif found := _STARTED.match(content):
             started = date_in_words(found[1])
@@ -103,7 +103,7 @@ def read_mdtest(file: ResultFile) -> Iterator[Item]:
         yield Problem(file.place, None, trouble)
 
 
-def _take(file: ResultFile, run: _Run, line: int, content: str) -> Iterator[Item]:
+def _take(file: ResultFile, run: _MdtestRun, line: int, content: str) -> Iterator[Item]:
     if found := _SUMMARY.match(content):
         run.table, run.iterations = found[1] or "rate", count_or_none(found[2], LARGEST_SMALL)
     elif run.table and (phase := _phase(content)):
@@ -143,7 +143,7 @@ def _options(text: str) -> dict[str, str]:
     return {word: value for word, value in pairwise(words) if word.startswith("-")}
 
 
-def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
+def _finish(file: ResultFile, run: _MdtestRun) -> Iterator[Item]:
     for phase, (largest, smallest, mean, deviation) in run.rates.items():
         if mean <= 0:  # mdtest prints zero for a phase that did not run
             continue
@@ -179,7 +179,7 @@ def _finish(file: ResultFile, run: _Run) -> Iterator[Item]:
         yield Problem(file.place, run.line, f"the run was cut off: {len(run.rates)} phases in its summary")
 
 
-def _phase_seconds(run: _Run, phase: str, items: int | None) -> float | None:
+def _phase_seconds(run: _MdtestRun, phase: str, items: int | None) -> float | None:
     """Mean time of one iteration of a phase, seconds.
 
     That is not its items at the mean rate: 400 at 33,311 and at 12,507 per second took 22 ms on average, not the 17.5
@@ -204,6 +204,6 @@ def _each_rate(iterations: int | None, largest: float, smallest: float, mean: fl
     return [largest, smallest, *between]
 
 
-def _data_bytes(run: _Run, phase: str) -> int | None:
+def _data_bytes(run: _MdtestRun, phase: str) -> int | None:
     size = run.command.get(_WITH_DATA.get(phase, ""), "")
     return count_or_none(size) or None

@@ -15,12 +15,12 @@ from typing import Final
 from iolens.config import ProjectRule
 from iolens.errors import InputError
 from iolens.records import Capture
-from iolens.sources import ReadOptions
 from iolens.sources.contents.find_format import Format, FoundRecords, parse_format
 from iolens.sources.contents.listed_inodes import PathProjects
 from iolens.sources.contents.listing_scans import PieceRead, listing_captures
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, opened, unpacked
+from iolens.sources.reading.options import ReadOptions
 
 RECOMMENDED: Final = r"%y\t%s\t%b\t%n\t%i\t%u\t%A@\t%T@\t%p\0"
 SIZES_ONLY: Final = r"%s\n"
@@ -52,7 +52,7 @@ SOURCE: Final = Find()
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _FindReader:
     format_: Format
 
     @property
@@ -77,8 +77,8 @@ def _configured(options: ReadOptions) -> Format | None:
     return parse_format(text, _WHERE)
 
 
-def _reader(path: Path, format_: Format | None) -> _Reader:
-    return _Reader(format_ or _told_by(path))
+def _reader(path: Path, format_: Format | None) -> _FindReader:
+    return _FindReader(format_ or _told_by(path))
 
 
 def _told_by(path: Path) -> Format:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from iolens.errors import InputError
-from iolens.sources.contents.listed_inodes import Listed, Numbers, PathProjects, owner_names
+from iolens.sources.contents.listed_inodes import InodeColumns, Numbers, PathProjects, owner_names
 from iolens.sources.contents.listed_records import (
     ATIME,
     DEVICE,
@@ -113,7 +113,7 @@ class FoundRecords:
         """Those that do not."""
         return self._records.unread()
 
-    def listed(self, projects: PathProjects) -> Listed:
+    def listed(self, projects: PathProjects) -> InodeColumns:
         """What could be read."""
         text, fields, good = self._records.text, self._records.fields, self._records.good
         found = self._listed.of(good)
@@ -123,9 +123,9 @@ class FoundRecords:
             found.projects = projects.of(text, fields[PATH].of(good), found.types)
         return found
 
-    def _read(self, format_: Format) -> Listed:
+    def _read(self, format_: Format) -> InodeColumns:
         records = self._records
-        return Listed(
+        return InodeColumns(
             types=records.types(one_letter="%y" in format_.directives),
             sizes=records.sizes(),
             allocated=records.numbers(ROOM, KIB if "%k" in format_.directives else BLOCK),

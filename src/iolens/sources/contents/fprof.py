@@ -30,7 +30,7 @@ REMARKS: Final = {
 }
 
 
-class _Bar(NamedTuple):
+class _FprofBar(NamedTuple):
     line: int
     sign: str
     edge: int
@@ -39,7 +39,7 @@ class _Bar(NamedTuple):
 
 def fprof_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedBin | Problem]:
     """The bins of a report; all of them or, where one may be missing or wrong, none."""
-    bars: list[_Bar] = []
+    bars: list[_FprofBar] = []
     counts: dict[str, int] = {}
     size: int | None = None
     damaged = False
@@ -78,12 +78,12 @@ def fprof_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedB
             yield Note(place, None, f"{counts[name]} {remark}")
 
 
-def _bar(number: int, found: re.Match[str]) -> _Bar:
+def _bar(number: int, found: re.Match[str]) -> _FprofBar:
     edge = parse_bytes(f"{found[2]}{found[3] or ''}B")
-    return _Bar(number, found[1], edge, grouped_count(found[4], "count"))
+    return _FprofBar(number, found[1], edge, grouped_count(found[4], "count"))
 
 
-def _wrong(bars: list[_Bar], counts: dict[str, int]) -> str | None:
+def _wrong(bars: list[_FprofBar], counts: dict[str, int]) -> str | None:
     """Why the bins cannot be trusted, if so. Some versions print the last but one count twice, and lose the last."""
     edges = [one.edge for one in bars[:-1]]
     signs = {one.sign for one in bars[:-1]}
@@ -97,7 +97,7 @@ def _wrong(bars: list[_Bar], counts: dict[str, int]) -> str | None:
     return None
 
 
-def _bins(bars: list[_Bar]) -> Iterator[CountedBin]:
+def _bins(bars: list[_FprofBar]) -> Iterator[CountedBin]:
     outside = 1 if bars[0].sign == "<" else 0  # whether a bin's end belongs to the next one
     below: int | None = None
     for bar in bars:

@@ -62,7 +62,7 @@ _SPECIAL: Final = re.compile(r"skipped special files,(\d++)\s*+")
 NO_END: Final = -1  # of the last bin
 
 
-class _Bar(NamedTuple):
+class _FsstatsBar(NamedTuple):
     low: int
     high: int
     items: int
@@ -70,11 +70,11 @@ class _Bar(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Section:
+class _FsstatsSection:
     name: str
     line: int
     count: int | None = None
-    bars: list[_Bar] = field(default_factory=list)
+    bars: list[_FsstatsBar] = field(default_factory=list)
     damage: str | None = None
 
     def wrong(self) -> str | None:
@@ -92,7 +92,7 @@ class _Section:
 
 def fsstats_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedBin | Problem]:
     """The bins of the histograms that `contents` has; the others are skipped without a word."""
-    reader = _Reader()
+    reader = _FsstatsReader()
     for line in lines:
         if isinstance(line, Problem):
             yield line
@@ -118,23 +118,23 @@ def fsstats_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[Counte
             yield from _bins(KINDS[name], section, kib)
 
 
-class _Reader:
+class _FsstatsReader:
     """Takes a report apart line by line."""
 
     def __init__(self) -> None:
-        self.csv: dict[str, _Section] = {}
-        self.text: dict[str, _Section] = {}
+        self.csv: dict[str, _FsstatsSection] = {}
+        self.text: dict[str, _FsstatsSection] = {}
         self.special = 0
-        self._open: _Section | None = None
+        self._open: _FsstatsSection | None = None
         self._title = ""
 
     def take(self, line: Line) -> None:
         text = line.text
         if text.startswith("histogram,"):
             name = text.partition(",")[2].strip().lower()
-            self._open = self.csv.setdefault(name, _Section(name, line.number))
+            self._open = self.csv.setdefault(name, _FsstatsSection(name, line.number))
         elif (count := _TEXT_COUNT.fullmatch(text)) is not None:
-            section = _Section(self._title, line.number, count_or_none(count[1]))
+            section = _FsstatsSection(self._title, line.number, count_or_none(count[1]))
             self._open = self.text.setdefault(self._title, section)
         elif (special := _SPECIAL.fullmatch(text)) is not None:
             self.special = count_or_none(special[1]) or 0
@@ -147,14 +147,14 @@ class _Reader:
         else:
             self._text_line(self._open, text)
 
-    def _csv_line(self, section: _Section, text: str) -> None:
+    def _csv_line(self, section: _FsstatsSection, text: str) -> None:
         cells = cells_of(text)
         if cells[0] == "count":
             section.count = count_or_none(cells[1]) if len(cells) > 1 else None
         elif cells[0] not in ("average", "min", "max", "bucket min"):
             self._keep(section, text, cells[:3], cells[5:6])
 
-    def _text_line(self, section: _Section, text: str) -> None:
+    def _text_line(self, section: _FsstatsSection, text: str) -> None:
         if (found := _TEXT_BIN.fullmatch(text)) is not None:
             self._keep(section, text, list(found.groups()), [])
         elif (found := _TEXT_LAST.fullmatch(text)) is not None:
@@ -165,17 +165,17 @@ class _Reader:
             self._open, self._title = None, text.strip().rstrip(":").lower()
 
     @staticmethod
-    def _keep(section: _Section, text: str, numbers: list[str], value: list[str]) -> None:
+    def _keep(section: _FsstatsSection, text: str, numbers: list[str], value: list[str]) -> None:
         ends = [NO_END if one == str(NO_END) else count_or_none(one, LARGEST // DAY_S) for one in numbers]
         total = real_or_none(value[0], largest=LARGEST / DAY_S) if value else None
         low, high, items = (*ends, None, None, None)[:3]
         if low is None or high is None or items is None or NO_END in (low, items) or (value and total is None):
             section.damage = f"bin {shown(text)} cannot be read"
         else:
-            section.bars.append(_Bar(low, high, items, total))
+            section.bars.append(_FsstatsBar(low, high, items, total))
 
 
-def _bins(kind: _Kind, section: _Section, kib: _Section | None) -> Iterator[CountedBin]:
+def _bins(kind: _Kind, section: _FsstatsSection, kib: _FsstatsSection | None) -> Iterator[CountedBin]:
     sums = None if kib is None or kib.wrong() is not None else {one.low: one.items * KIB for one in kib.bars}
     for bar in section.bars:
         if bar.high == NO_END:

@@ -41,18 +41,18 @@ class Group(NamedTuple):
     inode_type: str
 
 
-class Sum(NamedTuple):
+class BinSum(NamedTuple):
     """Inodes of one bin; bytes are None where they were not told."""
 
     inodes: int
     size: int | None
     allocated: int | None
 
-    def plus(self, other: Sum) -> Sum:
+    def plus(self, other: BinSum) -> BinSum:
         """Both together; what one of them does not tell, the sum does not tell."""
-        return Sum(self.inodes + other.inodes, _plus(self.size, other.size), _plus(self.allocated, other.allocated))
+        return BinSum(self.inodes + other.inodes, _plus(self.size, other.size), _plus(self.allocated, other.allocated))
 
-    def pieces(self) -> Iterator[tuple[int | None, Sum]]:
+    def pieces(self) -> Iterator[tuple[int | None, BinSum]]:
         """Itself, or as many numbered sums as it takes for each to fit a signed number of 64 bits."""
         count = -(-max(self.size or 0, self.allocated or 0) // LARGEST)
         if count <= 1:
@@ -60,7 +60,7 @@ class Sum(NamedTuple):
             return
         for number in range(count):
             parts = (None if value is None else (value + number) // count for value in self)
-            yield number + 1, Sum(*parts)  # type: ignore[arg-type]  # inodes are never None
+            yield number + 1, BinSum(*parts)  # type: ignore[arg-type]  # inodes are never None
 
 
 @dataclass(slots=True)
@@ -69,7 +69,9 @@ class InodeCounts:
 
     time_us: int
     groups: dict[Group, int] = field(default_factory=dict)
-    sums: dict[tuple[int, str, int], Sum] = field(default_factory=dict)  # by code of the group, histogram, bin's place
+    sums: dict[tuple[int, str, int], BinSum] = field(
+        default_factory=dict
+    )  # by code of the group, histogram, bin's place
 
     def code(self, owner: str | None, project: str | None, inode_type: str) -> int:
         """The number that stands for a group in `add`."""
@@ -97,7 +99,7 @@ class InodeCounts:
         """Count directories by how many entries they have."""
         self._count(WIDTH, _whole(codes), _whole(widths), None, None)
 
-    def add_sum(self, code: int, histogram: str, place: int, one: Sum) -> None:
+    def add_sum(self, code: int, histogram: str, place: int, one: BinSum) -> None:
         """Count inodes that something else, such as a database, put into a bin: the bin's place among `ENDS`."""
         key = code, histogram, place
         before = self.sums.get(key)
@@ -160,7 +162,7 @@ def _whole(values: Sequence[int] | Numbers) -> Numbers:
     return np.asarray(values, np.int64)
 
 
-def _dense_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, Sum]]:
+def _dense_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, BinSum]]:
     """Sums of each key that occurs, where keys are few for so many inodes: no sorting."""
     counts = np.bincount(keys)
     found = np.flatnonzero(counts)
@@ -172,10 +174,10 @@ def _dense_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> It
         return [(int(one) << 32) + int(other) for one, other in zip(high, low, strict=True)]
 
     for key, count, one, other in zip(found.tolist(), counts[found].tolist(), sums(size), sums(room), strict=True):
-        yield key, Sum(count, one, other)
+        yield key, BinSum(count, one, other)
 
 
-def _sorted_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, Sum]]:
+def _sorted_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, BinSum]]:
     """The same where keys are many or far apart."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -190,4 +192,4 @@ def _sorted_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> I
         return [(one << 32) + other for one, other in zip(high, low, strict=True)]
 
     for key, count, one, other in zip(keys[starts].tolist(), counts.tolist(), sums(size), sums(room), strict=True):
-        yield key, Sum(count, one, other)
+        yield key, BinSum(count, one, other)

@@ -41,7 +41,7 @@ NO_NAME: Final[Sequence[str | None]] = (None,)
 
 
 @dataclass(slots=True)
-class Listed:
+class InodeColumns:
     """Some inodes, column by column; None: not told. Types are places in `TYPES`."""
 
     types: Numbers
@@ -55,12 +55,12 @@ class Listed:
     links: Numbers | None = None
     devices: Numbers | None = None
 
-    def of(self, chosen: NDArray[np.bool_]) -> Listed:
+    def of(self, chosen: NDArray[np.bool_]) -> InodeColumns:
         """Some of them, without names."""
         columns = (self.allocated, self.atimes_s, self.mtimes_s, self.links, self.devices)
         allocated, atimes_s, mtimes_s, links, devices = (None if one is None else one[chosen] for one in columns)
         inodes = None if self.inodes is None else self.inodes[chosen]
-        return Listed(
+        return InodeColumns(
             self.types[chosen],
             self.sizes[chosen],
             allocated,
@@ -131,7 +131,7 @@ class ListedInodes:
         self.repeated = 0
         self._seen: dict[int, SeenInodes] = {}
 
-    def add(self, some: Listed) -> None:
+    def add(self, some: InodeColumns) -> None:
         """Count some inodes; of several names of one inode the first counts."""
         self.listed += len(some.sizes)
         first = self._first_names(some)
@@ -149,7 +149,7 @@ class ListedInodes:
             yield Problem(place, None, "no inode is listed in it")
         yield from self.counts.rows(filesystem, scan)
 
-    def _first_names(self, some: Listed) -> NDArray[np.bool_]:
+    def _first_names(self, some: InodeColumns) -> NDArray[np.bool_]:
         """Which of them are not further names of a file that was counted. Directories have one name."""
         first = np.ones(len(some.sizes), np.bool_)
         if some.inodes is None:
@@ -163,7 +163,7 @@ class ListedInodes:
             first[here] = self._seen.setdefault(device, SeenInodes()).first_seen(some.inodes[here])
         return first
 
-    def _codes(self, some: Listed) -> Numbers:
+    def _codes(self, some: InodeColumns) -> Numbers:
         nobody = Names(NO_NAME, np.zeros(len(some.sizes), np.int64))
         owners, projects = some.owners or nobody, some.projects or nobody
         keys = (owners.places * len(projects.names) + projects.places) * len(TYPES) + some.types

@@ -10,18 +10,19 @@ from typing import NamedTuple, Protocol
 
 from iolens.config import ProjectRule
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
-from iolens.sources.contents.listed_inodes import Listed, ListedInodes, PathProjects
+from iolens.sources.contents.listed_inodes import InodeColumns, ListedInodes, PathProjects
 from iolens.sources.contents.listed_records import Unread
 from iolens.sources.contents.record_fields import record_pieces
 from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem
 
 
 class PieceRead(NamedTuple):
     """What a piece of text lists, what in it could not be read, and how many records it has."""
 
-    listed: Listed
+    listed: InodeColumns
     unread: list[Unread]
     records: int
 
@@ -48,7 +49,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
+class _ListingScan:
     parts: tuple[_Part, ...]
     rule: ProjectRule
     filesystem: str
@@ -80,7 +81,7 @@ def listing_captures(
         stated = parts[0].moment.time_us if parts[0].moment.stated else None
         supplied = {**said, "filesystem": filesystem, "moment": stated, "projects": rule}
         identity = combined_identity([content_identity(one.path) for one in parts], **supplied)
-        scan = _Scan(parts, options.projects, filesystem, origin, scan_name(identity))
+        scan = _ListingScan(parts, options.projects, filesystem, origin, scan_name(identity))
         yield Capture(origin, identity, scan.items)
 
 

@@ -15,11 +15,12 @@ from typing import Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.contents.inode_counts import LARGEST
 from iolens.sources.contents.robinhood_accounts import Account, Accounts
 from iolens.sources.contents.robinhood_entries import TYPES
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count, count_or_none, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, supplied_identity
 from iolens.units import epoch_us
@@ -180,7 +181,7 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportFile:
     """One file, and how to read it again."""
 
     path: Path
@@ -217,7 +218,7 @@ class Report:
             yield Note(text.place, None, "groups are added up: there is no place for them")
 
 
-def _listed(path: Path, options: ReadOptions) -> tuple[str, Report]:
+def _listed(path: Path, options: ReadOptions) -> tuple[str, ReportFile]:
     filesystem = needed_filesystem(options, str(path))
     if options.settings:
         raise InputError(str(path), f"unknown key sources.rbh-report.{next(iter(options.settings))}", "none")
@@ -227,4 +228,4 @@ def _listed(path: Path, options: ReadOptions) -> tuple[str, Report]:
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
     time_us = written_us if options.at is None else epoch_us(options.at)
-    return identity, Report(path, filesystem, time_us, options.at is not None)
+    return identity, ReportFile(path, filesystem, time_us, options.at is not None)

@@ -17,12 +17,13 @@ from typing import Any, Final
 from iolens.config import ProjectRule
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.contents.projects import Projects
 from iolens.sources.contents.robinhood_accounts import ACCOUNTS, extent, read_accounts
 from iolens.sources.contents.robinhood_entries import ENTRIES, Entries, Schema, count_entries, text
 from iolens.sources.contents.robinhood_paths import PathRules, count_by_path
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.sql_database import SCHEMES, SQLITE_MAGIC, Database, MysqlOpening, Opening, SqliteOpening
 from iolens.units import epoch_us
 
@@ -70,7 +71,7 @@ SOURCE: Final = Robinhood()
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DatabaseReading:
     """How to read one database, now or in another process."""
 
     opening: Opening
@@ -120,7 +121,7 @@ def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Cap
         yield Capture(reading.opening.place, identity, reading.items)
 
 
-def _listed(opening: Opening, options: ReadOptions) -> tuple[str, Reading]:
+def _listed(opening: Opening, options: ReadOptions) -> tuple[str, DatabaseReading]:
     """What the database holds, in brief, and how to read it."""
     _check_settings(options.settings, opening.place)
     with opening.open() as database:
@@ -140,7 +141,7 @@ def _listed(opening: Opening, options: ReadOptions) -> tuple[str, Reading]:
         time_us, told = _moment(opening, database, options, variables, looked_at, latest_s)
     said = [filesystem, state, options.at, options.projects, path_rules]
     identity = "robinhood/" + hashlib.sha256(repr(said).encode()).hexdigest()
-    return identity, Reading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *told))
+    return identity, DatabaseReading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *told))
 
 
 def _check_settings(settings: Mapping[str, Any], place: str) -> None:

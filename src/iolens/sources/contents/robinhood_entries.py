@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources.contents.inode_counts import AGES, ATIME, ENDS, LARGEST, MTIME, SIZE, WIDTH, InodeCounts, Sum
+from iolens.sources.contents.inode_counts import AGES, ATIME, ENDS, LARGEST, MTIME, SIZE, WIDTH, BinSum, InodeCounts
 from iolens.sources.contents.projects import Projects
 from iolens.sources.reading.sql_database import NOT_A_NUMBER, NULL, Database, TableSchema
 
@@ -247,7 +247,7 @@ def _add(counts: InodeCounts, projects: Projects, histogram: str, row: tuple[Any
         troubles.value("blocks", NOT_A_NUMBER, wrong)
     allocated = None if untold or wrong else whole(blocks_high, blocks_low) * BLOCK_BYTES
     code = counts.code(text(owner), project_of(project_id, projects), inode_type)
-    counts.add_sum(code, histogram, place, Sum(inodes, whole(size_high, size_low), allocated))
+    counts.add_sum(code, histogram, place, BinSum(inodes, whole(size_high, size_low), allocated))
 
 
 def project_of(project_id: Any, projects: Projects) -> str | None:
@@ -277,7 +277,7 @@ def _count_widths(entries: Entries, counts: InodeCounts, projects: Projects) -> 
     for batch in entries.database.batches(sql):
         for owner, project_id, place, directories in batch:
             code = counts.code(text(owner), project_of(project_id, projects), "dir")
-            counts.add_sum(code, WIDTH, int(place), Sum(int(directories), None, None))
+            counts.add_sum(code, WIDTH, int(place), BinSum(int(directories), None, None))
 
 
 def no_widths(entries: Entries) -> Note:

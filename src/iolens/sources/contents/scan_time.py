@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Note
-from iolens.sources import ReadOptions
 from iolens.sources.reading.local_time import find_zone
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import zone_name
 from iolens.units import epoch_us
 

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.contents.fprof import HEADING as FPROF_HEADING
 from iolens.sources.contents.fprof import fprof_bins
 from iolens.sources.contents.fsstats import HEADING as FSSTATS_HEADING
@@ -23,6 +22,8 @@ from iolens.sources.contents.histogram_csv import EXPECTED, csv_bins, is_heading
 from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, Line, numbered_lines, opened, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem
 
@@ -51,13 +52,13 @@ class SizeHistogram:
             stated = parts[0].moment.time_us if parts[0].moment.stated else None
             identities = [content_identity(one.path) for one in parts]
             identity = combined_identity(identities, filesystem=filesystem, moment=stated)
-            yield Capture(origin, identity, _Scan(parts, filesystem, scan_name(identity)).items)
+            yield Capture(origin, identity, _HistogramScan(parts, filesystem, scan_name(identity)).items)
 
 
 SOURCE: Final = SizeHistogram()
 
 
-class _File(NamedTuple):
+class _HistogramFile(NamedTuple):
     path: Path
     moment: ScanMoment
     reading: Reading
@@ -68,8 +69,8 @@ class _File(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
-    parts: tuple[_File, ...]
+class _HistogramScan:
+    parts: tuple[_HistogramFile, ...]
     filesystem: str
     name: str
 
@@ -87,7 +88,7 @@ class _Scan:
                 yield bin_rows(bins, time=part.moment.time_us, filesystem=self.filesystem, scan=self.name)
 
 
-def _opened(path: Path, options: ReadOptions) -> _File:
+def _opened(path: Path, options: ReadOptions) -> _HistogramFile:
     needed_filesystem(options, str(path))
     try:
         with opened(path) as stream:
@@ -99,7 +100,7 @@ def _opened(path: Path, options: ReadOptions) -> _File:
         first = head.partition(b"\n")[0].decode("utf-8", "backslashreplace")
         found = f"heading {shown(first)}" if head else "empty file"
         raise InputError(str(path), found, f"{EXPECTED}, or a report of fprof or fsstats")
-    file = _File(path, scan_moment(path, options), reading, frozenset())
+    file = _HistogramFile(path, scan_moment(path, options), reading, frozenset())
     return file._replace(told=told_by(one for one in file.bins() if isinstance(one, CountedBin)))
 
 
@@ -113,9 +114,9 @@ def _reading_of(head: bytes) -> Reading | None:
     return fprof_bins if FPROF_HEADING.search(head) is not None else None
 
 
-def _scans(files: Sequence[_File]) -> list[tuple[_File, ...]]:
+def _scans(files: Sequence[_HistogramFile]) -> list[tuple[_HistogramFile, ...]]:
     """Files of one stated moment together, unless they tell the same: then they are not of one scan."""
-    groups: list[list[_File]] = []
+    groups: list[list[_HistogramFile]] = []
     for one in files:
         for group in groups:
             same = one.moment.stated and group[0].moment.stated and group[0].moment.time_us == one.moment.time_us

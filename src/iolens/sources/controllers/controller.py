@@ -17,11 +17,10 @@ import numpy as np
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, read_each, refusal
-from iolens.sources.controllers.layout import DEFAULT, Layout, Sizes, layout_of
+from iolens.sources.controllers.layout import DEFAULT, ControllerLayout, SizeColumns, layout_of
 from iolens.sources.controllers.rows import IoReader, Reader, SizesReader
 from iolens.sources.controllers.tables import (
-    Piece,
+    TablePiece,
     Wanted,
     check_columns,
     csv_heading,
@@ -30,7 +29,9 @@ from iolens.sources.controllers.tables import (
     sql_pieces,
 )
 from iolens.sources.reading.bounded_input import head_of, unpacked
+from iolens.sources.reading.captures import read_each, refusal
 from iolens.sources.reading.local_time import LocalClock, find_zone
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import needed_filesystem, supplied_identity, zone_name
 from iolens.sources.reading.sql_database import SQLITE_MAGIC, MysqlOpening, Opening, SqliteOpening, TableSchema
 from iolens.units import epoch_us
@@ -80,7 +81,7 @@ SOURCE: Final = Controller()
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _ControllerTable:
     """One kind of content of one file or database table, and how to read it again."""
 
     place: str
@@ -88,7 +89,7 @@ class _Table:
     origin: Path | Opening
     table: str | None
     wanted: Wanted
-    layout: Layout
+    layout: ControllerLayout
     options: ReadOptions
     filesystem: str
     bins: Mapping[str, tuple[str, int]]
@@ -120,7 +121,7 @@ class _Table:
     def _reader(self) -> Reader:
         common = (self.place, self.filesystem, self.interval_us)
         if self.role == SIZES:
-            return SizesReader(*common, self.layout.sizes or Sizes(), self.bins)
+            return SizesReader(*common, self.layout.sizes or SizeColumns(), self.bins)
         return IoReader(*common, [one for one in self.layout.measures if set(one.names) <= set(self.wanted.numbers)])
 
     @property
@@ -132,13 +133,13 @@ class _Table:
         return sizes.interval_us if self.role == SIZES and sizes is not None else self.layout.interval_us
 
 
-def _in_window(piece: Piece, options: ReadOptions) -> Piece:
+def _in_window(piece: TablePiece, options: ReadOptions) -> TablePiece:
     if options.since is None and options.until is None:
         return piece
     begin = epoch_us(options.since) if options.since is not None else 0
     end = epoch_us(options.until) if options.until is not None else np.iinfo(np.int64).max
     keep = (piece.time_us >= begin) & (piece.time_us < end)
-    return Piece(
+    return TablePiece(
         piece.time_us[keep],
         piece.controller[keep],
         piece.names,
@@ -147,7 +148,7 @@ def _in_window(piece: Piece, options: ReadOptions) -> Piece:
     )
 
 
-def _listed(path: Path, layout: Layout, options: ReadOptions) -> list[_Table]:
+def _listed(path: Path, layout: ControllerLayout, options: ReadOptions) -> list[_ControllerTable]:
     """What a file holds."""
     is_sqlite = head_of(path).startswith(SQLITE_MAGIC)
     if is_sqlite:
@@ -164,11 +165,13 @@ def _listed(path: Path, layout: Layout, options: ReadOptions) -> list[_Table]:
         wanted, bins = _wanted(layout, role, heading)
         check_columns(heading, wanted.columns, place)
         identity = supplied_identity(path, role=role, filesystem=filesystem, **_said(options))
-        tables.append(_Table(place, role, path, None, wanted, layout, options, filesystem, bins, identity))
+        tables.append(_ControllerTable(place, role, path, None, wanted, layout, options, filesystem, bins, identity))
     return tables
 
 
-def _listed_in(opening: Opening, layout: Layout, options: ReadOptions, path: Path | None) -> list[_Table]:
+def _listed_in(
+    opening: Opening, layout: ControllerLayout, options: ReadOptions, path: Path | None
+) -> list[_ControllerTable]:
     """What a database holds: the tables that are configured."""
     place = opening.place
     filesystem = needed_filesystem(options, place)
@@ -191,7 +194,9 @@ def _listed_in(opening: Opening, layout: Layout, options: ReadOptions, path: Pat
             said = _said(options) | {"role": role, "filesystem": filesystem, "table": name}
             identity = supplied_identity(path, **said) if path is not None else _hashed(place, said, content)
             full = f"{place} {table.name}"
-            tables.append(_Table(full, role, opening, name, wanted, layout, options, filesystem, bins, identity))
+            tables.append(
+                _ControllerTable(full, role, opening, name, wanted, layout, options, filesystem, bins, identity)
+            )
     return tables
 
 
@@ -216,7 +221,7 @@ def _said(options: ReadOptions) -> dict[str, object]:
     return said | ({"settings": repr(sorted(options.settings.items()))} if options.settings else {})
 
 
-def _roles(layout: Layout, heading: set[str]) -> list[str]:
+def _roles(layout: ControllerLayout, heading: set[str]) -> list[str]:
     """What a heading tells."""
     roles = []
     if any(not heading.isdisjoint(measure.names) for measure in layout.measures):
@@ -229,14 +234,14 @@ def _roles(layout: Layout, heading: set[str]) -> list[str]:
     return roles
 
 
-def _wanted(layout: Layout, role: str, heading: Sequence[str]) -> tuple[Wanted, dict[str, tuple[str, int]]]:
+def _wanted(layout: ControllerLayout, role: str, heading: Sequence[str]) -> tuple[Wanted, dict[str, tuple[str, int]]]:
     """The columns to read, and which of them count which bin."""
     common = (layout.time_format, layout.controller, layout.name)
     if role == IO:
         measures = [one for one in layout.measures if not layout.is_default or set(one.names) <= set(heading)]
         names = tuple(dict.fromkeys(name for measure in measures for name in measure.names))
         return Wanted(layout.time, *common, names), {}
-    sizes = layout.sizes or Sizes()
+    sizes = layout.sizes or SizeColumns()
     bins = sizes.columns(heading)
     time, controller = sizes.time or layout.time, sizes.controller or layout.controller
     if sizes.wide:
@@ -249,7 +254,7 @@ def _wanted(layout: Layout, role: str, heading: Sequence[str]) -> tuple[Wanted, 
     return Wanted(time, layout.time_format, controller, layout.name, (sizes.size or "", *counts), texts), {}
 
 
-def _split_rows(tables: Sequence[_Table]) -> dict[str, InputError]:
+def _split_rows(tables: Sequence[_ControllerTable]) -> dict[str, InputError]:
     """Why tables are refused, by place: bandwidth in one and operations in another would be two rows for one interval.
 
     The one with most columns is taken, and those that have none but its columns.

@@ -46,7 +46,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class SizeColumns:
     """How request sizes are written: one column per bin (a pattern per direction), or one row per bin."""
 
     kind: str = CUMULATIVE
@@ -81,7 +81,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ControllerLayout:
     """Everything a reader must know."""
 
     time: str = "time"
@@ -92,7 +92,7 @@ class Layout:
     delimiter: str = ","
     table: str | None = None
     measures: tuple[Measure, ...] = ()
-    sizes: Sizes | None = None
+    sizes: SizeColumns | None = None
     is_default: bool = False
 
     @property
@@ -102,10 +102,10 @@ class Layout:
 
 
 _DEFAULT_MEASURES: Final = tuple(Measure(name, (f"{name}_per_s",), 1, RATE) for name in (*BYTES, *OPERATIONS))
-DEFAULT: Final = Layout(measures=_DEFAULT_MEASURES, sizes=Sizes(), is_default=True)
+DEFAULT: Final = ControllerLayout(measures=_DEFAULT_MEASURES, sizes=SizeColumns(), is_default=True)
 
 
-def layout_of(settings: Mapping[str, Any]) -> Layout:
+def layout_of(settings: Mapping[str, Any]) -> ControllerLayout:
     """The layout the configuration describes; the default one where it says nothing of columns."""
     _known(settings, _TOP, "")
     columns, sizes = _section(settings, "columns"), _section(settings, "sizes")
@@ -116,7 +116,7 @@ def layout_of(settings: Mapping[str, Any]) -> Layout:
     name, controller = _text(settings, "name"), _text(settings, "controller")
     if name is not None and controller is not None:
         raise InputError(PLACE, "both controller and name are given", "the column of names, or the one name")
-    return Layout(
+    return ControllerLayout(
         _text(settings, "time") or DEFAULT.time,
         _text(settings, "time_format"),
         None if name is not None else controller or DEFAULT.controller,
@@ -181,7 +181,7 @@ def _measure_kind(kind: Any, per_second: bool, where: str) -> str:
     return str(kind)
 
 
-def _sizes(part: Mapping[str, Any]) -> Sizes:
+def _sizes(part: Mapping[str, Any]) -> SizeColumns:
     _known(part, _SIZES, "sizes.")
     kind = part.get("kind", CUMULATIVE)
     if kind not in (CUMULATIVE, PER_INTERVAL):
@@ -200,12 +200,12 @@ def _sizes(part: Mapping[str, Any]) -> Sizes:
             raise InputError(
                 PLACE, "sizes has neither size nor patterns", 'such as read = "read_{n}k" for wide columns'
             )
-        return Sizes(wide=directions, size=None, direction=None, counts=(), **common)
+        return SizeColumns(wide=directions, size=None, direction=None, counts=(), **common)
     if directions and (said["direction"] or said["count"]):
         raise InputError(PLACE, "sizes has read or write besides direction or count", "one way of telling directions")
     counts = directions or (("", said["count"] or "count"),)
     direction = None if directions else said["direction"] or "direction"
-    return Sizes(size=said["size"], direction=direction, counts=counts, **common)
+    return SizeColumns(size=said["size"], direction=direction, counts=counts, **common)
 
 
 def _label(label: str | None, bin_width: str | None) -> int:

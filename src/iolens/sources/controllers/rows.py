@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.records import CounterSet, Item, Problem, Rows, Sample, Samples
-from iolens.sources.controllers.layout import CUMULATIVE, DIRECTIONS, RATE, Measure, Sizes
-from iolens.sources.controllers.tables import Piece
+from iolens.sources.controllers.layout import CUMULATIVE, DIRECTIONS, RATE, Measure, SizeColumns
+from iolens.sources.controllers.tables import TablePiece
 from iolens.sources.reading.parsed_numbers import LARGEST, shown
 from iolens.sources.reading.ticks import round_to
 
@@ -38,7 +38,7 @@ class Clockwork:
     interval_us: int | None
     origin_us: int | None = None
 
-    def start(self, piece: Piece) -> None:
+    def start(self, piece: TablePiece) -> None:
         """Look at the first piece."""
         if self.origin_us is not None or not len(piece):
             return
@@ -69,7 +69,7 @@ class Reader(ABC):
         self.clockwork = Clockwork(place, interval_us)
         self.last: dict[int, int] = {}  # the last tick of each controller
 
-    def take(self, piece: Piece) -> Iterator[Item]:
+    def take(self, piece: TablePiece) -> Iterator[Item]:
         """What the next rows of the table become."""
         self.clockwork.start(piece)
         if len(piece):
@@ -80,7 +80,7 @@ class Reader(ABC):
         yield from ()
 
     @abstractmethod
-    def _take(self, piece: Piece) -> Iterator[Item]:
+    def _take(self, piece: TablePiece) -> Iterator[Item]:
         """What rows that are not empty become."""
 
     def _starts(self, controller: NDArray[np.int64], tick_us: Times, *, since_last: bool) -> Times:
@@ -114,7 +114,7 @@ class IoReader(Reader):
         super().__init__(place, filesystem, interval_us)
         self.measures = measures
 
-    def _take(self, piece: Piece) -> Iterator[Item]:
+    def _take(self, piece: TablePiece) -> Iterator[Item]:
         kind = self.measures[0].kind
         seconds = (self.clockwork.interval_us or SECOND_US) / SECOND_US
         columns: dict[str, Column] = {}
@@ -130,7 +130,7 @@ class IoReader(Reader):
         else:
             yield from self._rows(piece, ticks, columns, since_last=kind != RATE)
 
-    def _samples(self, piece: Piece, ticks: Times, columns: Mapping[str, Column]) -> Iterator[Item]:
+    def _samples(self, piece: TablePiece, ticks: Times, columns: Mapping[str, Column]) -> Iterator[Item]:
         for code, mine in _by_controller(piece.controller):
             counters = {name: column[mine] for name, column in columns.items()}
             target = piece.names[code]
@@ -138,7 +138,9 @@ class IoReader(Reader):
                 "target_io", self.filesystem, target, ticks[mine], piece.time_us[mine], counters, KIND
             )  # fmt: skip
 
-    def _rows(self, piece: Piece, ticks: Times, columns: Mapping[str, Column], *, since_last: bool) -> Iterator[Item]:
+    def _rows(
+        self, piece: TablePiece, ticks: Times, columns: Mapping[str, Column], *, since_last: bool
+    ) -> Iterator[Item]:
         starts = self._starts(piece.controller, ticks, since_last=since_last)
         told = ~np.logical_and.reduce([np.ma.getmaskarray(column) for column in columns.values()])
         if not told.any():
@@ -184,7 +186,7 @@ class SizesReader(Reader):
         place: str,
         filesystem: str,
         interval_us: int | None,
-        sizes: Sizes,
+        sizes: SizeColumns,
         bins: Mapping[str, tuple[str, int]],
     ) -> None:
         super().__init__(place, filesystem, interval_us)
@@ -193,7 +195,7 @@ class SizesReader(Reader):
         self.names: tuple[str, ...] = ()
         self.held: tuple[NDArray[np.int64], ...] | None = None
 
-    def _take(self, piece: Piece) -> Iterator[Item]:
+    def _take(self, piece: TablePiece) -> Iterator[Item]:
         self.names = piece.names
         if self.sizes.wide:
             yield from self._wide(piece)
@@ -206,7 +208,7 @@ class SizesReader(Reader):
             held, self.held = self.held, None
             yield from self._grouped(held)
 
-    def _wide(self, piece: Piece) -> Iterator[Item]:
+    def _wide(self, piece: TablePiece) -> Iterator[Item]:
         names = list(piece.numbers)
         labels = [f"{direction}:{upper}" for direction, upper in (self.bins[name] for name in names)]
         columns = [_counts(piece.numbers[name], 1, None) for name in names]
@@ -220,7 +222,7 @@ class SizesReader(Reader):
             if not unknown[row].all():
                 yield from self._emit(_Bins(int(piece.time_us[row]), int(piece.controller[row]), told))
 
-    def _long(self, piece: Piece) -> Iterator[Item]:
+    def _long(self, piece: TablePiece) -> Iterator[Item]:
         size, impossible = _counts(piece.numbers[self.sizes.size or ""], self.sizes.label_bytes, None)
         if impossible:
             yield Problem(self.place, None, f"{impossible} sizes are negative or too large: those rows left out")
@@ -239,7 +241,7 @@ class SizesReader(Reader):
         together = tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
         yield from self._whole_moments(together)
 
-    def _directions(self, piece: Piece, direction: str) -> tuple[NDArray[np.int64], str | None]:
+    def _directions(self, piece: TablePiece, direction: str) -> tuple[NDArray[np.int64], str | None]:
         """0 for read, 1 for write, −1 for what is neither, and the first such."""
         if direction:
             return np.full(len(piece), DIRECTIONS.index(direction), np.int64), None

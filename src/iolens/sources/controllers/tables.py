@@ -43,7 +43,7 @@ Times = NDArray[np.int64]
 Column = np.ma.MaskedArray[Any, Any]
 
 
-class Piece(NamedTuple):
+class TablePiece(NamedTuple):
     """Rows of a table, in its order. Names are positions in `names`; both may go on from piece to piece."""
 
     time_us: Times
@@ -83,7 +83,7 @@ def csv_heading(path: Path, delimiter: str) -> list[str]:
     return cells_of(first.text.removeprefix("\ufeff"), delimiter)
 
 
-def csv_pieces(path: Path, delimiter: str, wanted: Wanted, clock: LocalClock | None) -> Iterator[Piece | Problem]:
+def csv_pieces(path: Path, delimiter: str, wanted: Wanted, clock: LocalClock | None) -> Iterator[TablePiece | Problem]:
     """The rows of a CSV file."""
     import pyarrow as pa
     from pyarrow import csv as pacsv
@@ -195,7 +195,7 @@ class _PieceMaker:
         self.row = 0
         self.names: dict[str, int] = {}
 
-    def from_arrow(self, batch: Any) -> Iterator[Piece | Problem]:
+    def from_arrow(self, batch: Any) -> Iterator[TablePiece | Problem]:
         problems: list[Problem] = []
         time_us, known = self._times(batch.column(self.wanted.time), problems)
         codes, told = self._controllers(batch)
@@ -210,7 +210,7 @@ class _PieceMaker:
         self.row += batch.num_rows
         yield from problems
         if keep.any():
-            yield Piece(
+            yield TablePiece(
                 time_us[keep],
                 codes[keep],
                 tuple(self.names),
@@ -393,7 +393,7 @@ def check_columns(columns: Collection[str], wanted: Sequence[str], place: str) -
 
 def sql_pieces(
     opening: Opening, table_name: str, wanted: Wanted, clock: LocalClock | None
-) -> Iterator[Piece | Problem]:
+) -> Iterator[TablePiece | Problem]:
     """The rows of a table or view in time order, read as they come."""
     with opening.open() as database:
         table = find_table(database.schema(), table_name, opening.place)
@@ -434,7 +434,7 @@ class _RowMaker:
         self.place, self.wanted, self.clock, self.in_utc, self.is_epoch = place, wanted, clock, in_utc, is_epoch
         self.names: dict[str, int] = {}
 
-    def from_rows(self, rows: NDArray[np.void]) -> Iterator[Piece | Problem]:
+    def from_rows(self, rows: NDArray[np.void]) -> Iterator[TablePiece | Problem]:
         raw = np.ma.MaskedArray(np.nan_to_num(rows["time"]), np.isnan(rows["time"]))
         stamps = _epoch_us(raw) if self.is_epoch else _whole_us(raw)
         found = stamps if self.in_utc else local_to_utc(stamps, self.clock, self.place)
@@ -446,7 +446,7 @@ class _RowMaker:
             return
         numbers = {name: np.ma.masked_invalid(rows[f"number {name}"][known]) for name in self.wanted.numbers}
         texts = {name: rows[f"text {name}"][known] for name in self.wanted.texts}
-        yield Piece(values[known], self._codes(rows[known]), tuple(self.names), numbers, texts)
+        yield TablePiece(values[known], self._codes(rows[known]), tuple(self.names), numbers, texts)
 
     def _codes(self, rows: NDArray[np.void]) -> NDArray[np.int64]:
         if self.wanted.controller is None:

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Note, Samples
-from iolens.sources import ReadOptions
 from iolens.sources.reading.bounded_input import parameter_bytes
+from iolens.sources.reading.options import ReadOptions
 from iolens.units import epoch_us
 
 TABLE: Final = "target_io"

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows, Samples
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import (
     KIND,
     TABLE,
@@ -33,7 +32,9 @@ from iolens.sources.devices.block_devices import (
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import unpacked
-from iolens.sources.reading.json_stream import Document, documents
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.json_stream import JsonDocument, documents
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, number_in_json, shown
 from iolens.sources.reading.saved_text import needed_filesystem, supplied_identity
 from iolens.sources.reading.ticks import round_to
@@ -66,11 +67,11 @@ Times = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 
-class Malformed(ValueError):
+class MalformedDocument(ValueError):
     """A document that lacks what every document of collectd has."""
 
 
-class Observation(NamedTuple):
+class CollectdDocument(NamedTuple):
     """One document, whichever way it is written."""
 
     host: str
@@ -84,33 +85,33 @@ class Observation(NamedTuple):
     is_counter: bool  # the document says its values are counters, as they are unless collectd stores rates
 
 
-def observe(content: Mapping[str, Any]) -> Iterator[Observation]:
+def observe(content: Mapping[str, Any]) -> Iterator[CollectdDocument]:
     """The observations in one JSON object: a hit, a response with hits, or a value list of collectd itself."""
     hits = content.get("hits")
     if isinstance(hits, Mapping):
         listed = hits.get("hits")
         for hit in listed if isinstance(listed, list) else ():
             if not isinstance(hit, Mapping) or isinstance(hit.get("hits"), Mapping):
-                raise Malformed("a hit that is no document of collectd")
+                raise MalformedDocument("a hit that is no document of collectd")
             yield from observe(hit)
         return
     source = content.get("_source", content)
     if not isinstance(source, Mapping) or not isinstance(source.get("plugin"), str):
-        raise Malformed("no document of collectd: it names no plugin")
+        raise MalformedDocument("no document of collectd: it names no plugin")
     yield _posted(source) if "dsnames" in source else _stored(source)
 
 
-def _stored(source: Mapping[str, Any]) -> Observation:
+def _stored(source: Mapping[str, Any]) -> CollectdDocument:
     """As Elasticsearch has it: one field per value."""
     kind = source.get("collectd_type", source.get("type"))
     return _observation(source, kind, _iso_us(source.get("@timestamp")), _numbers(source.items()), is_counter=False)
 
 
-def _posted(source: Mapping[str, Any]) -> Observation:
+def _posted(source: Mapping[str, Any]) -> CollectdDocument:
     """As collectd posts it: names and values side by side; null where it has none."""
     names, values = source.get("dsnames"), source.get("values")
     if not isinstance(names, list) or not isinstance(values, list) or len(names) != len(values):
-        raise Malformed("dsnames and values do not match")
+        raise MalformedDocument("dsnames and values do not match")
     seconds = number_in_json(source.get("time"), largest=LATEST_US / SECOND_US)
     time_us = None if seconds is None else round(seconds * SECOND_US)
     known = _numbers(zip(map(str, names), values, strict=True))
@@ -121,16 +122,16 @@ def _posted(source: Mapping[str, Any]) -> Observation:
 
 def _observation(
     source: Mapping[str, Any], kind: object, time_us: int | None, values: Mapping[str, float], *, is_counter: bool
-) -> Observation:
+) -> CollectdDocument:
     host = source.get("hostname", source.get("host"))
     if isinstance(host, Mapping):
         host = host.get("hostname", host.get("name"))
     if not isinstance(host, str) or not host or not isinstance(kind, str):
-        raise Malformed("no host or no type")
+        raise MalformedDocument("no host or no type")
     if time_us is None or not EARLIEST_US < time_us < LATEST_US:
-        raise Malformed(f"time {shown(str(source.get('@timestamp', source.get('time'))))} not understood")
+        raise MalformedDocument(f"time {shown(str(source.get('@timestamp', source.get('time'))))} not understood")
     interval = _number(source.get("interval"))
-    return Observation(
+    return CollectdDocument(
         host,
         str(source["plugin"]),
         str(source.get("plugin_instance") or ""),
@@ -199,7 +200,7 @@ class _Dump:
         return within(self._all(), self.options)
 
     def _all(self) -> Iterator[Item]:
-        reader = _Reader(self)
+        reader = _DocumentReader(self)
         for found in documents(self.path):
             yield from [found] if isinstance(found, Problem) else reader.take(found)
         yield from reader.rows()
@@ -250,7 +251,7 @@ class _Column:
         return times[order], values[order]
 
 
-class _Reader:
+class _DocumentReader:
     """Gathers documents, which come in any order, and makes rows of them at the end."""
 
     def __init__(self, dump: _Dump) -> None:
@@ -263,15 +264,15 @@ class _Reader:
         self.documents = 0
         self.say_counter = False
 
-    def take(self, document: Document) -> Iterator[Item]:
+    def take(self, document: JsonDocument) -> Iterator[Item]:
         try:
             for one in observe(document.content):
                 self.documents += 1
                 yield from self._take(one, document.line)
-        except Malformed as error:
+        except MalformedDocument as error:
             yield Problem(self.place, document.line, str(error))
 
-    def _take(self, one: Observation, line: int) -> Iterator[Item]:
+    def _take(self, one: CollectdDocument, line: int) -> Iterator[Item]:
         if one.interval_us is not None:
             self.intervals[one.interval_us] = self.intervals.get(one.interval_us, 0) + 1
         kept = {"disk": self._disk, "cpu": self._cpu, "memory": self._memory}.get(one.plugin)
@@ -281,32 +282,32 @@ class _Reader:
                 self.noted.add(what)
                 yield Note(self.place, line, f"documents of {shown(what)} are not among those kept")
 
-    def _disk(self, one: Observation) -> bool:
+    def _disk(self, one: CollectdDocument) -> bool:
         found = False
         for name, value in one.values.items():
             place = DISK_COLUMNS.get((one.kind, name))
             if place is not None and value >= 0:
                 columns = self.disks.setdefault((one.host, one.instance), {})
                 if value * place[1] > LARGEST:
-                    raise Malformed(f"{name} of {shown(one.instance)} is out of range")
+                    raise MalformedDocument(f"{name} of {shown(one.instance)} is out of range")
                 columns.setdefault(place[0], _Column()).add(one.time_us, value * place[1])
                 self.say_counter = self.say_counter or one.is_counter
                 found = True
         return found
 
-    def _cpu(self, one: Observation) -> bool:
+    def _cpu(self, one: CollectdDocument) -> bool:
         if one.kind != "percent" or one.kind_instance != "idle" or "value" not in one.values:
             return False
         if not 0 <= one.values["value"] <= MOST_IDLE:
-            raise Malformed(f"{one.values['value']:g} % of a processor idle")
+            raise MalformedDocument(f"{one.values['value']:g} % of a processor idle")
         self.idle.setdefault(one.host, _Column()).add(one.time_us, one.values["value"])
         return True
 
-    def _memory(self, one: Observation) -> bool:
+    def _memory(self, one: CollectdDocument) -> bool:
         if one.kind != "memory" or "value" not in one.values:
             return False
         if one.values["value"] < 0:
-            raise Malformed(f"memory {shown(one.kind_instance)} is negative")
+            raise MalformedDocument(f"memory {shown(one.kind_instance)} is negative")
         states = self.memory.setdefault(one.host, {})
         states.setdefault(one.kind_instance, _Column()).add(one.time_us, one.values["value"])
         return True

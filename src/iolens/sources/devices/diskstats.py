@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Capture, CounterSet, Item, Problem, Sample
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import (
     COUNTERS,
     KIND,
@@ -37,6 +36,8 @@ from iolens.sources.devices.block_devices import (
     told_by_user,
 )
 from iolens.sources.reading.bounded_input import numbered_lines, parameter_bytes, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, SECOND_US, Ticker, grid_of
 from iolens.units import epoch_us, parse_local_time
@@ -169,7 +170,7 @@ class _Snapshot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _SavedText:
+class _DiskstatsText:
     """One file and what the user said about it."""
 
     path: Path
@@ -256,29 +257,29 @@ class _SavedText:
         yield from left_out_notes(str(self.path), told)
 
 
-class _Scan(NamedTuple):
+class _DiskstatsScan(NamedTuple):
     """What must be known of a file before it is read."""
 
-    text: _SavedText
+    text: _DiskstatsText
     times: list[int]
     identity: str
 
 
-def _scan(path: Path, options: ReadOptions) -> _Scan:
+def _scan(path: Path, options: ReadOptions) -> _DiskstatsScan:
     from iolens.sources.reading.saved_text import supplied_identity
 
     refuse_settings(options, "diskstats", str(path))
     host = options.target or options.filesystem
     if not host:
         raise InputError(str(path), "a copy of diskstats does not tell its server", "--target SERVER or --filesystem")
-    text = _SavedText(path, host, options)
+    text = _DiskstatsText(path, host, options)
     found = list(text.times())
     problems = [one for one in found if isinstance(one, Problem)]
     times = [one[1] for one in found if not isinstance(one, Problem)]
     if not times:
         reason = problems[0].reason if problems else "empty file"
         raise InputError(str(path), reason, "lines of /proc/diskstats, each copy after a line with its time")
-    return _Scan(text, times, supplied_identity(path, **told_by_user(options)))
+    return _DiskstatsScan(text, times, supplied_identity(path, **told_by_user(options)))
 
 
 def _stamp_us(line: str, options: ReadOptions, place: str) -> int | None:

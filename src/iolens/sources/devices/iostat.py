@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import (
     COUNTERS,
     KIND,
@@ -31,8 +30,10 @@ from iolens.sources.devices.block_devices import (
     target_name,
     told_by_user,
 )
-from iolens.sources.devices.iostat_reports import STAMP, Banner, Found, Report, read_json, read_text
+from iolens.sources.devices.iostat_reports import STAMP, Banner, Found, IostatReport, read_json, read_text
 from iolens.sources.reading.bounded_input import DAMAGED, blocks_of, bounded_lines, opened, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, count
 from iolens.sources.reading.parsed_numbers import shown as quoted
 from iolens.sources.reading.saved_text import stated_zone, supplied_identity
@@ -117,7 +118,7 @@ SOURCE: Final = Iostat()
 
 
 @dataclass(frozen=True, slots=True)
-class _Recording:
+class _IostatRecording:
     """One file and what the user said about it."""
 
     path: Path
@@ -130,13 +131,13 @@ class _Recording:
 
     def items(self) -> Iterator[Item]:
         """Every interval in the file."""
-        section = _Section(self, Banner())
+        section = _IostatSection(self, Banner())
         seen = 0
         for found in self._found():
             if isinstance(found, Banner):
                 yield from section.finish()
                 seen += section.seen
-                section = _Section(self, found, is_first=not seen)
+                section = _IostatSection(self, found, is_first=not seen)
             elif isinstance(found, Problem):
                 yield found
             elif found.columns:
@@ -162,15 +163,15 @@ class _Recording:
 class _Timed(NamedTuple):
     """A report and the moment it was printed, where it tells."""
 
-    report: Report
+    report: IostatReport
     moment_us: int | None
 
 
 @dataclass(slots=True)
-class _Section:
+class _IostatSection:
     """One start of iostat. Reports are held back until enough are there to tell their interval."""
 
-    recording: _Recording
+    recording: _IostatRecording
     banner: Banner
     is_first: bool = True
     seen: int = 0
@@ -187,7 +188,7 @@ class _Section:
     def __post_init__(self) -> None:
         self.clock = _Clock(self.recording, self.banner)
 
-    def take(self, report: Report) -> Iterator[Item]:
+    def take(self, report: IostatReport) -> Iterator[Item]:
         """One report in, what is known by now out."""
         self.seen += 1
         try:
@@ -278,7 +279,7 @@ class _Section:
         found = "nothing here tells the interval between reports"
         raise InputError(self.recording.place, found, "--interval", held[0].report.line)
 
-    def _is_since_boot(self, report: Report) -> bool:
+    def _is_since_boot(self, report: IostatReport) -> bool:
         """Whether the first report is one over all the time since boot, by what evidence there is."""
         said = self.recording.options.settings.get("since_boot_first")
         if said is not None:
@@ -291,14 +292,14 @@ class _Section:
             return False
         return not _counts_are_whole(report, interval_s)
 
-    def _kept(self, report: Report) -> dict[str, str]:
+    def _kept(self, report: IostatReport) -> dict[str, str]:
         if not self.known.keys() >= report.columns.keys():
             self.known |= dict.fromkeys(report.columns)
             self.choice = choose(devices_by_name(self.known), self.recording.options.devices)
         return self.choice.kept
 
 
-def measures(report: Report, device: str, interval_s: float) -> dict[str, int]:
+def measures(report: IostatReport, device: str, interval_s: float) -> dict[str, int]:
     """What one device did in a report's interval; what the report does not tell is absent."""
     columns, sized = report.columns[device], report.sized.get(device, {})
     found: dict[str, float] = {}
@@ -322,7 +323,7 @@ def _rounded(measure: str, value: float) -> int:
     return round(value / SECTOR_BYTES) * SECTOR_BYTES if measure.endswith("_bytes") else round(value)
 
 
-def _told_interval_s(report: Report) -> float | None:
+def _told_interval_s(report: IostatReport) -> float | None:
     """The interval by a total and its rate, the largest of them."""
     pairs = [
         (columns[name], columns[rate])
@@ -334,7 +335,7 @@ def _told_interval_s(report: Report) -> float | None:
     return total / rate if total >= TELLING_TOTAL else None
 
 
-def _exact_interval_s(report: Report, nominal_s: float) -> float:
+def _exact_interval_s(report: IostatReport, nominal_s: float) -> float:
     """The interval iostat divided by, in its own hundredths of a second: the one that makes every count whole.
 
     A nominal second is often 1.01; rates times 1.00 would be off by a hundredth. Where counts cannot tell, nominal.
@@ -353,7 +354,7 @@ def _exact_interval_s(report: Report, nominal_s: float) -> float:
     return nominal_s
 
 
-def _counts_are_whole(report: Report, interval_s: float) -> bool:
+def _counts_are_whole(report: IostatReport, interval_s: float) -> bool:
     """Whether enough rates are whole counts over about that interval, which an average since boot never is."""
     counts = _counts(report)
     if len(counts) < TELLING_COUNTS or interval_s > COUNTS_TELL_BELOW_S / 5:
@@ -362,7 +363,7 @@ def _counts_are_whole(report: Report, interval_s: float) -> bool:
     return all(_is_whole(rate, exact_s) for rate in counts)
 
 
-def _counts(report: Report) -> list[float]:
+def _counts(report: IostatReport) -> list[float]:
     return [columns[name] for columns in report.columns.values() for name in WHOLE if columns.get(name)]
 
 
@@ -398,7 +399,7 @@ class _Columns:
 class _Clock:
     """Moments from what iostat prints: a local time, in the order of some locale, or ISO-8601."""
 
-    recording: _Recording
+    recording: _IostatRecording
     banner: Banner
     last: datetime | None = None
 
@@ -458,9 +459,9 @@ def _time(text: str, half: str | None) -> time:
     return time(hour, minute, min(second, 59))
 
 
-def _open(path: Path, options: ReadOptions) -> _Recording:
+def _open(path: Path, options: ReadOptions) -> _IostatRecording:
     _check_settings(path, options)
-    return _Recording(path, options, _date_order(path, options))
+    return _IostatRecording(path, options, _date_order(path, options))
 
 
 def _check_settings(path: Path, options: ReadOptions) -> None:

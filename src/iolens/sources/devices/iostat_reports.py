@@ -43,7 +43,7 @@ class Banner(NamedTuple):
 
 
 @dataclass(slots=True)
-class Report:
+class IostatReport:
     """One report: its columns by device. Bytes that carried a unit of their own are in `sized`, in bytes."""
 
     line: int | None = None
@@ -73,7 +73,7 @@ class Report:
         return {name for columns in self.columns.values() for name in columns}
 
 
-Found = Banner | Report | Problem
+Found = Banner | IostatReport | Problem
 
 
 def read_text(lines: Iterable[bytes | LongLine], place: str) -> Iterator[Found]:
@@ -84,7 +84,7 @@ def read_text(lines: Iterable[bytes | LongLine], place: str) -> Iterator[Found]:
 @dataclass(slots=True)
 class _TextReader:
     place: str
-    report: Report | None = None
+    report: IostatReport | None = None
     columns: list[str] | None = None  # of the table we are in
     name_first: bool = True
     long_name: str | None = None  # old versions give a long name a line of its own
@@ -166,7 +166,7 @@ class _TextReader:
     def _begin(self, number: int) -> Iterator[Found]:
         blank_lines = self.blank_lines
         yield from self._end()
-        self.report = Report(number, blank_lines=blank_lines)
+        self.report = IostatReport(number, blank_lines=blank_lines)
 
     def _end(self, *, is_whole: bool = True, number: int = 0) -> Iterator[Found]:
         report, self.report, self.columns = self.report, None, None
@@ -251,7 +251,7 @@ class _JsonReader:
 
 def _from_json(plain: Any, place: str, line: int) -> Iterator[Found]:
     stamp = plain.get("timestamp") if isinstance(plain, dict) else None
-    report = Report(line, stamp if isinstance(stamp, str) else None)
+    report = IostatReport(line, stamp if isinstance(stamp, str) else None)
     disks = plain.get("disk", []) if isinstance(plain, dict) else []
     for disk in disks if isinstance(disks, list) else []:
         name = next((disk[key] for key in _DEVICE_KEYS if key in disk), None) if isinstance(disk, dict) else None

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import (
     NAMED_LEFT_OUT,
     Choice,
@@ -33,9 +32,9 @@ from iolens.sources.devices.pcp_archive import (
     FILE,
     MAGIC,
     Archive,
+    ArchiveMetadata,
     DamagedArchive,
-    Metadata,
-    Metric,
+    PcpMetric,
     Values,
     archives_below,
     find_archive,
@@ -45,7 +44,9 @@ from iolens.sources.devices.pcp_archive import (
     read_label,
     read_values,
 )
-from iolens.sources.devices.pcp_readings import DeviceReadings, Hole, Reading, RecordMerger, again_within_us
+from iolens.sources.devices.pcp_readings import DeviceReading, DeviceReadings, Hole, RecordMerger, again_within_us
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST
 from iolens.sources.reading.saved_text import combined_identity
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
@@ -107,7 +108,7 @@ class _Reading:
     """One archive and what the user said about it."""
 
     archive: Archive
-    metadata: Metadata
+    metadata: ArchiveMetadata
     options: ReadOptions
 
     @property
@@ -131,7 +132,7 @@ class _Reading:
             return
         yield from self._samples(wanted)
 
-    def _samples(self, wanted: Mapping[int, _Measure]) -> Iterator[Item]:
+    def _samples(self, wanted: Mapping[int, _PcpMeasure]) -> Iterator[Item]:
         host = self.metadata.label.host or "unknown"
         series = DeviceSeries(self.options.filesystem or host, host, forgets=True)
         tally = _Tally(self, {measure.name: measure.metric.name for measure in wanted.values()})
@@ -145,7 +146,7 @@ class _Reading:
             kept = tally.kept(sample.devices)
             for device, counters in sample.devices.items():
                 if (shown := kept.get(device)) is not None:
-                    for reading in tally.readings[shown].take(Reading(tick, sample.time_us, counters)):
+                    for reading in tally.readings[shown].take(DeviceReading(tick, sample.time_us, counters)):
                         series.add(shown, *reading)
             yield from series.take()
         for shown, readings in tally.readings.items():
@@ -155,11 +156,11 @@ class _Reading:
         yield from tally.items()
 
 
-class _Measure(NamedTuple):
+class _PcpMeasure(NamedTuple):
     """A metric that is read, as one of our counters."""
 
     name: str
-    metric: Metric
+    metric: PcpMetric
     worth: float
 
 
@@ -193,7 +194,7 @@ class _Tally:
             self.choice = choose(devices_by_name(self.devices), self.reading.options.devices)
         return self.choice.kept
 
-    def samples(self, wanted: Mapping[int, _Measure]) -> Iterator[_Sample]:
+    def samples(self, wanted: Mapping[int, _PcpMeasure]) -> Iterator[_Sample]:
         """What each device shows, time by time."""
         stream = self._values(wanted)
         ahead = list(islice(stream, SAMPLES_LOOKED_AT))
@@ -239,7 +240,7 @@ class _Tally:
         if self.marks:
             yield Note(place, None, f"{self.marks} marks: logging was interrupted, the interval across each is wide")
 
-    def _values(self, wanted: Mapping[int, _Measure]) -> Iterator[Values]:
+    def _values(self, wanted: Mapping[int, _PcpMeasure]) -> Iterator[Values]:
         metrics = [measure.metric for measure in wanted.values()]
         for path in self.reading.archive.volumes:
             try:
@@ -249,7 +250,7 @@ class _Tally:
             except InputError as error:
                 self.damages.append(DamagedArchive(path, 0, error.found))
 
-    def _sample(self, values: Values, wanted: Mapping[int, _Measure]) -> _Sample:
+    def _sample(self, values: Values, wanted: Mapping[int, _PcpMeasure]) -> _Sample:
         devices: dict[str, dict[str, int]] = {}
         for pmid, found in values.metrics.items():
             measure = wanted[pmid]
@@ -281,9 +282,9 @@ def _missing(holes: Mapping[str, Sequence[Hole]]) -> str:
     return text
 
 
-def _measures(metadata: Metadata, place: str) -> tuple[dict[int, _Measure], list[Problem]]:
+def _measures(metadata: ArchiveMetadata, place: str) -> tuple[dict[int, _PcpMeasure], list[Problem]]:
     """The metrics to read, and those whose description is not what their name promises."""
-    chosen: dict[str, _Measure] = {}
+    chosen: dict[str, _PcpMeasure] = {}
     problems: list[Problem] = []
     for name, (measure, dimension, extra) in METRICS.items():
         metric = metadata.metrics.get(name)
@@ -293,11 +294,11 @@ def _measures(metadata: Metadata, place: str) -> tuple[dict[int, _Measure], list
         if metric.semantics != COUNTER or metric.units.dimension != dimension or not is_scaled:
             problems.append(Problem(place, None, f"{name} is no counter of that kind here: not read"))
             continue
-        chosen[measure] = _Measure(measure, metric, _worth(metric, dimension) * extra)
+        chosen[measure] = _PcpMeasure(measure, metric, _worth(metric, dimension) * extra)
     return {one.metric.pmid: one for one in chosen.values()}, problems
 
 
-def _worth(metric: Metric, dimension: tuple[int, int, int]) -> float:
+def _worth(metric: PcpMetric, dimension: tuple[int, int, int]) -> float:
     """Bytes, microseconds or operations in one of the metric's units."""
     space, time, count = metric.units.scale
     if dimension == SPACE:
@@ -322,7 +323,7 @@ def _archives(path: Path) -> list[Archive]:
 
 def _open(meta: Path, options: ReadOptions) -> _Reading:
     refuse_settings(options, "pcp", str(meta))
-    return _Reading(find_archive(meta), Metadata.read(meta, METRICS.__contains__), options)
+    return _Reading(find_archive(meta), ArchiveMetadata.read(meta, METRICS.__contains__), options)
 
 
 def _has_label(path: Path) -> bool:

@@ -67,7 +67,7 @@ class Units(NamedTuple):
         return cls((space, time, count), (fields[3], fields[4], fields[5] - 16 if fields[5] > 7 else fields[5]))
 
 
-class Metric(NamedTuple):
+class PcpMetric(NamedTuple):
     """The description of one metric."""
 
     pmid: int
@@ -137,17 +137,17 @@ class Archive:
 
 
 @dataclass(slots=True)
-class Metadata:
+class ArchiveMetadata:
     """Label, descriptions and instance names of an archive."""
 
     label: Label
     described: set[int] = field(default_factory=set)  # every metric's number
-    metrics: dict[str, Metric] = field(default_factory=dict)
+    metrics: dict[str, PcpMetric] = field(default_factory=dict)
     instances: dict[int, InstanceNames] = field(default_factory=dict)
     damage: DamagedArchive | None = None  # what came before it was read
 
     @classmethod
-    def read(cls, path: Path, is_wanted: Callable[[str], bool]) -> Metadata:
+    def read(cls, path: Path, is_wanted: Callable[[str], bool]) -> ArchiveMetadata:
         """The descriptions of the metrics that are wanted, and the names of their instances."""
         with opened(path) as stream:
             found = cls(read_label(stream, path))
@@ -189,7 +189,7 @@ class Metadata:
             name = record[place + 4 : place + 4 + length].decode("utf-8", "replace")
             place += 4 + length
             if is_wanted(name):
-                self.metrics[name] = Metric(pmid, name, type_, domain, semantics, Units.unpacked(units))
+                self.metrics[name] = PcpMetric(pmid, name, type_, domain, semantics, Units.unpacked(units))
                 self.instances.setdefault(domain, InstanceNames())
 
 
@@ -199,7 +199,7 @@ def pmid_text(pmid: int) -> str:
 
 
 def read_values(
-    path: Path, metrics: Collection[Metric], described: Collection[int], undescribed: Counter[int]
+    path: Path, metrics: Collection[PcpMetric], described: Collection[int], undescribed: Counter[int]
 ) -> Iterator[Values]:
     """The records of one volume that have one of those metrics, and the marks; DamagedArchive where it breaks off.
 

@@ -71,7 +71,7 @@ def _values_of(record: Values) -> set[tuple[int, int]]:
     return {(pmid, instance) for pmid, values in record.metrics.items() for instance in values}
 
 
-class Reading(NamedTuple):
+class DeviceReading(NamedTuple):
     """The counters of one device at one time."""
 
     tick_us: int
@@ -99,7 +99,7 @@ class DeviceReadings:
     """
 
     expected: set[str] = field(default_factory=set)
-    held: list[Reading] = field(default_factory=list)
+    held: list[DeviceReading] = field(default_factory=list)
     skipped: int = 0
     apart: Counter[str] = field(default_factory=Counter)  # values that came without the counters that go on
     longest_wait: int = 0
@@ -107,7 +107,7 @@ class DeviceReadings:
     _last: dict[str, tuple[int, int]] = field(default_factory=dict)  # time and value of each counter passed on
     _open: dict[str, Hole] = field(default_factory=dict)
 
-    def take(self, reading: Reading) -> Iterator[Reading]:
+    def take(self, reading: DeviceReading) -> Iterator[DeviceReading]:
         """The next reading."""
         self.expected |= reading.counters.keys()
         if reading.counters.keys() >= self.expected:
@@ -120,14 +120,14 @@ class DeviceReadings:
         if len(self.held) >= SAMPLES_LOOKED_AT:
             yield from self._go_on_without()
 
-    def finish(self) -> Iterator[Reading]:
+    def finish(self) -> Iterator[DeviceReading]:
         """The end: readings that only wait for a slower counter are left to whoever reads on."""
         if len(self.held) <= self.longest_wait:
             self.skipped += len(self.held)
         else:
             yield from self._go_on_without()
 
-    def _go_on_without(self) -> Iterator[Reading]:
+    def _go_on_without(self) -> Iterator[DeviceReading]:
         """Be content with the largest set of counters that keeps coming together."""
         sets: Counter[frozenset[str]] = Counter(frozenset(reading.counters) for reading in self.held)
         sizes = {names: len(names) * times for names, times in sets.items()}
@@ -141,7 +141,7 @@ class DeviceReadings:
                 counters = {name: value for name, value in reading.counters.items() if name in self.expected}
                 yield self._passed(reading._replace(counters=counters))
 
-    def _passed(self, reading: Reading) -> Reading:
+    def _passed(self, reading: DeviceReading) -> DeviceReading:
         """Keep account of the counters that are unknown in it, and of counters that come back."""
         for name, (time_us, value) in self._last.items():
             if name not in reading.counters:

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.drives.isdct_dump import LIST_HEAD, Dump, archive_files, directory_files, owner, text_file
 from iolens.sources.drives.rows import (
@@ -25,7 +24,7 @@ from iolens.sources.drives.rows import (
     INTEL_UNIT_BYTES,
     DriveReading,
     DriveRows,
-    Malformed,
+    MalformedValue,
     Told,
     epoch_moment,
     moment_in,
@@ -35,6 +34,8 @@ from iolens.sources.drives.rows import (
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import Line, head_of, numbered_lines, unpacked, whole_text
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import cells_of, combined_identity, needed_filesystem, zone_name
 
@@ -86,7 +87,7 @@ class Isdct:
 SOURCE: Final = Isdct()
 
 
-class _Found(NamedTuple):
+class _KnownFile(NamedTuple):
     """A file, and what kind it is."""
 
     kind: str
@@ -94,7 +95,7 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _IsdctPiece:
     """One dump, archive or series, and what the user said about it."""
 
     kind: str
@@ -113,7 +114,7 @@ class _Piece:
         return str(self.path)
 
 
-def _found(path: Path, options: ReadOptions) -> list[_Found]:
+def _found(path: Path, options: ReadOptions) -> list[_KnownFile]:
     """The file itself, or every file below a directory: what is no archive or series is a part of a dump there."""
     needed_filesystem(options, str(path))
     if not path.is_dir():
@@ -121,14 +122,14 @@ def _found(path: Path, options: ReadOptions) -> list[_Found]:
         if kind is None:
             expected = "a list, dump, CSV or JSON series of isdct"
             raise InputError(str(path), "not of the Intel SSD Data Center Tool", expected)
-        return [_Found(kind, path)]
-    files = [_Found(_kind_of(_head_or_nothing(file)) or _DUMP, file) for file in directory_files(path)]
+        return [_KnownFile(kind, path)]
+    files = [_KnownFile(_kind_of(_head_or_nothing(file)) or _DUMP, file) for file in directory_files(path)]
     if not files:
         raise InputError(str(path), "no file below this directory", "a dump of isdct")
     return files
 
 
-def _dumps(texts: Sequence[Path], options: ReadOptions) -> list[_Piece]:
+def _dumps(texts: Sequence[Path], options: ReadOptions) -> list[_IsdctPiece]:
     """Files that belong to one dump are read as one; a series of dumps has a folder each."""
     folders: dict[str, list[Path]] = {}
     for file in texts:
@@ -139,7 +140,7 @@ def _dumps(texts: Sequence[Path], options: ReadOptions) -> list[_Piece]:
     return [_piece(_DUMP, Path(folder), tuple(files), options) for folder, files in folders.items()]
 
 
-def _piece(kind: str, path: Path, files: tuple[Path, ...], options: ReadOptions) -> _Piece:
+def _piece(kind: str, path: Path, files: tuple[Path, ...], options: ReadOptions) -> _IsdctPiece:
     """Its identity covers the names, which may tell the host and the moment."""
     filesystem = needed_filesystem(options, str(path))
     names = [str(file.resolve().relative_to(path)) for file in files]
@@ -152,7 +153,7 @@ def _piece(kind: str, path: Path, files: tuple[Path, ...], options: ReadOptions)
         "names": [path.name, *names],
     }
     identity = combined_identity([_identity(file) for file in files or (path,)], **supplied)
-    return _Piece(kind, path, files, filesystem, options, identity)
+    return _IsdctPiece(kind, path, files, filesystem, options, identity)
 
 
 def _identity(file: Path) -> str:
@@ -212,14 +213,14 @@ def _listed(directory: Path, *, folders: bool) -> list[Path]:
     return [directory / name for name in sorted(found)]
 
 
-def _directory_dump(piece: _Piece) -> Iterator[Item]:
+def _directory_dump(piece: _IsdctPiece) -> Iterator[Item]:
     dump = Dump(piece.place)
     for file in piece.files:
         dump.take(text_file(file))
     yield from _dump_rows(piece, {dump.folder: dump})
 
 
-def _archive_dumps(piece: _Piece) -> Iterator[Item]:
+def _archive_dumps(piece: _IsdctPiece) -> Iterator[Item]:
     dumps: dict[str, Dump] = {}
     for file in archive_files(piece.path):
         if isinstance(file, Problem):
@@ -229,7 +230,7 @@ def _archive_dumps(piece: _Piece) -> Iterator[Item]:
     yield from _dump_rows(piece, dumps)
 
 
-def _dump_rows(piece: _Piece, dumps: Mapping[str, Dump]) -> Iterator[Item]:
+def _dump_rows(piece: _IsdctPiece, dumps: Mapping[str, Dump]) -> Iterator[Item]:
     rows = DriveRows(piece.filesystem)
     for _, dump in sorted(dumps.items()):
         yield from dump.problems
@@ -242,7 +243,7 @@ def _dump_rows(piece: _Piece, dumps: Mapping[str, Dump]) -> Iterator[Item]:
     yield from _end(rows, piece)
 
 
-def _dump_moment(piece: _Piece, dump: Dump) -> int:
+def _dump_moment(piece: _IsdctPiece, dump: Dump) -> int:
     """When a dump was made: its stamp file, `--at`, the times of an archive's members, a date in its names."""
     if dump.stamp is not None and (stamp := moment_in(dump.stamp)) is not None:
         return stamp.time_us(piece.options, piece.place)
@@ -256,7 +257,7 @@ def _dump_moment(piece: _Piece, dump: Dump) -> int:
     return stated_moment(piece.options, (*alone, Path(dump.folder).name, piece.path.resolve().name), piece.place)
 
 
-def _csv_series(piece: _Piece) -> Iterator[Item]:
+def _csv_series(piece: _IsdctPiece) -> Iterator[Item]:
     rows = DriveRows(piece.filesystem)
     lines = numbered_lines(piece.path)
     first = next(lines)
@@ -271,7 +272,7 @@ def _csv_series(piece: _Piece) -> Iterator[Item]:
 
 
 def _csv_line(
-    piece: _Piece, width: int, columns: Sequence[tuple[int, str]], line: Line, rows: DriveRows
+    piece: _IsdctPiece, width: int, columns: Sequence[tuple[int, str]], line: Line, rows: DriveRows
 ) -> Iterator[Item]:
     cells = cells_of(line.text)
     if len(cells) != width:
@@ -286,7 +287,7 @@ def _csv_line(
     yield from _series_reading(piece, named, rows, line.number)
 
 
-def _json_series(piece: _Piece) -> Iterator[Item]:
+def _json_series(piece: _IsdctPiece) -> Iterator[Item]:
     rows = DriveRows(piece.filesystem)
     text, trouble = whole_text(piece.path)
     if trouble is not None:
@@ -302,7 +303,7 @@ def _json_series(piece: _Piece) -> Iterator[Item]:
     yield from _end(rows, piece)
 
 
-class _Entry(NamedTuple):
+class _SeriesEntry(NamedTuple):
     """One drive of a JSON series, and the line it begins on."""
 
     line: int
@@ -314,7 +315,7 @@ _BETWEEN: Final = re.compile(r"[\s,]*")
 _COLON: Final = re.compile(r"\s*:\s*")
 
 
-def _entries(text: str, place: str) -> Iterator[_Entry | Problem]:
+def _entries(text: str, place: str) -> Iterator[_SeriesEntry | Problem]:
     """The drives of `{"SERIAL": {…}, …}` or `[{…}, …]`, one by one, so that a cut file costs only its last."""
     decode = json.JSONDecoder().raw_decode
     text = text.lstrip()
@@ -336,21 +337,23 @@ def _entries(text: str, place: str) -> Iterator[_Entry | Problem]:
             yield Problem(place, line, f"not JSON from here on: {shown(text[position : position + 200])}")
             return
         if isinstance(counters, dict) and isinstance(name, str | None):
-            yield _Entry(line, name, counters)
+            yield _SeriesEntry(line, name, counters)
         else:
             yield Problem(place, line, f"not a drive: {shown(text[position:end])}")
         line += text.count("\n", position, end)
         position = end
 
 
-def _series_reading(piece: _Piece, counters: Mapping[str, object], rows: DriveRows, line: int | None) -> Iterator[Item]:
+def _series_reading(
+    piece: _IsdctPiece, counters: Mapping[str, object], rows: DriveRows, line: int | None
+) -> Iterator[Item]:
     serial = serial_of(counters.get(SERIAL))
     if serial is None:
         yield Problem(piece.place, line, "a drive without a serial number")
         return
     try:
         time_us = epoch_moment(counters.get("timestamp"))
-    except Malformed as error:
+    except MalformedValue as error:
         yield Problem(piece.place, line, f"timestamp {error}")
         return
     if time_us is None:
@@ -400,7 +403,7 @@ def _vendor_bytes(told: Told, name: str) -> int | None:
     return told.count(name + "bytes") if raw is None else raw
 
 
-def _end(rows: DriveRows, piece: _Piece) -> Iterator[Item]:
+def _end(rows: DriveRows, piece: _IsdctPiece) -> Iterator[Item]:
     if not rows.found:
         yield Problem(piece.place, None, "no drive in it that could be read")
     yield from rows.flush()

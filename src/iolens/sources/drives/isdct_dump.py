@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Problem
-from iolens.sources.drives.rows import LATEST_S, Malformed, count_of, moment_in, plain
+from iolens.sources.drives.rows import LATEST_S, MalformedValue, count_of, moment_in, plain
 from iolens.sources.reading.archives import Member, archive_members
 from iolens.sources.reading.bounded_input import DAMAGED, opened
 
@@ -46,7 +46,7 @@ class TextFile(NamedTuple):
 
 
 @dataclass(slots=True)
-class Drive:
+class DumpedDrive:
     """All that the lists of one dump tell of a drive, by plain name."""
 
     serial: str
@@ -65,7 +65,7 @@ class Drive:
 def _later(one: object, other: object) -> object:
     try:
         known = [count for count in (count_of(one), count_of(other)) if count is not None]
-    except Malformed:
+    except MalformedValue:
         return one
     return max(known) if known else one
 
@@ -75,7 +75,7 @@ class Dump:
     """The drives of one dump, and what its names and files tell of the time."""
 
     folder: str
-    drives: dict[tuple[str | None, str], Drive] = field(default_factory=dict)
+    drives: dict[tuple[str | None, str], DumpedDrive] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     stamp: str | None = None
     modified_s: list[int] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Dump:
 
     def _read(self, file: TextFile) -> bool:
         """Whether some list was found."""
-        drive: Drive | None = None
+        drive: DumpedDrive | None = None
         attribute: dict[str, str] = {}
         for line in (file.text or "").splitlines():
             begins_attribute = _ATTRIBUTE.fullmatch(line.strip())
@@ -118,11 +118,11 @@ class Dump:
         _finish(drive, attribute)
         return drive is not None
 
-    def _drive(self, serial: str, file: TextFile) -> Drive:
-        return self.drives.setdefault((file.host, serial), Drive(serial, file.host, file.place))
+    def _drive(self, serial: str, file: TextFile) -> DumpedDrive:
+        return self.drives.setdefault((file.host, serial), DumpedDrive(serial, file.host, file.place))
 
 
-def _finish(drive: Drive | None, attribute: Mapping[str, str]) -> None:
+def _finish(drive: DumpedDrive | None, attribute: Mapping[str, str]) -> None:
     """One SMART attribute, under the name of its description."""
     if drive is None or "raw" not in attribute:
         return

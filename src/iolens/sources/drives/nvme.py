@@ -15,16 +15,15 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.drives.nvme_logs import (
     HEAD,
     IDENTITY,
     JSON_HEAD,
     SMART,
-    Block,
+    DriveLogs,
     Log,
-    LogReader,
+    NvmeLogReader,
     blocks_of,
     controller,
 )
@@ -32,6 +31,8 @@ from iolens.sources.drives.rows import DriveReading, DriveRows, moment_in, state
 from iolens.sources.drives.smartctl import SETTINGS, SUFFIXES, host_setting
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import opened, unpacked, whole_text
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem, stated_zone, zone_name
 from iolens.units import epoch_us, parse_local_time
@@ -156,7 +157,7 @@ class _Folder:
     def _file(self, path: Path, found: _Logs) -> Iterator[Item]:
         """The logs of one file, put to the drives they are of."""
         text, trouble = whole_text(path)
-        reader = LogReader(str(path), partial(self._local_time, str(path)))
+        reader = NvmeLogReader(str(path), partial(self._local_time, str(path)))
         logs = reader.read(text)
         yield from reader.problems
         if trouble is not None:
@@ -174,7 +175,7 @@ class _Folder:
                 else:
                     yield from self._put(path, log, token, block.device, found)
 
-    def _token(self, name: str | None, block: Block, devices: set[str | None]) -> Token | None:
+    def _token(self, name: str | None, block: DriveLogs, devices: set[str | None]) -> Token | None:
         """The drive of a block: by `--target`, by the file's name, by the device; None if nothing tells."""
         if self.options.target is not None:
             return Token(self.options.target, None)

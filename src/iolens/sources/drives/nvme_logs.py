@@ -17,7 +17,7 @@ from iolens.records import Note, Problem
 from iolens.sources.drives.rows import (
     DATA_UNIT_BYTES,
     INTEL_UNIT_BYTES,
-    Malformed,
+    MalformedValue,
     Told,
     count_of,
     plain,
@@ -67,7 +67,7 @@ class Log:
 
 
 @dataclass(slots=True)
-class Block:
+class DriveLogs:
     """Logs of a file that are of one drive and moment."""
 
     logs: list[Log] = field(default_factory=list)
@@ -84,12 +84,12 @@ class Block:
         return log.device is None or self.device is None or controller(log.device) == controller(self.device)
 
 
-def blocks_of(logs: Sequence[Log]) -> list[Block]:
+def blocks_of(logs: Sequence[Log]) -> list[DriveLogs]:
     """Logs by drive and moment. Not every log names its device: it goes with those around it, as a loop prints them."""
-    blocks: list[Block] = []
+    blocks: list[DriveLogs] = []
     for log in logs:
         if not blocks or not blocks[-1].fits(log):
-            blocks.append(Block())
+            blocks.append(DriveLogs())
         blocks[-1].logs.append(log)
     return blocks
 
@@ -160,7 +160,7 @@ JSON_HEAD: Final = re.compile(
 )
 
 
-class LogReader:
+class NvmeLogReader:
     """Reads a text of one or more logs, in any mixture of text, JSON and lines that tell the time."""
 
     def __init__(self, place: str, local_time: Callable[[str], int]) -> None:
@@ -260,7 +260,7 @@ class LogReader:
                 return {"nand": _both_words(raw[OCP_WRITTEN])}
             if "totaldatawrittentonand" in raw:
                 return {"nand": _with_unit(raw["totaldatawrittentonand"])}
-        except Malformed as error:
+        except MalformedValue as error:
             told.problems.append(Problem(told.place, told.line, f"bytes written to flash: {error}: left out"))
             return {}
         if SAMSUNG_WRITTEN in raw:
@@ -309,7 +309,7 @@ def _both_words(value: object) -> int | None:
         return None
     total = (high << 64) + low
     if total > LARGEST:
-        raise Malformed(f"{shown(str(value))} is out of range")
+        raise MalformedValue(f"{shown(str(value))} is out of range")
     return total
 
 
@@ -323,7 +323,7 @@ def _word(value: object) -> int | None:
 def _with_unit(value: object) -> int:
     match = _WITH_UNIT.fullmatch(str(value).strip())
     if match is None or (size := int(Decimal(match[1]) * _UNITS[match[2]])) > LARGEST:
-        raise Malformed(f"{shown(str(value))} is not a size such as 1133997.9 GiB")
+        raise MalformedValue(f"{shown(str(value))} is not a size such as 1133997.9 GiB")
     return size
 
 
@@ -377,6 +377,6 @@ def _listed_devices(devices: list[Any], number: int) -> Iterator[Log]:
         log = drives.setdefault(name, Log(IDENTITY, number, device, raw={**raw, "tnvmcap": 0}))
         try:
             log.raw["tnvmcap"] = (count_of(log.raw["tnvmcap"]) or 0) + (count_of(one.get("PhysicalSize")) or 0)
-        except Malformed:
+        except MalformedValue:
             log.raw["tnvmcap"] = one.get("PhysicalSize")
     yield from drives.values()

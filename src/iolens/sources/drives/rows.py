@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Item, Problem
-from iolens.sources import ReadOptions
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     count_in_json,
@@ -46,7 +46,7 @@ _DATE: Final = re.compile(
 )
 
 
-class Malformed(ValueError):
+class MalformedValue(ValueError):
     """A value that is not what its name promises."""
 
 
@@ -67,7 +67,7 @@ def count_of(value: object) -> int | None:
         number = _count(str(value)[:_LONGEST].partition("(")[0].strip())
     if number is None:
         shown_value = "a number of thousands of digits" if isinstance(value, int) else shown(str(value))
-        raise Malformed(f"{shown_value} is out of range")
+        raise MalformedValue(f"{shown_value} is out of range")
     return number
 
 
@@ -83,7 +83,7 @@ def _count(text: str) -> int | None:
     decimal = real_or_none(text)
     if decimal is not None and decimal.is_integer():
         return round(decimal)
-    raise Malformed(f"{shown(text)} is not a count")
+    raise MalformedValue(f"{shown(text)} is not a count")
 
 
 def percent_of(value: object) -> float | None:
@@ -96,7 +96,9 @@ def percent_of(value: object) -> float | None:
     elif number_in_json(value, largest=PERCENT_END) is not None:
         percent = float(value)  # type: ignore[arg-type] # a number, as was just asked
     if percent is None:
-        raise Malformed(f"{shown(str(value)[:_LONGEST]) if isinstance(value, str) else 'a value'} is not a percentage")
+        raise MalformedValue(
+            f"{shown(str(value)[:_LONGEST]) if isinstance(value, str) else 'a value'} is not a percentage"
+        )
     return percent
 
 
@@ -122,8 +124,8 @@ class Told:
             try:
                 found = count_of(self.values.get(name))
                 if found is not None and found * unit > LARGEST:
-                    raise Malformed(f"{found} units of {unit} bytes is out of range")
-            except Malformed as error:
+                    raise MalformedValue(f"{found} units of {unit} bytes is out of range")
+            except MalformedValue as error:
                 self._report(name, error)
                 continue
             if found is not None:
@@ -135,7 +137,7 @@ class Told:
         for name in names:
             try:
                 found = percent_of(self.values.get(name))
-            except Malformed as error:
+            except MalformedValue as error:
                 self._report(name, error)
                 continue
             if found is not None:
@@ -155,7 +157,7 @@ class Told:
                 return found
         return None
 
-    def _report(self, name: str, error: Malformed) -> None:
+    def _report(self, name: str, error: MalformedValue) -> None:
         self.problems.append(Problem(self.place, self.line, f"{name} {error}: left out"))
 
 
@@ -307,5 +309,5 @@ def epoch_moment(value: object) -> int | None:
     """Microseconds from epoch seconds; None where absent."""
     seconds = count_of(value)
     if seconds is not None and not 0 < seconds < LATEST_S:
-        raise Malformed(f"{shown(str(value))} is not a time in epoch seconds")
+        raise MalformedValue(f"{shown(str(value))} is not a time in epoch seconds")
     return None if seconds is None else seconds * 1_000_000

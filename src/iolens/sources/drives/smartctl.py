@@ -16,13 +16,12 @@ from typing import Any, Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.drives.rows import (
     DATA_UNIT_BYTES,
     DriveReading,
     DriveRows,
-    Malformed,
+    MalformedValue,
     Told,
     epoch_moment,
     serial_of,
@@ -31,7 +30,9 @@ from iolens.sources.drives.rows import (
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import opened, unpacked
-from iolens.sources.reading.json_stream import Document, documents
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.json_stream import JsonDocument, documents
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
     LARGEST,
     LARGEST_SMALL,
@@ -101,7 +102,7 @@ def host_setting(options: ReadOptions, source: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _SmartctlFile:
     """One file of documents, and what the user said about it."""
 
     path: Path
@@ -135,7 +136,7 @@ class _File:
         return name if number == 1 else f"{name}#{number}"
 
 
-def _opened(path: Path, options: ReadOptions, hosts_are_folders: bool) -> _File:
+def _opened(path: Path, options: ReadOptions, hosts_are_folders: bool) -> _SmartctlFile:
     opened(path).close()  # says why if it cannot be read
     if path.stat().st_size == 0:
         raise InputError(str(path), "empty file", "output of `smartctl --json`")
@@ -151,13 +152,13 @@ def _opened(path: Path, options: ReadOptions, hosts_are_folders: bool) -> _File:
         since=options.since,
         until=options.until,
     )
-    return _File(path, filesystem, host, options, identity)
+    return _SmartctlFile(path, filesystem, host, options, identity)
 
 
 class _Drive:
     """One document of smartctl."""
 
-    def __init__(self, file: _File, document: Document, number: int) -> None:
+    def __init__(self, file: _SmartctlFile, document: JsonDocument, number: int) -> None:
         self.file, self.content, self.number = file, document.content, number
         self.place, self.line = str(file.path), document.line
 
@@ -188,7 +189,7 @@ class _Drive:
             yield Note(self.place, self.line, f"no serial number: the drive is called {shown(serial)}")
         try:
             time_us = epoch_moment(_section(self.content, "local_time").get("time_t"))
-        except Malformed as error:
+        except MalformedValue as error:
             yield self._problem(f"local_time {error}")
             return
         if time_us is None:

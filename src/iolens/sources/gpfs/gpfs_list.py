@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError
-from iolens.sources.contents.listed_inodes import Listed, Names, Numbers, PathProjects, owner_names
+from iolens.sources.contents.listed_inodes import InodeColumns, Names, Numbers, PathProjects, owner_names
 from iolens.sources.contents.listed_records import (
     ATIME,
     INODE,
@@ -128,7 +128,7 @@ class _PolicyLines:
     def read(self, projects: PathProjects) -> PieceRead:
         """What the lines list."""
         records = self._records
-        everything = Listed(
+        everything = InodeColumns(
             types=records.types(one_letter=False),
             sizes=records.sizes(),
             allocated=records.numbers(ROOM, KIB),

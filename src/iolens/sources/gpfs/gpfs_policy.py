@@ -14,11 +14,11 @@ from typing import Final
 
 from iolens.errors import InputError
 from iolens.records import Capture
-from iolens.sources import ReadOptions
 from iolens.sources.contents.listing_scans import listing_captures
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.gpfs.gpfs_list import SETTINGS, ListLayout, layout_of
 from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, opened, unpacked
+from iolens.sources.reading.options import ReadOptions
 
 TRIED_LINES: Final = 100
 _LINE: Final = re.compile(rb"(?:<\d+> )?\d+ \d+ \d+ (?:.* )?-- (?:/|%2[Ff])", re.DOTALL)

@@ -19,7 +19,6 @@ import numpy as np
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.gpfs.mmperfmon_text import (
     CALLS,
@@ -37,7 +36,9 @@ from iolens.sources.gpfs.mmperfmon_text import (
 from iolens.sources.reading.archives import TAR_HEAD, archive_members, is_tar, unpacked_member
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import DAMAGED, bounded_lines, opened, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.local_time import LocalClock, local_text
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST
 from iolens.sources.reading.saved_text import combined_identity, stated_zone, zone_name
 
@@ -112,7 +113,7 @@ def _choices(options: ReadOptions) -> _Choices:
     return _Choices(options, stamp == "end", dict(filesystems))
 
 
-class _Scan(NamedTuple):
+class _SensorScan(NamedTuple):
     """Which columns of which subjects a file tells, and of what times."""
 
     path: Path
@@ -121,7 +122,7 @@ class _Scan(NamedTuple):
     end_us: int
 
 
-def _scanned(path: Path, choices: _Choices) -> _Scan:
+def _scanned(path: Path, choices: _Choices) -> _SensorScan:
     try:
         if path.stat().st_size == 0:
             raise InputError(str(path), "empty file", "output of `mmperfmon query`, or an archive of such")
@@ -135,14 +136,14 @@ def _scanned(path: Path, choices: _Choices) -> _Scan:
             if series.time_us.size:
                 told.setdefault(series.subject, set()).add(series.column)
                 begin, end = min(begin, int(series.time_us.min())), max(end, int(series.time_us.max()))
-    return _Scan(path, {subject: frozenset(columns) for subject, columns in told.items()}, begin, end)
+    return _SensorScan(path, {subject: frozenset(columns) for subject, columns in told.items()}, begin, end)
 
 
 def _clock(choices: _Choices, place: str) -> LocalClock:
     return LocalClock(stated_zone(choices.options, choices.options.filesystem, place))
 
 
-def _linked(scans: Sequence[_Scan]) -> list[list[_Scan]]:
+def _linked(scans: Sequence[_SensorScan]) -> list[list[_SensorScan]]:
     """Files of the same time that complete each other's rows (reads in one, writes in another), together."""
     group_of = list(range(len(scans)))
     by_subject: dict[Subject, list[int]] = {}
@@ -155,7 +156,7 @@ def _linked(scans: Sequence[_Scan]) -> list[list[_Scan]]:
             if scans[other].begin_us <= scans[one].end_us and scans[one].told[subject] != scans[other].told[subject]:
                 old, new = group_of[other], group_of[one]
                 group_of = [new if group == old else group for group in group_of]
-    groups: dict[int, list[_Scan]] = {}
+    groups: dict[int, list[_SensorScan]] = {}
     for number, scan in sorted(enumerate(scans), key=lambda pair: pair[1].begin_us):
         groups.setdefault(group_of[number], []).append(scan)
     return list(groups.values())
@@ -185,7 +186,7 @@ def _members(stream: BinaryIO, path: Path, clock: LocalClock) -> Iterator[Text |
 
 def _items(paths: tuple[Path, ...], choices: _Choices) -> Iterator[Item]:
     """Rows of several texts at once: a target's reads and writes may stand in different ones."""
-    gathered = _Gathered(choices)
+    gathered = _SensorColumns(choices)
     for path in paths:
         clock = _clock(choices, str(path))
         empty = True
@@ -203,7 +204,7 @@ def _items(paths: tuple[Path, ...], choices: _Choices) -> Iterator[Item]:
     yield from within(gathered.rows(str(paths[0])), choices.options)
 
 
-class _Gathered:
+class _SensorColumns:
     """Columns by what they tell of."""
 
     def __init__(self, choices: _Choices) -> None:

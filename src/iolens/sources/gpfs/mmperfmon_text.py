@@ -70,7 +70,7 @@ class Subject(NamedTuple):
     names: tuple[str, ...]
 
 
-class Series(NamedTuple):
+class SensorSeries(NamedTuple):
     """One column over time: stamps in UTC microseconds and values, NaN where there was none."""
 
     subject: Subject
@@ -92,7 +92,7 @@ class Text:
     """One output of `mmperfmon query`, read."""
 
     place: str
-    series: list[Series] = field(default_factory=list)
+    series: list[SensorSeries] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)  # metrics that are not kept, with the line of the first
     bucket_us: int | None = None
@@ -190,7 +190,7 @@ class TextReader:
             times, cells = self._in_utc(np.array(self.local_s, np.int64), np.array(self.cells, np.float64))
             for place, one in enumerate(self.columns):
                 if one.subject is not None:
-                    self.text.series.append(Series(one.subject, one.column, times, cells[:, place]))
+                    self.text.series.append(SensorSeries(one.subject, one.column, times, cells[:, place]))
         self.columns, self.local_s, self.cells = [], [], []
 
     def _in_utc(self, local_s: Times, cells: Numbers) -> tuple[Times, Numbers]:
@@ -237,7 +237,7 @@ def _values(text: str) -> list[float] | str:
     return values
 
 
-def _bucket_us(series: Sequence[Series]) -> int | None:
+def _bucket_us(series: Sequence[SensorSeries]) -> int | None:
     """The spacing of rows that occurs most."""
     spacings = [np.diff(one.time_us) for one in series[:1]]
     together = np.concatenate(spacings) if spacings else np.array([], np.int64)

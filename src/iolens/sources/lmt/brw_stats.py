@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.sources.reading.sql_database import Database, Selection, Table, TableSchema
+from iolens.sources.reading.sql_database import Database, SqlSelection, Table, TableSchema
 
 STOCK_TABLE: Final = "BRW_STATS_DATA"
 STOCK_NAMES: Final = "BRW_STATS_INFO"
@@ -120,7 +120,7 @@ def read_sizes(
         *(f"{table.column(name.upper())} = ?" for name, _ in brw_stats.where),
     ]
     parameters = (ost_id, first, last, *(value for _, value in brw_stats.where))
-    found = database.table(Selection(table, columns, " AND ".join(conditions), parameters))
+    found = database.table(SqlSelection(table, columns, " AND ".join(conditions), parameters))
     return _from_long(found) if brw_stats.size else _from_wide(found, brw_stats)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources.reading.local_time import LocalClock, local_text
-from iolens.sources.reading.sql_database import Database, Selection, Table, TableSchema
+from iolens.sources.reading.sql_database import Database, SqlSelection, Table, TableSchema
 from iolens.units import epoch_us
 
 MOMENTS: Final = "TIMESTAMP_INFO"
@@ -29,7 +29,7 @@ _DTYPE: Final = np.dtype([("ts_id", np.int64), ("local_s", np.int64)])
 Integers = NDArray[np.int64]
 
 
-class Stretch(NamedTuple):
+class OffsetStretch(NamedTuple):
     """Consecutive moments of one day with one offset from UTC."""
 
     first: int  # TS_ID
@@ -43,7 +43,7 @@ class Day:
     """The moments of one UTC day."""
 
     number: int  # days since 1970
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[OffsetStretch, ...]
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -105,7 +105,7 @@ def days_of(database: Database, schema: Mapping[str, TableSchema], zone: tzinfo,
     listing.finish()
     if not listing.stretches:
         if listing.problems:
-            return [Day(0, (Stretch(0, -1, 0, 0),), tuple(listing.problems))]
+            return [Day(0, (OffsetStretch(0, -1, 0, 0),), tuple(listing.problems))]
         wanted = f" from {window}" if window != Window() else ""
         raise InputError(database.place, f"{MOMENTS} has no moments{wanted}")
     days = [Day(number, tuple(parts)) for number, parts in sorted(listing.stretches.items())]
@@ -118,7 +118,7 @@ def moments_of(database: Database, schema: Mapping[str, TableSchema], day: Day) 
     table = schema[MOMENTS]
     columns = dict(zip(_DTYPE.names or (), _columns(database, table), strict=True))
     where = f"{table.column('TS_ID')} BETWEEN ? AND ?"
-    found = database.table(Selection(table, columns, where, (day.first, day.last)))
+    found = database.table(SqlSelection(table, columns, where, (day.first, day.last)))
     time_s = np.full(len(found), NO_TIME, np.int64)
     for first, last, offset_s, _ in day.stretches:
         inside = (found["ts_id"] >= first) & (found["ts_id"] <= last) & (found["local_s"] != NO_TIME)
@@ -157,7 +157,7 @@ class _Listing:
     place: str
     clock: LocalClock
     window: Window
-    stretches: dict[int, list[Stretch]] = field(default_factory=dict)
+    stretches: dict[int, list[OffsetStretch]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def take(self, piece: Table) -> None:
@@ -193,7 +193,7 @@ class _Listing:
         ends = np.concatenate((begins[1:], [len(ts_ids)]))
         for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
             if wanted[begin]:
-                stretch = Stretch(int(ts_ids[begin]), int(ts_ids[end - 1]), int(offset_s[begin]), end - begin)
+                stretch = OffsetStretch(int(ts_ids[begin]), int(ts_ids[end - 1]), int(offset_s[begin]), end - begin)
                 self.stretches.setdefault(int(days[begin]), []).append(stretch)
 
     def _refuse(self, reason: str) -> None:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.schema import SIZE_BINS, size_column
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.lmt.operations import METADATA_COLUMN, SAMPLED_OPERATIONS, UNUSED_OPERATIONS
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.hdf5_series import (
     Grid,
     Steps,
@@ -37,6 +37,7 @@ from iolens.sources.reading.hdf5_series import (
     times_of,
     whole_numbers,
 )
+from iolens.sources.reading.options import ReadOptions
 
 STEPS: Final = "FSStepsGroup/FSStepsDataSet"
 MISSING: Final = "FSMissingGroup/FSMissingDataSet"

@@ -17,12 +17,13 @@ from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.lmt import brw_stats as lmt_brw_stats
 from iolens.sources.lmt.brw_stats import BrwStats
 from iolens.sources.lmt.days import MOMENTS, Day, Window, days_of, moments_of
 from iolens.sources.lmt.targets import OST_DATA, OST_NAMES, TABLES, DayTables, Schema
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.local_time import find_zone
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.sql_database import (
     SCHEMES,
     Database,
@@ -88,7 +89,7 @@ class DayReading:
             yield from tables.items()
 
 
-class Listed(NamedTuple):
+class ListedDay(NamedTuple):
     """One day and what makes it itself."""
 
     identity: str
@@ -103,7 +104,7 @@ def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Cap
         yield Capture(reading.opening.place, identity, reading.items)
 
 
-def _list(opening: Opening, options: ReadOptions) -> list[Listed]:
+def _list(opening: Opening, options: ReadOptions) -> list[ListedDay]:
     """The days of one database."""
     _check_settings(options.settings, opening.place)
     with opening.open() as database:
@@ -116,7 +117,7 @@ def _list(opening: Opening, options: ReadOptions) -> list[Listed]:
             lmt_brw_stats.check(brw_stats, schema, opening.place)
         days = days_of(database, schema, zone, Window(options.since, options.until))
         readings = [DayReading(opening, filesystem, brw_stats, day, day is days[-1]) for day in days]
-        return [Listed(_identity(database, schema, reading, zone), reading) for reading in readings]
+        return [ListedDay(_identity(database, schema, reading, zone), reading) for reading in readings]
 
 
 def _check_settings(settings: Mapping[str, Any], place: str) -> None:

@@ -15,11 +15,12 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.lmt.operations import METADATA_COLUMN
 from iolens.sources.lustre.capacity import LOCK_LEAVES
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, count_or_none, real, real_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
@@ -68,11 +69,11 @@ _TARGET: Final = re.compile(r"(.+)-(OST|MDT)[0-9a-fA-F]{4}(?:_UUID)?")
 _RECOVERY: Final = re.compile(r"([A-Za-z_]++)(?: ++(\d++)(?:/(\d++))?)?(?: ++(\d++)s remaining)?\s*+")
 
 
-class Malformed(ValueError):
+class MalformedMetric(ValueError):
     """A metric string that is not what its name and version promise."""
 
 
-class Reading(NamedTuple):
+class ServerReading(NamedTuple):
     """What one server said of one target."""
 
     target: str
@@ -84,25 +85,25 @@ class Reading(NamedTuple):
     left_out: str | None = None  # what moved and has no column
 
 
-class Report(NamedTuple):
+class MetricString(NamedTuple):
     """One metric string, understood."""
 
     host: str
     cpu_pct: float | None
     memory_pct: float | None
-    readings: tuple[Reading, ...]
+    readings: tuple[ServerReading, ...]
     left_out: str | None = None
 
 
-def parse_metric(name: str, value: str) -> Report | None:
-    """One metric string; None for one that no table of ours holds; raises `Malformed`."""
+def parse_metric(name: str, value: str) -> MetricString | None:
+    """One metric string; None for one that no table of ours holds; raises `MalformedMetric`."""
     if name in NOT_READ:
         return None
     version, *fields = value.strip().removesuffix(";").split(";")
     try:
         parse = _PARSERS[name, real(version, "version")]
     except (KeyError, ValueError):
-        raise Malformed(f"metric {name} version {shown(version)} is not known") from None
+        raise MalformedMetric(f"metric {name} version {shown(version)} is not known") from None
     return parse(fields)
 
 
@@ -110,7 +111,7 @@ def parse_recovery(text: str) -> dict[str, object]:
     """Columns of `target_state` from `COMPLETE 1862/1862` or `RECOVERING 172 43s remaining`."""
     match = _RECOVERY.fullmatch(text)
     if match is None:
-        raise Malformed(f"recovery status {shown(text)} not understood")
+        raise MalformedMetric(f"recovery status {shown(text)} not understood")
     status, completed, expected, remaining = match.groups()
     return {
         "recovery_status": status,
@@ -121,54 +122,54 @@ def parse_recovery(text: str) -> dict[str, object]:
     }
 
 
-def _ost_2(fields: list[str]) -> Report:
+def _ost_2(fields: list[str]) -> MetricString:
     host, load, rest = _host(fields)
     readings = []
     for group in _groups(rest):
         layout = OST_LAYOUTS.get(len(group))
         if layout is None:
             known = ", ".join(map(str, OST_LAYOUTS))
-            raise Malformed(f"{shown(group[0])} has {len(group)} fields, expected one of {known}")
+            raise MalformedMetric(f"{shown(group[0])} has {len(group)} fields, expected one of {known}")
         readings.append(_ost_reading(dict(zip(layout, group, strict=True))))
-    return Report(host, *load, tuple(readings))
+    return MetricString(host, *load, tuple(readings))
 
 
-def _ost_1(fields: list[str]) -> Report:
+def _ost_1(fields: list[str]) -> MetricString:
     if len(fields) != 1 + len(_OST_BEGINNING):
-        raise Malformed(f"{len(fields) + 1} fields, expected {2 + len(_OST_BEGINNING)}")
-    return Report(fields[0], None, None, (_ost_reading(dict(zip(_OST_BEGINNING, fields[1:], strict=True))),))
+        raise MalformedMetric(f"{len(fields) + 1} fields, expected {2 + len(_OST_BEGINNING)}")
+    return MetricString(fields[0], None, None, (_ost_reading(dict(zip(_OST_BEGINNING, fields[1:], strict=True))),))
 
 
-def _oss_1(fields: list[str]) -> Report:
+def _oss_1(fields: list[str]) -> MetricString:
     host, load, rest = _host(fields)
     if rest:
-        raise Malformed(f"{len(fields) + 1} fields, expected 4")
-    return Report(host, *load, ())
+        raise MalformedMetric(f"{len(fields) + 1} fields, expected 4")
+    return MetricString(host, *load, ())
 
 
-def _mdt(fields: list[str], *, recovery: bool, operations: Sequence[tuple[str, ...]], unnamed: int = 0) -> Report:
+def _mdt(fields: list[str], *, recovery: bool, operations: Sequence[tuple[str, ...]], unnamed: int = 0) -> MetricString:
     host, load, rest = _host(fields)
     readings, left_out = [], None
     for group in _groups(rest):
         begin = 6 if recovery else 5
         names = next((one for one in operations if begin + 3 * (len(one) + unnamed) == len(group)), None)
         if names is None:
-            raise Malformed(f"{shown(group[0])} has {len(group)} fields, which is no list of operations known")
+            raise MalformedMetric(f"{shown(group[0])} has {len(group)} fields, which is no list of operations known")
         readings.append(_mdt_reading(group, begin, names))
         extra = group[begin + 3 * len(names) :]
         if any(field != "0" for field in extra):
             left_out = f"the last {unnamed} operations of an MDT have no name in lmt_mdt 3: left out"
-    return Report(host, *load, tuple(readings), left_out)
+    return MetricString(host, *load, tuple(readings), left_out)
 
 
-def _mds(fields: list[str]) -> Report:
+def _mds(fields: list[str]) -> MetricString:
     if len(fields) != 8 + 3 * len(MDS_OPERATIONS):
-        raise Malformed(f"{len(fields) + 1} fields, expected {9 + 3 * len(MDS_OPERATIONS)}")
+        raise MalformedMetric(f"{len(fields) + 1} fields, expected {9 + 3 * len(MDS_OPERATIONS)}")
     host, target, cpu, memory, *rest = fields
-    return Report(host, _percent(cpu), _percent(memory), (_mdt_reading([target, *rest], 5, MDS_OPERATIONS),))
+    return MetricString(host, _percent(cpu), _percent(memory), (_mdt_reading([target, *rest], 5, MDS_OPERATIONS),))
 
 
-_PARSERS: Final[Mapping[tuple[str, float], Callable[[list[str]], Report]]] = {
+_PARSERS: Final[Mapping[tuple[str, float], Callable[[list[str]], MetricString]]] = {
     ("lmt_ost", 1.0): _ost_1,
     ("lmt_ost", 2.0): _ost_2,
     ("lmt_oss", 1.0): _oss_1,
@@ -182,7 +183,7 @@ _PARSERS: Final[Mapping[tuple[str, float], Callable[[list[str]], Report]]] = {
 
 def _host(fields: list[str]) -> tuple[str, tuple[float, float], list[str]]:
     if len(fields) < 3:
-        raise Malformed(f"{len(fields) + 1} fields, expected at least 4")
+        raise MalformedMetric(f"{len(fields) + 1} fields, expected at least 4")
     return fields[0], (_percent(fields[1]), _percent(fields[2])), fields[3:]
 
 
@@ -192,14 +193,14 @@ def _groups(fields: list[str]) -> list[list[str]]:
     if not fields:  # a server whose targets are on its partner
         return []
     if not starts or starts[0] != 0:
-        raise Malformed(f"{shown(fields[0])} where the name of a target such as scratch-OST0000 was expected")
+        raise MalformedMetric(f"{shown(fields[0])} where the name of a target such as scratch-OST0000 was expected")
     return [fields[begin:end] for begin, end in zip(starts, [*starts[1:], len(fields)], strict=True)]
 
 
-def _ost_reading(said: Mapping[str, str]) -> Reading:
+def _ost_reading(said: Mapping[str, str]) -> ServerReading:
     names = ("read_bytes", "write_bytes", "unsplit_ops")
     connects = [name for name in ("connect", "reconnect") if _count(said.get(name, "0"))]
-    return Reading(
+    return ServerReading(
         said["name"].removesuffix("_UUID"),
         _capacity(said),
         {name: _count(said[name]) for name in names if name in said},
@@ -210,13 +211,13 @@ def _ost_reading(said: Mapping[str, str]) -> Reading:
     )
 
 
-def _mdt_reading(group: Sequence[str], begin: int, operations: Sequence[str]) -> Reading:
+def _mdt_reading(group: Sequence[str], begin: int, operations: Sequence[str]) -> ServerReading:
     fields = group[begin : begin + 3 * len(operations) : 3]
     counts = {name: _count(count) for name, count in zip(operations, fields, strict=True)}
     counters = {METADATA_COLUMN[name]: count for name, count in counts.items() if name in METADATA_COLUMN}
     others = [name for name, count in counts.items() if count and name not in METADATA_COLUMN]
     capacity = _capacity(dict(zip(_OST_BEGINNING[:5], group[:5], strict=True)))
-    return Reading(
+    return ServerReading(
         group[0].removesuffix("_UUID"),
         capacity,
         counters,
@@ -230,9 +231,9 @@ def _capacity(said: Mapping[str, str]) -> dict[str, int]:
     total_kib, free_kib = _count(said["total_kib"]), _count(said["free_kib"])
     inodes, free_inodes = _count(said["total_inodes"]), _count(said["free_inodes"])
     if free_kib > total_kib or free_inodes > inodes:
-        raise Malformed(f"{shown(said['name'])} has more free than its size")
+        raise MalformedMetric(f"{shown(said['name'])} has more free than its size")
     if max(total_kib, free_kib) > LARGEST // KIB:
-        raise Malformed(f"{max(total_kib, free_kib)} KiB is more than any file system holds")
+        raise MalformedMetric(f"{max(total_kib, free_kib)} KiB is more than any file system holds")
     return {
         "total_bytes": total_kib * KIB,
         "used_bytes": (total_kib - free_kib) * KIB,
@@ -246,14 +247,14 @@ def _capacity(said: Mapping[str, str]) -> dict[str, int]:
 def _count(text: str) -> int:
     number = count_or_none(text)
     if number is None:
-        raise Malformed(f"{shown(text)} where a count was expected")
+        raise MalformedMetric(f"{shown(text)} where a count was expected")
     return number
 
 
 def _percent(text: str) -> float:
     number = real_or_none(text, largest=100.0)
     if number is None:
-        raise Malformed(f"{shown(text)} where a percentage was expected")
+        raise MalformedMetric(f"{shown(text)} where a percentage was expected")
     return number
 
 
@@ -279,7 +280,7 @@ SOURCE: Final = Ltop()
 
 
 @dataclass(frozen=True, slots=True)
-class _Recording:
+class _LtopRecording:
     """One file, and the grid of ticks its beginning tells."""
 
     path: Path
@@ -296,7 +297,7 @@ class _Recording:
         return within(player.items(numbered_lines(self.path)), self.options)
 
 
-def _scanned(path: Path, options: ReadOptions) -> _Recording:
+def _scanned(path: Path, options: ReadOptions) -> _LtopRecording:
     """Look at the first strings of each server for the interval between them."""
     times: dict[str, list[int]] = {}
     looked_at = 0
@@ -315,7 +316,7 @@ def _scanned(path: Path, options: ReadOptions) -> _Recording:
         raise InputError(str(path), found, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
     said = {"filesystem": options.filesystem, "interval": options.interval_s}
     identity = supplied_identity(path, **said, since=options.since, until=options.until)
-    return _Recording(path, options, Ticker(grid_of(times, options.interval_s)), identity)
+    return _LtopRecording(path, options, Ticker(grid_of(times, options.interval_s)), identity)
 
 
 class _Player:
@@ -357,7 +358,7 @@ class _Player:
             if report is not None:
                 self._take(report, stamp_us, self.ticker.tick(stamp_us, f"{node} {name}"))
                 yield from self._notes(report, line.number)
-        except Malformed as error:
+        except MalformedMetric as error:
             yield Problem(self.place, line.number, f"{name} of {node}: {error}")
 
     def _is_new(self, node: str, name: str, stamp_us: int, value: str) -> bool:
@@ -371,13 +372,13 @@ class _Player:
         said.add(value)
         return True
 
-    def _notes(self, report: Report, number: int) -> Iterator[Item]:
+    def _notes(self, report: MetricString, number: int) -> Iterator[Item]:
         for reason in (report.left_out, *(reading.left_out for reading in report.readings)):
             if reason and reason not in self.noted:
                 self.noted.add(reason)
                 yield Note(self.place, number, reason)
 
-    def _take(self, report: Report, stamp_us: int, tick_us: int) -> None:
+    def _take(self, report: MetricString, stamp_us: int, tick_us: int) -> None:
         states = [(one, parse_recovery(one.recovery) if one.recovery is not None else {}) for one in report.readings]
         filesystems = set()
         for reading, recovery in states:
@@ -390,12 +391,12 @@ class _Player:
     def _named(self, target: str) -> tuple[str, str]:
         match = _TARGET.fullmatch(target)
         if match is None:
-            raise Malformed(f"{shown(target)} is not the name of a target such as scratch-OST0000")
+            raise MalformedMetric(f"{shown(target)} is not the name of a target such as scratch-OST0000")
         return match[1], match[2].lower()
 
     def _take_target(
         self,
-        reading: Reading,
+        reading: ServerReading,
         recovery: Mapping[str, object],
         filesystem: str,
         kind: str,
@@ -417,13 +418,15 @@ class _Player:
         if recovery or reading.exports is not None:
             self.rows.add("target_state", {**common, **recovery, "exports": reading.exports, **reading.locks})
 
-    def _take_load(self, report: Report, filesystems: set[str], tick_us: int) -> None:
+    def _take_load(self, report: MetricString, filesystems: set[str], tick_us: int) -> None:
         if report.cpu_pct is None:
             return
         if not report.readings:
             filesystems = self.served.get(report.host) or ({self.filesystem} if self.filesystem else set())
             if not filesystems:
-                raise Malformed("nothing told yet which file system this server is of: supply it with --filesystem")
+                raise MalformedMetric(
+                    "nothing told yet which file system this server is of: supply it with --filesystem"
+                )
         load = {"host": report.host, "cpu_pct": report.cpu_pct, "memory_pct": report.memory_pct}
         for filesystem in sorted(filesystems):
             self.rows.add("host_load", {"time": tick_us, "filesystem": filesystem, **load})

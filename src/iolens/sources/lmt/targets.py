@@ -19,7 +19,7 @@ from iolens.sources.lmt.brw_stats import BrwStats
 from iolens.sources.lmt.days import Moments
 from iolens.sources.lmt.operations import METADATA_COLUMN, UNUSED_OPERATIONS
 from iolens.sources.lustre.stats import MICROSECONDS
-from iolens.sources.reading.sql_database import NOT_A_NUMBER, Database, Selection, Table, TableSchema
+from iolens.sources.reading.sql_database import NOT_A_NUMBER, Database, SqlSelection, Table, TableSchema
 from iolens.units import KIB
 
 OST_DATA, OST_NAMES = "OST_DATA", "OST_INFO"
@@ -50,7 +50,7 @@ Masked = np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]
 Schema = Mapping[str, TableSchema]
 
 
-class Part(NamedTuple):
+class DatabasePart(NamedTuple):
     """An OST, MDT or server by its number in the database."""
 
     number: int
@@ -67,7 +67,7 @@ class Operation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class DaySeries:
     """Columns of one target over the day's moments, in time order."""
 
     time_us: Integers
@@ -82,9 +82,11 @@ class Series:
         values = self.columns[name].astype(np.int64, copy=False)
         return np.ma.MaskedArray(values, values < 0)
 
-    def where(self, keep: NDArray[np.bool_]) -> Series:
+    def where(self, keep: NDArray[np.bool_]) -> DaySeries:
         """Only those moments."""
-        return Series(self.time_us[keep], {name: column[keep] for name, column in self.columns.items()}, self.problems)
+        return DaySeries(
+            self.time_us[keep], {name: column[keep] for name, column in self.columns.items()}, self.problems
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class DayTables:
             if count := self.database.rows(sql)[0][0]:
                 yield Problem(self.database.place, None, f"{table.name}.{key}: {count} are no numbers: left out")
 
-    def parts(self, table_name: str, key: str, name: str) -> list[Part]:
+    def parts(self, table_name: str, key: str, name: str) -> list[DatabasePart]:
         """The targets or servers that a table names."""
         table = self.schema.get(table_name)
         if table is None or not table.has(key, name):
@@ -131,12 +133,12 @@ class DayTables:
         selected = f"{self.database.key(table, key)}, {selected}"
         sql = f"SELECT {selected} FROM {table.quoted} ORDER BY {table.column(key)}"  # noqa: S608 (the schema's names)
         return [
-            Part(number, str(called).removesuffix(_UUID_ENDING), str(host or ""), offline in (1, "1"))
+            DatabasePart(number, str(called).removesuffix(_UUID_ENDING), str(host or ""), offline in (1, "1"))
             for number, called, host, offline in self.database.rows(sql)
             if called and number >= 0
         ]
 
-    def _ost(self, ost: Part) -> Iterator[Item]:
+    def _ost(self, ost: DatabasePart) -> Iterator[Item]:
         series = self._series(OST_DATA, ost, ("READ_BYTES", "WRITE_BYTES", *_CAPACITY))
         yield from series.problems
         failed = self._failed_readings(ost, series)
@@ -151,7 +153,7 @@ class DayTables:
         if self.brw_stats is not None:
             yield from self._sizes(ost, self.brw_stats)
 
-    def _sizes(self, ost: Part, brw_stats: BrwStats) -> Iterator[Item]:
+    def _sizes(self, ost: DatabasePart, brw_stats: BrwStats) -> Iterator[Item]:
         table = lmt_brw_stats.check(brw_stats, self.schema, self.database.place)
         first, last = self._extent
         found = lmt_brw_stats.read_sizes(self.database, table, brw_stats, ost.number, first, last)
@@ -162,7 +164,7 @@ class DayTables:
         counters = {name: column[is_known] for name, column in found.counters.items()}
         yield from self._samples("target_sizes", ost, "ost", _in_order(time_us[is_known], counters))
 
-    def _servers(self, osts: list[Part]) -> Iterator[Item]:
+    def _servers(self, osts: list[DatabasePart]) -> Iterator[Item]:
         """Load of the OSSs; old schemas have the processor's share with the OSTs instead."""
         servers = self.parts("OSS_INFO", "OSS_ID", "HOSTNAME")
         seen = False
@@ -178,7 +180,7 @@ class DayTables:
             if np.nan_to_num(load.columns["PCT_CPU"]).any():  # later versions leave the column empty
                 yield from self._load(host, load)
 
-    def _mdt(self, mdt: Part) -> Iterator[Item]:
+    def _mdt(self, mdt: DatabasePart) -> Iterator[Item]:
         series = self._series(MDS_DATA, mdt, _CAPACITY, ("PCT_CPU",))
         yield from series.problems
         yield from self._capacity(mdt, "mdt", series)
@@ -187,16 +189,16 @@ class DayTables:
         operations = self._operations(MDS_OPS_DATA, mdt, METADATA_COLUMN)
         yield from operations.problems
         counters = {name: operations.known(name) for name in operations.columns}
-        yield from self._samples("metadata_ops", mdt, None, Series(operations.time_us, counters))
+        yield from self._samples("metadata_ops", mdt, None, DaySeries(operations.time_us, counters))
 
-    def _offline(self, osts: list[Part]) -> Iterator[Item]:
+    def _offline(self, osts: list[DatabasePart]) -> Iterator[Item]:
         """`OFFLINE` says how an OST is now: at the database's last moment."""
         for ost in osts:
             if ost.offline:
                 head = {"time": int(self.moments.time_us.max()), "filesystem": self.filesystem, "target": ost.name}
                 yield Row("target_state", head | {"target_kind": "ost", "recovery_status": "OFFLINE"})
 
-    def _samples(self, table: str, part: Part, kind: str | None, series: Series) -> Iterator[Samples]:
+    def _samples(self, table: str, part: DatabasePart, kind: str | None, series: DaySeries) -> Iterator[Samples]:
         """Raw counters; moments at which none is known are left out."""
         counters = {name: np.ma.MaskedArray(column) for name, column in series.columns.items()}
         if not counters:
@@ -208,7 +210,7 @@ class DayTables:
             kept = {name: column[~unknown] for name, column in counters.items()}
             yield Samples(table, self.filesystem, part.name, time_us, time_us, kept, labels)
 
-    def _capacity(self, part: Part, kind: str, series: Series) -> Iterator[Item]:
+    def _capacity(self, part: DatabasePart, kind: str, series: DaySeries) -> Iterator[Item]:
         if not all(name in series.columns for name in _CAPACITY):
             return
         free_kib, used_kib, free_inodes, used_inodes = (series.known(name) for name in _CAPACITY)
@@ -232,7 +234,7 @@ class DayTables:
         common = {"filesystem": self.filesystem, "target": part.name, "target_kind": kind}
         yield Rows("target_capacity", common | {name: of[known] for name, of in columns.items()}, int(known.sum()))
 
-    def _load(self, host: str, series: Series) -> Iterator[Rows]:
+    def _load(self, host: str, series: DaySeries) -> Iterator[Rows]:
         nothing = np.full(len(series), np.nan)
         cpu, memory = (series.columns.get(name, nothing) for name in ("PCT_CPU", "PCT_MEMORY"))
         known = ~(np.isnan(cpu.astype(float)) & np.isnan(memory.astype(float)))
@@ -244,11 +246,13 @@ class DayTables:
     def _extent(self) -> tuple[int, int]:
         return int(self.moments.ts_ids[0]), int(self.moments.ts_ids[-1])
 
-    def _series(self, table_name: str, part: Part, numbers: tuple[str, ...], reals: tuple[str, ...] = ()) -> Series:
+    def _series(
+        self, table_name: str, part: DatabasePart, numbers: tuple[str, ...], reals: tuple[str, ...] = ()
+    ) -> DaySeries:
         """Columns of one part over the day; those that this version of the schema lacks are left out."""
         table = self.schema.get(table_name)
         if table is None or not table.has(TABLES[table_name], "TS_ID"):
-            return Series(np.zeros(0, np.int64), {name: np.zeros(0, float) for name in reals})
+            return DaySeries(np.zeros(0, np.int64), {name: np.zeros(0, float) for name in reals})
         numbers = tuple(name for name in numbers if table.has(name))
         found_reals = tuple(name for name in reals if table.has(name))
         columns = {name: self.database.number(table.column(name)) for name in numbers}
@@ -264,7 +268,7 @@ class DayTables:
         self,
         table: TableSchema,
         key: str,
-        part: Part,
+        part: DatabasePart,
         columns: Mapping[str, str],
         reals: frozenset[str] = frozenset(),
     ) -> Table:
@@ -272,18 +276,20 @@ class DayTables:
         where = f"{table.column(key)} = ? AND {ts_id} BETWEEN ? AND ?"
         parameters = (part.number, *self._extent)
         ids = self.database.key(table, "TS_ID")
-        return self.database.table(Selection(table, {"ts_id": ids, **columns}, where, parameters, reals))
+        return self.database.table(SqlSelection(table, {"ts_id": ids, **columns}, where, parameters, reals))
 
-    def _not_numbers(self, table: TableSchema, part: Part, found: Table, numbers: tuple[str, ...]) -> Iterator[Problem]:
+    def _not_numbers(
+        self, table: TableSchema, part: DatabasePart, found: Table, numbers: tuple[str, ...]
+    ) -> Iterator[Problem]:
         for name in numbers:
             if count := int((found[name] == NOT_A_NUMBER).sum()):
                 reason = f"{table.name}.{name} of {part.name}: {count} values are no whole numbers of zero or more"
                 yield Problem(self.database.place, None, reason)
 
-    def _operations(self, table_name: str, part: Part, column_of: Mapping[str, str]) -> Series:
+    def _operations(self, table_name: str, part: DatabasePart, column_of: Mapping[str, str]) -> DaySeries:
         """Operations by kind, one column each: in the table every kind is a row of its own."""
         table, names = self.schema.get(table_name), self.schema.get("OPERATION_INFO")
-        nothing = Series(np.zeros(0, np.int64), {})
+        nothing = DaySeries(np.zeros(0, np.int64), {})
         if table is None or names is None or not table.has(TABLES[table_name], "TS_ID", "OPERATION_ID", "SAMPLES"):
             return nothing
         timed = table.has("SUM")
@@ -309,7 +315,7 @@ class DayTables:
             elif column_of is METADATA_COLUMN and kind.name not in UNUSED_OPERATIONS and found["SAMPLES"][mine].any():
                 reason = f"{table.name}: operation {kind.name!r} is of no known version of Lustre"
                 problems.append(Problem(self.database.place, None, reason))
-        return Series(ticks, columns, tuple(problems))
+        return DaySeries(ticks, columns, tuple(problems))
 
     def _kinds(self, names: TableSchema) -> dict[int, Operation]:
         if not names.has("OPERATION_ID", "OPERATION_NAME"):
@@ -319,7 +325,7 @@ class DayTables:
         rows = self.database.rows(f"SELECT {columns} FROM {names.quoted}")  # noqa: S608 (names from the schema)
         return {int(number): Operation(str(name), str(unit or "").lower()) for number, name, unit in rows}
 
-    def _failed_readings(self, ost: Part, series: Series) -> NDArray[np.bool_]:
+    def _failed_readings(self, ost: DatabasePart, series: DaySeries) -> NDArray[np.bool_]:
         """Zeros in both counters after which the former counts go on: a failed reading, while a reset begins anew.
 
         Zeros at the very end are not decided yet; they are left for the next time, when it shows what followed.
@@ -339,7 +345,7 @@ class DayTables:
                 failed[begin:end] = after[0] >= before[0] and after[1] >= before[1]
         return failed
 
-    def _beyond(self, ost: Part, direction: int) -> tuple[int, int] | None:
+    def _beyond(self, ost: DatabasePart, direction: int) -> tuple[int, int] | None:
         """The nearest counters that are not both zero before (−1) or after (1) the day."""
         table = self.schema[OST_DATA]
         ts_id, read, write = (table.column(name) for name in ("TS_ID", "READ_BYTES", "WRITE_BYTES"))
@@ -370,7 +376,7 @@ def _add(columns: dict[str, Integers], name: str, values: Integers) -> None:
     columns[name] = values
 
 
-def _joined(time_us: Integers, counters: Mapping[str, Masked], other: Series) -> Series:
+def _joined(time_us: Integers, counters: Mapping[str, Masked], other: DaySeries) -> DaySeries:
     """The counters, and those of another series at the same moments."""
     columns: dict[str, NDArray[np.generic]] = dict(counters)
     if len(other) and len(time_us):
@@ -379,12 +385,12 @@ def _joined(time_us: Integers, counters: Mapping[str, Masked], other: Series) ->
         for name in other.columns:
             column = other.known(name)[where]
             columns[name] = np.ma.MaskedArray(column, np.ma.getmaskarray(column) | absent)
-    return Series(time_us, columns)
+    return DaySeries(time_us, columns)
 
 
-def _in_order(time_us: Integers, columns: Mapping[str, NDArray[np.generic]]) -> Series:
+def _in_order(time_us: Integers, columns: Mapping[str, NDArray[np.generic]]) -> DaySeries:
     """By time: TS_IDs rise with it, except where a clock was set back."""
     if len(time_us) < 2 or (np.diff(time_us) >= 0).all():
-        return Series(time_us, columns)
+        return DaySeries(time_us, columns)
     order = np.argsort(time_us, kind="stable")
-    return Series(time_us[order], {name: column[order] for name, column in columns.items()})
+    return DaySeries(time_us[order], {name: column[order] for name, column in columns.items()})

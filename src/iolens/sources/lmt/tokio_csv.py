@@ -15,9 +15,10 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, WrongNumber, count_or_none, real, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, stated_zone, supplied_identity
 from iolens.units import KIB, epoch_us
@@ -31,7 +32,7 @@ Cells = Mapping[str, str]
 Values = dict[str, object]
 
 
-class Malformed(ValueError):
+class MalformedLine(ValueError):
     """A line that does not hold what its heading promises."""
 
 
@@ -65,9 +66,9 @@ def _fullness(cells: Cells, filesystem: str, zone: tzinfo | None) -> Values:
     moment_s, count = _whole(cells["ost_actual_timestamp"], "time"), _whole(cells["ost_count"], "ost_count")
     average_kib = _whole(cells["ost_avg_full_kib"], "ost_avg_full_kib")
     if moment_s is None or not 0 < moment_s < LATEST_S:
-        raise Malformed(f"ost_actual_timestamp {shown(cells['ost_actual_timestamp'])} is not a time")
+        raise MalformedLine(f"ost_actual_timestamp {shown(cells['ost_actual_timestamp'])} is not a time")
     if not count or average_kib is None:
-        raise Malformed("ost_count or ost_avg_full_kib is missing")
+        raise MalformedLine("ost_count or ost_avg_full_kib is missing")
     full_pct = _number(cells["ost_avg_full_pct"], "ost_avg_full_pct")
     total_kib = round(average_kib * 100 / full_pct) if full_pct and 0 < full_pct <= 100 else None
     used = _bytes(average_kib * count)
@@ -90,7 +91,7 @@ def _disk_free(cells: Cells, filesystem: str, zone: tzinfo | None) -> Values:
     total, blocks, fragments = (None if size is None else _bytes(size) for size in sizes)
     free = None if blocks is None or fragments is None else blocks + fragments
     if total is not None and free is not None and free > total:
-        raise Malformed(f"{shown(cells['disk_name'])} has more free than its size")
+        raise MalformedLine(f"{shown(cells['disk_name'])} has more free than its size")
     return {
         "time": _day(cells["date"], zone)[0],
         "filesystem": cells["file_system"],
@@ -153,7 +154,7 @@ SOURCE: Final = TokioCsv()
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _HeadedFile:
     """One file whose heading is understood."""
 
     path: Path
@@ -186,14 +187,14 @@ class _Table:
         cells = cells_of(line.text)
         try:
             if len(cells) != len(self.heading):
-                raise Malformed(f"{len(cells)} columns, the heading has {len(self.heading)}")
+                raise MalformedLine(f"{len(cells)} columns, the heading has {len(self.heading)}")
             named = dict(zip(self.heading, cells, strict=True))
             batch.add(self.shape.table, self.shape.read(named, self.filesystem, self.zone))
-        except Malformed as error:
+        except MalformedLine as error:
             yield Problem(str(self.path), line.number, str(error))
 
 
-def _opened(path: Path, options: ReadOptions) -> _Table:
+def _opened(path: Path, options: ReadOptions) -> _HeadedFile:
     place = str(path)
     first = next(numbered_lines(path), None)
     if first is None:
@@ -208,7 +209,7 @@ def _opened(path: Path, options: ReadOptions) -> _Table:
     filesystem = "" if shape.names_filesystem else needed_filesystem(options, place)
     zone = None if shape.has_epoch else stated_zone(options, filesystem, place)
     said = {"filesystem": filesystem, "zone": zone, "since": options.since, "until": options.until}
-    return _Table(path, heading, shape, filesystem, zone, options, supplied_identity(path, **said))
+    return _HeadedFile(path, heading, shape, filesystem, zone, options, supplied_identity(path, **said))
 
 
 def _day(text: str, zone: tzinfo | None) -> tuple[int, int]:
@@ -218,7 +219,7 @@ def _day(text: str, zone: tzinfo | None) -> tuple[int, int]:
     except ValueError:
         day = date.min
     if not EARLIEST_YEAR <= day.year < LATEST_YEAR:
-        raise Malformed(f"{shown(text)} is not a day such as 2016-01-13")
+        raise MalformedLine(f"{shown(text)} is not a day such as 2016-01-13")
     both = (day, day + timedelta(days=1))
     begin, end = (epoch_us(datetime(one.year, one.month, one.day, tzinfo=zone)) for one in both)
     return begin, end
@@ -231,7 +232,7 @@ def _number(text: str, name: str) -> float | None:
     try:
         return real(text, name)
     except WrongNumber as error:
-        raise Malformed(str(error)) from None
+        raise MalformedLine(str(error)) from None
 
 
 def _whole(text: str, name: str) -> int | None:
@@ -244,5 +245,5 @@ def _whole(text: str, name: str) -> int | None:
 
 def _bytes(kib: int) -> int:
     if kib * KIB > LARGEST:
-        raise Malformed(f"{kib} KiB is more than any file system holds")
+        raise MalformedLine(f"{kib} KiB is more than any file system holds")
     return kib * KIB

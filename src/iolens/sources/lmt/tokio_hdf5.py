@@ -16,7 +16,7 @@ import numpy as np
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.schema import METADATA_OPERATIONS
-from iolens.sources import ReadOptions, read_each
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.hdf5_series import (
     Grid,
     Steps,
@@ -36,6 +36,7 @@ from iolens.sources.reading.hdf5_series import (
     times_of,
     whole_numbers,
 )
+from iolens.sources.reading.options import ReadOptions
 from iolens.units import KIB
 
 TIMES: Final = "timestamps"
@@ -129,11 +130,11 @@ class SeriesFile:
             yield from self._strangers(file, found)
             for name in found:
                 try:
-                    yield from self._group(_Group(file[name], str(self.path)), name)
+                    yield from self._group(_Hdf5Group(file[name], str(self.path)), name)
                 except InputError as error:  # what is wrong with one group costs it alone
                     yield Problem(error.place, None, f"{error.found}: the rest of {name} left out")
 
-    def _group(self, group: _Group, name: str) -> Iterator[Item]:
+    def _group(self, group: _Hdf5Group, name: str) -> Iterator[Item]:
         if (reason := group.bad_times()) is not None:
             yield Problem(group.place, None, reason)
         elif name in (DATA_TARGETS, METADATA_TARGETS):
@@ -153,14 +154,14 @@ class SeriesFile:
                 if thing is None:
                     yield Problem(str(self.path), None, f"data set {group}/{name} is a link to nothing: left out")
 
-    def _moved(self, group: _Group, name: str) -> Iterator[Item]:
+    def _moved(self, group: _Hdf5Group, name: str) -> Iterator[Item]:
         """Amounts per interval: bytes and requests, and on metadata targets operations."""
         yield from self._intervals(group, name, "target_io", MOVED)
         if name == METADATA_TARGETS:
             yield from self._intervals(group, name, "metadata_ops", OPERATIONS)
 
     def _intervals(
-        self, group: _Group, name: str, table: str, columns: Mapping[str, tuple[str, str]]
+        self, group: _Hdf5Group, name: str, table: str, columns: Mapping[str, tuple[str, str]]
     ) -> Iterator[Item]:
         found = {column: pair for column, pair in columns.items() if any(one in group.datasets for one in pair)}
         targets = group.names(one for pair in found.values() for one in pair)
@@ -181,13 +182,13 @@ class SeriesFile:
                 called = self._called(target, targets, name, group)
                 yield from interval_rows(table, group.steps[block], called, common, of_target)
 
-    def _called(self, target: str, targets: Sequence[str], name: str, group: _Group) -> str:
+    def _called(self, target: str, targets: Sequence[str], name: str, group: _Hdf5Group) -> str:
         """LMT's series call a metadata target by its server: the only one of a file system is its first MDT."""
         if name == METADATA_TARGETS and group.source == "lmt" and len(targets) == 1 and kind_of(target) is None:
             return f"{self.filesystem}-MDT0000"
         return target
 
-    def _fullness(self, group: _Group) -> Iterator[Item]:
+    def _fullness(self, group: _Hdf5Group) -> Iterator[Item]:
         targets = group.names(one for pair in CAPACITY.values() for one in pair)
         for block in blocks(len(group.steps), len(targets)):
             grids: dict[str, Grid] = {}
@@ -208,7 +209,7 @@ class SeriesFile:
                 values = {column: grid[:, number] for column, grid in grids.items()}
                 yield from moment_rows("target_capacity", group.steps.start_us[block], common, values, whole=True)
 
-    def _load(self, group: _Group) -> Iterator[Item]:
+    def _load(self, group: _Hdf5Group) -> Iterator[Item]:
         hosts = group.names(LOAD)
         for block in blocks(len(group.steps) if hosts else 0, len(hosts)):
             found = {name: group.grid(name, hosts, block) for name in LOAD if name in group.datasets}
@@ -249,7 +250,7 @@ def _memory_pct(found: Mapping[str, Grid], unit: str) -> Grid:
     return 100.0 * used / total
 
 
-class _Group:
+class _Hdf5Group:
     """One group: its data sets, and the steps they share."""
 
     def __init__(self, group: Any, place: str) -> None:

@@ -46,7 +46,7 @@ class Histograms:
     problems: list[Problem] = field(default_factory=list)
 
 
-class Bins(NamedTuple):
+class SectionRows(NamedTuple):
     """The rows of a section, column by column: labels as numbers, I/Os read and written."""
 
     labels: list[int]
@@ -55,7 +55,7 @@ class Bins(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Section:
+class _HistogramSection:
     name: str | None  # None: a header of no known version, its rows are skipped
     ranges: list[tuple[int, int]] = field(default_factory=list)
     refused: bool = False
@@ -77,7 +77,7 @@ def parse_brw_stats(data: bytes, place: str, first_line: int = 1) -> Histograms:
 
 
 def _take_section(
-    section: _Section, lines: list[str], histograms: Histograms, first_line: int, may_be_cut: bool
+    section: _HistogramSection, lines: list[str], histograms: Histograms, first_line: int, may_be_cut: bool
 ) -> None:
     bins = _bins_at_once(section, lines)
     if bins is None or may_be_cut:
@@ -93,7 +93,7 @@ def _take_section(
         histograms.sets[section.name] = _counters(bins)
 
 
-def _sizes(bins: Bins) -> dict[str, int]:
+def _sizes(bins: SectionRows) -> dict[str, int]:
     counters = dict(_NO_IOS)
     for direction in DIRECTIONS:
         columns, outside = _SIZE_COLUMNS[direction], f"{direction}_ios_outside"
@@ -102,7 +102,7 @@ def _sizes(bins: Bins) -> dict[str, int]:
     return counters
 
 
-def _counters(bins: Bins) -> dict[str, int]:
+def _counters(bins: SectionRows) -> dict[str, int]:
     names = _BIN_NAMES["read"]
     counters = {names[label]: count for label, count in zip(bins.labels, bins.read, strict=True) if count}
     names = _BIN_NAMES["write"]
@@ -131,7 +131,7 @@ class _Divider:
 
     def __init__(self, histograms: Histograms, first_line: int) -> None:
         self.histograms, self.first_line = histograms, first_line
-        self.sections: list[_Section] = []
+        self.sections: list[_HistogramSection] = []
         self.is_open = False
 
     def take_text(self, index: int, text: str) -> None:
@@ -162,7 +162,7 @@ class _Divider:
 
     def _open(self, name: str | None) -> str | None:
         twice = name is not None and any(section.name == name for section in self.sections)
-        self.sections.append(_Section(None if twice else name))
+        self.sections.append(_HistogramSection(None if twice else name))
         self.is_open = True
         return f"section {name!r} occurs twice" if twice else None
 
@@ -170,7 +170,7 @@ class _Divider:
         self.histograms.problems.append(Problem(self.histograms.place, self.first_line + index, reason))
 
 
-def _divide(lines: list[str], histograms: Histograms, first_line: int) -> list[_Section]:
+def _divide(lines: list[str], histograms: Histograms, first_line: int) -> list[_HistogramSection]:
     divider = _Divider(histograms, first_line)
     marks = [index for index, line in enumerate(lines) if not line[:1].isdigit()]
     for mark, following in zip([-1, *marks], [*marks, len(lines)], strict=True):
@@ -216,7 +216,7 @@ _WIDTH: Final = 8  # label: n % cum | n % cum
 _ROW_BYTES: Final = b"0123456789 \t\r\n|:KMGT"
 
 
-def _bins_at_once(section: _Section, lines: list[str]) -> Bins | None:
+def _bins_at_once(section: _HistogramSection, lines: list[str]) -> SectionRows | None:
     rows = lines[slice(*section.ranges[0])] if len(section.ranges) == 1 else [lines[i] for i in _indexes(section)]
     text = "\n".join(rows)
     words = text.split()
@@ -226,7 +226,7 @@ def _bins_at_once(section: _Section, lines: list[str]) -> Bins | None:
         return None
     labels = [label for label in map(bin_label, words[0::_WIDTH]) if label is not None]
     try:
-        bins = Bins(labels, list(map(int, words[1::_WIDTH])), list(map(int, words[5::_WIDTH])))
+        bins = SectionRows(labels, list(map(int, words[1::_WIDTH])), list(map(int, words[5::_WIDTH])))
     except ValueError:
         return None
     in_order = len(labels) == len(rows) and sorted(set(labels)) == labels
@@ -239,8 +239,8 @@ class _BadRowError(Exception):
         self.index = index
 
 
-def _bins_one_by_one(section: _Section, lines: list[str], may_be_cut: bool) -> Bins:
-    bins = Bins([], [], [])
+def _bins_one_by_one(section: _HistogramSection, lines: list[str], may_be_cut: bool) -> SectionRows:
+    bins = SectionRows([], [], [])
     ended = False
     for index in _indexes(section):
         words = [word for word in lines[index].split() if word != "|"]
@@ -259,7 +259,7 @@ def _bins_one_by_one(section: _Section, lines: list[str], may_be_cut: bool) -> B
     return bins
 
 
-def _indexes(section: _Section) -> Iterator[int]:
+def _indexes(section: _HistogramSection) -> Iterator[int]:
     for start, stop in section.ranges:
         yield from range(start, stop)
 

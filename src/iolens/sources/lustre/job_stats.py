@@ -36,7 +36,7 @@ class JobStats:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _JobEntry:
     job_id: str
     line: int
     counters: dict[str, int] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class _Entry:
 def parse_job_stats(data: bytes, place: str, first_line: int = 1) -> JobStats:
     """Read a job_stats text: one counter set per job."""
     stats = JobStats(place)
-    entry: _Entry | None = None
+    entry: _JobEntry | None = None
     headed = False
     for number, line in enumerate(data.split(b"\n"), first_line):
         line = line.rstrip()
@@ -79,17 +79,17 @@ def job_id_bytes(text: str) -> bytes:
     return _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), text.encode())
 
 
-def _begin(stats: JobStats, line: bytes, number: int) -> _Entry | None:
+def _begin(stats: JobStats, line: bytes, number: int) -> _JobEntry | None:
     raw = line[len(_NEW_ENTRY) :].strip()
     if len(raw) >= 2 and raw[:1] == raw[-1:] and raw[:1] in (b'"', b"'"):
         raw = raw[1:-1]
     if raw:
-        return _Entry(job_id_text(raw), number)
+        return _JobEntry(job_id_text(raw), number)
     stats.problems.append(Problem(stats.place, number, "an entry without job id was refused"))
     return None
 
 
-def _keep(stats: JobStats, entry: _Entry | None) -> None:
+def _keep(stats: JobStats, entry: _JobEntry | None) -> None:
     if entry is None:
         return
     earlier = stats.jobs.get(entry.job_id)
@@ -107,7 +107,7 @@ def _keep(stats: JobStats, entry: _Entry | None) -> None:
     stats.problems.append(Problem(stats.place, entry.line, f"job {entry.job_id!r}: {reason}"))
 
 
-def _take(stats: JobStats, entry: _Entry, line: bytes, number: int) -> str | None:
+def _take(stats: JobStats, entry: _JobEntry, line: bytes, number: int) -> str | None:
     """One indented line of an entry; a reason if it is not understood."""
     key, colon, value = line.decode("ascii", "replace").strip().partition(":")
     if not colon or line[:1] != b" ":
@@ -138,13 +138,13 @@ def _total(words: list[str]) -> int | None:
     return whole_number(words[words.index("sum:") + 1]) if "sum:" in words else None
 
 
-def _count(entry: _Entry, key: str, samples: int, total: int) -> str | None:
+def _count(entry: _JobEntry, key: str, samples: int, total: int) -> str | None:
     # Before 2.10 the line is called `read` or `write`; from 2.15 on that name is the time it took, in usecs.
     direction = _BYTES_OF[key]
     return _set(entry, {f"{direction}_bytes": total, f"{direction}_ops": samples})
 
 
-def _take_sizes(entry: _Entry, direction: str, words: list[str]) -> str | None:
+def _take_sizes(entry: _JobEntry, direction: str, words: list[str]) -> str | None:
     """`hist: { 32: 2, 4K: 1 }`, from 2.16 on: labels are upper bounds."""
     if "hist:" not in words:
         return None
@@ -157,13 +157,13 @@ def _take_sizes(entry: _Entry, direction: str, words: list[str]) -> str | None:
     return None
 
 
-def _set(entry: _Entry, counters: dict[str, int]) -> str | None:
+def _set(entry: _JobEntry, counters: dict[str, int]) -> str | None:
     twice = counters.keys() & entry.counters.keys()
     entry.counters.update(counters)
     return f"{min(twice)} occurs twice in one entry" if twice else None
 
 
-def _take_time(entry: _Entry, key: str, value: str) -> str | None:
+def _take_time(entry: _JobEntry, key: str, value: str) -> str | None:
     stamp = stamp_us(value)
     if stamp is None:
         return f"{key} is not a time: {value.strip()[:60]!r}"

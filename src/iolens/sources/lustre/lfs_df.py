@@ -17,9 +17,10 @@ from zoneinfo import ZoneInfo
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST, count_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
 from iolens.units import KIB, epoch_us, parse_local_time
@@ -41,7 +42,7 @@ _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 _NAME: Final = re.compile(r"(?:(.+)-)?((?:OST|MDT)[0-9a-fA-F]{4})")
 
 
-class Sizes(NamedTuple):
+class LineSizes(NamedTuple):
     """The three numbers of a line: KiB, or inodes."""
 
     total: int
@@ -88,7 +89,7 @@ class _SavedLists:
     identity: str
 
     def items(self) -> Iterator[Item]:
-        return within(_Reader(str(self.path), self.options).items(numbered_lines(self.path)), self.options)
+        return within(_ListReader(str(self.path), self.options).items(numbered_lines(self.path)), self.options)
 
 
 def _opened(path: Path, options: ReadOptions) -> _SavedLists:
@@ -103,7 +104,7 @@ def _opened(path: Path, options: ReadOptions) -> _SavedLists:
     return _SavedLists(path, options, identity)
 
 
-class _Reader:
+class _ListReader:
     """Reads lists line by line; a new moment ends the rows of the one before."""
 
     def __init__(self, place: str, options: ReadOptions) -> None:
@@ -211,7 +212,7 @@ class _Reader:
                 reason = f"the summary says {said} KiB {what}, the OSTs above add up to {found}"
                 yield Problem(self.place, number, reason)
 
-    def _target(self, number: int, target: _Target) -> Iterator[Item]:
+    def _target(self, number: int, target: _ListedTarget) -> Iterator[Item]:
         current = self.open
         if current is None or current.unit == HUMAN:
             return
@@ -230,11 +231,11 @@ class _Reader:
             if kind == "ost":
                 current.targets += 1
                 current.sums = [one + more for one, more in zip(current.sums, (total, used, available), strict=True)]
-            sizes = Sizes(total, used, available)
+            sizes = LineSizes(total, used, available)
             yield from self._row(current.unit, filesystem, name, kind, mount, sizes, number)
 
     def _row(
-        self, unit: str, filesystem: str, name: str, kind: str, mount: str, sizes: Sizes, number: int
+        self, unit: str, filesystem: str, name: str, kind: str, mount: str, sizes: LineSizes, number: int
     ) -> Iterator[Item]:
         seen = self.mounts.setdefault((unit, filesystem, name), mount)
         row = self.rows.setdefault(
@@ -248,7 +249,7 @@ class _Reader:
             yield Problem(self.place, number, reason)
 
 
-class _Target(NamedTuple):
+class _ListedTarget(NamedTuple):
     """One line of a list, taken apart."""
 
     name: str
@@ -257,17 +258,17 @@ class _Target(NamedTuple):
     kind: str
 
 
-def _target(text: str) -> _Target | None:
+def _target(text: str) -> _ListedTarget | None:
     """A line such as `lake-OST0000_UUID 2000 500 1400 27% /lake[OST:0]`; None for any other."""
     line, bracket, end = text.rpartition("[")
     tail = _TARGET_END.fullmatch(end) if bracket else None
     match = _TARGET.fullmatch(line) if tail else None
     if tail is None or match is None:
         return None
-    return _Target(match[1], (match[2], match[3], match[4]), match[5], tail[1].lower())
+    return _ListedTarget(match[1], (match[2], match[3], match[4]), match[5], tail[1].lower())
 
 
-def _columns(unit: str, sizes: Sizes) -> Mapping[str, object]:
+def _columns(unit: str, sizes: LineSizes) -> Mapping[str, object]:
     if unit == INODES:
         return {"total_inodes": sizes.total, "used_inodes": sizes.used, "free_inodes": sizes.available}
     return {

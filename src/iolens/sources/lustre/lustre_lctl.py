@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, content_identity, read_each
 from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
 from iolens.sources.lustre.parameters import (
     JOB_STATS,
@@ -30,9 +29,11 @@ from iolens.sources.lustre.parameters import (
     pattern_of,
 )
 from iolens.sources.lustre.samples import SampleSplitter, ServerSample
-from iolens.sources.lustre.server import Naming, Reading, ServerReader, needs_filesystem
+from iolens.sources.lustre.server import GivenNames, ParameterText, ServerReader, needs_filesystem
 from iolens.sources.lustre.stats import names_known_counter
 from iolens.sources.reading.bounded_input import DAMAGED, LongLine, bounded_lines, opened, unpacked
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import epoch_us, parse_time
 
@@ -61,7 +62,7 @@ _NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ",
 _BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read ++\|? *+write")
 _MARKER: Final = re.compile(rb"BEGIN\s++(\d{9,11}(?:\.\d{1,9})?)\s*+")
 
-Found = Reading | Problem | int  # a text, something not understood, or the time a marker gives
+Found = ParameterText | Problem | int  # a text, something not understood, or the time a marker gives
 
 
 class LustreLctl:
@@ -80,7 +81,7 @@ class LustreLctl:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file, the earliest first; ticks are common to all of them."""
         limit = max(2, SAMPLES_LOOKED_AT // max(len(paths), 1) + 1)
-        found, refused = read_each(paths, lambda path: _scan(_SavedText(path, options), limit))
+        found, refused = read_each(paths, lambda path: _scan(_LctlText(path, options), limit))
         yield from refused
         scans = sorted(found, key=lambda scan: scan.begin_us)
         ticker = Ticker(grid_of(_series(scans), options.interval_s))
@@ -95,7 +96,7 @@ SOURCE: Final = LustreLctl()
 
 
 @dataclass(frozen=True, slots=True)
-class _SavedText:
+class _LctlText:
     """One file and what the user said about it."""
 
     path: Path
@@ -110,14 +111,14 @@ class _SavedText:
         return epoch_us(self.options.at) if self.options.at is not None else None
 
     @property
-    def naming(self) -> Naming:
-        return Naming(self.options.filesystem, self.options.target)
+    def naming(self) -> GivenNames:
+        return GivenNames(self.options.filesystem, self.options.target)
 
     def samples(self, left_out: LeftOut | None = None) -> Iterator[ServerSample | Problem]:
         """The samples of the file as it is read, and what was not understood between them."""
         splitter = SampleSplitter()
         for found in self._found(left_out):
-            if isinstance(found, Reading):
+            if isinstance(found, ParameterText):
                 yield from splitter.take(found)
             elif isinstance(found, int):
                 yield from splitter.mark(found)
@@ -171,10 +172,10 @@ class _SavedText:
             yield Problem(self.place, None, f"cannot be read to its end: {error}")
 
 
-class _Scan(NamedTuple):
+class _LctlScan(NamedTuple):
     """What the beginning of a file tells: enough to sort files, find the interval and name the capture."""
 
-    text: _SavedText
+    text: _LctlText
     times: list[tuple[int, str]]
     is_whole: bool
     identity: str
@@ -184,7 +185,7 @@ class _Scan(NamedTuple):
         return min((stamp for stamp, _ in self.times), default=float("inf"))
 
 
-def _scan(text: _SavedText, limit: int) -> _Scan:
+def _scan(text: _LctlText, limit: int) -> _LctlScan:
     needed = {"filesystem", "target"} if text.is_bare() else set()
     if needed and not (text.options.filesystem and text.options.target):
         found = "a text without parameter names does not tell its target"
@@ -200,11 +201,11 @@ def _scan(text: _SavedText, limit: int) -> _Scan:
         if (nominal := sample.nominal_us(text.at_us)) is not None:
             times.append((nominal, sample.series))
         if len(times) >= limit:
-            return _Scan(text, times, False, _identity(text, needed))
-    return _Scan(text, times, True, _identity(text, needed))
+            return _LctlScan(text, times, False, _identity(text, needed))
+    return _LctlScan(text, times, True, _identity(text, needed))
 
 
-def _identity(text: _SavedText, needed: set[str]) -> str:
+def _identity(text: _LctlText, needed: set[str]) -> str:
     """The content's hash; what the user had to supply is part of it, for it changes what the content means."""
     supplied = {name: value for name in needed if (value := getattr(text.options, name)) is not None}
     identity = content_identity(text.path)
@@ -214,7 +215,7 @@ def _identity(text: _SavedText, needed: set[str]) -> str:
     return "file/" + hashlib.sha256(f"{identity}\0{said}".encode()).hexdigest()
 
 
-def _series(scans: Iterable[_Scan]) -> dict[str, list[int]]:
+def _series(scans: Iterable[_LctlScan]) -> dict[str, list[int]]:
     """Sample times by series. Files of one sample each form series together, longer files each their own."""
     series: dict[str, list[int]] = {}
     for number, scan in enumerate(scans):
@@ -229,7 +230,7 @@ def _series(scans: Iterable[_Scan]) -> dict[str, list[int]]:
 class _NamedReader:
     """Text with parameter names."""
 
-    def __init__(self, text: _SavedText, left_out: LeftOut | None) -> None:
+    def __init__(self, text: _LctlText, left_out: LeftOut | None) -> None:
         self.text = text
         self.left_out = left_out
         self.name: bytes | None = None  # None: outside any parameter
@@ -290,7 +291,7 @@ class _NamedReader:
     def _end(self, at_end_of_file: bool = False) -> Iterator[Found]:
         if self.parameter is None:
             return
-        reading = Reading(self.parameter, b"".join(self.lines), self.text.place, self.line)
+        reading = ParameterText(self.parameter, b"".join(self.lines), self.text.place, self.line)
         self.parameter = None
         cut = at_end_of_file and not reading.data.endswith(b"\n")
         if cut and reading.parameter.leaf in (*CAPACITY_LEAVES, *LOCK_LEAVES, "num_exports"):
@@ -305,7 +306,7 @@ class _NamedReader:
 class _BareReader:
     """The text of one parameter without its name, once or many times over."""
 
-    def __init__(self, text: _SavedText) -> None:
+    def __init__(self, text: _LctlText) -> None:
         self.text = text
         self.lines: list[bytes] = []
         self.line = 1
@@ -338,7 +339,7 @@ class _BareReader:
                 reason = "a text without its name, and without a counter that Lustre is known to have: left out"
                 yield Problem(self.text.place, self.line, reason)
             else:
-                yield Reading(parameter, data, self.text.place, self.line)
+                yield ParameterText(parameter, data, self.text.place, self.line)
         self.lines, self.line, self.is_whole = [], next_line, True
 
     def _parameter(self, data: bytes) -> Parameter:

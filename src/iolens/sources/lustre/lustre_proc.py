@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
-from iolens.sources import ReadOptions, read_each
 from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.lustre.capacity import LOCK_LEAVES, LOCK_PATHS
 from iolens.sources.lustre.parameters import (
@@ -34,14 +33,16 @@ from iolens.sources.lustre.parameters import (
     pattern_of,
 )
 from iolens.sources.lustre.samples import ServerSample
-from iolens.sources.lustre.server import Naming, Reading, ServerReader, needs_filesystem
+from iolens.sources.lustre.server import GivenNames, ParameterText, ServerReader, needs_filesystem
 from iolens.sources.lustre.stats import SERVICE_MARK
 from iolens.sources.reading.bounded_input import parameter_bytes
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.ticks import Ticker, grid_of
 from iolens.units import epoch_us
 
 
-class Place(NamedTuple):
+class TargetFolder(NamedTuple):
     """A directory with one folder per target, and the Lustre versions that have it."""
 
     directory: str
@@ -53,19 +54,23 @@ class Place(NamedTuple):
         return self.directory.rpartition("/")[2]
 
 
-PROC_OBDFILTER: Final = Place("proc/fs/lustre/obdfilter", "1.8 to 2.14: stats, job_stats, recovery; brw_stats to 2.10")
-SYS_OBDFILTER: Final = Place("sys/fs/lustre/obdfilter", "2.12 on: kbytes*, files*, num_exports")
-DEBUG_OBDFILTER: Final = Place("sys/kernel/debug/lustre/obdfilter", "2.15 on: stats where /proc has gone")
-DEBUG_OSD_LDISKFS: Final = Place("sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats")
-DEBUG_OSD_ZFS: Final = Place("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats")
-PROC_OSD_LDISKFS: Final = Place("proc/fs/lustre/osd-ldiskfs", "2.0 on: kbytes*, files* of an MDT; 2.11 on: brw_stats")
-PROC_OSD_ZFS: Final = Place("proc/fs/lustre/osd-zfs", "2.0.50 on: kbytes*, files*; 2.10 on: brw_stats")
-SYS_OSD_LDISKFS: Final = Place("sys/fs/lustre/osd-ldiskfs", "2.13 on: kbytes*, files*")
-SYS_OSD_ZFS: Final = Place("sys/fs/lustre/osd-zfs", "2.13 on: kbytes*, files*")
-PROC_MDT: Final = Place("proc/fs/lustre/mdt", "2.0 on: md_stats, job_stats, recovery_status")
-SYS_MDT: Final = Place("sys/fs/lustre/mdt", "2.12 on: num_exports")
-DEBUG_MDT: Final = Place("sys/kernel/debug/lustre/mdt", "2.15 on: md_stats where /proc has gone")
-PROC_MDS: Final = Place("proc/fs/lustre/mds", "1.8: stats, kbytes*, files*, recovery_status")
+PROC_OBDFILTER: Final = TargetFolder(
+    "proc/fs/lustre/obdfilter", "1.8 to 2.14: stats, job_stats, recovery; brw_stats to 2.10"
+)
+SYS_OBDFILTER: Final = TargetFolder("sys/fs/lustre/obdfilter", "2.12 on: kbytes*, files*, num_exports")
+DEBUG_OBDFILTER: Final = TargetFolder("sys/kernel/debug/lustre/obdfilter", "2.15 on: stats where /proc has gone")
+DEBUG_OSD_LDISKFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats")
+DEBUG_OSD_ZFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats")
+PROC_OSD_LDISKFS: Final = TargetFolder(
+    "proc/fs/lustre/osd-ldiskfs", "2.0 on: kbytes*, files* of an MDT; 2.11 on: brw_stats"
+)
+PROC_OSD_ZFS: Final = TargetFolder("proc/fs/lustre/osd-zfs", "2.0.50 on: kbytes*, files*; 2.10 on: brw_stats")
+SYS_OSD_LDISKFS: Final = TargetFolder("sys/fs/lustre/osd-ldiskfs", "2.13 on: kbytes*, files*")
+SYS_OSD_ZFS: Final = TargetFolder("sys/fs/lustre/osd-zfs", "2.13 on: kbytes*, files*")
+PROC_MDT: Final = TargetFolder("proc/fs/lustre/mdt", "2.0 on: md_stats, job_stats, recovery_status")
+SYS_MDT: Final = TargetFolder("sys/fs/lustre/mdt", "2.12 on: num_exports")
+DEBUG_MDT: Final = TargetFolder("sys/kernel/debug/lustre/mdt", "2.15 on: md_stats where /proc has gone")
+PROC_MDS: Final = TargetFolder("proc/fs/lustre/mds", "1.8: stats, kbytes*, files*, recovery_status")
 PLACES: Final = (
     PROC_OBDFILTER, SYS_OBDFILTER, DEBUG_OBDFILTER, DEBUG_OSD_LDISKFS, DEBUG_OSD_ZFS, PROC_OSD_LDISKFS, PROC_OSD_ZFS,
     SYS_OSD_LDISKFS, SYS_OSD_ZFS, PROC_MDT, SYS_MDT, DEBUG_MDT, PROC_MDS,
@@ -102,7 +107,7 @@ class LustreProc:
             time_us = tree.time_us(at_us)
             tick = None if time_us is None else ticker.tick(time_us, tree.sample.series)
             yield Capture(
-                str(tree.root), tree.identity(options), partial(tree.all_items, Naming(options.filesystem), tick)
+                str(tree.root), tree.identity(options), partial(tree.all_items, GivenNames(options.filesystem), tick)
             )
 
 
@@ -118,7 +123,7 @@ def read_tree(
     are not opened. Thousands of jobs on every target are a lot of text: those files are read last, one at a time.
     """
     tree = _read_root(root, skip | {JOB_STATS})
-    reader = ServerReader(Naming(filesystem), stated_host(root))
+    reader = ServerReader(GivenNames(filesystem), stated_host(root))
     if not tree.sample.has_target:
         yield from tree.problems
     else:
@@ -127,14 +132,14 @@ def read_tree(
         yield from _job_items(root, reader, time_us, tree)
 
 
-def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _Tree) -> Iterator[Item]:
+def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _ServerTree) -> Iterator[Item]:
     """The job_stats of each target, held one at a time."""
     done: set[Parameter] = set()
     for parameter, path in _target_files(root):
         if parameter.leaf != JOB_STATS or parameter in done:
             continue
         try:
-            reading = Reading(parameter, parameter_bytes(path), str(path))
+            reading = ParameterText(parameter, parameter_bytes(path), str(path))
         except OSError as error:
             yield Problem(str(path), None, f"cannot be read: {error.strerror}")
             continue
@@ -147,7 +152,7 @@ def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _Tre
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class _ServerTree:
     """All texts of one root, as they were when read."""
 
     root: Path
@@ -160,7 +165,7 @@ class _Tree:
             return at_us
         return max(self.sample.times, default=None) or self.sample.snapshot_us(None)
 
-    def all_items(self, naming: Naming, tick_us: int | None) -> Iterator[Item]:
+    def all_items(self, naming: GivenNames, tick_us: int | None) -> Iterator[Item]:
         """Everything of a saved tree, and what of it is left out."""
         left_out = LeftOut(str(self.root))
         for name in _other_names(self.root, self.sample):
@@ -192,7 +197,7 @@ class _Tree:
         return "file/" + digest.hexdigest()
 
 
-def _read_server(root: Path) -> _Tree:
+def _read_server(root: Path) -> _ServerTree:
     """The tree of a server that has at least one target, or files of one that could not be read."""
     tree = _read_root(root)
     if not tree.sample.has_target and not tree.problems:
@@ -200,7 +205,7 @@ def _read_server(root: Path) -> _Tree:
     return tree
 
 
-def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
+def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _ServerTree:
     if not root.is_dir():
         raise InputError(str(root), "no such directory", _LOOKED_FOR)
     sample = ServerSample()
@@ -209,7 +214,7 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
         if parameter in sample.readings or parameter.leaf in skip:
             continue
         try:
-            reading = Reading(parameter, parameter_bytes(path), str(path))
+            reading = ParameterText(parameter, parameter_bytes(path), str(path))
         except OSError as error:
             problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
         else:
@@ -217,7 +222,7 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _Tree:
     if "md_stats" not in skip:
         for reading in _client_readings(root, sample, problems):
             sample.add(reading, reading.stamp_us)
-    return _Tree(root, sample, tuple(problems))
+    return _ServerTree(root, sample, tuple(problems))
 
 
 def _files(root: Path, problems: list[Problem], skip: frozenset[str]) -> Iterator[tuple[Parameter, Path]]:
@@ -244,7 +249,7 @@ def _server_files(
                         yield parameter, path
 
 
-def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) -> Iterator[Reading]:
+def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) -> Iterator[ParameterText]:
     """What each client did to an MDT, only where the MDT itself does not count it: there may be thousands of them."""
     for directory in (root / place.directory for place in PLACES if place.family == MDT):
         for target in _names(directory, None):
@@ -259,13 +264,13 @@ def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) 
                         yield _client_reading(parameter, path, problems)
 
 
-def _client_reading(parameter: Parameter, path: Path, problems: list[Problem]) -> Reading:
+def _client_reading(parameter: Parameter, path: Path, problems: list[Problem]) -> ParameterText:
     """One that cannot be read is empty: without it the sum over clients is not known."""
     try:
-        return Reading(parameter, parameter_bytes(path), str(path))
+        return ParameterText(parameter, parameter_bytes(path), str(path))
     except OSError as error:
         problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
-        return Reading(parameter, b"", str(path))
+        return ParameterText(parameter, b"", str(path))
 
 
 def _other_names(root: Path, sample: ServerSample) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from iolens.records import Problem
 from iolens.sources.lustre.parameters import JOB_STATS, Parameter
-from iolens.sources.lustre.server import Reading
+from iolens.sources.lustre.server import ParameterText
 
 SAME_MOMENT_US: Final = 500_000
 
@@ -21,7 +21,7 @@ class ServerSample:
     """The texts of one moment. `marker_us`: the time a marker line before them gave."""
 
     marker_us: int | None = None
-    readings: dict[Parameter, Reading] = field(default_factory=dict)
+    readings: dict[Parameter, ParameterText] = field(default_factory=dict)
     stamps: dict[Parameter, int] = field(default_factory=dict)
 
     @property
@@ -54,7 +54,7 @@ class ServerSample:
         """The time its tick is made of: the marker's where there is one."""
         return self.marker_us if self.marker_us is not None else self.snapshot_us(at_us)
 
-    def add(self, reading: Reading, stamp: int | None) -> None:
+    def add(self, reading: ParameterText, stamp: int | None) -> None:
         """Take a text into this sample; the first of a name counts."""
         if reading.parameter not in self.readings:
             self.readings[reading.parameter] = reading
@@ -70,9 +70,9 @@ class SampleSplitter:
     """
 
     current: ServerSample = field(default_factory=ServerSample)
-    pending: dict[Parameter, Reading] = field(default_factory=dict)
+    pending: dict[Parameter, ParameterText] = field(default_factory=dict)
 
-    def take(self, reading: Reading) -> Iterator[ServerSample | Problem]:
+    def take(self, reading: ParameterText) -> Iterator[ServerSample | Problem]:
         """One text; yields the sample it ends, and what cannot be placed."""
         stamp = reading.stamp_us
         if stamp is None:
@@ -101,7 +101,7 @@ class SampleSplitter:
             return abs(stamp - stamps[parameter]) > SAME_MOMENT_US
         return bool(self.pending) and bool(stamps) and stamp - max(stamps.values()) > SAME_MOMENT_US
 
-    def _take_untimed(self, reading: Reading) -> Iterator[ServerSample | Problem]:
+    def _take_untimed(self, reading: ParameterText) -> Iterator[ServerSample | Problem]:
         known = self.current.readings.get(reading.parameter)
         if known is None and not self.pending:
             self.current.add(reading, None)
@@ -114,7 +114,7 @@ class SampleSplitter:
             name = ".".join(reading.parameter)
             yield Problem(reading.place, reading.line, f"{name} again, and no time tells when: left out")
 
-    def _job_went_on(self, known: Reading, reading: Reading) -> bool:
+    def _job_went_on(self, known: ParameterText, reading: ParameterText) -> bool:
         if reading.parameter.leaf != JOB_STATS:
             return False
         before, now = known.last_activity_us, reading.last_activity_us

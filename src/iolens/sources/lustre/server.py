@@ -47,7 +47,7 @@ _TARGET_NAME: Final = re.compile(r"(?:(.+)-)?(OST|MDT)[0-9a-fA-F]{4,}")
 _JOB_TIME: Final = re.compile(rb"^[ \t]++snapshot_time:([^\n]*)", re.MULTILINE)
 
 
-class Reading(NamedTuple):
+class ParameterText(NamedTuple):
     """One raw text and where it was found."""
 
     parameter: Parameter
@@ -67,7 +67,7 @@ class Reading(NamedTuple):
         return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
-class Target(NamedTuple):
+class LustreTarget(NamedTuple):
     """An OST or MDT of a file system."""
 
     filesystem: str
@@ -76,27 +76,27 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class GivenNames:
     """What the user said about names: the file system where targets do not carry it, the target of a bare text."""
 
     filesystem: str | None = None
     target: str | None = None
 
-    def find(self, name: str, families: Iterable[str]) -> Target | str:
+    def find(self, name: str, families: Iterable[str]) -> LustreTarget | str:
         """The target a directory or parameter is named after, or what is missing to know it."""
         match = _TARGET_NAME.fullmatch(name)
         if name == self.target and self.filesystem:
             is_mdt = match[2] == "MDT" if match else not {MDT, MDS}.isdisjoint(families)
-            return Target(self.filesystem, name, "mdt" if is_mdt else "ost")
+            return LustreTarget(self.filesystem, name, "mdt" if is_mdt else "ost")
         if match is None:
             return f"{name!r} is not the name of a target such as scratch-OST0000"
         filesystem = match[1] or self.filesystem
         if filesystem is None:
             return f"target {name!r} does not name its file system: supply it with --filesystem"
-        return Target(filesystem, name, match[2].lower())
+        return LustreTarget(filesystem, name, match[2].lower())
 
 
-def needs_filesystem(readings: Iterable[Reading]) -> bool:
+def needs_filesystem(readings: Iterable[ParameterText]) -> bool:
     """Whether some target does not carry the name of its file system."""
     names = {reading.parameter.target for reading in readings if reading.parameter.is_of_target}
     return any((match := _TARGET_NAME.fullmatch(name)) is None or match[1] is None for name in names)
@@ -110,15 +110,15 @@ class ServerReader:
     takes the names of what no table holds.
     """
 
-    naming: Naming
+    naming: GivenNames
     host: str | None = None
     left_out: LeftOut | None = None
 
-    def items(self, readings: Iterable[Reading], time_us: int, snapshot_us: int) -> Iterator[Item]:
+    def items(self, readings: Iterable[ParameterText], time_us: int, snapshot_us: int) -> Iterator[Item]:
         """Samples, rows and problems: `time_us` is the sample's tick, `snapshot_us` stands in for untimed texts."""
         version: str | None = None
-        services: list[Reading] = []
-        by_target: dict[str, dict[tuple[str, str], Reading]] = {}
+        services: list[ParameterText] = []
+        by_target: dict[str, dict[tuple[str, str], ParameterText]] = {}
         for reading in readings:
             family, target, leaf = reading.parameter
             if family == SERVER:
@@ -127,7 +127,7 @@ class ServerReader:
                 services.append(reading)
             else:
                 by_target.setdefault(target, {}).setdefault((family, leaf), reading)
-        targets: list[Target] = []
+        targets: list[LustreTarget] = []
         for name, texts in sorted(by_target.items()):
             if all(family == LOCKS for family, _ in texts):
                 self._leave_out_locks(name)
@@ -146,7 +146,7 @@ class ServerReader:
             self.left_out.say(f"locks of {target}, which is not on this server")
 
     def _services(
-        self, readings: Sequence[Reading], targets: Sequence[Target], time_us: int, snapshot_us: int
+        self, readings: Sequence[ParameterText], targets: Sequence[LustreTarget], time_us: int, snapshot_us: int
     ) -> Iterator[Item]:
         """The request queues of the server, under each file system it serves."""
         filesystems = {self.naming.filesystem} if self.naming.filesystem else {target.filesystem for target in targets}
@@ -165,7 +165,7 @@ class ServerReader:
                 )
 
 
-def _named_by_targets(targets: Sequence[Target]) -> str:
+def _named_by_targets(targets: Sequence[LustreTarget]) -> str:
     """A server without a name, by its first target and how many more: after a fail-over it is another one."""
     names = sorted(target.name for target in targets)
     return f"{names[0]}+{len(names) - 1}" if len(names) > 1 else "".join(names) or "server"
@@ -175,8 +175,8 @@ def _named_by_targets(targets: Sequence[Target]) -> str:
 class _TargetReader:
     """Everything one target said in one sample."""
 
-    target: Target
-    texts: Mapping[tuple[str, str], Reading]
+    target: LustreTarget
+    texts: Mapping[tuple[str, str], ParameterText]
     time_us: int
     snapshot_us: int
     version: str | None
@@ -188,7 +188,7 @@ class _TargetReader:
         for reader in _READERS:
             yield from reader(self)
 
-    def first_of(self, *keys: tuple[str, str]) -> Iterator[Reading]:
+    def first_of(self, *keys: tuple[str, str]) -> Iterator[ParameterText]:
         """The texts found under these keys, the preferred one first."""
         return (self.texts[key] for key in keys if key in self.texts)
 
@@ -363,7 +363,7 @@ def _state(reader: _TargetReader) -> Iterator[Item]:
         yield reader.row("target_state", {"version": reader.version, **_UNKNOWN_STATE, **values})
 
 
-def _leave_out_recovery(reader: _TargetReader, text: Reading, facts: capacity.Facts) -> None:
+def _leave_out_recovery(reader: _TargetReader, text: ParameterText, facts: capacity.Facts) -> None:
     """Name the lines that no column has, and a start that is no date."""
     lines = capacity.recovery_lines(text.data)
     if reader.left_out is None or isinstance(lines, str):
@@ -390,6 +390,6 @@ _READERS: Final[tuple[Callable[[_TargetReader], Iterator[Item]], ...]] = (
 )
 
 
-def _not_a_number(text: Reading) -> Problem:
+def _not_a_number(text: ParameterText) -> Problem:
     shown = text.data.strip()[:40].decode("ascii", "backslashreplace")
     return Problem(text.place, text.line, f"{text.parameter.leaf}: expected a number, found {shown!r}")

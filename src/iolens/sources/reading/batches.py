@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import Item, Problem, Rows, Sample, Samples
-from iolens.sources import ReadOptions
+from iolens.sources.reading.options import ReadOptions
 from iolens.units import epoch_us
 
 ROWS_PER_BATCH: Final = 50_000

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.records import Problem, Rows
-from iolens.sources import content_identity
 from iolens.sources.reading.bounded_input import opened_packed
+from iolens.sources.reading.captures import content_identity
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 BLOCK_CELLS: Final = 1_000_000

@@ -24,14 +24,14 @@ _BETWEEN: Final = re.compile(r"[\s,\[\]]*+")
 _NEXT: Final = re.compile(r"\n[ \t\r]*+[\[{]")
 
 
-class Document(NamedTuple):
+class JsonDocument(NamedTuple):
     """One JSON object, and the line it begins on."""
 
     line: int
     content: dict[str, Any]
 
 
-def documents(path: Path) -> Iterator[Document | Problem]:
+def documents(path: Path) -> Iterator[JsonDocument | Problem]:
     """Every object of a file, plain or gzip; a problem for each stretch that is none."""
     with opened(path) as stream:
         yield from _Decoder(str(path), stream).documents()
@@ -46,7 +46,7 @@ class _Decoder:
         self.open_lists = 0
         self.decode = json.JSONDecoder().raw_decode
 
-    def documents(self) -> Iterator[Document | Problem]:
+    def documents(self) -> Iterator[JsonDocument | Problem]:
         cut = False
         while self._skip():
             found = self._object()
@@ -69,7 +69,7 @@ class _Decoder:
             if not self._read_more():
                 return False
 
-    def _object(self) -> Document | Problem:
+    def _object(self) -> JsonDocument | Problem:
         begin_line = self.line
         while True:
             try:
@@ -81,7 +81,7 @@ class _Decoder:
                     continue
                 return self._damaged(begin_line, error)
             self._advance(end)
-            return Document(begin_line, content)
+            return JsonDocument(begin_line, content)
 
     def _may_be_cut(self, error: Exception) -> bool:
         """Whether the document may go on in what was not read yet."""

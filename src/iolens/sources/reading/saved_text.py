@@ -8,8 +8,9 @@ from datetime import tzinfo
 from pathlib import Path
 
 from iolens.errors import InputError
-from iolens.sources import ReadOptions, content_identity
+from iolens.sources.reading.captures import content_identity
 from iolens.sources.reading.local_time import find_zone
+from iolens.sources.reading.options import ReadOptions
 
 
 def cells_of(text: str, delimiter: str = ",") -> list[str]:

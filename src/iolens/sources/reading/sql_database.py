@@ -74,7 +74,7 @@ class TableSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SqlSelection:
     """Some rows of a table, by the order of their first column; columns are named SQL expressions."""
 
     table: TableSchema
@@ -116,7 +116,7 @@ class Database(Protocol):
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[tuple[Any, ...]]]:
         """A large answer of any types, some `BATCH_ROWS` rows at a time."""
 
-    def table(self, selection: Selection) -> Table:
+    def table(self, selection: SqlSelection) -> Table:
         """All rows of a selection."""
 
     def exact_text(self, table: TableSchema, column: str, prefix: str = "") -> str:
@@ -251,7 +251,7 @@ class _Sqlite:
             while batch := cursor.fetchmany(BATCH_ROWS):
                 yield batch
 
-    def table(self, selection: Selection) -> Table:
+    def table(self, selection: SqlSelection) -> Table:
         return _row_by_row(self, selection)
 
     def exact_text(self, table: TableSchema, column: str, prefix: str = "") -> str:
@@ -419,7 +419,7 @@ class _Mysql:
             while batch := cursor.fetchmany(BATCH_ROWS):
                 yield list(batch)
 
-    def table(self, selection: Selection) -> Table:
+    def table(self, selection: SqlSelection) -> Table:
         """Each column as one text that the server joins: several times faster than rows through the driver.
 
         Values of a group are joined in one order for all columns. What does not fit is read row by row.
@@ -464,7 +464,7 @@ class _Mysql:
         return table.columns[column][1] == "timestamp"
 
 
-def _row_by_row(database: Database, selection: Selection) -> Table:
+def _row_by_row(database: Database, selection: SqlSelection) -> Table:
     pieces = list(database.pieces(selection.sql, selection.parameters, selection.dtype))
     return np.concatenate(pieces) if pieces else np.empty(0, selection.dtype)
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from iolens.models.acceptance import Acceptance
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 
-def tables(result: Acceptance) -> list[Table]:
+def tables(result: Acceptance) -> list[TableView]:
     """The verdicts first, then what every step measured."""
     return [checks(result), steps(result)]
 
@@ -25,7 +25,7 @@ def figures(result: Acceptance) -> dict[str, Callable[[], Figure]]:
     return {}
 
 
-def checks(result: Acceptance) -> Table:
+def checks(result: Acceptance) -> TableView:
     """One line per limit."""
     columns = (
         t.text("step", "Step"), t.text("measure", "Measure"), quantity("measured", "Measured"),
@@ -34,16 +34,17 @@ def checks(result: Acceptance) -> Table:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.step, one.measure, *(Quantity.of(one.measure, x) for x in (one.measured, one.at_least, one.at_most)),
+            one.step, one.measure,
+            *(MeasuredQuantity.of(one.measure, x) for x in (one.measured, one.at_least, one.at_most)),
             one.ratio, one.verdict, one.reason,
         )
         for one in result.checks
     ]  # fmt: skip
     verdict = "passed" if result.passed else "not passed"
-    return t.Table(f"Acceptance of {result.place}: {verdict}", columns, rows, "\n".join(notes(result)))
+    return t.TableView(f"Acceptance of {result.place}: {verdict}", columns, rows, "\n".join(notes(result)))
 
 
-def steps(result: Acceptance) -> Table:
+def steps(result: Acceptance) -> TableView:
     """What each step measured."""
     columns = (
         t.text("step", "Step"), t.text("tool", "Tool"), t.rate("read_bytes_per_s", "Read"),
@@ -59,7 +60,7 @@ def steps(result: Acceptance) -> Table:
         )
         for one in result.steps
     ]  # fmt: skip
-    return t.Table("Steps", columns, rows)
+    return t.TableView("Steps", columns, rows)
 
 
 def notes(result: Acceptance) -> list[str]:
@@ -78,13 +79,13 @@ def notes(result: Acceptance) -> list[str]:
     return [*lines, *result.notes]
 
 
-class Quantity(float):
+class MeasuredQuantity(float):
     """A number that knows its measure: machines get the number, people see it with its unit."""
 
     measure: str
 
     @classmethod
-    def of(cls, measure: str, value: float | None) -> Quantity | None:
+    def of(cls, measure: str, value: float | None) -> MeasuredQuantity | None:
         """None where it is missing."""
         if value is None:
             return None
@@ -93,9 +94,9 @@ class Quantity(float):
         return found
 
 
-def quantity(name: str, heading: str) -> t.Column:
+def quantity(name: str, heading: str) -> t.TableColumn:
     """A column whose unit changes from row to row."""
-    return t.Column(name, heading, "number", lambda value: shown(value.measure, value))
+    return t.TableColumn(name, heading, "number", lambda value: shown(value.measure, value))
 
 
 def shown(measure: str, value: float) -> str:

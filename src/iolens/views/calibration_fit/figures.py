@@ -4,25 +4,39 @@ the disk (6), bandwidth by aggregate size (2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from iolens.units import MIB, format_bytes
-from iolens.views.render.figures import READ, WRITE, Axis, Bars, Figure, Line, Mark, Panel, Points, Rule
+from iolens.views.render.figures import READ, WRITE, Axis, Bars, Figure, LineMark, Mark, Panel, PointsMark, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.calibration.fit import CacheGuard, CalibrationFit, SizeHistogram
+    from iolens.analyses.calibration.fit import CacheGuard, CalibrationFit, SmallestTransferSizes
 
 COLOURS: Final = {"write": WRITE, "read": READ}
 REQUESTED: Final = "#BBBBBB"  # the fit that does not know the disk's sizes stays in the background
 PREDICTED: Final = "#111111"
 EMPTY: Final = "no runs of this kind"
 _WEIGHT: Final = 2.5
+
+
+FIGURES: Final = ("prediction", "bandwidth", "sizes", "asymptote")
+
+
+def figures(result: CalibrationFit) -> dict[str, Callable[[], Figure]]:
+    """Figures 7, 4, 6 and 2 of paper U."""
+    return {
+        "prediction": lambda: prediction(result),
+        "bandwidth": lambda: bandwidth(result),
+        "sizes": lambda: sizes(result),
+        "asymptote": lambda: asymptote(result),
+    }
 
 
 def prediction(result: CalibrationFit) -> Figure:
@@ -39,7 +53,7 @@ def bandwidth(result: CalibrationFit) -> Figure:
         runs = [run for run in result.runs if run.direction == direction]
         x = np.log2([float(run.size_bytes) for run in runs])
         y = np.array([run.measured_bytes_per_s / MIB for run in runs])
-        marks += [Points(x, y, direction, colour, weight=_WEIGHT), _median_line(x, y, "", colour)] if runs else []
+        marks += [PointsMark(x, y, direction, colour, weight=_WEIGHT), _median_line(x, y, "", colour)] if runs else []
     y_axis = Axis("bandwidth (MiB/s)", low=0)
     panel = Panel(
         "random access", _size_axis("transfer size", sizes), y_axis, tuple(marks), message="" if marks else EMPTY
@@ -79,7 +93,7 @@ def _prediction_panel(result: CalibrationFit, direction: str) -> Panel:
         return Panel(f"{direction}s", x_axis, _rate_axis(), message=EMPTY)
     x = np.log2([float(run.size_bytes) for run, _ in found])
     measured = np.array([run.measured_bytes_per_s / MIB for run, _ in found])
-    marks: list[Mark] = [Points(x, measured, "measured", COLOURS[direction], weight=_WEIGHT)]
+    marks: list[Mark] = [PointsMark(x, measured, "measured", COLOURS[direction], weight=_WEIGHT)]
     asked = np.array([np.nan if told is None else told / MIB for _, told in found])
     if np.isfinite(asked).any():
         marks.append(_median_line(x, asked, "from requested sizes", REQUESTED))
@@ -97,19 +111,19 @@ def _title(result: CalibrationFit, direction: str) -> str:
 
 
 def _heights(marks: Sequence[Mark]) -> list[float]:
-    return [float(np.nanmax(mark.y)) for mark in marks if isinstance(mark, Points | Line)]
+    return [float(np.nanmax(mark.y)) for mark in marks if isinstance(mark, PointsMark | LineMark)]
 
 
 def _rate_axis(*heights: float) -> Axis:
     return Axis("bandwidth (MiB/s)", low=0, high=1.1 * max(heights) if heights else None)
 
 
-def _median_line(x: NDArray[Any], y: NDArray[Any], label: str, colour: str) -> Line:
+def _median_line(x: NDArray[Any], y: NDArray[Any], label: str, colour: str) -> LineMark:
     places = np.unique(x)
-    return Line(places, np.array([np.median(y[x == place]) for place in places]), label, colour)
+    return LineMark(places, np.array([np.median(y[x == place]) for place in places]), label, colour)
 
 
-def _histogram_panel(histogram: SizeHistogram, bins: list[int]) -> Panel:
+def _histogram_panel(histogram: SmallestTransferSizes, bins: list[int]) -> Panel:
     places = np.arange(len(bins), dtype=float)
     names = tuple(format_bytes(size) for size in bins)
     counts = np.array([histogram.counts.get(size, 0) for size in bins], float)
@@ -128,12 +142,12 @@ def _mean_size_panel(result: CalibrationFit) -> Panel:
     if not runs:
         return Panel("mean size at the disk", x_axis, Axis("mean size"), message="nothing was observed at the disk")
     asked = np.log2([float(run.size_bytes) for run in runs])
-    marks: list[Mark] = [Line(np.unique(asked), np.unique(asked), "as requested", REQUESTED)]
+    marks: list[Mark] = [LineMark(np.unique(asked), np.unique(asked), "as requested", REQUESTED)]
     for direction, colour in COLOURS.items():
         mine = [run for run in runs if run.direction == direction]
         x = np.log2([float(run.size_bytes) for run in mine])
         y = np.log2([float(run.observed_size_bytes or 1) for run in mine])
-        marks += [Points(x, y, direction, colour, weight=_WEIGHT)] if mine else []
+        marks += [PointsMark(x, y, direction, colour, weight=_WEIGHT)] if mine else []
     seen = [round(run.observed_size_bytes or 1) for run in runs]
     y_axis = _size_axis("mean size of disk I/O", [*seen, *(run.size_bytes for run in runs)])
     return Panel("mean size at the disk (the device counts no sizes)", x_axis, y_axis, tuple(marks))
@@ -147,7 +161,7 @@ def _guard_marks(guard: CacheGuard) -> list[Mark]:
     label = (
         f"{guard.direction}: still changing" if level is None else f"{guard.direction}: settles at {level:,.0f} MiB/s"
     )
-    marks: list[Mark] = [Points(x, y, label, colour, weight=_WEIGHT), _median_line(x, y, "", colour)]
+    marks: list[Mark] = [PointsMark(x, y, label, colour, weight=_WEIGHT), _median_line(x, y, "", colour)]
     return marks if level is None else [*marks, Rule(level, "horizontal", "")]
 
 

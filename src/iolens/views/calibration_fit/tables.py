@@ -8,35 +8,19 @@ from iolens.units import MIB
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.calibration.fit import CalibrationFit, DirectionFit
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
-FIGURES: Final = ("prediction", "bandwidth", "sizes", "asymptote")
 DIRECTIONS: Final = ("write", "read")
 
 
-def tables(result: CalibrationFit) -> list[Table]:
+def tables(result: CalibrationFit) -> list[TableView]:
     """Coefficients, runs, the cache guard, and what the reader must know."""
     found = [coefficients(result), runs(result), guard(result), facts(result)]
     return [table for table in found if table is not None]
 
 
-def figures(result: CalibrationFit) -> dict[str, Callable[[], Figure]]:
-    """Figures 7, 4, 6 and 2 of paper U."""
-    from iolens.views.calibration_fit import figures as drawn
-
-    return {
-        "prediction": lambda: drawn.prediction(result),
-        "bandwidth": lambda: drawn.bandwidth(result),
-        "sizes": lambda: drawn.sizes(result),
-        "asymptote": lambda: drawn.asymptote(result),
-    }
-
-
-def coefficients(result: CalibrationFit) -> Table:
+def coefficients(result: CalibrationFit) -> TableView:
     """Table I, once by the sizes asked for and once by those at the disk."""
     columns = (
         t.text("fit", "Fit"), t.text("sizes", "Sizes"), t.text("direction", "Direction"),
@@ -53,7 +37,7 @@ def coefficients(result: CalibrationFit) -> Table:
             if fit is not None:
                 rows.append((f"{direction}, {sizes}", sizes, direction, *_cells(fit)))
     depth = f"Queue depth {result.queue_depth}. " if result.queue_depth is not None else ""
-    return t.Table("What a disk I/O costs", columns, rows, depth + comparison(result), sideways=True)
+    return t.TableView("What a disk I/O costs", columns, rows, depth + comparison(result), sideways=True)
 
 
 def comparison(result: CalibrationFit) -> str:
@@ -92,7 +76,7 @@ def _interval(ends: list[float | None]) -> str | None:
     return None if low is None or high is None else f"{low:.3e} to {high:.3e}"
 
 
-def runs(result: CalibrationFit) -> Table:
+def runs(result: CalibrationFit) -> TableView:
     """Every run of the fit, measured and predicted (U6)."""
     columns = (
         t.text("direction", "Direction"), t.size("size_bytes", "Requested size"),
@@ -106,10 +90,10 @@ def runs(result: CalibrationFit) -> Table:
         told = None if predicted is None else predicted / MIB
         size = run.observed_size_bytes
         rows.append((run.direction, run.size_bytes, size, run.measured_bytes_per_s / MIB, told, error))
-    return t.Table("Runs", columns, rows)
+    return t.TableView("Runs", columns, rows)
 
 
-def guard(result: CalibrationFit) -> Table | None:
+def guard(result: CalibrationFit) -> TableView | None:
     """Bandwidth against the size of all files (Fig. 2)."""
     columns = (
         t.text("direction", "Direction"), t.size("aggregate_bytes", "Aggregate size"),
@@ -120,10 +104,10 @@ def guard(result: CalibrationFit) -> Table | None:
         for one in result.asymptotes
         for size, rate in zip(one.aggregate_bytes, one.bytes_per_s, strict=True)
     ]
-    return t.Table("Cache guard", columns, rows) if rows else None
+    return t.TableView("Cache guard", columns, rows) if rows else None
 
 
-def facts(result: CalibrationFit) -> Table:
+def facts(result: CalibrationFit) -> TableView:
     """What the fit rests on."""
     columns = (
         t.text("what", "What"), t.text("tools", "Benchmarks"), t.text("devices", "Observed at"),
@@ -135,4 +119,4 @@ def facts(result: CalibrationFit) -> Table:
         "fit", result.tools, result.devices, len(result.runs), result.runs_left_out, result.memory_bytes,
         result.fullness_pct, result.ceiling_fsu_pct,
     )  # fmt: skip
-    return t.Table("Basis", columns, [row], "\n".join(result.notes), sideways=True)
+    return t.TableView("Basis", columns, [row], "\n".join(result.notes), sideways=True)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from iolens.analyses.calibration.stored import KnownCalibrations
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 
-def tables(result: KnownCalibrations) -> list[Table]:
+def tables(result: KnownCalibrations) -> list[TableView]:
     """The calibrations, and their drift where a file system has several."""
     found = [_calibrations(result)]
     return [*found, _drift(result)] if result.drift else found
@@ -26,7 +26,7 @@ def figures(result: KnownCalibrations) -> dict[str, Callable[[], Figure]]:
     return {}
 
 
-def _calibrations(result: KnownCalibrations) -> Table:
+def _calibrations(result: KnownCalibrations) -> TableView:
     columns = [
         t.text("name", "Calibration"), t.text("filesystem", "File system"), t.text("target_class", "Class"),
         t.moment("valid_from", "From (UTC)"), t.count("queue_depth", "Queue depth"),
@@ -50,10 +50,10 @@ def _calibrations(result: KnownCalibrations) -> Table:
             cost = one.calibration.of(direction)
             cells += [cost.latency_s, cost.s_per_byte, cost.bytes_per_s_limit / MIB, cost.iops_limit]
         rows.append((*cells, one.origin))
-    return t.Table("Calibrations", tuple(columns), rows, sideways=True)
+    return t.TableView("Calibrations", tuple(columns), rows, sideways=True)
 
 
-def _drift(result: KnownCalibrations) -> Table:
+def _drift(result: KnownCalibrations) -> TableView:
     columns = (
         t.text("filesystem", "File system"), t.text("target_class", "Class"), t.text("earlier", "Earlier"),
         t.text("later", "Later"), t.number("years", "Apart", "years", ".2f"), t.text("coefficient", "Coefficient"),
@@ -69,4 +69,4 @@ def _drift(result: KnownCalibrations) -> Table:
         for one in result.drift
         for change in one.changes
     ]  # fmt: skip
-    return t.Table("Drift", columns, rows, "A larger coefficient means a slower disk.")
+    return t.TableView("Drift", columns, rows, "A larger coefficient means a slower disk.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,10 +18,10 @@ from iolens.views.render.figures import (
     Axis,
     Bars,
     Figure,
-    Line,
+    LineMark,
     Mark,
     Panel,
-    Points,
+    PointsMark,
     Rule,
     Span,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.analyses.capacity.analysis import ByteEvent, Capacity, InodeEvent
-    from iolens.analyses.capacity.outlook import Course, Outlook
+    from iolens.analyses.capacity.outlook import Outlook, ProjectedUsage
 
 PURGE, SURGE = "#CFE3F3", SATURATED
 LINES: Final = {"linear": ("least squares", WRITE), "theil-sen": ("Theil–Sen", READ)}
@@ -41,6 +42,18 @@ DAY_US: Final = 86_400_000_000
 LINE_AT_MOST: Final = 60
 TARGET_NAMES: Final = 40
 COUNTS: Final = ((1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
+
+
+FIGURES: Final = ("usage", "targets", "inodes")
+
+
+def figures(result: Capacity) -> dict[str, Callable[[], Figure]]:
+    """Usage with its projections and events (Fig. 14 of paper S), targets, inodes."""
+    return {
+        "usage": lambda: usage(result),
+        "targets": lambda: targets(result),
+        "inodes": lambda: inodes(result),
+    }
 
 
 def usage(result: Capacity) -> Figure:
@@ -101,7 +114,7 @@ def _panel(
     courses = outlook.courses if outlook is not None else []
     end = _horizon(times, [course.threshold_date for course in courses])
     marks: list[Mark] = [*_spans(events)]
-    shown = Line if len(times) <= LINE_AT_MOST else Points
+    shown = LineMark if len(times) <= LINE_AT_MOST else PointsMark
     marks.append(shown(times, used / factor, "used", FSU))
     marks += [_line(course, times, end, factor) for course in courses]
     marks += [Rule(float(times[-1]), "vertical", "last reading")] if end > times[-1] else []
@@ -127,11 +140,11 @@ def _midnight(day: date) -> int:
     return epoch_us(datetime.combine(day, time(), UTC))
 
 
-def _line(course: Course, times: NDArray[Any], end: int, factor: float) -> Line:
+def _line(course: ProjectedUsage, times: NDArray[Any], end: int, factor: float) -> LineMark:
     word, colour = LINES[course.method]
     x = np.array([int(times[0]), end])
     y = np.array([course.line.at((int(at) - int(times[-1])) / DAY_US) for at in x]) / factor
-    return Line(x, np.maximum(y, 0.0), word, colour)
+    return LineMark(x, np.maximum(y, 0.0), word, colour)
 
 
 def _spans(events: Sequence[ByteEvent] | Sequence[InodeEvent]) -> list[Span]:
@@ -159,6 +172,6 @@ def _over_time(result: Capacity) -> list[Panel]:
     if series is None or result.fullness is None or len(series.time_us) < 2:
         return []
     lines = (("fullest", series.max_pct, READ), ("mean", series.mean_pct, FSU), ("emptiest", series.min_pct, WRITE))
-    marks = tuple(Line(series.time_us, values, label, colour) for label, values, colour in lines)
+    marks = tuple(LineMark(series.time_us, values, label, colour) for label, values, colour in lines)
     x = Axis("time (UTC)", "time", float(series.time_us[0]), float(series.time_us[-1]))
     return [Panel("Over time", x, Axis("full (%)", low=0, high=105), marks)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.capacity import figures as drawn
 from iolens.views.capacity import tables as view
-from iolens.views.render.section import Part, Section
+from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ def report_summary(result: Capacity) -> list[Part]:
     return [view.verdict(result)] if result.samples else []
 
 
-def report_sections(result: Capacity) -> list[Section]:
+def report_sections(result: Capacity) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.samples:
         return []
@@ -30,15 +30,15 @@ def report_sections(result: Capacity) -> list[Section]:
         parts += [drawn.targets(result), view.spread(result)]
     if result.inodes is not None:
         parts.append(view.inodes(result.inodes))
-    return [Section("Capacity", (*parts, view.headline(result)))]
+    return [ReportSection("Capacity", (*parts, view.headline(result)))]
 
 
-def report_methods(results: Sequence[Capacity]) -> list[Section]:
+def report_methods(results: Sequence[Capacity]) -> list[ReportSection]:
     """What the words mean."""
     if not any(result.samples for result in results):
         return []
     return [
-        Section(
+        ReportSection(
             "Capacity over time",
             (
                 "Usage is the sum over all targets at moments when each of them answered. Two lines go through it:"

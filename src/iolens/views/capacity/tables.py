@@ -9,14 +9,11 @@ from iolens.views.growth.tables import interval, per_day
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import date
 
     from iolens.analyses.capacity.analysis import ByteProjection, Capacity, InodeUsage
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
-FIGURES: Final = ("usage", "targets", "inodes")
 READINGS_SHOWN: Final = 14
 TARGETS_SHOWN: Final = 24
 EXTREMES_SHOWN: Final = 10
@@ -25,7 +22,7 @@ METHODS: Final = {"linear": "least squares", "theil-sen": "Theil–Sen"}
 STATES: Final = {"reached": "reached on", "projected": "expected on"}
 
 
-def tables(result: Capacity) -> list[Table]:
+def tables(result: Capacity) -> list[TableView]:
     """Everything the result says."""
     if not result.samples and not result.per_target:
         return [headline(result)]
@@ -36,17 +33,6 @@ def tables(result: Capacity) -> list[Table]:
     if result.inodes is not None:
         found.append(inodes(result.inodes))
     return [*found, changes(result)] if result.target_changes else found
-
-
-def figures(result: Capacity) -> dict[str, Callable[[], Figure]]:
-    """Usage with its projections and events (Fig. 14 of paper S), targets, inodes."""
-    from iolens.views.capacity import figures as drawn
-
-    return {
-        "usage": lambda: drawn.usage(result),
-        "targets": lambda: drawn.targets(result),
-        "inodes": lambda: drawn.inodes(result),
-    }
 
 
 def verdict(result: Capacity) -> str:
@@ -80,16 +66,16 @@ def _dates(ends: tuple[date | None, date | None] | None) -> str | None:
     return f"{early} … {late}"
 
 
-def usage(result: Capacity) -> Table:
+def usage(result: Capacity) -> TableView:
     """The last readings."""
     columns = (t.moment("time", "Time (UTC)"), t.volume("bytes", "Used"))
     shown = result.used[-READINGS_SHOWN:]
     rows: list[Row] = [(one.time, one.bytes) for one in shown]
     note = f"The last {len(shown)} of {len(result.used)} readings; JSON has them all."
-    return t.Table("Usage", columns, rows, note if len(shown) < len(result.used) else "")
+    return t.TableView("Usage", columns, rows, note if len(shown) < len(result.used) else "")
 
 
-def headline(result: Capacity) -> Table:
+def headline(result: Capacity) -> TableView:
     """The file system at its last reading, and what the answer rests on."""
     columns = (
         t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
@@ -102,10 +88,10 @@ def headline(result: Capacity) -> Table:
     )  # fmt: skip
     row = tuple(getattr(result, column.name) for column in columns)
     notes = [verdict(result), *map(sentence, result.notes)]
-    return t.Table(f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True)
+    return t.TableView(f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True)
 
 
-def projections(result: Capacity) -> Table:
+def projections(result: Capacity) -> TableView:
     """Both lines through the readings."""
     columns = (
         t.text("method", "Line"), per_day("slope_bytes_per_day", "Change"), t.text("slope_ci95", "95 % interval"),
@@ -114,7 +100,7 @@ def projections(result: Capacity) -> Table:
     )  # fmt: skip
     rows: list[Row] = [_projection(one) for one in result.projections]
     note = "Intervals: 2,000 resamples, with noise as large and as lasting as that of the readings."
-    return t.Table("Projection", columns, rows, note if rows else "Two readings are needed for a line.")
+    return t.TableView("Projection", columns, rows, note if rows else "Two readings are needed for a line.")
 
 
 def _projection(one: ByteProjection) -> Row:
@@ -130,7 +116,7 @@ def _projection(one: ByteProjection) -> Row:
     )
 
 
-def events(result: Capacity) -> Table:
+def events(result: Capacity) -> TableView:
     """Purges and surges."""
     columns = (
         t.text("kind", "Event"), t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"),
@@ -142,10 +128,10 @@ def events(result: Capacity) -> Table:
     ]
     least = format_bytes_si(result.least_event_bytes)
     rule = f"Far beyond the usual change between readings, and at least {least}."
-    return t.Table("Purges and surges", columns, rows, rule if rows else f"None found. {rule}")
+    return t.TableView("Purges and surges", columns, rows, rule if rows else f"None found. {rule}")
 
 
-def spread(result: Capacity) -> Table:
+def spread(result: Capacity) -> TableView:
     """How evenly the targets are filled."""
     columns = (
         t.count("targets", "Targets"), t.percent("mean_pct", "Mean fullness"), t.percent("median_pct", "Median"),
@@ -154,10 +140,10 @@ def spread(result: Capacity) -> Table:
         t.text("above_threshold", f"At {result.threshold_pct:g} % or more"),
     )  # fmt: skip
     row = tuple(getattr(result.fullness, column.name) for column in columns)
-    return t.Table("Imbalance of fullness", columns, [row], sideways=True)
+    return t.TableView("Imbalance of fullness", columns, [row], sideways=True)
 
 
-def per_target(result: Capacity) -> Table:
+def per_target(result: Capacity) -> TableView:
     """All targets, or the fullest and the emptiest of many."""
     columns = (
         t.text("target", "Target"), t.text("target_kind", "Kind"), t.volume("total_bytes", "Capacity"),
@@ -169,10 +155,10 @@ def per_target(result: Capacity) -> Table:
     shown = ordered if few else [*ordered[:EXTREMES_SHOWN], *ordered[-EXTREMES_SHOWN:]]
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in shown]
     note = "" if few else f"The {EXTREMES_SHOWN} fullest and {EXTREMES_SHOWN} emptiest of {len(ordered)}; JSON has all."
-    return t.Table("Fullness of targets", columns, rows, note)
+    return t.TableView("Fullness of targets", columns, rows, note)
 
 
-def inodes(usage: InodeUsage) -> Table:
+def inodes(usage: InodeUsage) -> TableView:
     """The same for inodes."""
     columns = (
         t.text("target_kinds", "Inodes of"), t.count("total_inodes", "Inodes"), t.count("used_inodes", "Used"),
@@ -186,17 +172,17 @@ def inodes(usage: InodeUsage) -> Table:
         "events": [f"{one.kind} {one.start:%Y-%m-%d} {one.inodes:+,}" for one in usage.events],
     }
     row = tuple(shown.get(column.name, getattr(usage, column.name)) for column in columns)
-    return t.Table("Inodes", columns, [row], sideways=True)
+    return t.TableView("Inodes", columns, [row], sideways=True)
 
 
-def changes(result: Capacity) -> Table:
+def changes(result: Capacity) -> TableView:
     """Moments at which targets came or went."""
     columns = (
         t.moment("time", "Time (UTC)"), t.count("targets_before", "Targets before"),
         t.count("targets_after", "Targets after"),
     )  # fmt: skip
     rows: list[Row] = [(one.time, one.targets_before, one.targets_after) for one in result.target_changes]
-    return t.Table("Targets came or went", columns, rows)
+    return t.TableView("Targets came or went", columns, rows)
 
 
 def sentence(note: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,12 +16,12 @@ from iolens.views.render.figures import (
     READ,
     WRITE,
     Axis,
-    Band,
+    BandMark,
     Figure,
-    Line,
+    LineMark,
     Mark,
     Panel,
-    Points,
+    PointsMark,
     Rule,
     side_by_side,
 )
@@ -53,6 +54,20 @@ AGE_TICKS: Final = (
 EMPTY_AT: Final = -1.0  # where empty files, and those of the very moment, stand
 
 
+FIGURES: Final = ("sizes", "ages", "projects", "widths", "history")
+
+
+def figures(result: Contents) -> dict[str, Callable[[], Figure]]:
+    """Sizes (Fig. 8 of paper D), ages (Fig. 9), projects, directories, and files over time."""
+    return {
+        "sizes": lambda: sizes(result),
+        "ages": lambda: ages(result),
+        "projects": lambda: projects(result),
+        "widths": lambda: widths(result),
+        "history": lambda: history(result),
+    }
+
+
 def sizes(result: Contents) -> Figure:
     """Cumulative shares of files and bytes by size, with and without the removed projects (Fig. 8)."""
     heading, name = "Files and bytes by size", "sizes"
@@ -74,14 +89,16 @@ def _size_marks(points: Sequence[SizePoint], words: str, colours: tuple[str, str
     """The line of the files, and that of the bytes with its band where bins do not tell them."""
     closed = [one for one in points if one.size_bytes is not None]
     x = np.array([_power(one.size_bytes or 0) for one in closed])
-    marks: list[Mark] = [Line(x, np.array([one.files_pct for one in closed]), f"files{words}", colours[0])]
+    marks: list[Mark] = [LineMark(x, np.array([one.files_pct for one in closed]), f"files{words}", colours[0])]
     if all(one.bytes_pct is not None for one in closed):
-        return [*marks, Line(x, _column(closed, "bytes_pct"), f"bytes{words}", colours[1])]
+        return [*marks, LineMark(x, _column(closed, "bytes_pct"), f"bytes{words}", colours[1])]
     low, high = _column(closed, "bytes_min_pct"), _column(closed, "bytes_max_pct")
     if not words:
-        marks.insert(0, Band(x, low, high, "bytes, lowest to highest", BYTE_BAND))
+        marks.insert(0, BandMark(x, low, high, "bytes, lowest to highest", BYTE_BAND))
     middle = _column(closed, "bytes_avg_pct")
-    return [*marks, Line(x, middle, f"bytes{words}, bins' middle", colours[1])] if np.isfinite(middle).any() else marks
+    return (
+        [*marks, LineMark(x, middle, f"bytes{words}, bins' middle", colours[1])] if np.isfinite(middle).any() else marks
+    )
 
 
 def ages(result: Contents) -> Figure:
@@ -111,9 +128,9 @@ def _age_panel(result: Contents, words: str, key: str, title: str) -> Panel:
 def _age_marks(points: Sequence[AgePoint], words: str, colours: tuple[str, str]) -> list[Mark]:
     closed = [one for one in points if one.age_s is not None]
     x = np.array([_age_place(one.age_s or 0) for one in closed])
-    marks: list[Mark] = [Line(x, _column(closed, "files_pct"), f"files{words}", colours[0])]
+    marks: list[Mark] = [LineMark(x, _column(closed, "files_pct"), f"files{words}", colours[0])]
     told = any(one.bytes_pct is not None for one in closed)
-    return [*marks, Line(x, _column(closed, "bytes_pct"), f"bytes{words}", colours[1])] if told else marks
+    return [*marks, LineMark(x, _column(closed, "bytes_pct"), f"bytes{words}", colours[1])] if told else marks
 
 
 def _age_place(seconds: float) -> float:
@@ -162,7 +179,7 @@ def widths(result: Contents) -> Figure:
         message = EMPTY if result.time is None else "this source does not tell how many entries directories have"
         return Figure(name, heading, (Panel(_title(result), Axis(label), y, message=message),))
     x = np.array([_power(one.entries or 0) for one in closed])
-    line = Line(x, np.array([one.directories_pct for one in closed]), "directories", FSU)
+    line = LineMark(x, np.array([one.directories_pct for one in closed]), "directories", FSU)
     ticks = ((EMPTY_AT, "0"), *((float(power), f"{2**power:,}") for power in range(0, int(x.max()) + 1, 3)))
     axis = Axis(label, low=EMPTY_AT - 0.3, high=max(float(x.max()), 1.0) + 0.3, ticks=ticks)
     return Figure(name, heading, (Panel(_title(result), axis, y, (line,)),))
@@ -181,7 +198,7 @@ def history(result: Contents) -> Figure:
     found = next((one for one in result.projections if one.unit == "files"), None)
     lines = found.lines if found is not None else []
     end = _horizon(times, lines)
-    marks: list[Mark] = [Points(times, files / factor, "files", FSU, weight=2.0)]
+    marks: list[Mark] = [PointsMark(times, files / factor, "files", FSU, weight=2.0)]
     marks += [_line(line, times, end, factor) for line in lines]
     marks += [Rule(float(times[-1]), "vertical", "last scan")] if end > times[-1] else []
     limit = _shown_limit(found, lines, end)
@@ -217,11 +234,11 @@ def _at(line: CountLine, times: NDArray[Any], moment: int) -> float:
     return max(line.level + line.per_day * (moment - int(times[-1])) / DAY_US, 0.0)
 
 
-def _line(line: CountLine, times: NDArray[Any], end: int, factor: float) -> Line:
+def _line(line: CountLine, times: NDArray[Any], end: int, factor: float) -> LineMark:
     word, colour = LINES[line.method]
     x = np.array([int(times[0]), end])
     y = np.array([_at(line, times, int(at)) for at in x]) / factor
-    return Line(x, y, word, colour)
+    return LineMark(x, y, word, colour)
 
 
 def _column(points: Sequence[Any], name: str) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.contents import figures as drawn
 from iolens.views.contents import tables as view
-from iolens.views.render.section import Part, Section
+from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,18 +21,18 @@ def report_summary(result: Contents) -> list[Part]:
     return [view.verdict(result)] if result.samples else []
 
 
-def report_sections(result: Contents) -> list[Section]:
+def report_sections(result: Contents) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.samples:
         return []
     first: list[Part] = [drawn.sizes(result), view.at_most(result)] if result.size_cdf else []
     if result.atime_cdf or result.mtime_cdf:
         first += [drawn.ages(result), view.used_within(result)]
-    sections = [Section("Contents", (*first, view.headline(result), view.by_type(result), *_directories(result)))]
+    sections = [ReportSection("Contents", (*first, view.headline(result), view.by_type(result), *_directories(result)))]
     holders = _holders(result)
-    sections += [Section("Who holds what", tuple(holders))] if holders else []
+    sections += [ReportSection("Who holds what", tuple(holders))] if holders else []
     changes = _changes(result)
-    return [*sections, Section("Contents over time", tuple(changes))] if changes else sections
+    return [*sections, ReportSection("Contents over time", tuple(changes))] if changes else sections
 
 
 def _directories(result: Contents) -> list[Part]:
@@ -55,12 +55,12 @@ def _changes(result: Contents) -> list[Part]:
     return found
 
 
-def report_methods(results: Sequence[Contents]) -> list[Section]:
+def report_methods(results: Sequence[Contents]) -> list[ReportSection]:
     """What the words mean."""
     if not any(result.samples for result in results):
         return []
     return [
-        Section(
+        ReportSection(
             "Contents",
             (
                 "A scan counts inodes in bins of size and age, by owner and project; no path is kept, and a file with"

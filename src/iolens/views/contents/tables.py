@@ -9,16 +9,14 @@ from iolens.views.capacity.tables import METHODS, sentence
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.contents.analysis import Contents
-    from iolens.analyses.contents.change import Change, Comparison
+    from iolens.analyses.contents.change import AmountChange, ScanComparison
     from iolens.analyses.contents.distribution import AgePoint, AtMost, SizePoint, Within
     from iolens.analyses.contents.outlook import CountLine, Projection
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-FIGURES: Final = ("sizes", "ages", "projects", "widths", "history")
 NO_DATA: Final = "No scan in this window."
 HOUR_S: Final = 3600
 DAY_S: Final = 86_400
@@ -28,7 +26,7 @@ STALE_S: Final = 90 * DAY_S
 SCANS_SHOWN: Final = 14
 
 
-def tables(result: Contents) -> list[Table]:
+def tables(result: Contents) -> list[TableView]:
     """Everything the result says."""
     if not result.samples:
         return [headline(result)]
@@ -45,19 +43,6 @@ def tables(result: Contents) -> list[Table]:
     found += [by_owner(result)] if _is_told([one.owner for one in result.by_owner]) else []
     found.append(by_type(result))
     return [*found, widths(result)] if result.widths is not None else found
-
-
-def figures(result: Contents) -> dict[str, Callable[[], Figure]]:
-    """Sizes (Fig. 8 of paper D), ages (Fig. 9), projects, directories, and files over time."""
-    from iolens.views.contents import figures as drawn
-
-    return {
-        "sizes": lambda: drawn.sizes(result),
-        "ages": lambda: drawn.ages(result),
-        "projects": lambda: drawn.projects(result),
-        "widths": lambda: drawn.widths(result),
-        "history": lambda: drawn.history(result),
-    }
 
 
 def _is_told(names: Sequence[str | None]) -> bool:
@@ -141,7 +126,7 @@ def _counted(number: float, word: str) -> str:
 # Tables.
 
 
-def headline(result: Contents) -> Table:
+def headline(result: Contents) -> TableView:
     """The scan in a few numbers."""
     columns = (
         t.text("filesystem", "File system"), t.moment("time", "Scan of (UTC)"), t.text("source", "Source"),
@@ -168,7 +153,9 @@ def headline(result: Contents) -> Table:
               (("the projects", result.projects), ("the owners", result.owners)) if names]  # fmt: skip
     notes = [verdict(result), *chosen, *map(sentence, result.notes)]
     title = f"{result.filesystem}: contents"
-    return t.Table(title, tuple(one for one, _ in shown), [tuple(value for _, value in shown)], "\n".join(notes), True)
+    return t.TableView(
+        title, tuple(one for one, _ in shown), [tuple(value for _, value in shown)], "\n".join(notes), True
+    )
 
 
 _OF_SIZES: Final = ("mean_bytes", "median_bytes", "p95_bytes", "p99_bytes", "largest_bytes")
@@ -188,7 +175,7 @@ def _most_common(result: Contents) -> str | None:
     return f"{size}: {found.most_common_files:,} files"
 
 
-def comparison(result: Contents, found: Comparison) -> Table:
+def comparison(result: Contents, found: ScanComparison) -> TableView:
     """Two scans side by side (Table V): the whole, the rest without the removed projects, and every project."""
     columns = (
         t.text("name", "What"), t.volume("bytes_before", "Usage before"), t.volume("bytes_after", "Usage after"),
@@ -204,10 +191,10 @@ def comparison(result: Contents, found: Comparison) -> Table:
     more = len(found.by_project) - len(shown)
     note = f"{more} more projects, which gained fewer files; JSON has all." if more > 0 else ""
     title = f"From {t.show_moment(found.earlier.time)} to {_moment(result)} UTC, {found.days:,.1f} days"
-    return t.Table(title, columns, rows, note)
+    return t.TableView(title, columns, rows, note)
 
 
-def _growers(result: Contents, found: Comparison) -> list[Table]:
+def _growers(result: Contents, found: ScanComparison) -> list[TableView]:
     """Owners that gained most files."""
     if not found.by_owner:
         return []
@@ -220,18 +207,18 @@ def _growers(result: Contents, found: Comparison) -> list[Table]:
         (one.owner or "not told", one.files.change, one.files.change_pct, one.files.share_pct, one.bytes.change)
         for one in shown
     ]
-    return [t.Table("Owners that gained most files", columns, rows, _rest(len(found.by_owner), len(shown)))]
+    return [t.TableView("Owners that gained most files", columns, rows, _rest(len(found.by_owner), len(shown)))]
 
 
-def _changes(size: Change, files: Change) -> Row:
+def _changes(size: AmountChange, files: AmountChange) -> Row:
     return (
         size.before, size.after, size.change_pct, size.share_pct, files.before, files.after, files.change_pct,
         files.share_pct,
     )  # fmt: skip
 
 
-def _change_pct(name: str, heading: str) -> Column:
-    return t.Column(name, heading, "number", _signed_pct, "%")
+def _change_pct(name: str, heading: str) -> TableColumn:
+    return t.TableColumn(name, heading, "number", _signed_pct, "%")
 
 
 def _moment(result: Contents) -> str:
@@ -246,7 +233,7 @@ def _rest(whole: int, shown: int) -> str:
     return f"{shown} of {whole}; JSON has all." if shown < whole else ""
 
 
-def at_most(result: Contents) -> Table:
+def at_most(result: Contents) -> TableView:
     """Share of files and bytes up to some sizes."""
     others = {one.size_bytes: one for one in result.without.at_most} if result.without is not None else {}
     columns = [t.size("size_bytes", "Files of at most"), t.text("files", "Files (%)"), t.text("bytes", "Bytes (%)")]
@@ -259,10 +246,10 @@ def at_most(result: Contents) -> Table:
         rows.append((one.size_bytes, *_pair(one), *(_pair(beside) if beside is not None else ())))
     note = "Where two numbers are given, the size is inside a bin or the bytes of bins are not told."
     open_ended = any("…" in str(cell) for row in rows for cell in row)
-    return t.Table("Small files", tuple(columns), rows, note if open_ended else "")
+    return t.TableView("Small files", tuple(columns), rows, note if open_ended else "")
 
 
-def used_within(result: Contents) -> Table:
+def used_within(result: Contents) -> TableView:
     """Share of files and bytes used and changed not long ago."""
     others = {(one.clock, one.age_s): one for one in result.without.within} if result.without is not None else {}
     columns = [
@@ -277,7 +264,7 @@ def used_within(result: Contents) -> Table:
         beside = others.get((one.clock, one.age_s))
         word = {"atime": "used", "mtime": "changed"}[one.clock]
         rows.append((show_age(one.age_s), word, *_pair(one), *(_pair(beside) if beside is not None else ())))
-    return t.Table("Files in use", tuple(columns + rest * bool(others)), rows)
+    return t.TableView("Files in use", tuple(columns + rest * bool(others)), rows)
 
 
 def _pair(one: AtMost | Within) -> tuple[str | None, str | None]:
@@ -293,7 +280,7 @@ def _between(exact: float | None, low: float | None, high: float | None) -> str 
     return None if low is None or high is None else f"{t.show_percent(low)} … {t.show_percent(high)}"
 
 
-def sizes(result: Contents) -> Table:
+def sizes(result: Contents) -> TableView:
     """The cumulative distribution of sizes, with and without the removed projects."""
     columns = [
         t.text("size", "Up to"),
@@ -313,14 +300,14 @@ def sizes(result: Contents) -> Table:
         )
         row: Row = (size, one.files, one.files_pct, one.bytes_pct if _is_exact(result) else _point_bytes(one))
         rows.append((*row, others[place].files_pct, _point_bytes(others[place])) if others else row)
-    return t.Table("Files by size, added up", tuple(columns), rows)
+    return t.TableView("Files by size, added up", tuple(columns), rows)
 
 
 def _is_exact(result: Contents) -> bool:
     return all(one.bytes is not None for one in result.size_cdf)
 
 
-def _byte_columns(result: Contents) -> list[Column]:
+def _byte_columns(result: Contents) -> list[TableColumn]:
     return [t.percent("bytes_pct", "Bytes") if _is_exact(result) else t.text("bytes_pct", "Bytes (%)")]
 
 
@@ -328,7 +315,7 @@ def _point_bytes(one: SizePoint) -> str | None:
     return _between(one.bytes_pct, one.bytes_min_pct, one.bytes_max_pct)
 
 
-def ages(result: Contents) -> Table:
+def ages(result: Contents) -> TableView:
     """How long ago files were used and changed, added up, with and without the removed projects."""
     rest = result.without
     kinds: list[tuple[str, str, Sequence[AgePoint]]] = [
@@ -346,7 +333,7 @@ def ages(result: Contents) -> Table:
         ("ever" if end is None else show_age(end), *(cell for _, _, points in told for cell in _up_to(points, end)))
         for end in ends
     ]
-    return t.Table("Files by age, added up", tuple(columns), rows)
+    return t.TableView("Files by age, added up", tuple(columns), rows)
 
 
 def _with_open_last(end: int | None) -> float:
@@ -361,19 +348,19 @@ def _up_to(points: Sequence[AgePoint], end: int | None) -> tuple[float, float | 
     return 0.0, None if points[0].bytes_pct is None else 0.0
 
 
-def by_project(result: Contents) -> Table:
+def by_project(result: Contents) -> TableView:
     """Projects with most bytes."""
     shown = result.by_project[: result.top]
     rows: list[Row] = [(one.project or "no project", *_holding(one)) for one in shown]
     columns = (t.text("project", "Project"), *_HELD)
-    return t.Table("Projects", columns, rows, _rest(len(result.by_project), len(shown)))
+    return t.TableView("Projects", columns, rows, _rest(len(result.by_project), len(shown)))
 
 
-def by_owner(result: Contents) -> Table:
+def by_owner(result: Contents) -> TableView:
     """Owners with most bytes."""
     shown = result.by_owner[: result.top]
     rows: list[Row] = [(one.owner or "not told", *_holding(one)) for one in shown]
-    return t.Table("Owners", (t.text("owner", "Owner"), *_HELD), rows, _rest(len(result.by_owner), len(shown)))
+    return t.TableView("Owners", (t.text("owner", "Owner"), *_HELD), rows, _rest(len(result.by_owner), len(shown)))
 
 
 _HELD: Final = (
@@ -387,17 +374,17 @@ def _holding(one: object) -> Row:
     return tuple(getattr(one, column.name) for column in _HELD)
 
 
-def by_type(result: Contents) -> Table:
+def by_type(result: Contents) -> TableView:
     """Types of inodes."""
     columns = (
         t.text("inode_type", "Type"), t.count("inodes", "Inodes"), t.percent("inodes_pct", "Of all"),
         t.volume("bytes", "Bytes"), t.volume("allocated_bytes", "Allocated"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.by_type]
-    return t.Table("Types of inodes", columns, rows)
+    return t.TableView("Types of inodes", columns, rows)
 
 
-def widths(result: Contents) -> Table:
+def widths(result: Contents) -> TableView:
     """How many entries directories have."""
     columns = (
         t.count("directories", "Directories"), t.number("mean_entries", "Mean entries", "", ",.1f"),
@@ -405,10 +392,10 @@ def widths(result: Contents) -> Table:
         t.count("widest_entries", "Widest, at most"),
     )  # fmt: skip
     row = tuple(getattr(result.widths, column.name) for column in columns)
-    return t.Table("Directories", columns, [row])
+    return t.TableView("Directories", columns, [row])
 
 
-def history(result: Contents) -> Table:
+def history(result: Contents) -> TableView:
     """The last scans."""
     columns = (
         t.moment("time", "Scan of (UTC)"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
@@ -416,10 +403,10 @@ def history(result: Contents) -> Table:
     )  # fmt: skip
     shown = result.history[-SCANS_SHOWN:]
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in shown]
-    return t.Table("Scans", columns, rows, _rest(len(result.history), len(shown)))
+    return t.TableView("Scans", columns, rows, _rest(len(result.history), len(shown)))
 
 
-def projections(result: Contents) -> Table:
+def projections(result: Contents) -> TableView:
     """Where the number of files is heading, by both lines."""
     columns = (
         t.text("unit", "Number of"), t.text("method", "Line"), t.number("per_day", "A day", "", "+,.0f"),
@@ -432,7 +419,7 @@ def projections(result: Contents) -> Table:
     note = "Fewer than 8 scans say nothing of their own spread: there is no interval." if fewest < 8 else (
         "Intervals: 2,000 resamples, with noise as large and as lasting as that of the scans."
     )  # fmt: skip
-    return t.Table("Projection of the number of files", columns, rows, note)
+    return t.TableView("Projection of the number of files", columns, rows, note)
 
 
 def _line(one: Projection, line: CountLine) -> Row:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import epoch_us
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, Line, Mark, Panel, Points, Rule
+from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, LineMark, Mark, Panel, PointsMark, Rule
 from iolens.views.render.window_axes import EMPTY, LINE_AT_MOST, window_title
 
 if TYPE_CHECKING:
@@ -26,6 +26,18 @@ TICK_STEPS: Final = ((0.5, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)), (1.2, (1, 1.5,
 NO_WEAR: Final = "no drive tells its wear"
 UNWORN: Final = "every drive reports 0 %"
 NO_RATES: Final = "drives were read once: nothing to compare"
+
+
+FIGURES: Final = ("waf", "dwpd", "wear")
+
+
+def figures(result: Drives) -> dict[str, Callable[[], Figure]]:
+    """Fig. 2 of paper P, drive writes per day, and wear over time."""
+    return {
+        "waf": lambda: amplification(result),
+        "dwpd": lambda: drive_writes_per_day(result),
+        "wear": lambda: over_time(result),
+    }
 
 
 def amplification(result: Drives) -> Figure:
@@ -118,7 +130,7 @@ def _scatter(result: Drives, known: list[DriveLife], x: Axis) -> Panel:
         mine = [life for life in written if life.outlier == high]
         if mine:
             wafs, writes = _values(mine, lambda life: life.waf), _values(mine, lambda life: life.drive_writes)
-            marks.append(Points(wafs, writes, name, colour, weight=1.5 if high else 1.0))
+            marks.append(PointsMark(wafs, writes, name, colour, weight=1.5 if high else 1.0))
     if found.drives and found.waf_above is not None:
         marks.append(Rule(found.waf_above, "vertical", ""))
     if found.drive_writes_below is not None:
@@ -130,7 +142,9 @@ def _scatter(result: Drives, known: list[DriveLife], x: Axis) -> Panel:
 def _shares(values: NDArray[np.float64], recent: NDArray[np.float64], x: Axis, rated: float | None) -> Panel:
     """Share of drives at or below a DWPD; those below the axis stand at its beginning."""
     marks: list[Mark] = [
-        Line(np.maximum(np.sort(some), x.low or 0.0), 100.0 * np.arange(1, some.size + 1) / some.size, label, colour)
+        LineMark(
+            np.maximum(np.sort(some), x.low or 0.0), 100.0 * np.arange(1, some.size + 1) / some.size, label, colour
+        )
         for some, label, colour in ((values, "lifetime", FSU), (recent, "in the window", READ))
         if some.size
     ]
@@ -173,5 +187,5 @@ def _series(moments: list[FleetMoment], name: str) -> NDArray[np.float64]:
 def _mark(times: NDArray[Any], values: NDArray[np.float64], label: str, colour: str, side: Any = "left") -> Mark:
     """A line over what is known; dots where that is a single one, or very many."""
     known = np.isfinite(values)
-    shown = Line if 1 < int(known.sum()) <= LINE_AT_MOST else Points
+    shown = LineMark if 1 < int(known.sum()) <= LINE_AT_MOST else PointsMark
     return shown(times[known], values[known], label, colour, side)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.drives import figures as drawn
 from iolens.views.drives import tables as view
-from iolens.views.render.section import Part, Section
+from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ def report_summary(result: Drives) -> list[Part]:
     return [view.verdict(result)] if result.drives else []
 
 
-def report_sections(result: Drives) -> list[Section]:
+def report_sections(result: Drives) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.drives:
         return []
@@ -35,15 +35,15 @@ def report_sections(result: Drives) -> list[Section]:
         view.years_left(result),
     ]
     parts += [view.busiest(result), view.groups(result), view.headline(result), view.coverage(result)]
-    return [Section("Drives", tuple(parts))]
+    return [ReportSection("Drives", tuple(parts))]
 
 
-def report_methods(results: Sequence[Drives]) -> list[Section]:
+def report_methods(results: Sequence[Drives]) -> list[ReportSection]:
     """What the words mean."""
     if not any(result.drives for result in results):
         return []
     return [
-        Section(
+        ReportSection(
             "Wear of drives",
             (
                 "Write amplification (WAF) is bytes written to flash divided by bytes written by hosts, over a drive's"

@@ -8,20 +8,18 @@ from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from iolens.analyses.drives.analysis import DriveLife, Drives, Spread
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
+    from iolens.analyses.drives.analysis import DriveLife, Drives, DriveSpread
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-FIGURES: Final = ("waf", "dwpd", "wear")
 SHOWN: Final = 10  # drives and groups; JSON has them all
 NAMED: Final = 6  # serial numbers in a list
 CENTURY: Final = 100.0
 NO_DATA: Final = "No readings of drives in this window."
 
 
-def tables(result: Drives) -> list[Table]:
+def tables(result: Drives) -> list[TableView]:
     """Everything the result says."""
     if not result.drives:
         return [headline(result)]
@@ -29,17 +27,6 @@ def tables(result: Drives) -> list[Table]:
     if result.outliers.drives:
         found.append(outliers(result))
     return [*found, busiest(result), groups(result), coverage(result)]
-
-
-def figures(result: Drives) -> dict[str, Callable[[], Figure]]:
-    """Fig. 2 of paper P, drive writes per day, and wear over time."""
-    from iolens.views.drives import figures as drawn
-
-    return {
-        "waf": lambda: drawn.amplification(result),
-        "dwpd": lambda: drawn.drive_writes_per_day(result),
-        "wear": lambda: drawn.over_time(result),
-    }
 
 
 def verdict(result: Drives) -> str:
@@ -62,7 +49,7 @@ def _drives(count: int) -> str:
     return "1 drive" if count == 1 else f"{count:,} drives"
 
 
-def _range(one: Spread) -> str:
+def _range(one: DriveSpread) -> str:
     return f"median {one.median:.3g} ({one.min:.3g} … {one.max:.3g})"
 
 
@@ -80,7 +67,7 @@ def _explained(result: Drives) -> list[str]:
     return [f"{those}, which low use does not explain."]
 
 
-def headline(result: Drives) -> Table:
+def headline(result: Drives) -> TableView:
     """The fleet, and what the answer rests on."""
     columns = (
         t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
@@ -93,10 +80,10 @@ def headline(result: Drives) -> Table:
     )  # fmt: skip
     row = tuple(getattr(result, column.name) for column in columns)
     notes = [verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)]
-    return t.Table(f"{result.filesystem}: drives", columns, [row], "\n".join(notes), sideways=True)
+    return t.TableView(f"{result.filesystem}: drives", columns, [row], "\n".join(notes), sideways=True)
 
 
-def spreads(result: Drives) -> Table:
+def spreads(result: Drives) -> TableView:
     """How the drives differ."""
     columns = (
         t.text("what", "Over drives"), t.count("drives", "Drives"), _number("min", "Min"), _number("median", "Median"),
@@ -121,10 +108,10 @@ def spreads(result: Drives) -> Table:
         "WAF: bytes written to flash ÷ bytes written by hosts. DWPD: host bytes ÷ capacity ÷ days powered; in the"
         " window, days by the calendar."
     )
-    return t.Table("Spread", columns, [row for row in rows if row[1]], words)
+    return t.TableView("Spread", columns, [row for row in rows if row[1]], words)
 
 
-def years_left(result: Drives) -> Table:
+def years_left(result: Drives) -> TableView:
     """How long the drives last, by the wear they report and by their rating."""
     columns = (
         t.text("what", "Years left"), t.count("drives", "Drives"), _years("min", "Min"), _years("median", "Median"),
@@ -143,14 +130,14 @@ def years_left(result: Drives) -> Table:
         used = t.show_percent(result.rated_used_pct.max or 0.0)
         rated = f"{result.rated_dwpd:g} DWPD over {result.warranty_years:g} years of 365 days"
         note = f"Rating: {rated}; the most written drive has used {used} % of it."
-    return t.Table("Years left", columns, [row for row in rows if row[1]], note)
+    return t.TableView("Years left", columns, [row for row in rows if row[1]], note)
 
 
-def _spread(what: str, one: Spread, fleet: float | None = None) -> Row:
+def _spread(what: str, one: DriveSpread, fleet: float | None = None) -> Row:
     return what, one.drives, one.min, one.median, one.p95, one.max, one.mean, fleet
 
 
-def outliers(result: Drives) -> Table:
+def outliers(result: Drives) -> TableView:
     """The highest write amplifications, and whether low use explains them."""
     columns = (
         t.text("serial", "Drive"), t.text("host", "Host"), _number("waf", "WAF"),
@@ -163,10 +150,10 @@ def outliers(result: Drives) -> Table:
     rule = f"A WAF above {found.waf_above:.3g} is high ({found.limit_origin})."
     if found.drive_writes_below is not None:
         rule += f" Low use: less than {found.drive_writes_below:.3g} drive writes, half the median."
-    return t.Table("High write amplification", columns, rows, f"{_some(rows, ordered)}{rule}")
+    return t.TableView("High write amplification", columns, rows, f"{_some(rows, ordered)}{rule}")
 
 
-def busiest(result: Drives) -> Table:
+def busiest(result: Drives) -> TableView:
     """The drives that wear fastest."""
     columns = (
         t.text("serial", "Drive"), t.text("host", "Host"), t.volume("host_write_bytes", "Written"),
@@ -176,10 +163,10 @@ def busiest(result: Drives) -> Table:
     ordered = sorted(result.per_drive, key=lambda life: (-(life.wear_pct or 0.0), -(_pace(life) or 0.0), life.serial))
     rows: list[Row] = [_cells(life, columns) for life in ordered[:SHOWN]]
     note = "Most worn first, then most written. Years left: the least of those known, by wear or by rating."
-    return t.Table("Drives that wear fastest", columns, rows, f"{_some(rows, ordered)}{note}")
+    return t.TableView("Drives that wear fastest", columns, rows, f"{_some(rows, ordered)}{note}")
 
 
-def groups(result: Drives) -> Table:
+def groups(result: Drives) -> TableView:
     """Models or hosts, hot spots first."""
     columns = (
         t.text("group", result.group_by.capitalize()), t.count("drives", "Drives"),
@@ -188,10 +175,10 @@ def groups(result: Drives) -> Table:
         t.percent("wear_max_pct", "Most worn"), t.count("outliers", "High WAF"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.groups[:SHOWN]]
-    return t.Table(f"By {result.group_by}", columns, rows, _some(rows, result.groups).strip())
+    return t.TableView(f"By {result.group_by}", columns, rows, _some(rows, result.groups).strip())
 
 
-def coverage(result: Drives) -> Table:
+def coverage(result: Drives) -> TableView:
     """What the drives do not tell."""
     columns = (
         t.text("filesystem", "Not told or not counted"), t.count("without_host_writes", "Without host writes"),
@@ -208,10 +195,10 @@ def coverage(result: Drives) -> Table:
         "not_read_lately": _names(result.coverage.not_read_lately),
     }
     row = tuple(own.get(column.name, getattr(result.coverage, column.name, None)) for column in columns)
-    return t.Table("Coverage", columns, [row], sideways=True)
+    return t.TableView("Coverage", columns, [row], sideways=True)
 
 
-def _cells(life: DriveLife, columns: Sequence[Column]) -> Row:
+def _cells(life: DriveLife, columns: Sequence[TableColumn]) -> Row:
     left = [
         years
         for years in (
@@ -240,11 +227,13 @@ def _some(shown: Sequence[object], every: Sequence[object]) -> str:
     return "" if len(shown) == len(every) else f"{len(shown)} of {len(every):,}; JSON has all. "
 
 
-def _number(name: str, heading: str) -> Column:
+def _number(name: str, heading: str) -> TableColumn:
     """Three significant digits; thousands in full."""
-    return t.Column(name, heading, "number", lambda one: f"{one:,.0f}" if 999.5 <= abs(one) < 1e6 else f"{one:.3g}")
+    return t.TableColumn(
+        name, heading, "number", lambda one: f"{one:,.0f}" if 999.5 <= abs(one) < 1e6 else f"{one:.3g}"
+    )
 
 
-def _years(name: str, heading: str) -> Column:
+def _years(name: str, heading: str) -> TableColumn:
     """Years; beyond a century the number means nothing."""
-    return t.Column(name, heading, "number", lambda value: "> 100" if value > CENTURY else f"{value:.1f}")
+    return t.TableColumn(name, heading, "number", lambda value: "> 100" if value > CENTURY else f"{value:.1f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 BINS: Final = 40
 UNITS: Final = ((1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+
+
+def figures(result: Growth) -> dict[str, Callable[[], Figure]]:
+    """Fig. 1."""
+    return {"growth": lambda: distribution(result)}
 
 
 def byte_unit(top: float) -> tuple[float, str]:

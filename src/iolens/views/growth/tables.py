@@ -6,34 +6,24 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.render.section import Part, Section
+from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.growth import Growth
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Table
+    from iolens.views.render.tables import TableColumn, TableView
 
 NO_GROWTH: Final = "No day of growth is known."
 REPORT_ORDER: Final = 45
 
 
-def tables(result: Growth) -> list[Table]:
+def tables(result: Growth) -> list[TableView]:
     """The headline, and every day for machines."""
     return [headline(result), daily(result)]
 
 
-def figures(result: Growth) -> dict[str, Callable[[], Figure]]:
-    """Fig. 1."""
-    from iolens.views.growth import figures as drawn
-
-    return {"growth": lambda: drawn.distribution(result)}
-
-
-def per_day(name: str, heading: str) -> Column:
+def per_day(name: str, heading: str) -> TableColumn:
     """Bytes per day, in powers of ten (`133 TB/day`)."""
-    return t.Column(name, heading, "number", lambda value: f"{format_bytes_si(value)}/day")
+    return t.TableColumn(name, heading, "number", lambda value: f"{format_bytes_si(value)}/day")
 
 
 def interval(ends: tuple[float, float] | None) -> str | None:
@@ -41,7 +31,7 @@ def interval(ends: tuple[float, float] | None) -> str | None:
     return None if ends is None else f"{format_bytes_si(ends[0])} … {format_bytes_si(ends[1])}"
 
 
-def headline(result: Growth) -> Table:
+def headline(result: Growth) -> TableView:
     """Mean and median, and which days they are of."""
     columns = (
         t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
@@ -57,26 +47,26 @@ def headline(result: Growth) -> Table:
     own = {"mean_ci95": interval(result.mean_ci95), "median_ci95": interval(result.median_ci95)}
     row = tuple(own[column.name] if column.name in own else getattr(result, column.name) for column in columns)
     notes = result.notes if result.days_with_growth else [NO_GROWTH, *result.notes]
-    return t.Table(f"{result.filesystem}: daily growth", columns, [row], "\n".join(map(_sentence, notes)), True)
+    return t.TableView(f"{result.filesystem}: daily growth", columns, [row], "\n".join(map(_sentence, notes)), True)
 
 
-def daily(result: Growth) -> Table:
+def daily(result: Growth) -> TableView:
     """The days of largest growth."""
     columns = (t.day("date", "Day"), per_day("bytes_per_day", "Growth"))
     kept = [(day.date, day.bytes_per_day) for day in result.daily if day.fate == "kept"]
     largest = sorted(kept, key=lambda row: -(row[1] or 0.0))[:10]
     note = f"{len(largest)} of {len(kept)} days of growth; JSON has them all." if kept else NO_GROWTH
-    return t.Table("Days of largest growth", columns, list(largest), note)
+    return t.TableView("Days of largest growth", columns, list(largest), note)
 
 
-def report_sections(result: Growth) -> list[Section]:
+def report_sections(result: Growth) -> list[ReportSection]:
     """Fig. 1 and what it rests on."""
     if not result.days_with_growth:
         return []
     from iolens.views.growth import figures as drawn
 
     parts: tuple[Part, ...] = (drawn.distribution(result), headline(result))
-    return [Section("Daily growth", parts)]
+    return [ReportSection("Daily growth", parts)]
 
 
 def _sentence(note: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,11 +19,11 @@ from iolens.views.render.figures import (
     Axis,
     Bars,
     Figure,
-    HeatMap,
-    Line,
+    HeatMapMark,
+    LineMark,
     Mark,
     Panel,
-    Points,
+    PointsMark,
     Rule,
 )
 from iolens.views.render.figures import stacked as stacked_bars
@@ -52,6 +53,22 @@ TIMES: Final = (
     (604_800.0, "7 d"), (2_592_000.0, "30 d"), (7_776_000.0, "90 d"), (31_536_000.0, "365 d"),
 )  # fmt: skip
 MOST_TIMES: Final = 10
+
+
+FIGURES: Final = ("snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distances", "hot-targets")
+
+
+def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
+    """Figs. 1, 16 and 17 of paper S, and when each target was hot."""
+    return {
+        "snapshot": lambda: snapshot(result),
+        "extremes": lambda: extremes(result),
+        "std-cdf": lambda: std_cdf(result),
+        "dispersion": lambda: dispersion(result),
+        "lifetimes": lambda: lifetimes(result),
+        "distances": lambda: distances(result),
+        "hot-targets": lambda: hot_targets(result),
+    }
 
 
 def snapshot(result: Imbalance) -> Figure:
@@ -136,10 +153,10 @@ def _cumulative_rates(
     if not low:
         return Panel(title, Axis(what), y, message="no target moved anything")
     x = Axis(f"{what} ({unit}/s), log scale", "log", low=max(low, top / factor / 1e9), high=1.1 * top / factor)
-    lines = tuple(Line(np.where(values > 0, values / factor, np.nan), shares, word, colour)
+    lines = tuple(LineMark(np.where(values > 0, values / factor, np.nan), shares, word, colour)
                   for word, colour, values, shares in curves)  # fmt: skip
     marks = tuple(
-        Points(np.array([at / factor]), np.array([share]), _with_value(percentile, at), colour, weight=2.5)
+        PointsMark(np.array([at / factor]), np.array([share]), _with_value(percentile, at), colour, weight=2.5)
         for (at, share, percentile), colour in zip(thresholds, _colours(len(thresholds)), strict=True)
         if at > 0
     )
@@ -160,10 +177,10 @@ def dispersion(result: Imbalance) -> Figure:
     for (low, high, label, weight), colour in zip(DENSITY, SHADES, strict=True):
         mine = (counts >= low) & (counts < (high or np.inf))
         if mine.any():
-            marks.append(Points(x[mine], y[mine], label, colour, weight=weight))
+            marks.append(PointsMark(x[mine], y[mine], label, colour, weight=weight))
     bins = [one for one in result.dispersion if one.std_p50_bytes_per_s > 0]
     middle = np.array([np.sqrt(one.mean_from_bytes_per_s * one.mean_to_bytes_per_s) for one in bins]) / factor
-    marks.append(Line(middle, np.array([one.std_p50_bytes_per_s for one in bins]) / factor, "median", WRITE))
+    marks.append(LineMark(middle, np.array([one.std_p50_bytes_per_s for one in bins]) / factor, "median", WRITE))
     ends = Axis(f"mean load of a target ({unit}/s), log scale", "log"), Axis(f"std ({unit}/s), log scale", "log")
     return Figure("dispersion", heading, (Panel(title, *ends, tuple(marks), height=1.2),))
 
@@ -212,11 +229,11 @@ def _colours(count: int) -> list[str]:
     return [CURVES[place % len(CURVES)] for place in range(count)]
 
 
-def _steps(values: NDArray[Any], label: str, colour: str) -> Line:
+def _steps(values: NDArray[Any], label: str, colour: str) -> LineMark:
     """The share of values up to each, as a staircase."""
     ends, counts = np.unique(values, return_counts=True)
     reached = np.cumsum(counts) / values.size
-    return Line(np.repeat(ends, 2), np.append(0.0, np.repeat(reached, 2)[:-1]), label, colour)
+    return LineMark(np.repeat(ends, 2), np.append(0.0, np.repeat(reached, 2)[:-1]), label, colour)
 
 
 def hot_targets(result: Imbalance) -> Figure:
@@ -251,7 +268,7 @@ def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
     high = max(float(np.nanmax(share)), 1e-3)
     end = found.start_us + found.bucket_us * share.shape[1]
     label = f"% of {show_seconds(found.bucket_us / 1e6)}, log scale"
-    mark = HeatMap(float(found.start_us), float(end), names, share, high / 100.0, high, label)
+    mark = HeatMapMark(float(found.start_us), float(end), names, share, high / 100.0, high, label)
     time = Axis("time (UTC)", "time", float(found.start_us), float(end))
     height = min(max(1.0, len(names) / 14), 1.5)
     return Panel("When they were hot", time, target_axis(names), (mark,), height=height)

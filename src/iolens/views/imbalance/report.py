@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.imbalance import figures as drawn
 from iolens.views.imbalance import tables as view
-from iolens.views.render.section import Part, Section
+from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ def report_summary(result: Imbalance) -> list[Part]:
     return [view.verdict(result)]
 
 
-def report_sections(result: Imbalance) -> list[Section]:
+def report_sections(result: Imbalance) -> list[ReportSection]:
     """Figures and tables of one file system."""
     spread = (
         view.thresholds(result),
@@ -35,10 +35,10 @@ def report_sections(result: Imbalance) -> list[Section]:
     )
     targets = (drawn.hot_targets(result), view.hot_targets(result), view.peers(result))
     rest = (*([view.background(result)] if result.background is not None else []), view.coverage(result))
-    return [Section("Load imbalance", spread), Section("Targets against their peers", (*targets, *rest))]
+    return [ReportSection("Load imbalance", spread), ReportSection("Targets against their peers", (*targets, *rest))]
 
 
-def report_methods(results: Sequence[Imbalance]) -> list[Section]:
+def report_methods(results: Sequence[Imbalance]) -> list[ReportSection]:
     """What the words mean."""
     words = (
         "A target's load is what it reads and writes per second, with scrubbing and rebuilding where that is told. A"
@@ -50,4 +50,4 @@ def report_methods(results: Sequence[Imbalance]) -> list[Section]:
         " the others moved data, and five times as long as the others ever did; far above or below its peers where its"
         " share of the load has a robust z-score beyond 3.5.",
     )
-    return [Section("Load imbalance", words)] if results else []
+    return [ReportSection("Load imbalance", words)] if results else []

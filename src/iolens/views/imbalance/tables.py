@@ -8,14 +8,12 @@ from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, Threshold
+    from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, ImbalanceThreshold
     from iolens.analyses.imbalance.peers import PeerTarget
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-FIGURES: Final = ("snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distances", "hot-targets")
 SHOWN: Final = 12  # targets; JSON has them all
 ALL_SHOWN: Final = 24  # as many are not cut
 NAMED: Final = 6
@@ -28,7 +26,7 @@ FINDINGS: Final = {
 }
 
 
-def tables(result: Imbalance) -> list[Table]:
+def tables(result: Imbalance) -> list[TableView]:
     """Everything the result says."""
     found = [thresholds(result), extremes(result), hot_targets(result), peers(result), dispersion(result)]
     if result.background is not None:
@@ -36,22 +34,7 @@ def tables(result: Imbalance) -> list[Table]:
     return [*found, snapshots(result), coverage(result)]
 
 
-def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
-    """Figs. 1, 16 and 17 of paper S, and when each target was hot."""
-    from iolens.views.imbalance import figures as drawn
-
-    return {
-        "snapshot": lambda: drawn.snapshot(result),
-        "extremes": lambda: drawn.extremes(result),
-        "std-cdf": lambda: drawn.std_cdf(result),
-        "dispersion": lambda: drawn.dispersion(result),
-        "lifetimes": lambda: drawn.lifetimes(result),
-        "distances": lambda: drawn.distances(result),
-        "hot-targets": lambda: drawn.hot_targets(result),
-    }
-
-
-def threshold_name(one: Threshold) -> str:
+def threshold_name(one: ImbalanceThreshold) -> str:
     """`80th percentile`, or the value that was asked for."""
     return _named(one.percentile, one.std_bytes_per_s)
 
@@ -74,7 +57,7 @@ def _amount(result: Imbalance) -> str:
     return f"For 80 % of the time the standard deviation between targets was at most {p80}, for 95 % at most {p95}."
 
 
-def _lasting(result: Imbalance, one: Threshold) -> str:
+def _lasting(result: Imbalance, one: ImbalanceThreshold) -> str:
     lasted = result.lifetimes[one.name]
     assert lasted.p90_s is not None
     assert lasted.max_s is not None
@@ -112,17 +95,17 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
-def duration(name: str, heading: str) -> Column:
+def duration(name: str, heading: str) -> TableColumn:
     """Seconds, shown in the unit that suits."""
-    return t.Column(name, heading, "number", t.show_seconds)
+    return t.TableColumn(name, heading, "number", t.show_seconds)
 
 
-def hours(name: str, heading: str) -> Column:
+def hours(name: str, heading: str) -> TableColumn:
     """Hours, shown in the unit that suits."""
-    return t.Column(name, heading, "number", lambda value: t.show_seconds(3600.0 * value))
+    return t.TableColumn(name, heading, "number", lambda value: t.show_seconds(3600.0 * value))
 
 
-def thresholds(result: Imbalance) -> Table:
+def thresholds(result: Imbalance) -> TableView:
     """How often, how long, how far apart."""
     columns = (
         t.text("threshold", "Threshold"), t.rate("std_bytes_per_s", "Std of targets"), t.percent("ticks_pct", "Time"),
@@ -138,10 +121,10 @@ def thresholds(result: Imbalance) -> Table:
             (threshold_name(one), one.std_bytes_per_s, one.ticks_pct, one.periods, lasted.p50_s, lasted.p90_s,
              lasted.max_s, apart.p50_s, apart.p90_s, apart.max_s, one.periods_cut)
         )  # fmt: skip
-    return t.Table(f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result))
+    return t.TableView(f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result))
 
 
-def extremes(result: Imbalance) -> Table:
+def extremes(result: Imbalance) -> TableView:
     """The least, mean and most loaded target, and the standard deviation, over ticks."""
     columns = (
         t.text("what", "Over targets"), t.rate("p50_bytes_per_s", "50 % of time up to"),
@@ -152,10 +135,12 @@ def extremes(result: Imbalance) -> Table:
     rows: list[Row] = [
         (words[name], *(getattr(one, column.name) for column in columns[1:])) for name, one in result.extremes.items()
     ]
-    return t.Table("Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}.")
+    return t.TableView(
+        "Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}."
+    )
 
 
-def hot_targets(result: Imbalance) -> Table:
+def hot_targets(result: Imbalance) -> TableView:
     """Who was hot, and when, by the first threshold."""
     columns = (
         t.text("target", "Target"), t.percent("hottest_pct", "Most loaded"),
@@ -171,10 +156,10 @@ def hot_targets(result: Imbalance) -> Table:
         note += f" The first {SHOWN} of {len(mine)}; JSON has them all, by every threshold."
         mine = mine[:SHOWN]
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in mine]
-    return t.Table(f"Hot targets at the {threshold_name(first)}", columns, rows, note)
+    return t.TableView(f"Hot targets at the {threshold_name(first)}", columns, rows, note)
 
 
-def peers(result: Imbalance) -> Table:
+def peers(result: Imbalance) -> TableView:
     """Strangers first; all of a few."""
     columns = (
         t.text("target", "Target"), t.text("finding", "Finding"), t.rate("mean_bytes_per_s", "Mean"),
@@ -193,7 +178,7 @@ def peers(result: Imbalance) -> Table:
         ordered = ordered[:shown]
     used = [column for column in columns if any(getattr(one, column.name) is not None for one in ordered)]
     rows: list[Row] = [tuple(_peer_cell(one, column.name) for column in used) for one in ordered]
-    return t.Table("Targets against their peers", tuple(used), rows, note)
+    return t.TableView("Targets against their peers", tuple(used), rows, note)
 
 
 def _peer_cell(one: PeerTarget, name: str) -> Any:
@@ -204,7 +189,7 @@ def _strangeness(one: PeerTarget) -> tuple[int, float]:
     return list(FINDINGS).index(one.finding), -abs(one.robust_z or 0.0)
 
 
-def dispersion(result: Imbalance) -> Table:
+def dispersion(result: Imbalance) -> TableView:
     """Whether a higher load is spread less evenly."""
     columns = (
         t.rate("mean_from_bytes_per_s", "Mean load from"), t.rate("mean_to_bytes_per_s", "to"),
@@ -213,10 +198,10 @@ def dispersion(result: Imbalance) -> Table:
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.dispersion]
     note = "Mean load of a target, in steps of a quarter of a power of ten; std ÷ mean is the median."
-    return t.Table("Spread by load", columns, rows, note)
+    return t.TableView("Spread by load", columns, rows, note)
 
 
-def background(result: Imbalance) -> Table:
+def background(result: Imbalance) -> TableView:
     """Scrub, rebuild and the like."""
     columns = (
         t.text("filesystem", "File system"), t.text("included", "In the loads above"),
@@ -232,10 +217,10 @@ def background(result: Imbalance) -> Table:
         "yes" if one.included else "no",
         *(getattr(one, column.name) for column in columns[2:]),
     )
-    return t.Table("Background I/O", columns, [row], sideways=True)
+    return t.TableView("Background I/O", columns, [row], sideways=True)
 
 
-def snapshots(result: Imbalance) -> Table:
+def snapshots(result: Imbalance) -> TableView:
     """Two moments, as under Fig. 1."""
     columns = (
         t.moment("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
@@ -244,10 +229,10 @@ def snapshots(result: Imbalance) -> Table:
     rows: list[Row] = [
         (one.time, len(one.targets), *(getattr(one, column.name) for column in columns[2:])) for one in result.snapshots
     ]
-    return t.Table("Snapshots", columns, rows)
+    return t.TableView("Snapshots", columns, rows)
 
 
-def coverage(result: Imbalance) -> Table:
+def coverage(result: Imbalance) -> TableView:
     """What the answer rests on, and what was missing."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Reporting"),
@@ -259,4 +244,4 @@ def coverage(result: Imbalance) -> Table:
     )  # fmt: skip
     row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
     notes = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.coverage.notes)
-    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from iolens.units import epoch_us
-from iolens.views.render.figures import READ, WRITE, Axis, Figure, HeatMap, Mark, Panel
+from iolens.views.render.figures import READ, WRITE, Axis, Figure, HeatMapMark, Mark, Panel
 from iolens.views.render.window_axes import EMPTY, largest, outside, target_axis, time_axis, window_title
 from iolens.views.render.window_axes import over_time as curve
 
@@ -23,6 +24,14 @@ DIRECTIONS: Final = ("read", "write")
 PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 50, 95, 99 %
 WAIT: Final = "#111111"
 MOST_TICKS: Final = 9
+
+
+FIGURES: Final = ("latency", "heatmap")
+
+
+def figures(result: Latency) -> dict[str, Callable[[], Figure]]:
+    """Percentiles over time, and every target over time."""
+    return {"latency": lambda: over_time(result), "heatmap": lambda: heat_map(result)}
 
 
 def over_time(result: Latency) -> Figure:
@@ -98,6 +107,6 @@ def _heat_panel(result: Latency, direction: str, measure: str, scale: tuple[floa
     start = float(_starts_us(result)[0])
     values = np.array([getattr(one, measure) for one in rows])
     low, high, label = scale
-    mark = HeatMap(start, start + result.bucket_s * 1e6 * values.shape[1], names, values, low, high, label)
+    mark = HeatMapMark(start, start + result.bucket_s * 1e6 * values.shape[1], names, values, low, high, label)
     height = min(max(1.0, len(names) / 14), 1.5)
     return Panel(title, time, target_axis(names), (*outside(time, mark), mark), height=height)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.latency import figures as drawn
 from iolens.views.latency import tables as view
-from iolens.views.render.section import Part, Section
+from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ def report_summary(result: Latency) -> list[Part]:
     return [view.verdict(result)] if result.samples else []
 
 
-def report_sections(result: Latency) -> list[Section]:
+def report_sections(result: Latency) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.samples:
         return []
@@ -32,10 +32,10 @@ def report_sections(result: Latency) -> list[Section]:
         view.worst(result),
         view.coverage(result),
     )
-    return [Section("Latency of disk I/Os", parts)]
+    return [ReportSection("Latency of disk I/Os", parts)]
 
 
-def report_methods(results: Sequence[Latency]) -> list[Section]:
+def report_methods(results: Sequence[Latency]) -> list[ReportSection]:
     """What the words mean."""
     if not any(result.samples for result in results):
         return []
@@ -50,4 +50,4 @@ def report_methods(results: Sequence[Latency]) -> list[Section]:
         " most of its peers in most parts of the window. It takes a thousand I/Os; below that nothing is said. Where"
         " there are no percentiles, its mean wait must be more than twice theirs, and above it in most parts.",
     )
-    return [Section("Latency", words)]
+    return [ReportSection("Latency", words)]

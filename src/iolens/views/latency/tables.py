@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.latency.analysis import Latency, TargetLatency
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-FIGURES: Final = ("latency", "heatmap")
 TARGETS_SHOWN: Final = 24
 WORST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
@@ -21,16 +17,9 @@ SLOW_NAMED: Final = 6
 PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
 
 
-def tables(result: Latency) -> list[Table]:
+def tables(result: Latency) -> list[TableView]:
     """Everything the result says."""
     return [headline(result), worst(result), coverage(result)]
-
-
-def figures(result: Latency) -> dict[str, Callable[[], Figure]]:
-    """Percentiles over time, and every target over time."""
-    from iolens.views.latency import figures as drawn
-
-    return {"latency": lambda: drawn.over_time(result), "heatmap": lambda: drawn.heat_map(result)}
 
 
 def verdict(result: Latency) -> str:
@@ -78,12 +67,12 @@ def _evidence(line: TargetLatency, period_s: float) -> str:
     )
 
 
-def milliseconds(name: str, heading: str) -> Column:
+def milliseconds(name: str, heading: str) -> TableColumn:
     """A time."""
     return t.number(name, heading, "ms", ",.4g")
 
 
-def headline(result: Latency) -> Table:
+def headline(result: Latency) -> TableView:
     """Reads and writes of the whole file system."""
     columns = (
         t.text("direction", "Direction"), t.count("ios", "I/Os timed"), milliseconds("p50_ms", "50 % within"),
@@ -94,10 +83,10 @@ def headline(result: Latency) -> Table:
     notes = [verdict(result)]
     if any(line.p99_ms is not None for line in result.whole):
         notes.append("Percentiles are upper edges of histogram bins, which double from one to the next.")
-    return t.Table(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes))
+    return t.TableView(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes))
 
 
-def worst(result: Latency) -> Table:
+def worst(result: Latency) -> TableView:
     """The slowest targets beside the median of their peers, or all of a few."""
     columns = (
         t.text("target", "Target"), t.text("direction", "Direction"), t.count("ios", "I/Os timed"),
@@ -117,7 +106,7 @@ def worst(result: Latency) -> Table:
         note += f"\nUnknown: {unknown.target}, {unknown.direction}s: {unknown.not_judged}."
     used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
     rows: list[Row] = [tuple(getattr(line, column.name) for column in used) for line in shown]
-    return t.Table(f"Targets of {result.filesystem}", tuple(used or columns), rows, note)
+    return t.TableView(f"Targets of {result.filesystem}", tuple(used or columns), rows, note)
 
 
 def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:
@@ -125,7 +114,7 @@ def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:
     return line.finding == "slower", line.p99_ratio or 0.0, line.slow_pct or 0.0, line.mean_wait_ratio or 0.0
 
 
-def coverage(result: Latency) -> Table:
+def coverage(result: Latency) -> TableView:
     """What the answer rests on, and what was missing."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_with_histogram", "With I/O times"),
@@ -135,4 +124,4 @@ def coverage(result: Latency) -> Table:
     )  # fmt: skip
     row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
     notes = "\n".join(result.coverage.notes)
-    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

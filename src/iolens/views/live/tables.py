@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from iolens.analyses.live.analysis import Reading
+    from iolens.analyses.live.analysis import LiveReading
     from iolens.views.render.figures import Figure
 
 COLUMNS: Final = (
@@ -31,33 +31,33 @@ _TOTALS: Final = (
 )  # fmt: skip
 
 
-def tables(result: Reading) -> list[t.Table]:
+def tables(result: LiveReading) -> list[t.TableView]:
     """The targets, then the file system as a whole."""
     rows: list[t.Row] = [tuple(getattr(line, column.name) for column in COLUMNS) for line in result.targets]
     total: t.Row = tuple(getattr(result, column.name) for column in _TOTALS)
     return [
-        t.Table(f"Targets of {result.filesystem}", COLUMNS, rows),
-        t.Table(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),
+        t.TableView(f"Targets of {result.filesystem}", COLUMNS, rows),
+        t.TableView(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),
     ]
 
 
-def _notes(result: Reading) -> list[str]:
+def _notes(result: LiveReading) -> list[str]:
     stale = [f"No data for {t.show_seconds(result.age_s)}."] if result.stale and result.age_s is not None else []
     return [*stale, *result.notes]
 
 
-def compact(result: Reading) -> list[t.Table]:
+def compact(result: LiveReading) -> list[t.TableView]:
     """The same for a terminal: without columns that say nothing here."""
     targets, total = tables(result)
     told = [n for n, column in enumerate(targets.columns) if any(_says_something(row[n]) for row in targets.rows)]
     columns = tuple(targets.columns[n] for n in told)
-    return [t.Table(targets.title, columns, [tuple(row[n] for n in told) for row in targets.rows]), total]
+    return [t.TableView(targets.title, columns, [tuple(row[n] for n in told) for row in targets.rows]), total]
 
 
 def _says_something(value: object) -> bool:
     return value is not None and value is not False
 
 
-def figures(result: Reading) -> dict[str, Callable[[], Figure]]:
+def figures(result: LiveReading) -> dict[str, Callable[[], Figure]]:
     """None: one moment has no course."""
     return {}

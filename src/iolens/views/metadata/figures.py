@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,6 +20,14 @@ COLOURS: Final = ("#0077BB", "#EE7733", "#009988", "#CC3311", "#33BBEE", "#EE337
 OTHERS: Final = "#BBBBBB"
 SERVICE: Final = "#009988"
 NOT_CALIBRATED: Final = "no mdtest result and no service times: not known"
+
+
+FIGURES: Final = ("operations", "mdu")
+
+
+def figures(result: Metadata) -> dict[str, Callable[[], Figure]]:
+    """Operations by kind, stacked, and metadata utilization; both over time."""
+    return {"operations": lambda: operations(result), "mdu": lambda: mdu(result)}
 
 
 def operations(result: Metadata) -> Figure:

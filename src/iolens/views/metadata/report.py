@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.metadata import figures as drawn
 from iolens.views.metadata import tables as view
 from iolens.views.render import tables as t
-from iolens.views.render.section import Part, Section
+from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def report_summary(result: Metadata) -> list[Part]:
     return [f"The metadata servers did {rates}{most}. {view.verdict(result)}"]
 
 
-def report_sections(result: Metadata) -> list[Section]:
+def report_sections(result: Metadata) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.samples:
         return []
@@ -36,19 +36,19 @@ def report_sections(result: Metadata) -> list[Section]:
         parts.append(drawn.mdu(result))
     costs = [view.costs(result)] if result.calibration is not None else []
     return [
-        Section(
+        ReportSection(
             "Load on the metadata servers",
             (*parts, view.per_target(result), view.daily(result), *costs, view.coverage(result)),
         )
     ]
 
 
-def report_methods(results: Sequence[Metadata]) -> list[Section]:
+def report_methods(results: Sequence[Metadata]) -> list[ReportSection]:
     """What the words mean."""
     if not any(result.samples for result in results):
         return []
     return [
-        Section(
+        ReportSection(
             "Metadata Utilization",
             (
                 "Metadata Utilization (MDU) is the share of time a metadata server needs for the operations it did:"

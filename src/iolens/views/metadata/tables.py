@@ -7,30 +7,19 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.analyses.metadata.analysis import Metadata
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
-FIGURES: Final = ("operations", "mdu")
 DAYS_SHOWN: Final = 14
 NO_DATA: Final = "No data in this window."
 
 
-def tables(result: Metadata) -> list[Table]:
+def tables(result: Metadata) -> list[TableView]:
     """Everything the result says."""
     found = [headline(result), mix(result), per_target(result), daily(result)]
     if result.calibration is not None:
         found.append(costs(result))
     return [*found, coverage(result)]
-
-
-def figures(result: Metadata) -> dict[str, Callable[[], Figure]]:
-    """Operations by kind, stacked, and metadata utilization; both over time."""
-    from iolens.views.metadata import figures as drawn
-
-    return {"operations": lambda: drawn.operations(result), "mdu": lambda: drawn.mdu(result)}
 
 
 def verdict(result: Metadata) -> str:
@@ -46,7 +35,7 @@ def verdict(result: Metadata) -> str:
     return f"{busy}. {share} % of the modelled time is assumed: mdtest does not measure those operations."
 
 
-def headline(result: Metadata) -> Table:
+def headline(result: Metadata) -> TableView:
     """The file system as a whole."""
     columns = (
         t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
@@ -64,15 +53,15 @@ def headline(result: Metadata) -> Table:
     notes = [verdict(result)]
     if result.percentile_error_pct:
         notes.append(f"Percentiles are from a sketch, right to {result.percentile_error_pct:g} %.")
-    return t.Table(f"{result.filesystem}: metadata load", columns, [row], "\n".join(notes), sideways=True)
+    return t.TableView(f"{result.filesystem}: metadata load", columns, [row], "\n".join(notes), sideways=True)
 
 
-def rate(name: str, heading: str) -> t.Column:
+def rate(name: str, heading: str) -> t.TableColumn:
     """Operations per second."""
     return t.number(name, heading, "op/s", ",.4g")
 
 
-def mix(result: Metadata) -> Table:
+def mix(result: Metadata) -> TableView:
     """Operations by kind and what they cost."""
     columns = (
         t.text("operation", "Operation"), t.count("count", "Count"), t.percent("share_pct", "of all"),
@@ -80,10 +69,10 @@ def mix(result: Metadata) -> Table:
         t.percent("time_share_pct", "of MDU"), t.number("mean_service_s", "Mean service time", "s", ".3g"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.mix]
-    return t.Table("Operations by kind", columns, rows, "" if rows else NO_DATA)
+    return t.TableView("Operations by kind", columns, rows, "" if rows else NO_DATA)
 
 
-def per_target(result: Metadata) -> Table:
+def per_target(result: Metadata) -> TableView:
     """Each metadata target."""
     columns = (
         t.text("target", "Target"), t.count("operations", "Operations"), rate("mean_ops_per_s", "Mean rate"),
@@ -92,10 +81,10 @@ def per_target(result: Metadata) -> Table:
         t.percent("mean_mdu_service_pct", "MDU by service times"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.per_target]
-    return t.Table(f"Metadata targets of {result.filesystem}", columns, rows, "" if rows else NO_DATA)
+    return t.TableView(f"Metadata targets of {result.filesystem}", columns, rows, "" if rows else NO_DATA)
 
 
-def daily(result: Metadata) -> Table:
+def daily(result: Metadata) -> TableView:
     """Operations per day."""
     columns = (t.day("date", "Day (UTC)"), t.count("operations", "Operations"), t.percent("covered_pct", "Observed"))
     shown = result.daily[-DAYS_SHOWN:]
@@ -105,10 +94,10 @@ def daily(result: Metadata) -> Table:
         if len(shown) < len(result.daily)
         else ""
     )
-    return t.Table(f"Daily operations of {result.filesystem}", columns, rows, cut if rows else NO_DATA)
+    return t.TableView(f"Daily operations of {result.filesystem}", columns, rows, cut if rows else NO_DATA)
 
 
-def costs(result: Metadata) -> Table:
+def costs(result: Metadata) -> TableView:
     """What an operation is taken to cost."""
     columns = (
         t.text("operation", "Operation"), t.number("s_per_op", "Cost", "s", ".3g"),
@@ -120,10 +109,10 @@ def costs(result: Metadata) -> Table:
     listed.append(("all others", calibration.assumed_s_per_op, "assumed"))
     rows: list[Row] = [(name, cost, 1 / cost if cost else None, basis) for name, cost, basis in listed]
     note = "From mdtest at its fastest. What it does not measure is taken at the cheapest cost it did."
-    return t.Table(f"Calibration {calibration.name}", columns, rows, note)
+    return t.TableView(f"Calibration {calibration.name}", columns, rows, note)
 
 
-def coverage(result: Metadata) -> Table:
+def coverage(result: Metadata) -> TableView:
     """What the answer rests on, and what was missing."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
@@ -135,4 +124,4 @@ def coverage(result: Metadata) -> Table:
     )  # fmt: skip
     row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
     notes = "\n".join(result.coverage.notes)
-    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from iolens.units import format_bytes_si
 from iolens.views.growth import figures as growth_figures
 from iolens.views.growth.figures import byte_unit
 from iolens.views.plan_capacity.tables import labels
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, Line, Panel
+from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, LineMark, Panel
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
 # Paul Tol's vibrant colours.
 COLOURS: Final = (WRITE, READ, "#009988", "#EE7733", "#33BBEE", "#EE3377", FSU)
 NO_SCAN: Final = "no ages of files are known"
+
+
+FIGURES: Final = ("growth", "cases", "purges", "ages")
+
+
+def figures(result: CapacityPlan) -> dict[str, Callable[[], Figure]]:
+    """Fig. 1 of paper P, the cases, usage under purge policies, ages."""
+    return {
+        "growth": lambda: growth(result),
+        "cases": lambda: cases(result),
+        "purges": lambda: purges(result),
+        "ages": lambda: ages(result),
+    }
 
 
 def growth(result: CapacityPlan) -> Figure:
@@ -61,7 +75,7 @@ def purges(result: CapacityPlan) -> Figure:
         used = np.column_stack([one.course.before, one.course.after]).ravel() / factor
         label = f"SSI 1, kept {one.policy.keep_days} d, purged every {one.policy.every_days} d"
         label += f", {format_bytes_si(one.daily_growth_bytes)}/day" if several else ""
-        lines.append(Line(days, used, label, COLOURS[place % len(COLOURS)]))
+        lines.append(LineMark(days, used, label, COLOURS[place % len(COLOURS)]))
     y = Axis(f"used ({unit})", low=0, high=1.08 * top / factor)
     return Figure("purges", heading, (Panel(result.filesystem or "", x, y, tuple(lines)),))
 
@@ -76,7 +90,7 @@ def ages(result: CapacityPlan) -> Figure:
     for curve, colour in zip(curves, COLOURS, strict=False):
         points = [(point.age_days, point.pct) for point in curve.points if point.age_days and point.pct is not None]
         x, shares = (np.array(values, dtype=float) for values in zip(*points, strict=True))
-        lines.append(Line(x, shares, f"since last {'access' if curve.clock == 'atime' else 'change'}", colour))
+        lines.append(LineMark(x, shares, f"since last {'access' if curve.clock == 'atime' else 'change'}", colour))
     low, high = min(float(line.x.min()) for line in lines), max(float(line.x.max()) for line in lines)
     axis = Axis("age (days), log scale", "log", low / 1.2, high * 1.2)
     return Figure("ages", heading, (Panel(result.filesystem or "", axis, y, tuple(lines)),))

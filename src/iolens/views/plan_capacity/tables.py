@@ -11,18 +11,14 @@ from iolens.views.plan_inputs import warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.plans.capacity import CapacityPlan
     from iolens.plans.inputs import Input
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
-FIGURES: Final = ("growth", "cases", "purges", "ages")
 IN_BYTES: Final = "_bytes"
 
 
-def tables(result: CapacityPlan) -> list[Table]:
+def tables(result: CapacityPlan) -> list[TableView]:
     """The cases first."""
     found = [cases(result), inputs(result), purges(result)]
     if result.growth is not None:
@@ -30,19 +26,7 @@ def tables(result: CapacityPlan) -> list[Table]:
     return warned([*found, ages(result)] if result.ages else found, result.warnings)
 
 
-def figures(result: CapacityPlan) -> dict[str, Callable[[], Figure]]:
-    """Fig. 1 of paper P, the cases, usage under purge policies, ages."""
-    from iolens.views.plan_capacity import figures as drawn
-
-    return {
-        "growth": lambda: drawn.growth(result),
-        "cases": lambda: drawn.cases(result),
-        "purges": lambda: drawn.purges(result),
-        "ages": lambda: drawn.ages(result),
-    }
-
-
-def cases(result: CapacityPlan) -> Table:
+def cases(result: CapacityPlan) -> TableView:
     """One line per combination of the inputs."""
     columns = (
         t.number("ssi", "SSI", "", "g"), t.number("purge_days", "Purge", "days", "g"),
@@ -58,10 +42,10 @@ def cases(result: CapacityPlan) -> Table:
         for one in result.cases
     ]  # fmt: skip
     notes = [f"{result.equation}. Low and high: every input at its better or worse end.", *map(sentence, result.notes)]
-    return t.Table("Capacity of the new system", columns, rows, "\n".join(notes))
+    return t.TableView("Capacity of the new system", columns, rows, "\n".join(notes))
 
 
-def inputs(result: CapacityPlan) -> Table:
+def inputs(result: CapacityPlan) -> TableView:
     """Every number that went in, and where it comes from."""
     columns = (
         t.text("name", "Input"), t.text("kind", "is a"), t.text("expected", "Expected"), t.text("low", "Low"),
@@ -76,7 +60,7 @@ def inputs(result: CapacityPlan) -> Table:
         )
         for one in result.inputs
     ]
-    return t.Table("Inputs", columns, rows)
+    return t.TableView("Inputs", columns, rows)
 
 
 def _shown(one: Input, end: str) -> str | None:
@@ -86,7 +70,7 @@ def _shown(one: Input, end: str) -> str | None:
     return format_bytes_si(value) if one.name.endswith(IN_BYTES) else f"{value:g}"
 
 
-def purges(result: CapacityPlan) -> Table:
+def purges(result: CapacityPlan) -> TableView:
     """What each purge policy leaves now, and where the new system settles."""
     columns = [
         t.number("ssi", "SSI", "", "g"), t.count("keep_days", "Kept (days)"), t.count("every_days", "Every (days)"),
@@ -106,10 +90,10 @@ def purges(result: CapacityPlan) -> Table:
             " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.purges]
-    return t.Table("Purge policies", tuple(columns), rows, note)
+    return t.TableView("Purge policies", tuple(columns), rows, note)
 
 
-def ages(result: CapacityPlan) -> Table:
+def ages(result: CapacityPlan) -> TableView:
     """Bytes used within so many days: what a fast tier of that reach holds."""
     columns = (
         t.text("clock", "Age by"), t.text("age", "At most"), t.volume("bytes", "Bytes"), t.percent("pct", "of all"),
@@ -118,7 +102,7 @@ def ages(result: CapacityPlan) -> Table:
         (curve.clock, _age(point.age_days), point.bytes, point.pct) for curve in result.ages for point in curve.points
     ]
     note = "A fast tier that holds what was used within so many days needs as many bytes."
-    return t.Table("Ages of bytes", columns, rows, note)
+    return t.TableView("Ages of bytes", columns, rows, note)
 
 
 def _age(days: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
 
 BINS: Final = 40
 STRICT: Final = "#009988"
+
+
+FIGURES: Final = ("fswpd", "dwpd")
+
+
+def figures(result: EndurancePlan) -> dict[str, Callable[[], Figure]]:
+    """What each case needs against the classes, and Fig. 3 of paper P where the days are known."""
+    found: dict[str, Callable[[], Figure]] = {}
+    if result.fswpd.daily is not None:
+        found["fswpd"] = lambda: file_system_writes(result)
+    found["dwpd"] = lambda: drive_writes(result)
+    return found
 
 
 def file_system_writes(result: EndurancePlan) -> Figure:

@@ -8,17 +8,15 @@ from iolens.views.plan_inputs import inputs, interval, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.plans.endurance import EndurancePlan
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
-FIGURES: Final = ("fswpd", "dwpd")
 DWPD_FORM: Final = ",.3g"
 
 
-def tables(result: EndurancePlan) -> list[Table]:
+def tables(result: EndurancePlan) -> list[TableView]:
     """Cases first."""
     found = [cases(result), classes(result)]
     if any(case.larger_drives for case in result.cases):
@@ -32,18 +30,7 @@ def tables(result: EndurancePlan) -> list[Table]:
     return warned([*found, inputs(result.inputs)], result.warnings)
 
 
-def figures(result: EndurancePlan) -> dict[str, Callable[[], Figure]]:
-    """What each case needs against the classes, and Fig. 3 of paper P where the days are known."""
-    from iolens.views.plan_endurance import figures as drawn
-
-    found: dict[str, Callable[[], Figure]] = {}
-    if result.fswpd.daily is not None:
-        found["fswpd"] = lambda: drawn.file_system_writes(result)
-    found["dwpd"] = lambda: drawn.drive_writes(result)
-    return found
-
-
-def cases(result: EndurancePlan) -> Table:
+def cases(result: EndurancePlan) -> TableView:
     """What every case needs, by the published equation and strictly."""
     columns = (
         t.number("ssi", "SSI", form="g"), t.number("fswpd", "FSWPD", form=".3g"), t.count("data", "Data"),
@@ -60,7 +47,7 @@ def cases(result: EndurancePlan) -> Table:
         for case in result.cases
     ]
     note = "\n".join([verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)])
-    return t.Table(f"Drive writes per day: {result.equations[0]}", columns, rows, note)
+    return t.TableView(f"Drive writes per day: {result.equations[0]}", columns, rows, note)
 
 
 def verdict(result: EndurancePlan) -> str:
@@ -97,7 +84,7 @@ def _need(amount: float, ratings: Sequence[float]) -> str:
     return repr(amount)
 
 
-def classes(result: EndurancePlan) -> Table:
+def classes(result: EndurancePlan) -> TableView:
     """How long each class lasts in each case."""
     columns = (
         t.text("case", "Case"), t.number("class_dwpd", "Class", "DWPD", "g"), t.text("suffices", "Suffices"),
@@ -116,10 +103,10 @@ def classes(result: EndurancePlan) -> Table:
     ]  # fmt: skip
     years = f"{result.warranty_years:g} years"
     note = f"Headroom is against a warranty of {years}. A class suffices when it stands the high end of the need."
-    return t.Table("Classes of drives", columns, rows, note)
+    return t.TableView("Classes of drives", columns, rows, note)
 
 
-def larger_drives(result: EndurancePlan) -> Table:
+def larger_drives(result: EndurancePlan) -> TableView:
     """Eq. 4."""
     columns = (
         t.text("case", "Case"), t.volume("drive_bytes", "Drive"), t.number("dwpd", "DWPD", form=DWPD_FORM),
@@ -132,20 +119,20 @@ def larger_drives(result: EndurancePlan) -> Table:
         for one in case.larger_drives
     ]
     note = "At the same number of drives; fewer and larger drives give less bandwidth."
-    return t.Table("Drives of another size (Eq. 4)", columns, rows, note)
+    return t.TableView("Drives of another size (Eq. 4)", columns, rows, note)
 
 
-def over_provisioning(result: EndurancePlan) -> Table:
+def over_provisioning(result: EndurancePlan) -> TableView:
     """What a lower rating gives back."""
     columns = (
         t.number("class_dwpd", "Rating", "DWPD", "g"), t.volume("usable_bytes", "Usable"),
         t.percent("reserved_pct", "Reserved"), t.percent("capacity_gain_pct", "More capacity than at the first"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.over_provisioning]
-    return t.Table("The same flash at other ratings", columns, rows)
+    return t.TableView("The same flash at other ratings", columns, rows)
 
 
-def writes(result: EndurancePlan) -> Table:
+def writes(result: EndurancePlan) -> TableView:
     """The days behind FSWPD."""
     columns = (
         t.text("origin", "Days of"), t.count("days", "Days"), t.number("mean", "Mean FSWPD", form=".3g"),
@@ -157,10 +144,10 @@ def writes(result: EndurancePlan) -> Table:
     )  # fmt: skip
     own = {"mean_ci95": interval(result.fswpd.mean_ci95)}
     row = tuple(own[one.name] if one.name in own else getattr(result.fswpd, one.name) for one in columns)
-    return t.Table("File-system writes per day", columns, [row], sideways=True)
+    return t.TableView("File-system writes per day", columns, [row], sideways=True)
 
 
-def amplification(result: EndurancePlan) -> Table:
+def amplification(result: EndurancePlan) -> TableView:
     """The drives behind WAF."""
     columns = (
         t.text("origin", "Drives of"), t.count("drives", "Drives"),
@@ -170,7 +157,7 @@ def amplification(result: EndurancePlan) -> Table:
         t.number("fleet", "All flash ÷ all host bytes", form=".3g"),
     )  # fmt: skip
     row = tuple(getattr(result.waf, column.name) for column in columns)
-    return t.Table("Write amplification", columns, [row], sideways=True)
+    return t.TableView("Write amplification", columns, [row], sideways=True)
 
 
 def _yes(is_so: bool) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from iolens.units import format_bytes, format_bytes_si
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Band, Bars, Figure, Line, Mark, Panel, Rule
+from iolens.views.render.figures import FSU, READ, WRITE, Axis, BandMark, Bars, Figure, LineMark, Mark, Panel, Rule
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.models.dom import SizeBins
-    from iolens.plans.metadata import MetadataPlan, Threshold
+    from iolens.plans.metadata import DomThreshold, MetadataPlan
 
 TIB: Final = float(1 << 40)
 DOM_BAND: Final = "#B3D4EA"
@@ -28,6 +29,18 @@ TICK_EVERY: Final = 5  # powers of two between two names on the axis
 LEAST_SHARE: Final = 1e-7
 
 
+FIGURES: Final = ("mdt", "files", "inodes")
+
+
+def figures(result: MetadataPlan) -> dict[str, Callable[[], Figure]]:
+    """Figures 6, 4 and 5 of paper P."""
+    return {
+        "mdt": lambda: mdt_capacity(result),
+        "files": lambda: file_sizes(result),
+        "inodes": lambda: inode_sizes(result),
+    }
+
+
 def mdt_capacity(result: MetadataPlan) -> Figure:
     """Capacity against the threshold: the band of the whole, the band that inodes make, and the average (Fig. 6)."""
     curve = result.curve or []
@@ -36,7 +49,7 @@ def mdt_capacity(result: MetadataPlan) -> Figure:
     return Figure("mdt", "Metadata capacity by DOM threshold", panels)
 
 
-def _capacity_panel(result: MetadataPlan, curve: list[Threshold], method: str) -> Panel:
+def _capacity_panel(result: MetadataPlan, curve: list[DomThreshold], method: str) -> Panel:
     x = np.array([math.log2(one.dom_bytes) for one in curve])
     ends = {
         (part, end): _column(curve, f"{part}_{end}_bytes") / TIB
@@ -44,10 +57,10 @@ def _capacity_panel(result: MetadataPlan, curve: list[Threshold], method: str) -
         for end in ("min", "avg", "max")
     }
     marks: list[Mark] = [
-        Band(x, ends["total", "min"], ends["total", "max"], "MDTs, lowest to highest", DOM_BAND),
-        Band(x, ends["inode", "min"], ends["inode", "max"], "inodes alone, lowest to highest", INODE_BAND),
-        Line(x, ends["total", "avg"], "MDTs, average", FSU),
-        Line(x, ends["inode", "avg"], "inodes alone, average", READ),
+        BandMark(x, ends["total", "min"], ends["total", "max"], "MDTs, lowest to highest", DOM_BAND),
+        BandMark(x, ends["inode", "min"], ends["inode", "max"], "inodes alone, lowest to highest", INODE_BAND),
+        LineMark(x, ends["total", "avg"], "MDTs, average", FSU),
+        LineMark(x, ends["inode", "avg"], "inodes alone, average", READ),
     ]
     best = result.knee
     if best is not None and best.method == method:
@@ -113,7 +126,7 @@ def inode_sizes(result: MetadataPlan) -> Figure:
     )
 
 
-def _column(curve: list[Threshold], name: str) -> NDArray[Any]:
+def _column(curve: list[DomThreshold], name: str) -> NDArray[Any]:
     return np.array([np.nan if (amount := getattr(one, name)) is None else float(amount) for one in curve])
 
 

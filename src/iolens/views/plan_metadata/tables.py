@@ -9,33 +9,18 @@ from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from iolens.plans.metadata import DomThreshold, MetadataPlan
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-    from iolens.plans.metadata import MetadataPlan, Threshold
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
-
-FIGURES: Final = ("mdt", "files", "inodes")
 SIDEWAYS_AT_MOST: Final = 6  # thresholds: many columns, so that few rows stand better upright
 NO_KNEE: Final = "There is no knee: the curve does not bend."
 
 
-def tables(result: MetadataPlan) -> list[Table]:
+def tables(result: MetadataPlan) -> list[TableView]:
     """Thresholds first."""
     found = [thresholds(result), knee(result), inodes(result)]
     found += [*([huge_files(result)] if result.huge_files else []), inputs(result.inputs)]
     return warned(found, result.warnings)
-
-
-def figures(result: MetadataPlan) -> dict[str, Callable[[], Figure]]:
-    """Figures 6, 4 and 5 of paper P."""
-    from iolens.views.plan_metadata import figures as drawn
-
-    return {
-        "mdt": lambda: drawn.mdt_capacity(result),
-        "files": lambda: drawn.file_sizes(result),
-        "inodes": lambda: drawn.inode_sizes(result),
-    }
 
 
 def verdict(result: MetadataPlan) -> str:
@@ -50,9 +35,9 @@ def verdict(result: MetadataPlan) -> str:
     )
 
 
-def thresholds(result: MetadataPlan) -> Table:
+def thresholds(result: MetadataPlan) -> TableView:
     """Lowest, average and highest need of each threshold."""
-    columns: list[Column] = [t.size("dom_bytes", "DOM threshold"), t.text("method", "Method")]
+    columns: list[TableColumn] = [t.size("dom_bytes", "DOM threshold"), t.text("method", "Method")]
     for part, word in (("dom", "DOM"), ("inode", "Inodes"), ("total", "MDTs")):
         ends = ("min", "lowest"), ("avg", "average"), ("max", "highest")
         columns += [t.size(f"{part}_{end}_bytes", f"{word}, {name}") for end, name in ends]
@@ -62,10 +47,10 @@ def thresholds(result: MetadataPlan) -> Table:
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.thresholds]
     title = f"Metadata capacity for {format_bytes_si(result.capacity_bytes)}: {result.equation}"
     note = "\n".join([verdict(result), *_sentences(result.notes)])
-    return t.Table(title, tuple(columns), rows, note, sideways=len(rows) <= SIDEWAYS_AT_MOST)
+    return t.TableView(title, tuple(columns), rows, note, sideways=len(rows) <= SIDEWAYS_AT_MOST)
 
 
-def knee(result: MetadataPlan) -> Table:
+def knee(result: MetadataPlan) -> TableView:
     """The threshold beyond which more capacity buys few more whole files."""
     columns = [
         t.size("dom_bytes", "DOM threshold"), t.text("method", "Method"), t.size("total_min_bytes", "MDTs, lowest"),
@@ -77,10 +62,10 @@ def knee(result: MetadataPlan) -> Table:
         columns += [_money("cost_avg", "Cost, average")]
     rows: list[Row] = [] if result.knee is None else [_with_interval(result.knee, columns)]
     note = "Where the share of whole files is furthest ahead of the share of capacity." if rows else NO_KNEE
-    return t.Table("Knee of the curve", tuple(columns), rows, note, sideways=True)
+    return t.TableView("Knee of the curve", tuple(columns), rows, note, sideways=True)
 
 
-def inodes(result: MetadataPlan) -> Table:
+def inodes(result: MetadataPlan) -> TableView:
     """Every type of inode of the reference system."""
     columns = (
         t.text("inode_type", "Type"), t.count("count", "Inodes"), t.size("bytes_min", "Bytes, lowest"),
@@ -93,26 +78,26 @@ def inodes(result: MetadataPlan) -> Table:
         f"{t.show_percent(small.files_pct)} % of the files are at most {format_bytes(small.size_bytes)} "
         f"and hold {t.show_percent(small.bytes_pct)} % of the bytes."
     )  # fmt: skip
-    return t.Table("Inodes of the reference system", columns, rows, note)
+    return t.TableView("Inodes of the reference system", columns, rows, note)
 
 
-def huge_files(result: MetadataPlan) -> Table:
+def huge_files(result: MetadataPlan) -> TableView:
     """Single files that carry a visible share of the bytes."""
     columns = (
         t.count("count", "Files"), t.size("from_bytes", "From"), t.size("to_bytes", "To"),
         t.percent("bytes_pct", "Share of all bytes"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.huge_files]
-    return t.Table("Huge files", columns, rows)
+    return t.TableView("Huge files", columns, rows)
 
 
-def _with_interval(one: Threshold, columns: list[Column]) -> Row:
+def _with_interval(one: DomThreshold, columns: list[TableColumn]) -> Row:
     ends = one.total_ci95
     words = None if ends is None else f"{format_bytes(ends[0])} … {format_bytes(ends[1])}"
     return tuple(words if column.name == "total_ci95" else getattr(one, column.name) for column in columns)
 
 
-def _money(name: str, heading: str) -> Column:
+def _money(name: str, heading: str) -> TableColumn:
     return t.number(name, heading, "", ",.0f")
 
 

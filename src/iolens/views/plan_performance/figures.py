@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from iolens.units import format_bytes_si
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Figure, Line, Mark, Panel, side_by_side
+from iolens.views.render.figures import FSU, READ, WRITE, Axis, Figure, LineMark, Mark, Panel, side_by_side
 
 if TYPE_CHECKING:
     from iolens.analyses.demand import DemandMeasure
@@ -24,6 +25,18 @@ FAMILIES: Final = (
 COLOURS: Final = (READ, WRITE, FSU)
 DECADES: Final = 6  # below the largest: less is not worth the room
 RARE: Final = 0.01
+
+
+FIGURES: Final = ("demand", "required")
+
+
+def figures(result: PerformancePlan) -> dict[str, Callable[[], Figure]]:
+    """The demand over ticks, and what it becomes."""
+    found: dict[str, Callable[[], Figure]] = {}
+    if result.demand:
+        found["demand"] = lambda: demand(result)
+    found["required"] = lambda: required(result)
+    return found
 
 
 def demand(result: PerformancePlan) -> Figure:
@@ -60,7 +73,9 @@ def _distribution(result: PerformancePlan, word: str, measures: list[tuple[Deman
         assert bins is not None
         share = 100.0 * np.cumsum(bins.counts.sum(axis=0)) / max(bins.counts.sum(), 1)
         x = np.log10(np.maximum(bins.rates, low))
-        marks.append(Line(np.append(x, math.log10(top)), np.append(share, 100.0), measure_name(one.measure), colour))
+        marks.append(
+            LineMark(np.append(x, math.log10(top)), np.append(share, 100.0), measure_name(one.measure), colour)
+        )
     is_bytes = "bytes" in measures[0][0].measure
     powers = range(math.ceil(math.log10(low)), math.floor(math.log10(top)) + 1)
     ticks = tuple((float(power), _amount(10.0**power, is_bytes)) for power in powers)

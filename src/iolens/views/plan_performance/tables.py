@@ -9,13 +9,9 @@ from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iolens.plans.performance import PerformancePlan
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-FIGURES: Final = ("demand", "required")
 NAMES: Final = {
     "read_bytes_per_s": "read bandwidth",
     "write_bytes_per_s": "write bandwidth",
@@ -30,21 +26,10 @@ NAMES: Final = {
 }
 
 
-def tables(result: PerformancePlan) -> list[Table]:
+def tables(result: PerformancePlan) -> list[TableView]:
     """Cases first."""
     found = [cases(result), *([demand(result)] if result.demand else []), inputs(result.inputs)]
     return warned(found, result.warnings)
-
-
-def figures(result: PerformancePlan) -> dict[str, Callable[[], Figure]]:
-    """The demand over ticks, and what it becomes."""
-    from iolens.views.plan_performance import figures as drawn
-
-    found: dict[str, Callable[[], Figure]] = {}
-    if result.demand:
-        found["demand"] = lambda: drawn.demand(result)
-    found["required"] = lambda: drawn.required(result)
-    return found
 
 
 def measure_name(measure: str) -> str:
@@ -72,9 +57,9 @@ class Rate(float):
         return f"{float(self):,.0f} /s" if self >= 10 else f"{float(self):.2g} /s"
 
 
-def rate(name: str, heading: str) -> Column:
+def rate(name: str, heading: str) -> TableColumn:
     """`35 GB/s` or `120,000 /s`."""
-    return t.Column(name, heading, "number", str)
+    return t.TableColumn(name, heading, "number", str)
 
 
 def percentile_name(percentile: float | None) -> str:
@@ -82,13 +67,14 @@ def percentile_name(percentile: float | None) -> str:
     return "given" if percentile is None else "largest" if percentile == 100 else f"{percentile:g}%"
 
 
-MEASURE: Final = t.Column("measure", "Measure", "text", measure_name)
+MEASURE: Final = t.TableColumn("measure", "Measure", "text", measure_name)
 
 
-def cases(result: PerformancePlan) -> Table:
+def cases(result: PerformancePlan) -> TableView:
     """What every speed asks for."""
     columns = (
-        t.number("ssi", "SSI", form="g"), MEASURE, t.Column("percentile", "Of ticks", "number", percentile_name, ""),
+        t.number("ssi", "SSI", form="g"), MEASURE,
+        t.TableColumn("percentile", "Of ticks", "number", percentile_name, ""),
         rate("demand", "Demand"), rate("required", "Required"), rate("low_required", "… low"),
         rate("high_required", "… high"), rate("ci95_low", "95 % interval from"), rate("ci95_high", "… to"),
     )  # fmt: skip
@@ -98,10 +84,10 @@ def cases(result: PerformancePlan) -> Table:
         shown = [Rate.of(case.measure, one) for one in amounts]
         rows.append((case.ssi, case.measure, case.percentile, *shown))
     note = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
-    return t.Table(f"Performance: {result.equation}", columns, rows, note)
+    return t.TableView(f"Performance: {result.equation}", columns, rows, note)
 
 
-def demand(result: PerformancePlan) -> Table:
+def demand(result: PerformancePlan) -> TableView:
     """The reference system's ticks."""
     columns = (
         MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), t.count("complete_days", "… complete"),
@@ -120,4 +106,4 @@ def demand(result: PerformancePlan) -> Table:
     if result.partial_days:
         days = ", ".join(map(str, result.partial_days[:5])) + (", …" if len(result.partial_days) > 5 else "")
         notes.append(f"Days with less than 95 % of their ticks: {days}.")
-    return t.Table(f"Demand on {result.filesystem}", columns, rows, "\n".join(notes))
+    return t.TableView(f"Demand on {result.filesystem}", columns, rows, "\n".join(notes))

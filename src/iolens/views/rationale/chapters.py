@@ -11,21 +11,25 @@ from iolens.plans.rationale import NEEDED
 from iolens.plans.specification import INPUT_NAMES
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.capacity.tables import sentence
+from iolens.views.plan_capacity import figures as capacity_figures
 from iolens.views.plan_capacity import tables as plan_capacity
+from iolens.views.plan_endurance import figures as endurance_figures
 from iolens.views.plan_endurance import tables as plan_endurance
 from iolens.views.plan_inputs import shown, warned
+from iolens.views.plan_metadata import figures as metadata_figures
 from iolens.views.plan_metadata import tables as plan_metadata
+from iolens.views.plan_performance import figures as performance_figures
 from iolens.views.plan_performance import tables as plan_performance
 from iolens.views.rationale.document import (
+    BulletList,
     Caution,
-    Chapter,
     Command,
-    Document,
+    DocumentChapter,
     Drawing,
     Equation,
     Equations,
     Part,
-    Points,
+    RationaleDocument,
 )
 from iolens.views.render import tables as t
 
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from iolens.plans.rationale import Rationale
     from iolens.plans.specification import Requirement
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 INTRODUCTIONS: Final = {
     "capacity": (
@@ -77,7 +81,7 @@ MEANING: Final = (
 )
 
 
-def tables(result: Rationale) -> list[Table]:
+def tables(result: Rationale) -> list[TableView]:
     """The specification first."""
     found = [specification(result), *([evidence(result)] if result.evidence else [])]
     return warned(found, result.warnings)
@@ -86,10 +90,10 @@ def tables(result: Rationale) -> list[Table]:
 def figures(result: Rationale) -> dict[str, Callable[[], Figure]]:
     """The figures of all plans, by plan and name."""
     views: dict[str, Any] = {
-        "capacity": plan_capacity,
-        "endurance": plan_endurance,
-        "metadata": plan_metadata,
-        "performance": plan_performance,
+        "capacity": capacity_figures,
+        "endurance": endurance_figures,
+        "metadata": metadata_figures,
+        "performance": performance_figures,
     }
     return {
         f"{part}-{name}": describe
@@ -99,24 +103,24 @@ def figures(result: Rationale) -> dict[str, Callable[[], Figure]]:
     }
 
 
-def document(result: Rationale) -> Document:
+def document(result: Rationale) -> RationaleDocument:
     """What the document says, in reading order."""
-    chapters = [Chapter("Specification", tuple(_specification(result)))]
+    chapters = [DocumentChapter("Specification", tuple(_specification(result)))]
     if result.capacity is not None:
-        chapters.append(Chapter("Capacity", tuple(_capacity(result, result.capacity))))
+        chapters.append(DocumentChapter("Capacity", tuple(_capacity(result, result.capacity))))
     if result.endurance is not None:
-        chapters.append(Chapter("Endurance", tuple(_endurance(result, result.endurance))))
+        chapters.append(DocumentChapter("Endurance", tuple(_endurance(result, result.endurance))))
     if result.metadata is not None:
-        chapters.append(Chapter("Metadata", tuple(_metadata(result, result.metadata))))
+        chapters.append(DocumentChapter("Metadata", tuple(_metadata(result, result.metadata))))
     if result.performance is not None:
-        chapters.append(Chapter("Performance", tuple(_performance(result, result.performance))))
+        chapters.append(DocumentChapter("Performance", tuple(_performance(result, result.performance))))
     chapters += [
-        Chapter("Data behind this plan", tuple(_data(result))),
-        Chapter("Assumptions", (Points(tuple(map(sentence, result.assumptions))),)),
-        Chapter("How to make it again", tuple(_again(result))),
+        DocumentChapter("Data behind this plan", tuple(_data(result))),
+        DocumentChapter("Assumptions", (BulletList(tuple(map(sentence, result.assumptions))),)),
+        DocumentChapter("How to make it again", tuple(_again(result))),
     ]
     maker = f"iolens {result.about.version}"
-    return Document(result.about.title, result.about.author, tuple(_facts(result)), tuple(chapters), maker)
+    return RationaleDocument(result.about.title, result.about.author, tuple(_facts(result)), tuple(chapters), maker)
 
 
 def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
@@ -148,7 +152,7 @@ def _specification(result: Rationale) -> Iterator[Part]:
         yield Caution(f"{one.part.capitalize()} is not answered: {one.reason}. Needed: {one.needed}.")
 
 
-def specification(result: Rationale) -> Table:
+def specification(result: Rationale) -> TableView:
     """One line per requirement and case."""
     columns = (
         t.text("name", "Requirement"), t.text("case", "Case"), _right("expected", "Expected"),
@@ -165,7 +169,7 @@ def specification(result: Rationale) -> Table:
         )
         for one in result.requirements
     ]
-    return t.Table("What to specify", columns, rows, f"{SSI}\n{MEANING}\n{POWERS}")
+    return t.TableView("What to specify", columns, rows, f"{SSI}\n{MEANING}\n{POWERS}")
 
 
 def _kinds(origins: Sequence[str]) -> list[str]:
@@ -176,7 +180,7 @@ def _kinds(origins: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(words.get(text.split()[0].rstrip(","), "telemetry") for text in texts if text))
 
 
-class Amount(t.Column):
+class Amount(t.TableColumn):
     """A column of numbers that are written out with their units, and lean to the right like numbers."""
 
     __slots__ = ()
@@ -248,7 +252,7 @@ def _growth_in_words(plan: CapacityPlan, growth: Growth) -> str:
     )
 
 
-def _what_if(result: Rationale) -> Table:
+def _what_if(result: Rationale) -> TableView:
     columns = (
         t.number("ssi", "SSI", "", "g"), t.number("purge_days", "Purge", "days", "g"),
         t.number("purge_fraction", "Purge fraction", "", "g"), t.volume("daily_growth_bytes", "Daily growth"),
@@ -261,7 +265,7 @@ def _what_if(result: Rationale) -> Table:
         )
         for one in result.what_if
     ]  # fmt: skip
-    return t.Table("What if", columns, rows)
+    return t.TableView("What if", columns, rows)
 
 
 def _endurance(result: Rationale, plan: EndurancePlan) -> Iterator[Part]:
@@ -323,7 +327,7 @@ def _metadata(result: Rationale, plan: MetadataPlan) -> Iterator[Part]:
         yield _drawing(result, "metadata", "inodes")
 
 
-def _thresholds_what_if(plan: MetadataPlan) -> Table:
+def _thresholds_what_if(plan: MetadataPlan) -> TableView:
     """The curve of the figure at a few thresholds."""
     columns = [
         t.size("dom_bytes", "DOM threshold"), t.percent("files_whole_pct", "Files wholly on MDTs"),
@@ -335,7 +339,7 @@ def _thresholds_what_if(plan: MetadataPlan) -> Table:
     curve = [one for one in plan.curve or [] if one.method == plan.thresholds[0].method]
     few = curve[:: _every(curve)][:WHAT_IF_THRESHOLDS]
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in few]
-    return t.Table("What if the threshold were another", tuple(columns), rows)
+    return t.TableView("What if the threshold were another", tuple(columns), rows)
 
 
 def _every(curve: Sequence[object]) -> int:
@@ -369,7 +373,7 @@ def _name_apart(one: Requirement) -> str:
     return f"{_name(one)}, " if one.part == "performance" else ""
 
 
-def _inputs(given: Sequence[Input]) -> Table:
+def _inputs(given: Sequence[Input]) -> TableView:
     """Every number that goes in, its ends where it has any, and where it comes from."""
     columns = (
         t.text("name", "Input"), _right("expected", "Expected"), _right("range", RANGE),
@@ -382,7 +386,7 @@ def _inputs(given: Sequence[Input]) -> Table:
         for one in told
         if not one.name.startswith(OWN_TABLE)
     ]
-    return t.Table("Inputs", columns, rows)
+    return t.TableView("Inputs", columns, rows)
 
 
 def _input_name(name: str) -> str:
@@ -412,10 +416,10 @@ def _data(result: Rationale) -> Iterator[Part]:
     else:
         yield "No telemetry was read: every input was given."
     if result.notes:
-        yield Points(tuple(map(sentence, result.notes)))
+        yield BulletList(tuple(map(sentence, result.notes)))
 
 
-def evidence(result: Rationale) -> Table:
+def evidence(result: Rationale) -> TableView:
     """Which telemetry, how much of it, from when to when, and what was left out."""
     columns = (
         t.text("input", "Input"), t.text("origin", "From"), _right("samples", "Amount"),
@@ -425,7 +429,7 @@ def evidence(result: Rationale) -> Table:
         (one.input, one.origin, f"{one.samples:,} {one.samples_of}", one.first_day, one.last_day, one.left_out)
         for one in result.evidence
     ]
-    return t.Table("Telemetry", columns, rows)
+    return t.TableView("Telemetry", columns, rows)
 
 
 def _again(result: Rationale) -> Iterator[Part]:
@@ -436,4 +440,4 @@ def _again(result: Rationale) -> Iterator[Part]:
         "data gives the same document; SOURCE_DATE_EPOCH sets its date."
     )
     if result.missing:
-        yield Points(tuple(sentence(f"for {one.part}: {NEEDED[one.part]}") for one in result.missing))
+        yield BulletList(tuple(sentence(f"for {one.part}: {NEEDED[one.part]}") for one in result.missing))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from iolens.views.render.figures import Figure
-from iolens.views.render.tables import Table
+from iolens.views.render.tables import TableView
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Equations:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class BulletList:
     """A list; each point a sentence."""
 
     points: tuple[str, ...]
@@ -63,11 +63,11 @@ def runs(text: str) -> list[tuple[str, bool]]:
     return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]
 
 
-Part = str | Equations | Points | Caution | Command | Table | Drawing
+Part = str | Equations | BulletList | Caution | Command | TableView | Drawing
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class DocumentChapter:
     """A heading and what stands below it, in reading order; a string is a paragraph."""
 
     title: str
@@ -75,13 +75,13 @@ class Chapter:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RationaleDocument:
     """The whole; `facts` stand below the title, `maker` at the foot of every page."""
 
     title: str
     author: str | None
     facts: tuple[tuple[str, str], ...]
-    chapters: tuple[Chapter, ...]
+    chapters: tuple[DocumentChapter, ...]
     maker: str
 
     def drawings(self) -> list[Drawing]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.views.rationale.document import Caution, Command, Document, Drawing, Equations, Part, Points, runs
+from iolens.views.rationale.document import (
+    BulletList,
+    Caution,
+    Command,
+    Drawing,
+    Equations,
+    Part,
+    RationaleDocument,
+    runs,
+)
 from iolens.views.render import tables as t
 from iolens.views.render.html_text import html_text
 from iolens.views.report.figures import still
@@ -15,7 +24,7 @@ POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; b
 SHORT: Final = 20  # characters: a longer cell may be broken
 
 
-def to_html(document: Document) -> str:
+def to_html(document: RationaleDocument) -> str:
     """The whole page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -42,11 +51,11 @@ def _part(part: Part, figures: Any) -> dict[str, Any]:
 
         picture = Markup(still(part.figure))  # noqa: S704 (base64)
         return {"kind": "figure", "number": next(figures), "title": part.figure.title, "still": picture}
-    if isinstance(part, t.Table):
+    if isinstance(part, t.TableView):
         return {"kind": "table", "title": part.title, **_cells(part), "notes": part.note.splitlines()}
     if isinstance(part, Equations):
         return {"kind": "equations", "equations": part.equations}
-    if isinstance(part, Points):
+    if isinstance(part, BulletList):
         return {"kind": "points", "points": [runs(point) for point in part.points]}
     if isinstance(part, Command):
         return {"kind": "command", "text": part.text}
@@ -55,7 +64,7 @@ def _part(part: Part, figures: Any) -> dict[str, Any]:
     return {"kind": "words", "runs": runs(part)}
 
 
-def _cells(table: t.Table) -> dict[str, Any]:
+def _cells(table: t.TableView) -> dict[str, Any]:
     looks = ["right" if align == "right" else "" for align in t.aligns(table)]
     head = list(zip(t.headings(table), looks, strict=True))
     body = [

@@ -8,14 +8,14 @@ from typing import Final
 from urllib.parse import quote
 
 from iolens.views.rationale.document import (
+    BulletList,
     Caution,
-    Chapter,
     Command,
-    Document,
+    DocumentChapter,
     Drawing,
     Equations,
     Part,
-    Points,
+    RationaleDocument,
     runs,
 )
 from iolens.views.render import tables as t
@@ -25,7 +25,7 @@ from iolens.visible_text import visible, visible_lines
 NO_FIGURES: Final = "Figures are drawn where the document is written to a file."
 
 
-def write(document: Document, path: Path) -> list[Path]:
+def write(document: RationaleDocument, path: Path) -> list[Path]:
     """The document at `path` and its figures in a folder beside it; what was written."""
     from iolens.views.render import atomic, figures
 
@@ -41,9 +41,9 @@ def write(document: Document, path: Path) -> list[Path]:
     return [path, *written]
 
 
-def to_markdown(document: Document, figures_in: str | None = None) -> str:
+def to_markdown(document: RationaleDocument, figures_in: str | None = None) -> str:
     """The text; with a folder for figures it shows them, without one it says that they are left out."""
-    writer = _Writer(figures_in)
+    writer = _MarkdownWriter(figures_in)
     blocks = [f"# {markdown_cell(document.title)}", _facts(document)]
     for number, chapter in enumerate(document.chapters, 1):
         blocks += writer.chapter(number, chapter)
@@ -52,18 +52,18 @@ def to_markdown(document: Document, figures_in: str | None = None) -> str:
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
 
 
-def _facts(document: Document) -> str:
+def _facts(document: RationaleDocument) -> str:
     return "  \n".join(f"**{name}**: {_plain(value)}" for name, value in document.facts)
 
 
-class _Writer:
+class _MarkdownWriter:
     """Counts the figures through the whole document."""
 
     def __init__(self, figures_in: str | None) -> None:
         self.figures_in = figures_in
         self.figures = 0
 
-    def chapter(self, number: int, chapter: Chapter) -> Iterator[str]:
+    def chapter(self, number: int, chapter: DocumentChapter) -> Iterator[str]:
         yield f"## {number}. {chapter.title}"
         for part in chapter.parts:
             yield self._part(part)
@@ -71,7 +71,7 @@ class _Writer:
     def _part(self, part: Part) -> str:
         if isinstance(part, Drawing):
             return self._drawing(part)
-        if isinstance(part, t.Table):
+        if isinstance(part, t.TableView):
             return t.to_markdown([part], level=3)
         if isinstance(part, Equations):
             lines = [
@@ -80,7 +80,7 @@ class _Writer:
             return "\n".join(["```text", *map(_in_fence, lines), "```"])
         if isinstance(part, Command):
             return "\n".join(["```sh", *map(_in_fence, part.text.split("\n")), "```"])
-        if isinstance(part, Points):
+        if isinstance(part, BulletList):
             return "\n".join(f"- {_plain(point)}" for point in part.points)
         return f"> **{_plain(part.text)}**" if isinstance(part, Caution) else _plain(part)
 

@@ -36,14 +36,14 @@ from reportlab.platypus import (
 )
 
 from iolens.views.rationale.document import (
+    BulletList,
     Caution,
-    Chapter,
     Command,
-    Document,
+    DocumentChapter,
     Drawing,
     Equations,
     Part,
-    Points,
+    RationaleDocument,
     runs,
 )
 from iolens.views.render import tables as t
@@ -88,7 +88,7 @@ _STYLES: Final = {
 }
 
 
-def to_pdf(document: Document, made: datetime) -> bytes:
+def to_pdf(document: RationaleDocument, made: datetime) -> bytes:
     """The content of the file; the same document gives the same bytes."""
     _register_fonts()
     out = io.BytesIO()
@@ -180,11 +180,11 @@ def _draw_foot(canvas: Any, left: str, right: str) -> None:
 # What stands on them.
 
 
-def _story(document: Document) -> Iterator[Flowable]:
+def _story(document: RationaleDocument) -> Iterator[Flowable]:
     yield _words(document.title, "title")
     if document.facts:
         yield _facts(document.facts)
-    writer = _Writer()
+    writer = _PdfWriter()
     for number, chapter in enumerate(document.chapters, 1):
         yield from writer.chapter(number, chapter)
 
@@ -214,13 +214,13 @@ def _facts(facts: tuple[tuple[str, str], ...]) -> Table:
     return Table(rows, [32 * mm, COLUMN - 32 * mm], style=bare)
 
 
-class _Writer:
+class _PdfWriter:
     """Counts the figures through the whole document."""
 
     def __init__(self) -> None:
         self.figures = 0
 
-    def chapter(self, number: int, chapter: Chapter) -> Iterator[Flowable]:
+    def chapter(self, number: int, chapter: DocumentChapter) -> Iterator[Flowable]:
         yield CondPageBreak(60 * mm)
         yield _words(f"{number}  {chapter.title}", "chapter")
         yield _rule()
@@ -233,7 +233,7 @@ class _Writer:
             drawn = FigureOnPage(_without_title(part), (REGULAR, BOLD), MOST_FIGURE)
             caption = f"<b>Figure {self.figures}.</b> {_xml(part.figure.title)}."
             yield KeepTogether([Spacer(0, 4), drawn, Paragraph(caption, _STYLES["caption"])])
-        elif isinstance(part, t.Table):
+        elif isinstance(part, t.TableView):
             yield from _table(part)
         elif isinstance(part, Equations):
             lines = [
@@ -246,7 +246,7 @@ class _Writer:
             yield _boxed([_words(part.text, "command")], LINE)
         elif isinstance(part, Caution):
             yield _boxed([_words(part.text, "equation")], ALARM)
-        elif isinstance(part, Points):
+        elif isinstance(part, BulletList):
             points = [ListItem(_words(point, "point"), leftIndent=10) for point in part.points]
             yield ListFlowable(points, bulletType="bullet", start="•", bulletFontName=REGULAR, leftIndent=10)
         else:
@@ -276,7 +276,7 @@ def _boxed(lines: list[Paragraph], colour: Any) -> Table:
 # Tables.
 
 
-def _table(table: t.Table) -> Iterator[Flowable]:
+def _table(table: t.TableView) -> Iterator[Flowable]:
     heading = _words(table.title, "table")
     notes = [_words(line, "note") for line in table.note.splitlines()]
     if not table.rows:
@@ -293,7 +293,7 @@ def _table(table: t.Table) -> Iterator[Flowable]:
         yield Spacer(0, 6)
 
 
-def _grid(table: t.Table) -> tuple[Table, int]:
+def _grid(table: t.TableView) -> tuple[Table, int]:
     """The table with columns as wide as they need to be, in the largest letters in which it fits."""
     lines = [list(map(_tied, line)) for line in (t.headings(table), *t.body(table))]
     aligns = t.aligns(table)

@@ -74,7 +74,10 @@ def _plot(panel: figures.Panel) -> Any:
 
 
 def _empty_plot(panel: figures.Panel) -> Any:
-    many = sum(len(mark.x) for mark in panel.marks if isinstance(mark, figures.Points | figures.Line)) > _MANY_POINTS
+    many = (
+        sum(len(mark.x) for mark in panel.marks if isinstance(mark, figures.PointsMark | figures.LineMark))
+        > _MANY_POINTS
+    )
     plot = new_plot(
         height=round(PANEL_HEIGHT_PX * panel.height),
         sizing_mode="stretch_width",
@@ -174,7 +177,7 @@ def _hover(plot: Any, drawn: Any, mark: Any, panel: figures.Panel) -> None:
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"@x": "datetime"}, visible=False))
 
 
-def _points(plot: Any, mark: figures.Points, panel: figures.Panel) -> Any:
+def _points(plot: Any, mark: figures.PointsMark, panel: figures.Panel) -> Any:
     seen = np.isfinite(mark.y)
     source = ColumnDataSource({"x": _places(mark.x[seen], panel.x), "y": mark.y[seen].astype(np.float32)})
     size = mark.weight * (2.5 if len(mark.x) > 4000 else 4)
@@ -192,14 +195,14 @@ def _points(plot: Any, mark: figures.Points, panel: figures.Panel) -> Any:
     return drawn
 
 
-def _line(plot: Any, mark: figures.Line, panel: figures.Panel) -> Any:
+def _line(plot: Any, mark: figures.LineMark, panel: figures.Panel) -> Any:
     source = ColumnDataSource({"x": _places(mark.x, panel.x), "y": mark.y})
     drawn = plot.line("x", "y", source=source, color=mark.colour, line_width=1.3, y_range_name=_range_name(mark))
     _hover(plot, drawn, mark, panel)
     return drawn
 
 
-def _band(plot: Any, mark: figures.Band, panel: figures.Panel) -> Any:
+def _band(plot: Any, mark: figures.BandMark, panel: figures.Panel) -> Any:
     return plot.varea(_places(mark.x, panel.x), mark.low, mark.high, fill_color=mark.colour, level="underlay")
 
 
@@ -219,7 +222,7 @@ def _bars(plot: Any, mark: figures.Bars, panel: figures.Panel) -> Any:
     return drawn
 
 
-def _heat_map(plot: Any, mark: figures.HeatMap, panel: figures.Panel) -> None:
+def _heat_map(plot: Any, mark: figures.HeatMapMark, panel: figures.Panel) -> None:
     start, end = _places(np.array([mark.start, mark.end]), panel.x)
     colours = LogColorMapper(palette=Magma256[::-1], low=mark.low, high=mark.high, nan_color=figures.NO_DATA)
     # One picture per row, so that the row's name is the picture's and needs no code in the page to be looked up.
@@ -271,11 +274,11 @@ def _rule(plot: Any, mark: figures.Rule, panel: figures.Panel) -> None:
 
 _WORDS: Final[dict[str, Any]] = {"text_color": figures.RULE, "text_font_size": "12px"}
 _MARKS: Final[dict[type, Callable[[Any, Any, figures.Panel], Any]]] = {
-    figures.Points: _points,
-    figures.Line: _line,
-    figures.Band: _band,
+    figures.PointsMark: _points,
+    figures.LineMark: _line,
+    figures.BandMark: _band,
     figures.Bars: _bars,
-    figures.HeatMap: _heat_map,
+    figures.HeatMapMark: _heat_map,
     figures.Span: _span,
     figures.Rule: _rule,
 }

@@ -54,7 +54,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class PointsMark:
     """Dots, larger or smaller by `weight`; a NaN is not drawn."""
 
     x: NDArray[Any]
@@ -66,7 +66,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineMark:
     """A line; a NaN breaks it."""
 
     x: NDArray[Any]
@@ -77,7 +77,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class BandMark:
     """The area between two lines; a NaN breaks it."""
 
     x: NDArray[Any]
@@ -104,7 +104,7 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatMap:
+class HeatMapMark:
     """Rows of equal steps from `start` to `end`, the first on top; logarithmic colours from `low` to `high`, NaN grey.
 
     Row i of n is centred on n − 1 − i of the y axis.
@@ -140,7 +140,7 @@ class Rule:
     side: Side = "left"
 
 
-Mark = Points | Line | Band | Bars | HeatMap | Span | Rule
+Mark = PointsMark | LineMark | BandMark | Bars | HeatMapMark | Span | Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A result in the format asked for, to standard output or a file.
 
 The view of a result is found by name (`view_names.py`): `views/imbalance/tables.py` gives `tables(result)`, the main
-one first, and `figures(result)`, the first one the default. `FIGURES` are the names of all it can draw.
+one first, and `figures.py` beside it `figures(result)`, the first one the default; `FIGURES` are the names of all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Table
+    from iolens.views.render.tables import TableView
 
 Format = Literal["table", "json", "csv", "parquet", "markdown"]
 LIST: Final = "list"  # asked for in place of a figure
@@ -39,14 +39,14 @@ def render(result: object, format: Format, output: Path | None = None, width: in
         _print(content)
 
 
-def tables_of(result: object) -> list[Table]:
+def tables_of(result: object) -> list[TableView]:
     """All tables of a result, the main one first."""
     return on_tables(result, view_of(result, "tables").tables(result))
 
 
 def figures_of(result: object) -> dict[str, Callable[[], Figure]]:
     """All figures of a result by name, the default one first, each described only when called."""
-    figures: dict[str, Callable[[], Figure]] = view_of(result, "tables").figures(result)
+    figures: dict[str, Callable[[], Figure]] = view_of(result, "figures", "tables").figures(result)
     return {name: _described(result, describe) for name, describe in figures.items()}
 
 
@@ -58,7 +58,7 @@ def check_figures(view: str, requests: Sequence[str]) -> None:
     """Refuse a figure that the view never draws and a kind of file that none is, before anything is computed."""
     from iolens.views.render.figures import check_suffix
 
-    names = import_module(f"iolens.views.{view}.tables").FIGURES
+    names = import_module(f"iolens.views.{view}.figures").FIGURES
     for request in requests:
         if request != LIST:
             check_suffix(_asked(request, names)[1])

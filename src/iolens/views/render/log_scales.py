@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.render.figures import Axis, Line
+from iolens.views.render.figures import Axis, LineMark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,11 +22,11 @@ MOST_TICKS: Final = 9
 _SI: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
-def staircase(places: Floats, shares: Floats, high: float | None, label: str, colour: str) -> Line:
+def staircase(places: Floats, shares: Floats, high: float | None, label: str, colour: str) -> LineMark:
     """A cumulative share that jumps where the values are."""
     last = float(places[-1]) if high is None else max(high, float(places[-1]))
     steps = np.repeat(np.append(places, last), 2)[:-1]
-    return Line(steps, 100.0 * np.append(0.0, np.repeat(shares, 2)), label, colour)
+    return LineMark(steps, 100.0 * np.append(0.0, np.repeat(shares, 2)), label, colour)
 
 
 def bytes_unit(top: float) -> tuple[float, str]:

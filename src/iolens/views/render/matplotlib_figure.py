@@ -113,7 +113,7 @@ def _furniture(sides: list[Axes], panel: figures.Panel) -> None:
     for axes in sides:
         axes.spines["top"].set_visible(False)
         axes.spines["right"].set_visible(len(sides) > 1)
-    if not any(isinstance(mark, figures.HeatMap) for mark in panel.marks):
+    if not any(isinstance(mark, figures.HeatMapMark) for mark in panel.marks):
         front.grid(axis="y" if panel.x.ticks else "both")
     handles = _legend_entries(sides, panel)
     columns = legend_columns([len(label) for label in handles])
@@ -217,7 +217,7 @@ def _days(microseconds: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(microseconds, dtype=float) / 86_400e6
 
 
-def _points(axes: Axes, mark: figures.Points, panel: figures.Panel) -> None:
+def _points(axes: Axes, mark: figures.PointsMark, panel: figures.Panel) -> None:
     many = len(mark.x) > _MANY_POINTS
     axes.plot(
         _places(mark.x, panel.x), mark.y, linestyle="none", marker="o", markersize=mark.weight * (1.5 if many else 2.6),
@@ -225,11 +225,11 @@ def _points(axes: Axes, mark: figures.Points, panel: figures.Panel) -> None:
     )  # fmt: skip
 
 
-def _line(axes: Axes, mark: figures.Line, panel: figures.Panel) -> None:
+def _line(axes: Axes, mark: figures.LineMark, panel: figures.Panel) -> None:
     axes.plot(_places(mark.x, panel.x), mark.y, linewidth=1.0, color=mark.colour, label=mark.label)
 
 
-def _band(axes: Axes, mark: figures.Band, panel: figures.Panel) -> None:
+def _band(axes: Axes, mark: figures.BandMark, panel: figures.Panel) -> None:
     axes.fill_between(
         _places(mark.x, panel.x), mark.low, mark.high, color=mark.colour, linewidth=0, label=mark.label, zorder=0.8
     )
@@ -244,7 +244,7 @@ def _bars(axes: Axes, mark: figures.Bars, panel: figures.Panel) -> None:
     )  # fmt: skip
 
 
-def _heat_map(axes: Axes, mark: figures.HeatMap, panel: figures.Panel) -> None:
+def _heat_map(axes: Axes, mark: figures.HeatMapMark, panel: figures.Panel) -> None:
     start, end = _places(np.array([mark.start, mark.end]), panel.x)
     colours = mpl.colormaps[COLOUR_MAP].with_extremes(bad=figures.NO_DATA)
     image = axes.imshow(
@@ -291,11 +291,11 @@ def _rule(axes: Axes, mark: figures.Rule, panel: figures.Panel) -> None:
 
 
 _MARKS: Final[dict[type, Callable[[Axes, Any, figures.Panel], None]]] = {
-    figures.Points: _points,
-    figures.Line: _line,
-    figures.Band: _band,
+    figures.PointsMark: _points,
+    figures.LineMark: _line,
+    figures.BandMark: _band,
     figures.Bars: _bars,
-    figures.HeatMap: _heat_map,
+    figures.HeatMapMark: _heat_map,
     figures.Span: _span,
     figures.Rule: _rule,
 }

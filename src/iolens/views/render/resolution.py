@@ -12,8 +12,8 @@ from iolens.analyses.results import OverIntervals
 
 if TYPE_CHECKING:
     from iolens.views.render.figures import Figure
-    from iolens.views.render.section import Part, Section
-    from iolens.views.render.tables import Table
+    from iolens.views.render.section import Part, ReportSection
+    from iolens.views.render.tables import TableView
 
 LENGTHS: Final = {"60s": "one minute", "1h": "one hour"}
 
@@ -44,7 +44,7 @@ def _warning(result: Any) -> str:
     return ""
 
 
-def on_tables(result: Any, tables: list[Table]) -> list[Table]:
+def on_tables(result: Any, tables: list[TableView]) -> list[TableView]:
     """The main table with the warning below it."""
     lines = warnings(result)
     if not lines or not tables:
@@ -59,7 +59,7 @@ def on_figure(result: Any, figure: Figure) -> Figure:
     return replace(figure, title=f"{figure.title} (from the {' and '.join(rollups)} rollup)") if rollups else figure
 
 
-def on_section(result: Any, section: Section) -> Section:
+def on_section(result: Any, section: ReportSection) -> ReportSection:
     """The section with the warning on top, and in the titles of its figures."""
     from iolens.views.render.figures import Figure
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from iolens.views.render.figures import Figure
-from iolens.views.render.tables import Table
+from iolens.views.render.tables import TableView
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class Facts:
     facts: tuple[Fact, ...]
 
 
-Part = str | Facts | Table | Figure
+Part = str | Facts | TableView | Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A heading and what stands below it, in reading order; a string is a paragraph."""
 
     title: str

@@ -46,7 +46,7 @@ Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column: its machine name (with its unit), what people read above it, and how a value is shown."""
 
     name: str
@@ -75,63 +75,63 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableView:
     """Rows under columns; `sideways` tables print one line per column, for few rows with many facts.
 
     `warnings` stand before the rows: what to know before the numbers are believed.
     """
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: list[Row]
     note: str = ""
     sideways: bool = False
     warnings: tuple[str, ...] = ()
 
 
-def text(name: str, heading: str) -> Column:
+def text(name: str, heading: str) -> TableColumn:
     """Words; a list of words is joined, an empty one is `none`."""
-    return Column(name, heading, "text", _show_text)
+    return TableColumn(name, heading, "text", _show_text)
 
 
-def count(name: str, heading: str) -> Column:
+def count(name: str, heading: str) -> TableColumn:
     """An integer, with thousands apart."""
-    return Column(name, heading, "integer", lambda value: f"{value:,}")
+    return TableColumn(name, heading, "integer", lambda value: f"{value:,}")
 
 
-def number(name: str, heading: str, unit: str = "", form: str = ",.3g") -> Column:
+def number(name: str, heading: str, unit: str = "", form: str = ",.3g") -> TableColumn:
     """A number shown with a format specification."""
-    return Column(name, heading, "number", lambda value: format(value, form), unit)
+    return TableColumn(name, heading, "number", lambda value: format(value, form), unit)
 
 
-def percent(name: str, heading: str) -> Column:
+def percent(name: str, heading: str) -> TableColumn:
     """A share of a hundred."""
-    return Column(name, heading, "number", show_percent, "%")
+    return TableColumn(name, heading, "number", show_percent, "%")
 
 
-def volume(name: str, heading: str) -> Column:
+def volume(name: str, heading: str) -> TableColumn:
     """Bytes moved, in powers of ten (`133 TB`)."""
-    return Column(name, heading, "integer", format_bytes_si)
+    return TableColumn(name, heading, "integer", format_bytes_si)
 
 
-def rate(name: str, heading: str) -> Column:
+def rate(name: str, heading: str) -> TableColumn:
     """Bytes per second, in powers of ten (`35 GB/s`)."""
-    return Column(name, heading, "number", lambda value: f"{format_bytes_si(value)}/s")
+    return TableColumn(name, heading, "number", lambda value: f"{format_bytes_si(value)}/s")
 
 
-def size(name: str, heading: str) -> Column:
+def size(name: str, heading: str) -> TableColumn:
     """The size of an I/O, in powers of two (`4 KiB`)."""
-    return Column(name, heading, "integer", format_bytes)
+    return TableColumn(name, heading, "integer", format_bytes)
 
 
-def moment(name: str, heading: str) -> Column:
+def moment(name: str, heading: str) -> TableColumn:
     """A time in UTC, to the second."""
-    return Column(name, heading, "time", show_moment)
+    return TableColumn(name, heading, "time", show_moment)
 
 
-def day(name: str, heading: str) -> Column:
+def day(name: str, heading: str) -> TableColumn:
     """A calendar day."""
-    return Column(name, heading, "date", lambda value: str(value.isoformat()))
+    return TableColumn(name, heading, "date", lambda value: str(value.isoformat()))
 
 
 def show_percent(value: float) -> str:
@@ -155,17 +155,17 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
-def to_terminal(tables: Sequence[Table], width: int | None = None, colour: bool = False) -> str:
+def to_terminal(tables: Sequence[TableView], width: int | None = None, colour: bool = False) -> str:
     """All tables as text: words wrap at `width` columns (None: never), and nothing is ever cut off."""
     return "\n".join(_terminal_block(table, width, colour) for table in tables)
 
 
-def to_markdown(tables: Sequence[Table], level: int = 2) -> str:
+def to_markdown(tables: Sequence[TableView], level: int = 2) -> str:
     """All tables as GitHub-flavoured markdown, their titles as headings of that level."""
     return "\n".join(_markdown_block(table, level) for table in tables)
 
 
-def to_csv(table: Table) -> str:
+def to_csv(table: TableView) -> str:
     """One table with unformatted values: machine names above, empty where missing."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -174,7 +174,7 @@ def to_csv(table: Table) -> str:
     return out.getvalue()
 
 
-def to_parquet(table: Table) -> bytes:
+def to_parquet(table: TableView) -> bytes:
     """One table as a Parquet file; the column types do not depend on the values."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -228,7 +228,7 @@ def _storable(text: str) -> str:
 # Cells as people see them: headings on top, or headings at the left with one column of values per row.
 
 
-def headings(table: Table) -> list[str]:
+def headings(table: TableView) -> list[str]:
     """What stands above the cells."""
     if not table.sideways:
         return [column.heading_with_unit for column in table.columns]
@@ -236,7 +236,7 @@ def headings(table: Table) -> list[str]:
     return [first.heading, *(first.cell(row[0]) for row in table.rows)]
 
 
-def body(table: Table) -> list[list[str]]:
+def body(table: TableView) -> list[list[str]]:
     """The cells, line by line."""
     if not table.sideways:
         return [[column.cell(value) for column, value in zip(table.columns, row, strict=True)] for row in table.rows]
@@ -244,12 +244,12 @@ def body(table: Table) -> list[list[str]]:
     return [[column.heading, *(column.cell_with_unit(row[place]) for row in table.rows)] for place, column in lines]
 
 
-def aligns(table: Table) -> list[Literal["left", "right"]]:
+def aligns(table: TableView) -> list[Literal["left", "right"]]:
     """To which side the cells of each column lean."""
     return ["left"] * (1 + len(table.rows)) if table.sideways else [column.align for column in table.columns]
 
 
-def _terminal_block(table: Table, width: int | None, colour: bool) -> str:
+def _terminal_block(table: TableView, width: int | None, colour: bool) -> str:
     from rich.console import Console
     from rich.text import Text
 
@@ -269,7 +269,7 @@ def _terminal_block(table: Table, width: int | None, colour: bool) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _rich_table(table: Table, width: int | None) -> RichTable:
+def _rich_table(table: TableView, width: int | None) -> RichTable:
     from rich import box
     from rich.table import Table as Grid
     from rich.text import Text
@@ -282,7 +282,7 @@ def _rich_table(table: Table, width: int | None) -> RichTable:
     return grid
 
 
-def _widths(table: Table, width: int | None) -> list[int]:
+def _widths(table: TableView, width: int | None) -> list[int]:
     """Columns as wide as they like, narrowed to `width` as far as words and numbers stay whole."""
     columns = list(zip(headings(table), *body(table), strict=True))
     words = [True] * len(columns) if table.sideways else [column.kind == "text" for column in table.columns]
@@ -322,7 +322,7 @@ def _wrapped(line: str, width: int | None) -> str:
     return textwrap.fill(tied, width, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
 
 
-def _markdown_block(table: Table, level: int) -> str:
+def _markdown_block(table: TableView, level: int) -> str:
     parts = [f"{'#' * level} {markdown_cell(table.title)}\n"]
     parts += [f"> **{WARNING}** {markdown_cell(warning)}\n" for warning in table.warnings]
     if table.rows:

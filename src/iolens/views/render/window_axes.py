@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from iolens.units import epoch_us
-from iolens.views.render.figures import NO_DATA, Axis, HeatMap, Line, Mark, Points, Side, Span
+from iolens.views.render.figures import NO_DATA, Axis, HeatMapMark, LineMark, Mark, PointsMark, Side, Span
 from iolens.views.render.tables import show_moment
 
 if TYPE_CHECKING:
@@ -69,14 +69,14 @@ def over_time(
     known = np.isfinite(y)
     x, y = x[known], y[known]
     if len(x) > LINE_AT_MOST:
-        return Points(x, y, label, colour, side, weight=0.6)
+        return PointsMark(x, y, label, colour, side, weight=0.6)
     gaps = np.flatnonzero(np.diff(x) > 2.5e6 * bucket_s) + 1
     if 2 * len(gaps) >= len(x):
-        return Points(x, y, label, colour, side)
-    return Line(np.insert(x, gaps, x[gaps]), np.insert(y, gaps, np.nan), label, colour, side)
+        return PointsMark(x, y, label, colour, side)
+    return LineMark(np.insert(x, gaps, x[gaps]), np.insert(y, gaps, np.nan), label, colour, side)
 
 
-def outside(time: Axis, mark: HeatMap) -> list[Span]:
+def outside(time: Axis, mark: HeatMapMark) -> list[Span]:
     """Parts of the window before the first and after the last bucket."""
     ends = [(time.low, mark.start), (mark.end, time.high)]
     return [Span(a, b, "no data", NO_DATA) for a, b in ends if a is not None and b is not None and a < b]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.views.render.figures import Figure, HeatMap, Panel
+from iolens.views.render.figures import Figure, HeatMapMark, Panel
 
 MOST_CELLS: Final = 150_000  # of a heat map; more would only make the file larger than a screen can show
 
@@ -66,10 +66,10 @@ def json_for_script(value: Any) -> str:
 
 
 def _bounded(panel: Panel) -> Panel:
-    return replace(panel, marks=tuple(_merged(mark) if isinstance(mark, HeatMap) else mark for mark in panel.marks))
+    return replace(panel, marks=tuple(_merged(mark) if isinstance(mark, HeatMapMark) else mark for mark in panel.marks))
 
 
-def _merged(mark: HeatMap) -> HeatMap:
+def _merged(mark: HeatMapMark) -> HeatMapMark:
     """The heat map with neighbouring columns averaged until it is small enough."""
     rows, columns = mark.values.shape
     every = -(-rows * columns // MOST_CELLS)

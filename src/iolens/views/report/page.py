@@ -16,7 +16,7 @@ from iolens.views.render import tables as t
 from iolens.views.render.figures import Figure
 from iolens.views.render.html_text import html_text
 from iolens.views.render.resolution import on_section, warnings
-from iolens.views.render.section import Facts, Part, Section
+from iolens.views.render.section import Facts, Part, ReportSection
 from iolens.views.render.view_names import view_name, view_of
 from iolens.views.report.figures import bokeh_script, report_figure
 
@@ -34,7 +34,7 @@ _BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|m
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ReportInfo:
     """What the title block says besides the results: the window as asked for, when, by what, and what failed."""
 
     version: str
@@ -45,12 +45,12 @@ class About:
 
 
 @dataclass(slots=True)
-class Chapter:
+class ReportChapter:
     """A heading of the first order."""
 
     title: str
     kind: str
-    sections: list[Section]
+    sections: list[ReportSection]
     warnings: tuple[str, ...] = ()
 
 
@@ -61,7 +61,7 @@ class Numbers:
     figures: int = 0
 
 
-def report_html(results: Sequence[Any], about: About) -> str:
+def report_html(results: Sequence[Any], about: ReportInfo) -> str:
     """The whole page, from results of any analyses and file systems."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -97,7 +97,7 @@ def _filesystems(results: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(result.filesystem for result in results))
 
 
-def _title_block(results: Sequence[Any], names: list[str], about: About) -> list[tuple[str, str]]:
+def _title_block(results: Sequence[Any], names: list[str], about: ReportInfo) -> list[tuple[str, str]]:
     """The window is that of the intervals: a reading or scan of another time is named beside it."""
     of_intervals = [result for result in results if isinstance(result, OverIntervals)]
     readings = [result for result in results if not isinstance(result, OverIntervals)]
@@ -147,30 +147,30 @@ def _window(start: datetime | None, end: datetime | None, zone: str | None) -> s
 # Which sections there are.
 
 
-def _chapters(results: Sequence[Any], about: About) -> Iterator[Chapter]:
+def _chapters(results: Sequence[Any], about: ReportInfo) -> Iterator[ReportChapter]:
     ordered = sorted(results, key=lambda result: getattr(_module(result), "REPORT_ORDER", USUAL_ORDER))
     names = _filesystems(results)
-    yield Chapter("Summary", "summary", list(_summary(ordered, names)), about.refused)
+    yield ReportChapter("Summary", "summary", list(_summary(ordered, names)), about.refused)
     if len(names) > 1:
         compared = [section for module, same in _by_analysis(ordered) for section in _call(module, "comparison", same)]
         if compared:
-            yield Chapter("Side by side", "comparison", compared)
+            yield ReportChapter("Side by side", "comparison", compared)
     for name in names:
         mine = [result for result in ordered if result.filesystem == name]
-        yield Chapter(name, "filesystem", [section for result in mine for section in _sections(result)])
+        yield ReportChapter(name, "filesystem", [section for result in mine for section in _sections(result)])
     methods = [section for module, same in _by_analysis(ordered) for section in _call(module, "methods", same)]
     if methods:
-        yield Chapter("How to read this", "methods", methods)
+        yield ReportChapter("How to read this", "methods", methods)
 
 
-def _summary(ordered: Sequence[Any], names: list[str]) -> Iterator[Section]:
+def _summary(ordered: Sequence[Any], names: list[str]) -> Iterator[ReportSection]:
     if not names:
-        yield Section("Nothing to report", (NO_RESULTS,))
+        yield ReportSection("Nothing to report", (NO_RESULTS,))
     for name in names:
         mine = [result for result in ordered if result.filesystem == name]
         warned = dict.fromkeys(warning for result in mine for warning in warnings(result))
         parts = (part for result in mine for part in _call(_module(result), "summary", result))
-        yield Section(name, (*warned, *parts))
+        yield ReportSection(name, (*warned, *parts))
 
 
 def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
@@ -189,23 +189,23 @@ def _call(module: Any, what: str, argument: object) -> list[Any]:
     return [] if function is None else list(function(argument))
 
 
-def _sections(result: Any) -> list[Section]:
+def _sections(result: Any) -> list[ReportSection]:
     return [on_section(result, section) for section in _plain_sections(result)]
 
 
-def _plain_sections(result: Any) -> list[Section]:
+def _plain_sections(result: Any) -> list[ReportSection]:
     module = _module(result)
     if hasattr(module, "report_sections"):
         return _call(module, "sections", result)
     title = view_name(result).replace("_", " ").capitalize()
-    drawn = [describe() for describe in module.figures(result).values()]
-    return [Section(title, (*drawn, *module.tables(result)))]
+    drawn = [describe() for describe in view_of(result, "figures", "tables").figures(result).values()]
+    return [ReportSection(title, (*drawn, *module.tables(result)))]
 
 
 # The same, as the template wants it. Ids are numbers: a name may hold anything.
 
 
-def _chapter(place: int, chapter: Chapter, numbers: Numbers) -> dict[str, Any]:
+def _chapter(place: int, chapter: ReportChapter, numbers: Numbers) -> dict[str, Any]:
     sections = [
         {
             "id": f"section-{place}-{number}",
@@ -228,7 +228,7 @@ def _part(part: Part, numbers: Numbers) -> dict[str, Any]:
         return {"kind": "words", "text": _tied(part)}
     if isinstance(part, Facts):
         return {"kind": "facts", "facts": part.facts}
-    if isinstance(part, t.Table):
+    if isinstance(part, t.TableView):
         return {"kind": "table", "table": _table(part)}
     return _figure(part, numbers)
 
@@ -248,7 +248,7 @@ def _figure(figure: Figure, numbers: Numbers) -> dict[str, Any]:
     return {"kind": "figure", "number": numbers.figures, "drawn": drawn, "still": still, "live_json": live}
 
 
-def _table(table: t.Table) -> dict[str, Any]:
+def _table(table: t.TableView) -> dict[str, Any]:
     head, body = _sideways(table) if table.sideways else _upright(table)
     return {
         "title": table.title,
@@ -258,7 +258,7 @@ def _table(table: t.Table) -> dict[str, Any]:
     }
 
 
-def _upright(table: t.Table) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
+def _upright(table: t.TableView) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
     looks = ["right" if column.align == "right" else "" for column in table.columns]
     head = [_cell(column.heading_with_unit, look) for column, look in zip(table.columns, looks, strict=True)]
     body = [
@@ -271,7 +271,7 @@ def _upright(table: t.Table) -> tuple[list[dict[str, str]], list[list[dict[str, 
     return head, body
 
 
-def _sideways(table: t.Table) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
+def _sideways(table: t.TableView) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
     """Headings at the left, one column of values per row."""
     first, *rest = table.columns
     head = [_cell(first.heading), *(_cell(first.cell(row[0]), _look(first.cell(row[0]))) for row in table.rows)]

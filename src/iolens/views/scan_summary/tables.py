@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from iolens.analyses.scan_summary import Holding, ScanSummary
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 PLACES_SHOWN: Final = 20
 NOBODY: Final = {"owner": "not told", "project": "no project"}
 
 
-def tables(result: ScanSummary) -> list[Table]:
+def tables(result: ScanSummary) -> list[TableView]:
     """The headline, types, owners, projects, and places that were not counted."""
     found = [headline(result), types(result), holdings(result, "owner", result.by_owner)]
     if any(one.name is not None for one in result.by_project):
@@ -30,7 +30,7 @@ def figures(result: ScanSummary) -> dict[str, Callable[[], Figure]]:
     return {}
 
 
-def headline(result: ScanSummary) -> Table:
+def headline(result: ScanSummary) -> TableView:
     """The scan as a whole."""
     walk = result.walk
     columns = (
@@ -47,20 +47,20 @@ def headline(result: ScanSummary) -> Table:
     facts = {column.name: getattr(result if hasattr(result, column.name) else walk, column.name) for column in columns}
     shown = tuple(column for column in columns if facts[column.name] is not None)
     row = tuple(facts[column.name] for column in shown)
-    return t.Table(f"{result.filesystem}: scan", shown, [row], "\n".join(walk.notes), sideways=True)
+    return t.TableView(f"{result.filesystem}: scan", shown, [row], "\n".join(walk.notes), sideways=True)
 
 
-def types(result: ScanSummary) -> Table:
+def types(result: ScanSummary) -> TableView:
     """All inodes by type."""
     columns = (
         t.text("inode_type", "Type"), t.count("inodes", "Inodes"), t.volume("bytes", "Bytes"),
         t.volume("allocated_bytes", "Allocated"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.by_type]
-    return t.Table("Types", columns, rows)
+    return t.TableView("Types", columns, rows)
 
 
-def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> Table:
+def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> TableView:
     """The largest owners or projects."""
     columns = (
         t.text("name", what.capitalize()), t.count("inodes", "Inodes"), t.count("files", "Files"),
@@ -72,14 +72,14 @@ def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> Table:
         for one in shown
     ]
     note = f"The {len(shown)} largest of {len(of)}; JSON has all." if len(shown) < len(of) else ""
-    return t.Table(f"{what.capitalize()}s", columns, rows, note)
+    return t.TableView(f"{what.capitalize()}s", columns, rows, note)
 
 
-def unreadable(result: ScanSummary) -> Table:
+def unreadable(result: ScanSummary) -> TableView:
     """Places that were not counted."""
     walk = result.walk
     columns = (t.text("path", "Place"), t.text("reason", "Why"))
     shown = walk.unreadable_places[:PLACES_SHOWN]
     rows: list[Row] = [(one.path, one.reason) for one in shown]
     more = len(walk.unreadable_places) - len(shown)
-    return t.Table("Not readable", columns, rows, f"… and {more} more; JSON names them." if more > 0 else "")
+    return t.TableView("Not readable", columns, rows, f"… and {more} more; JSON names them." if more > 0 else "")

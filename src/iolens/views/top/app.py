@@ -15,13 +15,13 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
 
-from iolens.analyses.live.analysis import Board, Reading
+from iolens.analyses.live.analysis import Board, LiveReading
 from iolens.records import Item, Note, Problem
 from iolens.units import epoch_us, from_epoch_us, iso, parse_time
 from iolens.views.top import summary, words
 from iolens.views.top.columns import COLUMNS, SORTABLE
 from iolens.views.top.detail import detail
-from iolens.views.top.session import MARGIN_US, MINUTE_US, Page, Session
+from iolens.views.top.session import MARGIN_US, MINUTE_US, RecordedPage, Session
 from iolens.views.top.table import TargetTable
 from iolens.visible_text import visible
 
@@ -111,12 +111,12 @@ class TopApp(App[None]):
         self.expected, self.now_us = expected, now_us
         self.lock = threading.Lock()
         self.stopping = threading.Event()
-        self.loading: Page | None = None
+        self.loading: RecordedPage | None = None
         self.failure = ""  # the last poll or page did not come
         self.said = ""  # what a key did, until the next key
         self.problems: dict[tuple[str, str], str] = {}  # each place and reason once
         self.asking = ""
-        self.reading: Reading | None = None
+        self.reading: LiveReading | None = None
         self.lines = {name: Static(id=name) for name in ("title", "totals", "coverage", "message")}
         self.table, self.pane, self.prompt = TargetTable(), Static(id="detail"), Input(id="prompt")
 
@@ -183,7 +183,7 @@ class TopApp(App[None]):
         if changed:
             self.show_reading()
 
-    def _load(self, page: Page) -> None:
+    def _load(self, page: RecordedPage) -> None:
         assert self.recording is not None
         board, failure = self.new_board(page.filesystem), ""
         try:
@@ -195,7 +195,7 @@ class TopApp(App[None]):
         with suppress(RuntimeError):
             self.call_from_thread(self._loaded, page, board, failure)
 
-    def _loaded(self, page: Page, board: Board, failure: str) -> None:
+    def _loaded(self, page: RecordedPage, board: Board, failure: str) -> None:
         self.loading, self.failure = None, failure
         if not failure:
             before = self.session.boards.of.get(page.filesystem)
@@ -230,7 +230,7 @@ class TopApp(App[None]):
             return f"▶ playback {session.speed:g}×" if session.playing else "❚❚ paused"
         return "live" if session.at_us is None else "❚❚ paused"
 
-    def _show_message(self, reading: Reading | None) -> None:
+    def _show_message(self, reading: LiveReading | None) -> None:
         lines = [line for line in (self.said, *self._warnings(reading)) if line]
         style = words.STYLES["busy" if reading is not None and reading.stale else "moderate"]
         if not lines and reading is not None and reading.notes:
@@ -240,7 +240,7 @@ class TopApp(App[None]):
         message.display = bool(lines)
         message.update(text)
 
-    def _warnings(self, reading: Reading | None) -> Iterator[str]:
+    def _warnings(self, reading: LiveReading | None) -> Iterator[str]:
         if self.failure:
             yield f"trying again: {self.failure}"
         if self.loading is not None:
@@ -471,6 +471,6 @@ def _cut(line: str, width: int) -> str:
     return plain if len(plain) <= width else f"{plain[: max(0, width - 1)]}…"
 
 
-def _span(page: Page) -> str:
+def _span(page: RecordedPage) -> str:
     since, until = (iso(from_epoch_us(end)) for end in (page.since_us, page.until_us))
     return f"{page.filesystem} {since} to {until}"

@@ -20,7 +20,7 @@ Value = float | str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TopColumn:
     """One column. A lower `rank` stays longer; one that is `optional` is shown only while some target has a value."""
 
     key: str
@@ -45,21 +45,21 @@ def _number(
     *,
     optional: bool = False,
     is_level: bool = False,
-) -> Column:
+) -> TopColumn:
     def value(line: TargetLine) -> float | None:
         found: float | None = getattr(line, key)
         return found
 
-    return Column(
+    return TopColumn(
         key, heading, meaning, rank, width, value, lambda line: show(value(line)), optional, is_level=is_level
     )
 
 
-TARGET: Final = Column(
+TARGET: Final = TopColumn(
     "target", "target", "OST, MDT or device, without the file system's name", 0, 8, lambda line: line.target,
     lambda line: line.target, is_text=True,
 )  # fmt: skip
-SPARKLINE: Final = Column(
+SPARKLINE: Final = TopColumn(
     "course", "FSU, last ticks", "▁ idle, to ▄ moderate, above busy; blank: no report", 3, SHORTEST_SPARKLINE,
     lambda line: line.busy_pct, lambda line: "", is_text=True,
 )  # fmt: skip
@@ -90,7 +90,7 @@ SORTABLE: Final = tuple(column.key for column in COLUMNS if column is not SPARKL
 class Placed(NamedTuple):
     """A column and where it stands."""
 
-    column: Column
+    column: TopColumn
     start: int
     width: int
 
@@ -114,7 +114,7 @@ def place(width: int, lines: Sequence[TargetLine], filesystem: str) -> list[Plac
         left_out.add("fsu_pct")  # disks that do not count sizes
     wanted = [one for one in COLUMNS if one.key not in left_out]
     room = width - 2  # the mark before each row
-    kept: list[Column] = []
+    kept: list[TopColumn] = []
     for column in sorted(wanted, key=lambda one: one.rank):
         needed = widths[column.key] + GAP
         if needed <= room or column is TARGET:

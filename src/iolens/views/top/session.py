@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from iolens.analyses.live.analysis import MOST_CELLS, Board, Boards, Reading, TargetLine
+from iolens.analyses.live.analysis import MOST_CELLS, Board, Boards, LiveReading, TargetLine
 from iolens.units import epoch_us
 from iolens.views.top.columns import COLUMNS, SORTABLE, SPARKLINE
 
@@ -23,7 +23,7 @@ _BY_KEY: Final = {column.key: column for column in COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RecordedPage:
     """A stretch of a recording: [since, until) of one file system, microseconds since 1970."""
 
     filesystem: str
@@ -32,14 +32,14 @@ class Page:
 
 
 @dataclass(slots=True)
-class Order:
+class LineOrder:
     """How the lines are sorted and which are shown."""
 
     key: str = "fsu_pct"
     descending: bool = True
     pattern: str = ""
 
-    def lines(self, reading: Reading) -> list[TargetLine]:
+    def lines(self, reading: LiveReading) -> list[TargetLine]:
         """Lines that match, in order; what is not known comes last either way, equals by name."""
         shown = sorted((line for line in reading.targets if self.matches(line.target)), key=lambda line: line.target)
         value = _BY_KEY[self.key].value
@@ -76,7 +76,7 @@ class _Computed(NamedTuple):
 
     state: tuple[Board, int, int | None]
     now_us: int | None
-    reading: Reading
+    reading: LiveReading
 
 
 class Session:
@@ -96,12 +96,12 @@ class Session:
     ) -> None:
         self.boards, self.window = boards, window
         self._filesystem = filesystem
-        self.order = Order()
+        self.order = LineOrder()
         self.speed = 10.0 if window is not None else 1.0
         self.at_us = at_us if at_us is not None else (window[0] if window is not None else None)
         self.playing = at_us is None
         self._clock_us = float(self.at_us or 0)
-        self.loaded: Page | None = None
+        self.loaded: RecordedPage | None = None
         self._page_us: dict[str, int] = {}
         self._last: _Computed | None = None
 
@@ -122,7 +122,7 @@ class Session:
         """Its board, once there is one."""
         return self.boards.of.get(self.filesystem or "")
 
-    def reading(self, now_us: int | None) -> Reading | None:
+    def reading(self, now_us: int | None) -> LiveReading | None:
         """What is to be shown; computed anew when the board or the moment has changed, or it is a while ago."""
         board = self.board
         if board is None:
@@ -213,19 +213,19 @@ class Session:
             self.playing = False
         return self._tick() != before or self.page() is not None
 
-    def page(self) -> Page | None:
+    def page(self) -> RecordedPage | None:
         """The page of a recording that must be loaded before its moment can be shown; None: nothing is missing."""
         if self.window is None or self.filesystem is None or self.at_us is None:
             return None
         page = self._page_of(self.filesystem, min(self.at_us, self.window[1] - 1))
         return None if page == self.loaded else page
 
-    def take_page(self, page: Page, board: Board) -> None:
+    def take_page(self, page: RecordedPage, board: Board) -> None:
         """A page was loaded into a board of its own."""
         self.boards.of[page.filesystem] = board
         self.loaded = page
 
-    def _page_of(self, filesystem: str, at_us: int) -> Page:
+    def _page_of(self, filesystem: str, at_us: int) -> RecordedPage:
         assert self.window is not None
         since, until = self.window
         if filesystem not in self._page_us:
@@ -234,7 +234,7 @@ class Session:
             self._page_us[filesystem] = min(max(ticks * USUAL_TICK_US, SHORTEST_PAGE_US), LONGEST_PAGE_US)
         length = self._page_us[filesystem]
         begin = since + (at_us - since) // length * length
-        return Page(filesystem, begin, min(begin + length, until))
+        return RecordedPage(filesystem, begin, min(begin + length, until))
 
     def _times(self) -> Sequence[int]:
         """Ticks one can go to."""

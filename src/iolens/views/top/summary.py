@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from iolens.analyses.live.analysis import Reading, some
+from iolens.analyses.live.analysis import LiveReading, some
 from iolens.units import iso
 from iolens.views.top import words
 from iolens.views.top.columns import short_name
@@ -16,7 +16,7 @@ BAR_WIDTH: Final = 20
 NARROW: Final = 80
 
 
-def title(origin: str, reading: Reading | None, mode: str, width: int) -> Text:
+def title(origin: str, reading: LiveReading | None, mode: str, width: int) -> Text:
     """`iolens top  live  scratch  2026-01-01T12:00:05Z (3 s ago)  store centre`."""
     line = Text(no_wrap=True)
     line.append(" iolens top " if width >= NARROW else " top ", style="bold reverse")
@@ -34,12 +34,12 @@ def title(origin: str, reading: Reading | None, mode: str, width: int) -> Text:
     return line
 
 
-def no_data(reading: Reading) -> str:
+def no_data(reading: LiveReading) -> str:
     """What is said where the newest tick is too old: `no data for 300 d`."""
     return f"no data for {words.ago(reading.age_s)}: has its writer stopped? ← shows the past"
 
 
-def totals(reading: Reading | None, width: int) -> Text:
+def totals(reading: LiveReading | None, width: int) -> Text:
     """Mean FSU as number, bar and course, and what is moved."""
     line = Text(" ", no_wrap=True)
     if reading is None:
@@ -73,7 +73,7 @@ def totals(reading: Reading | None, width: int) -> Text:
     return line
 
 
-def coverage(reading: Reading | None, width: int) -> Text:
+def coverage(reading: LiveReading | None, width: int) -> Text:
     """How many targets report, which do not, resets, gaps, and the calibration."""
     line = Text(" ", no_wrap=True)
     if reading is None:

@@ -15,10 +15,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from iolens.analyses.live.analysis import Reading, TargetLine, category
+from iolens.analyses.live.analysis import LiveReading, TargetLine, category
 from iolens.views.top import words
 from iolens.views.top.columns import SPARKLINE, TARGET, Placed, place, short_name
-from iolens.views.top.session import Order
+from iolens.views.top.session import LineOrder
 
 HEADER: Final = 1
 _PLAIN: Final = Style()
@@ -61,7 +61,7 @@ class TargetTable(ScrollView, can_focus=True):
         self.lines: Sequence[TargetLine] = ()
         self.everything: Sequence[TargetLine] = ()
         self.columns: list[Placed] = []
-        self.order = Order()
+        self.order = LineOrder()
         self.filesystem = ""
         self.chosen: str | None = None
         self._style = self._chosen_style = _PLAIN
@@ -73,7 +73,7 @@ class TargetTable(ScrollView, can_focus=True):
         """The line chosen."""
         return self.lines[self.cursor] if self.lines else None
 
-    def show(self, reading: Reading, order: Order) -> None:
+    def show(self, reading: LiveReading, order: LineOrder) -> None:
         """Show a reading in some order; columns are laid out for all lines, so that a filter does not move them."""
         self.lines, self.everything = order.lines(reading), reading.targets
         self.course_of, self.order, self.filesystem = reading.course_of, order, reading.filesystem

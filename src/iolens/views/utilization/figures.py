@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,10 +19,10 @@ from iolens.views.render.figures import (
     Axis,
     Bars,
     Figure,
-    HeatMap,
+    HeatMapMark,
     Mark,
     Panel,
-    Points,
+    PointsMark,
     Rule,
     Span,
     side_by_side,
@@ -40,6 +41,27 @@ _COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
 _SI: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
 UTIL: Final = "#009988"  # Paul Tol's vibrant teal
 _THOUSANDS: Final = ((1e12, "trillions"), (1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
+
+
+FIGURES: Final = ("bandwidth", "histogram", "sizes", "heatmap", "util")
+
+
+def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
+    """Figures 10, 11 and 12 of paper U, a heat map of targets over time, and the kernel's view beside FSU.
+
+    Those without anything to show are not among them: sizes need a histogram, %util devices that count it.
+    """
+    systems = [result] if result.compare is None else [result, result.compare]
+    described: dict[str, Callable[[], Figure]] = {
+        "bandwidth": lambda: bandwidth(result),
+        "histogram": lambda: histogram(result),
+    }
+    if any(system.model == "histogram" for system in systems):
+        described["sizes"] = lambda: sizes(result)
+    described["heatmap"] = lambda: heat_map(result)
+    if any(system.mean_util_pct is not None for system in systems):
+        described["util"] = lambda: util(result)
+    return described
 
 
 def bandwidth(result: Utilization) -> Figure:
@@ -123,8 +145,8 @@ def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: flo
         return Panel(title, time, left, right=right, message=EMPTY)
     x = series.time_us - round(series.bucket_s * 5e5)  # a mean belongs in the middle of its interval
     marks: list[Mark] = [
-        Points(x, series.read_bytes_per_s / factor, "read", READ),
-        Points(x, series.write_bytes_per_s / factor, "write", WRITE),
+        PointsMark(x, series.read_bytes_per_s / factor, "read", READ),
+        PointsMark(x, series.write_bytes_per_s / factor, "write", WRITE),
         over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "right"),
         *_stretches(system),
         *_no_data(system),
@@ -253,6 +275,8 @@ def _heat_map_panel(system: Utilization, top: float) -> Panel:
     values[:, places] = heat.fsu_pct
     start = float(heat.time_us[0])
     rows = tuple(target.removeprefix(f"{system.filesystem}-") for target in heat.targets)
-    mark = HeatMap(start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale")
+    mark = HeatMapMark(
+        start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale"
+    )
     height = min(max(1.0, len(rows) / 14), 1.5)
     return Panel(title, time, target_axis(rows), (*outside(time, mark), mark), height=height)

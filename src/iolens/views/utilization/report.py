@@ -18,7 +18,7 @@ from iolens.analyses.imbalance.outliers import (
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
-from iolens.views.render.section import Fact, Facts, Part, Section
+from iolens.views.render.section import Fact, Facts, Part, ReportSection
 from iolens.views.utilization import figures as drawn
 from iolens.views.utilization import tables as view
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from iolens.analyses.imbalance.outliers import TargetOutliers
     from iolens.analyses.utilization.analysis import Utilization
     from iolens.analyses.utilization.saturation import Plateau
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 REPORT_ORDER: Final = 10
 NAMES_SHOWN: Final = 6
@@ -54,40 +54,40 @@ def report_summary(result: Utilization) -> list[Part]:
     return [Facts(_facts(result)), *(sentence for sentence in sentences if sentence)]
 
 
-def report_sections(result: Utilization) -> list[Section]:
+def report_sections(result: Utilization) -> list[ReportSection]:
     """Everything on one file system."""
-    measured = Section("What was measured, and how complete it is", tuple(_measured(result)))
+    measured = ReportSection("What was measured, and how complete it is", tuple(_measured(result)))
     if not result.samples:
         return [measured, *_bytes_alone(result)]
     return [
         measured,
-        Section("Load over time", tuple(_over_time(result))),
-        Section("How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result))),
-        Section("Every target over time", (drawn.heat_map(result), view.per_target(result))),
-        Section("Targets that differ from their peers", tuple(_outliers(result))),
+        ReportSection("Load over time", tuple(_over_time(result))),
+        ReportSection("How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result))),
+        ReportSection("Every target over time", (drawn.heat_map(result), view.per_target(result))),
+        ReportSection("Targets that differ from their peers", tuple(_outliers(result))),
         *_sizes(result),
         *_beside_the_kernel(result),
-        Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
+        ReportSection("Daily volumes", (*_daily_figure(result), view.daily(result))),
     ]
 
 
-def _bytes_alone(result: Utilization) -> list[Section]:
+def _bytes_alone(result: Utilization) -> list[ReportSection]:
     """Where only bytes are known, as of LMT without brw_stats."""
     if result.bandwidth_busy_time_pct is None:
         return []
     return [
-        Section("Load over time", (drawn.bandwidth(result),)),
-        Section("Daily volumes", (*_daily_figure(result), view.daily(result))),
+        ReportSection("Load over time", (drawn.bandwidth(result),)),
+        ReportSection("Daily volumes", (*_daily_figure(result), view.daily(result))),
     ]
 
 
-def _sizes(result: Utilization) -> list[Section]:
+def _sizes(result: Utilization) -> list[ReportSection]:
     if result.model == "counters":
         return []
-    return [Section("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result])))]
+    return [ReportSection("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result])))]
 
 
-def _beside_the_kernel(result: Utilization) -> list[Section]:
+def _beside_the_kernel(result: Utilization) -> list[ReportSection]:
     """FSU and %util, where devices count their busy time."""
     if result.mean_util_pct is None:
         return []
@@ -97,16 +97,16 @@ def _beside_the_kernel(result: Utilization) -> list[Section]:
         " is; FSU counts what the requests need by the calibration. A device that serves many at once is 100 % busy to"
         " the kernel long before it is full."
     )
-    return [Section("Beside the kernel's %util", (words, drawn.util(result)))]
+    return [ReportSection("Beside the kernel's %util", (words, drawn.util(result)))]
 
 
-def report_comparison(results: Sequence[Utilization]) -> list[Section]:
+def report_comparison(results: Sequence[Utilization]) -> list[ReportSection]:
     """Table III of paper U, for any number of file systems."""
     systems = list(results)
-    return [Section("How busy each one was", (_headlines(systems), view.categories(systems)))]
+    return [ReportSection("How busy each one was", (_headlines(systems), view.categories(systems)))]
 
 
-def report_methods(results: Sequence[Utilization]) -> list[Section]:
+def report_methods(results: Sequence[Utilization]) -> list[ReportSection]:
     """What the words mean."""
     counters = (
         "Here FSU is computed from counts of operations and bytes by the disks themselves: the same model, because it"
@@ -114,7 +114,7 @@ def report_methods(results: Sequence[Utilization]) -> list[Section]:
         " upper bound of its size bin."
     )
     by_bytes = any(result.model == "counters" for result in results)
-    words = Section("File System Utilization", (
+    words = ReportSection("File System Utilization", (
         "File System Utilization (FSU) is the share of time the disks need for the I/Os they did. Each disk I/O of b"
         " bytes is taken to need a0 + a1·b seconds, with a0 (latency) and a1 (seconds per byte) measured for reads and"
         " writes on hardware of the same kind: the calibration. The time of all I/Os of an interval, divided by its"
@@ -137,7 +137,7 @@ def report_methods(results: Sequence[Utilization]) -> list[Section]:
         "Missing data are shown as missing (grey in figures, a dash in tables) and never counted as idle. All times are"
         " UTC; MB, GB, TB are powers of ten, KiB and MiB powers of two.",
     ))  # fmt: skip
-    return [words, Section("Calibration", (view.calibration(list(results)),))]
+    return [words, ReportSection("Calibration", (view.calibration(list(results)),))]
 
 
 # The summary.
@@ -341,7 +341,7 @@ def _judged(found: TargetOutliers) -> str:
     return told if found.outliers else f"{told} None is far from the others."
 
 
-def _outlier_table(found: TargetOutliers) -> Table:
+def _outlier_table(found: TargetOutliers) -> TableView:
     columns = (
         t.text("target", "Target"), t.percent("mean_pct", "Mean FSU"),
         t.number("robust_z", "Robust z-score", "", "+,.1f"),
@@ -352,7 +352,7 @@ def _outlier_table(found: TargetOutliers) -> Table:
         (one.target, one.mean_pct, one.robust_z, one.fsu_ratio, one.bytes_ratio, WHY[one.reason])
         for one in found.outliers
     ]
-    return t.Table("Far from their peers", columns, rows, "The farthest first.")
+    return t.TableView("Far from their peers", columns, rows, "The farthest first.")
 
 
 def _daily_figure(result: Utilization) -> list[Figure]:
@@ -383,7 +383,7 @@ def _daily_figure(result: Utilization) -> list[Figure]:
 _VOLUMES: Final = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def _headlines(systems: Sequence[Utilization]) -> Table:
+def _headlines(systems: Sequence[Utilization]) -> TableView:
     shared = (
         t.text("filesystem", "File system"), t.count("targets", "Targets"), *view.fsu_columns(list(systems)),
         *view.busy_columns(list(systems)),
@@ -392,7 +392,7 @@ def _headlines(systems: Sequence[Utilization]) -> Table:
     rows: list[Row] = [
         (*view.row_of(system, shared), *_stretch_counts(system), system.coverage.complete_pct) for system in systems
     ]
-    return t.Table("File systems", (*shared, *more), rows)
+    return t.TableView("File systems", (*shared, *more), rows)
 
 
 def _stretch_counts(system: Utilization) -> tuple[int | None, int | None]:

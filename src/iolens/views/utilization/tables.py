@@ -10,15 +10,13 @@ from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.utilization.analysis import Category, SizeCount, TargetUtilization, Utilization
     from iolens.analyses.utilization.saturation import Plateau
     from iolens.models.transaction_time import Calibration
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-FIGURES: Final = ("bandwidth", "histogram", "sizes", "heatmap", "util")
 DAYS_SHOWN: Final = 14
 NOTEWORTHY_HOURS: Final = 0.005  # shows as 0.01; less is the jitter of clocks
 TARGETS_SHOWN: Final = 24
@@ -31,32 +29,12 @@ NO_SIZES: Final = (
 )
 
 
-def tables(result: Utilization) -> list[Table]:
+def tables(result: Utilization) -> list[TableView]:
     """Everything the result says; with `compare`, both file systems side by side where it fits."""
     systems = [result] if result.compare is None else [result, result.compare]
     shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
     apart = [table(system) for table in (daily, plateaus, evidence, per_target, gaps) for system in systems]
     return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
-
-
-def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
-    """Figures 10, 11 and 12 of paper U, a heat map of targets over time, and the kernel's view beside FSU.
-
-    Those without anything to show are not among them: sizes need a histogram, %util devices that count it.
-    """
-    from iolens.views.utilization import figures as drawn
-
-    systems = [result] if result.compare is None else [result, result.compare]
-    described: dict[str, Callable[[], Figure]] = {
-        "bandwidth": lambda: drawn.bandwidth(result),
-        "histogram": lambda: drawn.histogram(result),
-    }
-    if any(system.model == "histogram" for system in systems):
-        described["sizes"] = lambda: drawn.sizes(result)
-    described["heatmap"] = lambda: drawn.heat_map(result)
-    if any(system.mean_util_pct is not None for system in systems):
-        described["util"] = lambda: drawn.util(result)
-    return described
 
 
 def verdict(result: Utilization) -> str:
@@ -95,7 +73,7 @@ def border(result: Utilization) -> float:
     return next((c.fsu_from_pct for c in result.categories if c.name == "busy"), 30.0)
 
 
-def fsu_columns(systems: list[Utilization], prefix: str = "mean", heading: str = "Mean") -> list[Column]:
+def fsu_columns(systems: list[Utilization], prefix: str = "mean", heading: str = "Mean") -> list[TableColumn]:
     """A column for each FSU the systems have: by labels of bins, by true bytes."""
     models = {system.model for system in systems}
     columns = {
@@ -105,7 +83,7 @@ def fsu_columns(systems: list[Utilization], prefix: str = "mean", heading: str =
     return [column for model, column in columns.items() if model in models]
 
 
-def _util_column(systems: list[Utilization]) -> list[Column]:
+def _util_column(systems: list[Utilization]) -> list[TableColumn]:
     known = any(system.mean_util_pct is not None for system in systems)
     return [t.percent("mean_util_pct", "Kernel's %util")] if known else []
 
@@ -114,7 +92,7 @@ def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> 
     return heading if len(systems) == 1 else f"{system.filesystem}: {heading}"
 
 
-def _headline(systems: list[Utilization]) -> Table:
+def _headline(systems: list[Utilization]) -> TableView:
     columns = (
         t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
@@ -124,10 +102,10 @@ def _headline(systems: list[Utilization]) -> Table:
     rows: list[Row] = [row_of(system, columns) for system in systems]
     names = " and ".join(system.filesystem for system in systems)
     notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
-    return t.Table(f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True)
+    return t.TableView(f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True)
 
 
-def busy_columns(systems: list[Utilization]) -> list[Column]:
+def busy_columns(systems: list[Utilization]) -> list[TableColumn]:
     """Busy by FSU beside the same bytes as 1 MiB I/Os, and apart from both bandwidth against its peak."""
     above = f"Above {border(systems[0]):g} % of peak"
     return [
@@ -137,7 +115,7 @@ def busy_columns(systems: list[Utilization]) -> list[Column]:
     ]  # fmt: skip
 
 
-def row_of(system: Utilization, columns: Sequence[Column]) -> Row:
+def row_of(system: Utilization, columns: Sequence[TableColumn]) -> Row:
     """A line of such columns. The share of a peak is left out where the peak is only the window's largest tick."""
     hidden = () if system.knows_peak else ("bandwidth_busy_time_pct",)
     return tuple(None if column.name in hidden else getattr(system, column.name) for column in columns)
@@ -161,9 +139,9 @@ def bandwidth(system: Utilization) -> str:
     return f"{above} {t.show_percent(share)} % of the time."
 
 
-def categories(systems: list[Utilization]) -> Table:
+def categories(systems: list[Utilization]) -> TableView:
     """Table II: idle, moderate and busy observations and their I/Os."""
-    columns: list[Column] = [t.text("name", "Category"), t.text("fsu", "FSU (%)")]
+    columns: list[TableColumn] = [t.text("name", "Category"), t.text("fsu", "FSU (%)")]
     for place, system in enumerate(systems):
         mark = "compare_" if place else ""
         columns += [
@@ -175,7 +153,7 @@ def categories(systems: list[Utilization]) -> Table:
     for same in zip(*(system.categories for system in systems), strict=True):
         shares = [(c.observations_pct, c.optimal_pct, c.suboptimal_pct) for c in same]
         rows.append((same[0].name, category_range(same[0]), *(share for three in shares for share in three)))
-    return t.Table("Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)))
+    return t.TableView("Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)))
 
 
 def _optimal_notes(systems: list[Utilization]) -> list[str]:
@@ -187,7 +165,7 @@ def _optimal_notes(systems: list[Utilization]) -> list[str]:
     return [note for model, note in notes.items() if model in models]
 
 
-def _distribution(systems: list[Utilization]) -> Table:
+def _distribution(systems: list[Utilization]) -> TableView:
     shares = (0.5, 0.9, 0.95, 0.99)
     columns = (
         t.text("filesystem", "File system"), t.count("observations", "Observations"),
@@ -200,7 +178,7 @@ def _distribution(systems: list[Utilization]) -> Table:
         above = sum(bin_.observations for bin_ in system.histogram if bin_.fsu_from_pct >= 100)
         points = [_quantile(system, share) for share in shares]
         rows.append((system.filesystem, total, *points, 100 * above / total if total else None))
-    return t.Table("Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True)
+    return t.TableView("Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True)
 
 
 def _quantile(system: Utilization, share: float) -> str | None:
@@ -214,9 +192,9 @@ def _quantile(system: Utilization, share: float) -> str | None:
     return None
 
 
-def io_sizes(systems: list[Utilization]) -> Table:
+def io_sizes(systems: list[Utilization]) -> TableView:
     """Disk I/Os by size and direction."""
-    columns: list[Column] = [t.size("size_bytes", "I/O size")]
+    columns: list[TableColumn] = [t.size("size_bytes", "I/O size")]
     for place, system in enumerate(systems):
         for direction in ("read", "write"):
             mark = f"compare_{direction}" if place else direction
@@ -227,7 +205,7 @@ def io_sizes(systems: list[Utilization]) -> Table:
     sizes = io_size_span([size for system in systems for size in system.io_sizes])
     rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]
     notes = [_prefixed(systems, system, _optimal_note(system)) for system in systems]
-    return t.Table("Disk I/Os by size", tuple(columns), rows, "\n".join(notes))
+    return t.TableView("Disk I/Os by size", tuple(columns), rows, "\n".join(notes))
 
 
 def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
@@ -250,7 +228,7 @@ def _optimal_note(system: Utilization) -> str:
     return f"{t.show_percent(100 * optimal / total)} % of {total:,} I/Os are optimal (1 MiB or larger)."
 
 
-def daily(system: Utilization) -> Table:
+def daily(system: Utilization) -> TableView:
     """Bytes moved per day."""
     columns = (
         t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
@@ -261,7 +239,7 @@ def daily(system: Utilization) -> Table:
     notes = [_daily_note(system)] if system.daily else [NO_DATA]
     if len(shown) < len(system.daily):
         notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
-    return t.Table(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes))
+    return t.TableView(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes))
 
 
 def _daily_note(system: Utilization) -> str:
@@ -281,7 +259,7 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{plural if number != 1 else ''}"
 
 
-def plateaus(system: Utilization) -> Table:
+def plateaus(system: Utilization) -> TableView:
     """Steady stretches, and which of them are saturated."""
     columns = (
         t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
@@ -292,7 +270,7 @@ def plateaus(system: Utilization) -> Table:
         for plateau in system.plateaus or ()
     ]
     note = "\n".join(_plateau_notes(system)) if system.samples else NO_DATA
-    return t.Table(f"Steady stretches of {system.filesystem}", columns, rows, note)
+    return t.TableView(f"Steady stretches of {system.filesystem}", columns, rows, note)
 
 
 def _plateau_notes(system: Utilization) -> list[str]:
@@ -320,7 +298,7 @@ def ceiling(plateau: Plateau) -> str:
     return f"the ceiling of {plateau.ceiling_pct:.0f} % ({plateau.ceiling_origin}{unmeasured})"
 
 
-def evidence(system: Utilization) -> Table | None:
+def evidence(system: Utilization) -> TableView | None:
     """How many I/Os were in flight and how long they took in the steady stretches, where histograms tell."""
     columns = (
         t.moment("start", "From (UTC)"), t.text("saturated", "Saturated"),
@@ -335,10 +313,10 @@ def evidence(system: Utilization) -> Table | None:
         if plateau.evidence_missing is None
     ]
     note = "Medians over all disk I/Os (upper edges of bins). On a full disk more of them wait, and each takes longer."
-    return t.Table(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note) if rows else None
+    return t.TableView(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note) if rows else None
 
 
-def per_target(system: Utilization) -> Table:
+def per_target(system: Utilization) -> TableView:
     """Each target, or the busiest of many."""
     columns = (
         t.text("target", "Target"), *fsu_columns([system]), *_util_column([system]), t.percent("busy_time_pct", "Busy"),
@@ -349,7 +327,7 @@ def per_target(system: Utilization) -> Table:
         shown = sorted(shown, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
         note = f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all."
     rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in shown]
-    return t.Table(f"Targets of {system.filesystem}", columns, rows, note)
+    return t.TableView(f"Targets of {system.filesystem}", columns, rows, note)
 
 
 def _busyness(target: TargetUtilization) -> float:
@@ -357,7 +335,7 @@ def _busyness(target: TargetUtilization) -> float:
     return -1.0 if mean is None or t.is_missing(mean) else mean
 
 
-def gaps(system: Utilization) -> Table | None:
+def gaps(system: Utilization) -> TableView | None:
     """Targets that reported, but not throughout."""
     columns = (
         t.text("target", "Target"), t.number("missing_hours", "Missing", "h", ",.2f"),
@@ -369,10 +347,10 @@ def gaps(system: Utilization) -> Table | None:
     gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
     rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in gaps[:BUSIEST_SHOWN]]
     note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
-    return t.Table(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
+    return t.TableView(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
 
 
-def coverage(systems: list[Utilization]) -> Table:
+def coverage(systems: list[Utilization]) -> TableView:
     """What the answer rests on, and what was missing."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
@@ -389,12 +367,14 @@ def coverage(systems: list[Utilization]) -> Table:
         (system.filesystem, *(getattr(system.coverage, field.name) for field in fields)) for system in systems
     ]
     notes = [_prefixed(systems, system, note) for system in systems for note in system.coverage.notes]
-    return t.Table("Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True)
+    return t.TableView(
+        "Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True
+    )
 
 
-def calibration(systems: list[Utilization]) -> Table:
+def calibration(systems: list[Utilization]) -> TableView:
     """The coefficients behind the answer; where several apply, to which targets and from when."""
-    columns: list[Column] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
+    columns: list[TableColumn] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
     several = any(system.calibrations for system in systems)
     if several:
         columns += [t.text("target_class", "For class"), t.count("targets", "Targets"), t.moment("valid_from", "From"),
@@ -414,7 +394,7 @@ def calibration(systems: list[Utilization]) -> Table:
             rows.append(
                 (system.filesystem, used.name, *where, *_coefficients(used, "write"), *_coefficients(used, "read"))
             )
-    return t.Table("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
+    return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
 
 
 def _where_it_holds(one: AppliedCalibration) -> tuple[object, ...]:

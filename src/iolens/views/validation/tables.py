@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from iolens.validation import Validation
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 
-def tables(result: Validation) -> list[Table]:
+def tables(result: Validation) -> list[TableView]:
     """The numbers first, then the files they come from."""
     return [checks(result), inputs(result)] if result.inputs else [checks(result)]
 
@@ -24,12 +24,12 @@ def figures(result: Validation) -> dict[str, Callable[[], Figure]]:
     return {}
 
 
-def checks(result: Validation) -> Table:
+def checks(result: Validation) -> TableView:
     """One line per number of a study, in the order of the paper."""
     columns = (
         t.text("study", "Study"), t.text("where", "Where"), t.text("quantity", "Quantity"), t.text("basis", "Basis"),
-        t.text("published", "Published"), t.Column("recomputed", "Recomputed", "number", shown),
-        t.text("unit", "Unit"), t.Column("deviation_pct", "Deviation", "number", shown_deviation, "%"),
+        t.text("published", "Published"), t.TableColumn("recomputed", "Recomputed", "number", shown),
+        t.text("unit", "Unit"), t.TableColumn("deviation_pct", "Deviation", "number", shown_deviation, "%"),
         t.text("verdict", "Verdict"), t.text("reason", "Reason"),
     )  # fmt: skip
     rows: list[Row] = [
@@ -39,7 +39,7 @@ def checks(result: Validation) -> Table:
         )
         for one in result.checks
     ]  # fmt: skip
-    return t.Table("Published studies, recomputed", columns, rows, "\n".join(notes(result)))
+    return t.TableView("Published studies, recomputed", columns, rows, "\n".join(notes(result)))
 
 
 def notes(result: Validation) -> list[str]:
@@ -55,7 +55,7 @@ def notes(result: Validation) -> list[str]:
     return [*lines, *(f"{study.tag}: {study.title}. {study.address}" for study in result.studies)]
 
 
-def inputs(result: Validation) -> Table:
+def inputs(result: Validation) -> TableView:
     """The public files behind the numbers."""
     columns = (
         t.text("path", "File"), t.text("present", "Here"), t.count("refused_lines", "Lines refused"),
@@ -64,7 +64,7 @@ def inputs(result: Validation) -> Table:
     rows: list[Row] = [
         (one.path, "yes" if one.present else "no", one.refused_lines, one.origin) for one in result.inputs
     ]
-    return t.Table("Data", columns, rows)
+    return t.TableView("Data", columns, rows)
 
 
 def shown(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
@@ -15,10 +16,10 @@ from iolens.views.render.figures import (
     Axis,
     Bars,
     Figure,
-    Line,
+    LineMark,
     Mark,
     Panel,
-    Points,
+    PointsMark,
     Rule,
     Span,
     side_by_side,
@@ -50,6 +51,56 @@ NO_SIZES: Final = "no request sizes in this window"
 NO_PAIRS: Final = "sizes are not known by minute"
 
 
+FIGURES: Final = (
+    "bandwidth",
+    "percentiles",
+    "bandwidth-model",
+    "peak-vs-sum",
+    "mix",
+    "sizes-pdf",
+    "sizes-cdf",
+    "size-bandwidth",
+    "interarrival",
+    "interarrival-model",
+    "idle",
+    "idle-model",
+    "rhythm-week",
+    "rhythm-day",
+    "throughput",
+    "throughput-cdf",
+)
+
+
+def figures(result: Workload) -> dict[str, Callable[[], Figure]]:
+    """The figures of the sections that were asked for."""
+    every: tuple[tuple[str, str, Callable[[Workload], Figure]], ...] = (
+        ("bandwidth", "bandwidth", bandwidth),
+        ("bandwidth", "percentiles", percentiles),
+        ("bandwidth", "bandwidth-model", bandwidth_model),
+        ("bandwidth", "peak-vs-sum", peak_vs_sum),
+        ("mix", "mix", mix),
+        ("sizes", "sizes-pdf", sizes_pdf),
+        ("sizes", "sizes-cdf", sizes_cdf),
+        ("sizes", "size-bandwidth", size_bandwidth),
+        ("arrivals", "interarrival", interarrival),
+        ("arrivals", "interarrival-model", interarrival_model),
+        ("idle", "idle", idle),
+        ("idle", "idle-model", idle_model),
+        ("rhythm", "rhythm-week", rhythm_week),
+        ("rhythm", "rhythm-day", rhythm_day),
+        ("throughput", "throughput", bandwidth),
+        ("throughput", "throughput-cdf", throughput_cdf),
+    )
+    asked = [(name, describe) for section, name, describe in every if section in result.sections]
+    if "bandwidth" in result.sections:  # the same series
+        asked = [(name, describe) for name, describe in asked if name != "throughput"]
+    return {name: _described(describe, result) for name, describe in asked}
+
+
+def _described(describe: Callable[[Workload], Figure], result: Workload) -> Callable[[], Figure]:
+    return lambda: describe(result)
+
+
 def bandwidth(result: Workload) -> Figure:
     """All targets together over time (S Fig. 3, D Fig. 6), maintenance shaded."""
     series, title, time = result.series, window_title(result), time_axis(result)
@@ -78,7 +129,7 @@ def percentiles(result: Workload) -> Figure:
         known = any((one > 0).any() for one in several)
         places = np.arange(len(names), dtype=float)
         dots = tuple(
-            Points(places, np.where(one > 0, one, np.nan) / factor, label, colour, weight=2.0)
+            PointsMark(places, np.where(one > 0, one, np.nan) / factor, label, colour, weight=2.0)
             for label, colour, one in zip(("95 %", "99 %", "largest"), PALE[way], several, strict=True)
         )
         panels.append(Panel(title, _names_axis(names), y, dots if known else (), message="" if known else EMPTY))
@@ -190,7 +241,7 @@ def size_bandwidth(result: Workload) -> Figure:
             panels.append(Panel(title, x, y, message=NO_PAIRS))
             continue
         one = found[way]
-        dots = Points(one.size_bytes / KIB, one.bytes_per_s / factor, f"99 % of {way}s in a minute", colour)
+        dots = PointsMark(one.size_bytes / KIB, one.bytes_per_s / factor, f"99 % of {way}s in a minute", colour)
         panels.append(Panel(title, x, y, (dots,)))
     return Figure("size-bandwidth", "Request size and bandwidth", tuple(panels))
 
@@ -209,7 +260,7 @@ def interarrival(result: Workload) -> Figure:
         counts = np.histogram(1e3 * np.exp(sample.mean_log), edges, weights=sample.counts)[0]
         share = 100.0 * counts / counts.sum()
         top = max(top, float(share.max()))
-        marks.append(Line(np.repeat(edges, 2)[1:-1], np.repeat(share, 2), f"{way}s", COLOURS[way]))
+        marks.append(LineMark(np.repeat(edges, 2)[1:-1], np.repeat(share, 2), f"{way}s", COLOURS[way]))
     panel = Panel(window_title(result), x, Axis("samples with requests (%)", low=0, high=1.1 * top), tuple(marks))
     return Figure("interarrival", "Time between requests", (panel,))
 
@@ -254,7 +305,7 @@ def throughput_cdf(result: Workload) -> Figure:
     shares = 100.0 * np.arange(1, total.size + 1) / total.size
     shown = curve_points(total.size)
     x = Axis(f"throughput ({unit}/s)", low=0, high=1.02 * max(total[-1], found.peak_bytes_per_s) / factor or 1.0)
-    marks: list[Mark] = [Line(total[shown] / factor, shares[shown], "reads and writes", TOGETHER)]
+    marks: list[Mark] = [LineMark(total[shown] / factor, shares[shown], "reads and writes", TOGETHER)]
     if found.peak_bytes_per_s:
         marks.append(Rule(0.33 * found.peak_bytes_per_s / factor, "vertical", "a third of the peak"))
     return Figure("throughput-cdf", "Throughput, cumulative", (Panel(title, x, y, tuple(marks)),))
@@ -334,7 +385,7 @@ def _by_target(groups: list[tuple[str, str, Floats]], names: list[str]) -> tuple
     if len(names) <= BARS_AT_MOST:
         return side_by_side(groups, tuple(names))
     places = np.arange(len(names), dtype=float)
-    return tuple(Points(places, values, label, colour, weight=2.0) for label, colour, values in groups)
+    return tuple(PointsMark(places, values, label, colour, weight=2.0) for label, colour, values in groups)
 
 
 # Sizes.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.render.figures import READ, WRITE, Axis, Figure, Line, Mark, Panel, Points
+from iolens.views.render.figures import READ, WRITE, Axis, Figure, LineMark, Mark, Panel, PointsMark
 from iolens.views.render.log_scales import MOST_POINTS, bytes_unit, curve_points, decades, middle, powers
 from iolens.views.render.window_axes import EMPTY, window_title
 from iolens.views.workload.tables import named
@@ -60,12 +60,12 @@ def _cumulative(
     values, shares = observed(sample)
     shown = curve_points(values.size)
     way = model.partition("_")[0]
-    marks: list[Mark] = [Points(scale * values[shown], 100.0 * shares[shown], "observed", COLOURS[way])]
+    marks: list[Mark] = [PointsMark(scale * values[shown], 100.0 * shares[shown], "observed", COLOURS[way])]
     grid = np.logspace(*decades, MOST_POINTS)
     for label, colour, start, left, alpha in _curves(result.models[model], sample.size):
         inside = grid / scale >= start
         above = left * (start / (grid[inside] / scale)) ** alpha
-        marks.append(Line(grid[inside], 100.0 * (1.0 - above), label, colour))
+        marks.append(LineMark(grid[inside], 100.0 * (1.0 - above), label, colour))
     y = Axis("samples up to this (%)", low=0, high=103)
     return Panel(f"{window_title(result)}: {named(model)}", x, y, tuple(marks))
 
@@ -80,12 +80,12 @@ def _tails(result: Workload, what: str, samples: dict[str, TailSample], scale: f
         some = np.flatnonzero(above > 0.5 / sample.size)
         smallest = min(smallest, float(above[some].min(initial=1.0)))
         kept = some[curve_points(some.size)]
-        marks.append(Points(scale * values[kept], 100.0 * above[kept], f"{way}s", COLOURS[way]))
+        marks.append(PointsMark(scale * values[kept], 100.0 * above[kept], f"{way}s", COLOURS[way]))
         for label, _, start, left, alpha in _curves(result.models[f"{way}_{what}"], sample.size):
             if label.startswith("likelihood"):
                 ends = np.array([start, sample.largest])
                 label = f"{way}s: Pareto, alpha {alpha:.3g}"
-                marks.append(Line(scale * ends, 100.0 * left * (start / ends) ** alpha, label, PALE[way][1]))
+                marks.append(LineMark(scale * ends, 100.0 * left * (start / ends) ** alpha, label, PALE[way][1]))
     low = int(np.floor(np.log10(100.0 * smallest)))
     y = Axis("samples above this (%), log scale", "log", 10.0**low, 150.0, powers(low, 2))
     return Panel("The tails", x, y, tuple(marks))

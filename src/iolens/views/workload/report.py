@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.views.render.section import Fact, Facts, Part, Section
+from iolens.views.render.section import Fact, Facts, Part, ReportSection
 from iolens.views.render.tables import show_percent
 from iolens.views.workload import tables as view
+from iolens.views.workload.figures import figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,29 +25,31 @@ def report_summary(result: Workload) -> list[Part]:
     return [*([told] if told else []), *([Facts(facts)] if facts else [])]
 
 
-def report_sections(result: Workload) -> list[Section]:
+def report_sections(result: Workload) -> list[ReportSection]:
     """All sections of one file system."""
-    figures = {name: describe() for name, describe in view.figures(result).items()}
-    drawn = {name: figure for name, figure in figures.items() if any(panel.marks for panel in figure.panels)}
+    described = {name: describe() for name, describe in figures(result).items()}
+    drawn = {name: figure for name, figure in described.items() if any(panel.marks for panel in figure.panels)}
 
     def parts(names: Sequence[str], *others: Part) -> tuple[Part, ...]:
         return (*(drawn[name] for name in names if name in drawn), *others)
 
     found = [
-        Section("Bandwidth", parts(("bandwidth", "percentiles", "peak-vs-sum"), *_tables(result, "targets", "peaks"))),
-        Section("Reads and writes", parts(("mix",), *_tables(result, "mix"))),
-        Section("Heavy tails", parts(_MODELS, *([view.models(result)] if result.models else ()))),
-        Section("Request sizes", parts(_SIZES, *_tables(result, "sizes", "size_peaks")) if result.sizes else ()),
-        Section("The week and the day", parts(("rhythm-week", "rhythm-day"))),
-        Section(
+        ReportSection(
+            "Bandwidth", parts(("bandwidth", "percentiles", "peak-vs-sum"), *_tables(result, "targets", "peaks"))
+        ),
+        ReportSection("Reads and writes", parts(("mix",), *_tables(result, "mix"))),
+        ReportSection("Heavy tails", parts(_MODELS, *([view.models(result)] if result.models else ()))),
+        ReportSection("Request sizes", parts(_SIZES, *_tables(result, "sizes", "size_peaks")) if result.sizes else ()),
+        ReportSection("The week and the day", parts(("rhythm-week", "rhythm-day"))),
+        ReportSection(
             "Throughput and idle periods", parts(("throughput-cdf",), *_tables(result, "throughput", "idle_periods"))
         ),
-        Section("What the workload rests on", (*_tables(result, "maintenance"), view.coverage(result))),
+        ReportSection("What the workload rests on", (*_tables(result, "maintenance"), view.coverage(result))),
     ]
     return [section for section in found if section.parts]
 
 
-def report_methods(results: Sequence[Workload]) -> list[Section]:
+def report_methods(results: Sequence[Workload]) -> list[ReportSection]:
     """What the words mean."""
     if not results:
         return []
@@ -64,7 +67,7 @@ def report_methods(results: Sequence[Workload]) -> list[Section]:
         "A minute is idle when less than a twentieth of the peak is moved in it. A minute that was not observed is not"
         " idle, and ends a period. Bytes by weekday and hour are per observed hour in the centre's own zone.",
     )
-    return [Section("Workload", words)]
+    return [ReportSection("Workload", words)]
 
 
 _MODELS: Final = ("bandwidth-model", "interarrival", "interarrival-model", "idle", "idle-model")

@@ -5,36 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.analyses.workload.throughput import LARGEST_MINUTE
-from iolens.units import format_bytes, format_bytes_si
+from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from iolens.analyses.workload.analysis import TargetWorkload, Workload
     from iolens.analyses.workload.rhythm import RhythmHours
     from iolens.analyses.workload.throughput import IdlePeriods, Throughput
-    from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Column, Row, Table
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
-FIGURES: Final = (
-    "bandwidth",
-    "percentiles",
-    "bandwidth-model",
-    "peak-vs-sum",
-    "mix",
-    "sizes-pdf",
-    "sizes-cdf",
-    "size-bandwidth",
-    "interarrival",
-    "interarrival-model",
-    "idle",
-    "idle-model",
-    "rhythm-week",
-    "rhythm-day",
-    "throughput",
-    "throughput-cdf",
-)
 NO_SIZES: Final = "No request sizes in this window."
 WAYS: Final = ("read", "write")
 PERCENT: Final = 100.0
@@ -42,7 +23,7 @@ DAY_MINUTES: Final = 1440
 ORDINALS: Final = {95.0: "95th percentile", 99.0: "99th percentile", 100.0: "largest"}
 
 
-def tables(result: Workload) -> list[Table]:
+def tables(result: Workload) -> list[TableView]:
     """The tables of the sections that were asked for, and what they rest on."""
     asked = result.sections
     shown = (
@@ -57,38 +38,6 @@ def tables(result: Workload) -> list[Table]:
         (True, (coverage,)),
     )
     return [describe(result) for wanted, several in shown if wanted for describe in several]
-
-
-def figures(result: Workload) -> dict[str, Callable[[], Figure]]:
-    """The figures of the sections that were asked for."""
-    from iolens.views.workload import figures as drawn
-
-    every: tuple[tuple[str, str, Callable[[Workload], Figure]], ...] = (
-        ("bandwidth", "bandwidth", drawn.bandwidth),
-        ("bandwidth", "percentiles", drawn.percentiles),
-        ("bandwidth", "bandwidth-model", drawn.bandwidth_model),
-        ("bandwidth", "peak-vs-sum", drawn.peak_vs_sum),
-        ("mix", "mix", drawn.mix),
-        ("sizes", "sizes-pdf", drawn.sizes_pdf),
-        ("sizes", "sizes-cdf", drawn.sizes_cdf),
-        ("sizes", "size-bandwidth", drawn.size_bandwidth),
-        ("arrivals", "interarrival", drawn.interarrival),
-        ("arrivals", "interarrival-model", drawn.interarrival_model),
-        ("idle", "idle", drawn.idle),
-        ("idle", "idle-model", drawn.idle_model),
-        ("rhythm", "rhythm-week", drawn.rhythm_week),
-        ("rhythm", "rhythm-day", drawn.rhythm_day),
-        ("throughput", "throughput", drawn.bandwidth),
-        ("throughput", "throughput-cdf", drawn.throughput_cdf),
-    )
-    asked = [(name, describe) for section, name, describe in every if section in result.sections]
-    if "bandwidth" in result.sections:  # the same series
-        asked = [(name, describe) for name, describe in asked if name != "throughput"]
-    return {name: _described(describe, result) for name, describe in asked}
-
-
-def _described(describe: Callable[[Workload], Figure], result: Workload) -> Callable[[], Figure]:
-    return lambda: describe(result)
 
 
 # In words.
@@ -163,7 +112,7 @@ def named(model: str) -> str:
 # As tables.
 
 
-def targets(result: Workload) -> Table:
+def targets(result: Workload) -> TableView:
     """Percentiles of bandwidth by target (Fig. 4), and of all together."""
     columns = (
         t.text("target", "Target"), t.count("samples", "Samples"),
@@ -181,7 +130,7 @@ def targets(result: Workload) -> Table:
     return _by_target(result, f"{result.filesystem}: bandwidth by target", columns, note)
 
 
-def mix(result: Workload) -> Table:
+def mix(result: Workload) -> TableView:
     """Share of writes by target (Fig. 7)."""
     columns = (
         t.text("target", "Target"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
@@ -192,12 +141,12 @@ def mix(result: Workload) -> Table:
     return _by_target(result, f"{result.filesystem}: reads and writes", columns, note)
 
 
-def _by_target(result: Workload, title: str, columns: tuple[Column, ...], note: list[str]) -> Table:
+def _by_target(result: Workload, title: str, columns: tuple[TableColumn, ...], note: list[str]) -> TableView:
     lines: list[TargetWorkload] = busiest(result)
     if result.aggregate is not None:
         lines = [*lines, result.aggregate]
     rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
-    return t.Table(title, columns, rows, "\n".join(one for one in note if one))
+    return t.TableView(title, columns, rows, "\n".join(one for one in note if one))
 
 
 def busiest(result: Workload) -> list[TargetWorkload]:
@@ -214,7 +163,7 @@ def _of_targets(result: Workload) -> list[str]:
     return [f"The {result.top} of {len(result.targets)} targets that moved most (--top); JSON has them all."]
 
 
-def peaks(result: Workload) -> Table:
+def peaks(result: Workload) -> TableView:
     """The aggregate against the sum of individual percentiles (Fig. 6)."""
     columns = (
         t.text("percentile", "Percentile"), t.text("direction", "Direction"),
@@ -233,10 +182,10 @@ def peaks(result: Workload) -> Table:
         )
         for one in result.peak_vs_sum
     ]
-    return t.Table("Peaks at once, and one by one", columns, rows)
+    return t.TableView("Peaks at once, and one by one", columns, rows)
 
 
-def models(result: Workload) -> Table:
+def models(result: Workload) -> TableView:
     """The tail models side by side (Figs. 5, 11, 13), and what to make of them in words."""
     columns = (
         t.text("model", "Model"), t.text("unit", "Unit"), t.count("samples", "Positive values"),
@@ -266,7 +215,7 @@ def models(result: Workload) -> Table:
         rows.append((named(name), one.unit, *counted, *fits, *likely, *best))
     words = [f"{named(name).capitalize()}: {one.verdict}." for name, one in result.models.items()]
     notes = "\n".join([*words, *_off_tick(result), *_censored(result)])
-    return t.Table(f"{result.filesystem}: heavy tails", columns, rows, notes, sideways=True)
+    return t.TableView(f"{result.filesystem}: heavy tails", columns, rows, notes, sideways=True)
 
 
 def _off_tick(result: Workload) -> list[str]:
@@ -292,12 +241,12 @@ def _censored(result: Workload) -> list[str]:
     ]
 
 
-def _amount(name: str, heading: str) -> Column:
+def _amount(name: str, heading: str) -> TableColumn:
     """Bytes per second or seconds, as the row's unit says."""
-    return t.Column(name, heading, "number", lambda value: format(value, ",.0f" if value >= 1000 else ".4g"))
+    return t.TableColumn(name, heading, "number", lambda value: format(value, ",.0f" if value >= 1000 else ".4g"))
 
 
-def size_peaks(result: Workload) -> Table:
+def size_peaks(result: Workload) -> TableView:
     """Where request sizes cluster."""
     columns = (
         t.text("direction", "Direction"), t.size("size_bytes", "Up to"), t.percent("requests_pct", "Of its requests"),
@@ -309,12 +258,12 @@ def size_peaks(result: Workload) -> Table:
         if (mine := [one for one in result.size_peaks if one.direction == way])
     ]
     nothing = "No bin holds 5 % of the requests and more than the bins beside it." if result.sizes else NO_SIZES
-    return t.Table(
+    return t.TableView(
         "Peaks of the request sizes", columns, rows, f"They hold {' and '.join(shares)}." if shares else nothing
     )
 
 
-def sizes(result: Workload) -> Table:
+def sizes(result: Workload) -> TableView:
     """Request sizes of all targets (Fig. 8): the bins with most requests."""
     columns = (
         t.size("size_bytes", "Up to"),
@@ -333,30 +282,30 @@ def sizes(result: Workload) -> Table:
     note = "" if rows else NO_SIZES
     if len(requests) > result.top:
         note = f"The {result.top} of {len(requests)} bins with most requests (--top); JSON has them all."
-    return t.Table(f"{result.filesystem}: request sizes", columns, rows, note)
+    return t.TableView(f"{result.filesystem}: request sizes", columns, rows, note)
 
 
-def week(result: Workload) -> Table:
+def week(result: Workload) -> TableView:
     """Bytes per observed hour by weekday (Fig. 15a)."""
     return _rhythm(result, "The week", "Weekday", [] if result.rhythm is None else result.rhythm.weekday)
 
 
-def day(result: Workload) -> Table:
+def day(result: Workload) -> TableView:
     """Bytes per observed hour by hour of the day (Fig. 15b)."""
     return _rhythm(result, "The day", "Hour", [] if result.rhythm is None else result.rhythm.hour)
 
 
-def _rhythm(result: Workload, title: str, heading: str, lines: Sequence[RhythmHours]) -> Table:
+def _rhythm(result: Workload, title: str, heading: str, lines: Sequence[RhythmHours]) -> TableView:
     columns = (
         t.text("name", heading), t.number("observed_hours", "Observed", "h", ",.1f"),
         t.volume("read_bytes_per_hour", "Read per hour"), t.volume("write_bytes_per_hour", "Written per hour"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
     zone = "" if result.rhythm is None else f"In {result.rhythm.timezone}; per hour that was observed."
-    return t.Table(f"{title} of {result.filesystem}", columns, rows, zone)
+    return t.TableView(f"{title} of {result.filesystem}", columns, rows, zone)
 
 
-def throughput(result: Workload) -> Table:
+def throughput(result: Workload) -> TableView:
     """Mean, peak and how bursty it is (D §4)."""
     columns = (
         t.rate("mean_bytes_per_s", "Mean"), t.rate("peak_bytes_per_s", "Peak"), t.text("peak_origin", "Peak is"),
@@ -375,7 +324,7 @@ def throughput(result: Workload) -> Table:
         rows = [(result.filesystem, *(getattr(result.throughput, column.name) for column in columns))]
     head = t.text("filesystem", "File system")
     note = "" if result.throughput is None else _per_day(result.throughput.observed_minutes)
-    return t.Table(f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True)
+    return t.TableView(f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True)
 
 
 def _per_day(minutes: int) -> str:
@@ -384,29 +333,29 @@ def _per_day(minutes: int) -> str:
     return f"Bytes per day are a rate: the mean of the {minutes:,} observed minutes{part}, scaled to 24 h."
 
 
-def idle_periods(result: Workload) -> Table:
+def idle_periods(result: Workload) -> TableView:
     """Table III of paper D."""
     found = result.throughput
     title = "Idle periods" if found is None else f"Idle periods: below {_rate(found.idle_below_bytes_per_s)}"
     return _periods(title, [] if found is None else found.idle_periods)
 
 
-def zero_periods(result: Workload) -> Table:
+def zero_periods(result: Workload) -> TableView:
     """The same for minutes without a single byte."""
     return _periods("Periods without a byte", [] if result.throughput is None else result.throughput.zero_periods)
 
 
-def _periods(title: str, lines: Sequence[IdlePeriods]) -> Table:
+def _periods(title: str, lines: Sequence[IdlePeriods]) -> TableView:
     columns = (
         t.count("from_min", "From (min)"), t.count("to_min", "To (min)"), t.count("count", "Periods"),
         t.count("minutes", "Minutes"), t.percent("share_pct", "Of observed time"),
         t.percent("wall_share_pct", "Of all time"),
     )  # fmt: skip
     rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
-    return t.Table(title, columns, rows, "Missing minutes are not idle, and end a period.")
+    return t.TableView(title, columns, rows, "Missing minutes are not idle, and end a period.")
 
 
-def maintenance(result: Workload) -> Table:
+def maintenance(result: Workload) -> TableView:
     """Times in which the file system was not in use."""
     columns = (
         t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.text("name", "Name"),
@@ -416,10 +365,10 @@ def maintenance(result: Workload) -> Table:
     note = "Left out of everything above but the sizes." if result.maintenance_left_out else (
         "Part of everything above; --without-maintenance leaves it out."
     )  # fmt: skip
-    return t.Table("Maintenance", columns, rows, note)
+    return t.TableView("Maintenance", columns, rows, note)
 
 
-def coverage(result: Workload) -> Table:
+def coverage(result: Workload) -> TableView:
     """What the answer rests on."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
@@ -439,13 +388,7 @@ def coverage(result: Workload) -> Table:
         result.samples,
         *(getattr(result.coverage, field.name) for field in fields),
     )
-    return t.Table("Coverage", (*columns, *fields), [row], "\n".join(result.coverage.notes), sideways=True)
+    return t.TableView("Coverage", (*columns, *fields), [row], "\n".join(result.coverage.notes), sideways=True)
 
 
 # Sizes in words, for figures and the report.
-
-
-def listed_peaks(result: Workload, way: str) -> str:
-    """`16 KiB (50 %), 1 MiB (30 %)`."""
-    mine = [one for one in result.size_peaks if one.direction == way]
-    return ", ".join(f"{format_bytes(one.size_bytes)} ({one.requests_pct:.3g} %)" for one in mine)

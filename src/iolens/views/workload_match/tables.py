@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch
     from iolens.views.render.figures import Figure
-    from iolens.views.render.tables import Row, Table
+    from iolens.views.render.tables import Row, TableView
 
 COLUMNS = (
     t.text("quantity", "Quantity"), t.text("direction", "Direction"), t.text("unit", "Unit"),
@@ -21,10 +21,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def tables(result: WorkloadMatch) -> list[Table]:
+def tables(result: WorkloadMatch) -> list[TableView]:
     """One table: parameters, percentiles, fits."""
     title = f"{result.filesystem}: synthetic against {result.original}"
-    return [t.Table(title, COLUMNS, [_row(one) for one in result.quantities], verdict(result))]
+    return [t.TableView(title, COLUMNS, [_row(one) for one in result.quantities], verdict(result))]
 
 
 def figures(result: WorkloadMatch) -> dict[str, Callable[[], Figure]]:

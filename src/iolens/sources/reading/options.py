@@ -1,0 +1,27 @@
+"""What the user supplies where a format lacks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from iolens.config import DeviceRule, ProjectRule
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """For all files of one call; every field may be missing."""
+
+    filesystem: str | None = None
+    target: str | None = None
+    timezone: str | None = None
+    interval_s: float | None = None
+    at: datetime | None = None
+    since: datetime | None = None  # only moments from here on, where a format can skip
+    until: datetime | None = None  # and before this one
+    settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
+    zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system
+    devices: DeviceRule = field(default_factory=DeviceRule)  # `[devices]` of the configuration
+    projects: ProjectRule = field(default_factory=ProjectRule)  # `[projects]` of the configuration

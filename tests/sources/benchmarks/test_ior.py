@@ -1,0 +1,288 @@
+"""IOR results in text, CSV and JSON: every iteration once, exact bytes, and what failed is named."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iolens.sources.reading.options import ReadOptions
+from iolens.units import GIB, KIB, MIB, epoch_us
+from tests.sources.results import Results, read
+
+COLUMNS = (
+    "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter"
+)
+OPTIONS = {
+    "api": "POSIX", "test filename": "/lake/file", "access": "single-shared-file", "segments": "2",
+    "ordering in a file": "random", "nodes": "3", "tasks": "6", "repetitions": "2", "xfersize": "65536 bytes",
+    "blocksize": "8 MiB", "aggregate filesize": "96 MiB",
+}  # fmt: skip
+
+
+def header(command: str = "ior -w -r -z --posix.odirect -o /lake/file") -> str:
+    return (
+        "IOR-4.0.0: MPI Coordinated Test of Parallel I/O\nBegan               : Tue Mar  3 11:00:00 2026\n"
+        f"Command line        : {command}\nMachine             : Linux node7\n"
+    )
+
+
+def block(results: list[tuple[str, float, float, int]], test: int = 0, **changed: str) -> str:
+    options = {**OPTIONS, **{name.replace("_", " "): value for name, value in changed.items()}}
+    said = "".join(f"{name:20}: {value}\n" for name, value in options.items())
+    rows = "".join(
+        f"{access:9} {rate:<10.2f} 1.0        0.001       8192       64.00      0.1        0.2        0.1        "
+        f"{seconds:<10.6f} {iteration}   \n"
+        for access, rate, seconds, iteration in results
+    )
+    return (
+        f"TestID              : {test}\nStartTime           : Tue Mar  3 11:00:05 2026\n"
+        "Path                : /lake/file\n"
+        f"FS                  : 10.0 TiB   Used FS: 61.5%   Inodes: 1.0 Mi   Used Inodes: 3.1%\n\nOptions: \n{said}\n"
+        f"Results: \n\n{COLUMNS}\n------    ---------  ----\n{rows}"
+    )
+
+
+def summary(*lines: tuple[str, float, int]) -> str:
+    rows = "".join(f"{name} {mean} {mean} {mean} 0.0 {test} POSIX\n" for name, mean, test in lines)
+    return f"\nSummary of all tests:\nOperation Max(MiB) Min(MiB) Mean(MiB) StdDev Test# API\n{rows}"
+
+
+FINISHED = "Finished            : Tue Mar  3 11:01:00 2026\n"
+TWICE = [("write", 96.0, 1.0, 0), ("read", 192.0, 0.5, 0), ("write", 48.0, 2.0, 1), ("read", 96.0, 1.0, 1)]
+
+
+def test_every_iteration_is_a_row_with_exact_bytes(tmp_path: Path) -> None:
+    found = read(tmp_path, "ior", header() + block(TWICE) + summary(("write", 72.0, 0), ("read", 144.0, 0)) + FINISHED)
+    assert found.problems == []
+    assert found.column("direction") == ["write", "read", "write", "read"]
+    assert found.column("iteration") == [0, 0, 1, 1]
+    assert set(found.column("bytes")) == {96 * MIB}
+    assert found.column("duration_s") == pytest.approx([1.0, 0.5, 2.0, 1.0])
+    assert set(found.column("operations")) == {96 * MIB // 65536}
+    assert len(set(found.column("run_id"))) == 2
+    first = found.rows[0]
+    assert first["time"] == epoch_us(datetime(2026, 3, 3, 11, 0, 5, tzinfo=UTC))
+    expected = {
+        "tool": "ior", "api": "POSIX", "transfer_bytes": 65536, "block_bytes": 8 * MIB, "tasks": 6, "queue_depth": 6,
+        "nodes": 3, "segments": 2, "repetitions": 2, "access": "random", "direct": True, "file_per_process": False,
+        "aggregate_bytes": 96 * MIB, "fullness_pct": 61.5, "complete": True, "mixed": False,
+    }  # fmt: skip
+    assert {name: first[name] for name in expected} == expected
+    assert first["reported_bytes_per_s"] == 96 * MIB
+
+
+def test_a_named_zone_moves_the_time(tmp_path: Path) -> None:
+    options = ReadOptions(filesystem="lake", timezone="America/Los_Angeles")
+    found = read(tmp_path, "ior", header() + block(TWICE[:1]) + FINISHED, options)
+    assert found.rows[0]["time"] == epoch_us(datetime(2026, 3, 3, 19, 0, 5, tzinfo=UTC))
+    assert found.rows[0]["filesystem"] == "lake"
+
+
+def test_a_script_with_two_tests(tmp_path: Path) -> None:
+    second = block([("write", 96.0, 1.0, 0)], 1, access="file-per-process", ordering_in_a_file="sequential")
+    text = header("ior -f two.ior") + block([("write", 96.0, 1.0, 0)]) + second + FINISHED
+    found = read(tmp_path, "ior", text)
+    assert found.column("file_per_process") == [False, True]
+    assert found.column("access") == ["random", "sequential"]
+    assert found.column("direct") == [None, None]  # the script is not in the file
+    assert len(set(found.column("run_id"))) == 2
+
+
+def test_several_runs_in_one_file(tmp_path: Path) -> None:
+    one = header() + block(TWICE[:1]) + FINISHED
+    found = read(tmp_path, "ior", "srun: job 17 queued\n" + one + one)
+    assert len(found.rows) == 2
+    assert len(set(found.column("run_id"))) == 2
+
+
+def test_a_run_stopped_by_time_moved_what_it_moved(tmp_path: Path) -> None:
+    found = read(tmp_path, "ior", header() + block([("write", 10.0, 3.0, 0)]) + FINISHED)
+    assert found.column("bytes") == [30 * MIB]
+    assert found.column("aggregate_bytes") == [96 * MIB]
+
+
+def test_the_format_before_operations_were_printed(tmp_path: Path) -> None:
+    """IOR 3.0: `=` between name and value, clients instead of tasks, no IOPS column, no segments."""
+    text = (
+        "IOR-3.0.1: MPI Coordinated Test of Parallel I/O\n\nBegan: Tue Mar  3 11:00:00 2026\n"
+        "Command line used: ior -w -F -b 16m -t 1m\nSummary:\n"
+        "\tapi                = POSIX\n\taccess             = file-per-process\n"
+        "\tordering in a file = sequential offsets\n\tclients            = 4 (2 per node)\n"
+        "\trepetitions        = 1\n\txfersize           = 1 MiB\n\tblocksize          = 16 MiB\n"
+        "\taggregate filesize = 64 MiB\n\n"
+        "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n"
+        "------    ---------  ---------- ---------  --------   --------   --------   --------   ----\n"
+        "write     64.00      16384      1024.00    0.001      0.9        0.001      1.000000   0\n"
+        "Finished: Tue Mar  3 11:00:02 2026\n"
+    )
+    found = read(tmp_path, "ior", text)
+    assert found.problems == []
+    row = found.rows[0]
+    assert (row["tasks"], row["nodes"], row["bytes"]) == (4, 2, 64 * MIB)
+    assert (row["access"], row["file_per_process"], row["direct"]) == ("sequential", True, False)
+
+
+def test_a_killed_run_keeps_what_was_complete_and_says_so(tmp_path: Path) -> None:
+    found = read(tmp_path, "ior", header() + block(TWICE[:3]))
+    assert len(found.rows) == 3
+    assert [problem.reason for problem in found.problems] == [
+        "the run was cut off: 3 results of 2 repetitions, no summary"
+    ]
+
+
+def test_a_result_line_cut_in_the_middle_is_refused(tmp_path: Path) -> None:
+    whole = header() + block(TWICE)
+    found = read(tmp_path, "ior", whole[: whole.rindex("1.000000")])
+    assert len(found.rows) == 3
+    assert "result not understood" in found.problems[0].reason
+
+
+def test_failures_are_told_in_the_words_of_the_program(tmp_path: Path) -> None:
+    error = "ERROR: block size must be a multiple of transfer size, (../src/ior.c:1520)\n"
+    found = read(tmp_path, "ior", error * 3 + "Abort(-1) on node 0 (rank 0 in comm 0)\n")
+    assert found.rows == []
+    assert len(found.problems) == 1
+    assert "multiple of transfer size" in found.problems[0].reason
+
+
+def test_a_summary_that_contradicts_the_results_is_reported(tmp_path: Path) -> None:
+    found = read(tmp_path, "ior", header() + block(TWICE) + summary(("write", 90.0, 0), ("read", 144.0, 0)) + FINISHED)
+    assert [problem.reason for problem in found.problems] == ["the summary says 90 MiB/s for write, its results 72"]
+
+
+def test_carriage_returns_do_not_matter(tmp_path: Path) -> None:
+    text = header() + block(TWICE) + FINISHED
+    unix, dos = read(tmp_path, "ior", text), read(tmp_path, "ior", text.replace("\n", "\r\n"))
+    assert [{**row, "run_id": ""} for row in dos.rows] == [{**row, "run_id": ""} for row in unix.rows]
+    assert len(dos.rows) == 4
+
+
+def document(**changed: Any) -> dict[str, Any]:
+    parameters = {"transferSize": 4096, "blockSize": GIB, "segmentCount": 1, "api": "POSIX"}
+    options = {"access": "file-per-process", "ordering in a file": "random", "tasks": 2, "nodes": 1, "repetitions": 2}
+    results = [
+        {"access": access, "bwMiB": rate, "iops": 256 * rate, "totalTime": round(2048 / rate, 4)}
+        for rate in (40.96, 20.48)
+        for access in ("write", "read")
+    ]
+    return {
+        "Version": "4.0.0",
+        "Began": "Tue Mar  3 11:00:00 2026",
+        "Command line": "ior -B -z -F",
+        "tests": [
+            {
+                "TestID": 0, "StartTime": "Tue Mar  3 11:00:00 2026", "Used Capacity": "12.5%",
+                "Parameters": parameters, "Options": options, "Results": results,
+            }
+        ],
+        "summary": [{"operation": name, "TestID": 0, "bwMeanMIB": 30.72} for name in ("write", "read")],
+        "Finished": "Tue Mar  3 11:05:00 2026",
+        **changed,
+    }  # fmt: skip
+
+
+def as_text(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2)
+
+
+def test_json(tmp_path: Path) -> None:
+    found = read(tmp_path, "ior", as_text(document()))
+    assert (found.problems, found.notes) == ([], [])
+    assert found.column("iteration") == [0, 0, 1, 1]
+    assert found.column("duration_s") == pytest.approx([50.0, 50.0, 100.0, 100.0])
+    assert set(found.column("bytes")) == {2 * GIB}
+    row = found.rows[0]
+    assert (row["direct"], row["access"], row["file_per_process"], row["fullness_pct"]) == (True, "random", True, 12.5)
+
+
+def test_a_short_time_in_json_is_taken_from_the_bandwidth(tmp_path: Path) -> None:
+    """`totalTime` has four decimals: 8 MiB at 1396.9372 MiB/s took 5.7268 ms, not 5.7."""
+    content = document()
+    content["tests"][0]["Parameters"]["blockSize"] = 4 * MIB
+    content["tests"][0]["Results"] = [{"access": "read", "bwMiB": 1396.9372, "iops": 1.0, "totalTime": 0.0057}]
+    content["summary"] = []
+    found = read(tmp_path, "ior", as_text(content))
+    assert found.column("duration_s") == pytest.approx([8 / 1396.9372])
+
+
+def test_warnings_between_the_lines_of_json_are_noted(tmp_path: Path) -> None:
+    text = as_text(document()).replace('"Results": [', '"Results": [\nWARNING: The file exists already')
+    found = read(tmp_path, "ior", text)
+    assert len(found.rows) == 4
+    assert found.problems == []
+    assert "exists already" in found.notes[0].reason
+
+
+def test_json_cut_off_keeps_the_results_that_are_whole(tmp_path: Path) -> None:
+    text = as_text(document())
+    third = text.index('"totalTime": 100.0')
+    found = read(tmp_path, "ior", text[: third + 5])
+    assert found.column("direction") == ["write", "read"]
+    assert "cut off: 2 results" in found.problems[0].reason
+    for length in range(60, len(text) - 2, 37):  # wherever it is cut
+        part = read(tmp_path, "ior", text[:length])
+        assert len(part.rows) <= 4
+        assert part.problems
+
+
+def test_csv_tells_results_alone(tmp_path: Path) -> None:
+    text = (
+        "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n"
+        "write,327.7516,327.8857,0.0093,16384.0000,1024.0000,0.0027,0.1952,0.1578,0.1953,4,0\n"
+        "read,broken\n"
+        "read,32.0000,32.0,0.0029,16384.0000,1024.0000,0.0074,0.0685,0.0378,4.0000,4,1\n"
+    )
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    found = read(tmp_path, "ior", text, ReadOptions(at=moment))
+    assert found.column("bytes") == [64 * MIB, 128 * MIB]  # two segments in the second
+    assert found.column("duration_s") == pytest.approx([64 / 327.7516, 4.0])
+    assert found.column("time") == [epoch_us(moment)] * 2
+    assert found.column("access") == [None, None]
+    assert [problem.line for problem in found.problems] == [3]
+
+
+@pytest.mark.parametrize("first", ["time,runtime,tp", "access,rank,runtime-with-openclose,runtime,throughput"])
+def test_details_are_named_and_left_out(tmp_path: Path, first: str) -> None:
+    found = read(tmp_path, "ior", f"{first}\n1,2,3\n")
+    assert (found.rows, found.problems) == ([], [])
+    assert "left out" in found.notes[0].reason
+
+
+def test_impossible_numbers_make_no_rows(tmp_path: Path) -> None:
+    bad = block([("write", 0.0, 1.0, 0), ("read", 96.0, 0.0, 0)]).replace("96.00 ", "inf   ")
+    found = read(tmp_path, "ior", header() + bad + FINISHED)
+    assert found.rows == []
+    assert len(found.problems) == 2
+
+
+def test_real_captures_agree_with_their_own_summaries(shared_data: Path) -> None:
+    """Bandwidth of every row is what IOR printed; nothing but the runs that failed is refused."""
+    failed = {"error_blocksize_not_multiple.txt", "error_no_such_dir.txt", "truncated_killed.txt", "stonewall_n2.txt"}
+    for path in sorted((shared_data / "ior").rglob("*")):
+        if path.is_dir():
+            continue
+        found = Results(path, "ior")
+        assert bool(found.problems) == (path.name in failed), path.name
+        for row in found.rows:
+            rate = row["bytes"] / row["duration_s"]
+            assert rate == pytest.approx(row["reported_bytes_per_s"], rel=2e-4), path.name
+            assert row["operations"] * row["transfer_bytes"] == row["bytes"]
+        # Counted another way: result lines have eleven columns, results in JSON name their access.
+        lines = [line.split() for line in path.read_text().splitlines()]
+        in_text = sum(len(words) == 11 and words[0] in ("write", "read") for words in lines)
+        in_json = sum(words[:1] == ['"access":'] and words[1].strip('",') in ("write", "read") for words in lines)
+        in_csv = sum(words[0].startswith(("write,", "read,")) for words in lines if words) if "rand" in path.name else 0
+        assert len(found.rows) == in_text + in_json + in_csv, path.name
+
+
+def test_the_real_sweep_by_text(shared_data: Path) -> None:
+    paths = sorted((shared_data / "ior" / "text").glob("rand_shared_n4_odirect_*.txt"))
+    rows = [row for path in paths for row in Results(path, "ior").rows]
+    assert len(rows) == 16
+    assert {row["bytes"] for row in rows} == {64 * MIB}
+    assert {row["transfer_bytes"] for row in rows} == {size * KIB for size in (4, 8, 32, 64, 256, 512, 1024, 4096)}
+    assert all(row["access"] == "random" and row["direct"] for row in rows)
