@@ -1,4 +1,4 @@
-"""Write docs/tables.md from the schema and docs/commands.md from every command's `--help`.
+"""Write docs/tables.md from the schema, docs/commands.md from every `--help`, the import graph of docs/architecture.md.
 
 `--check` writes nothing and exits with 1 when a page is stale. `--figure` draws the README's figure anew; not by
 default, since fonts and library versions change its pixels.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
+import import_graph
 from click.testing import CliRunner
 
 from iolens.cli.main import ALIASES, iolens
@@ -124,7 +126,22 @@ def draw_figure() -> None:
     print(f"docs/{FIGURE.relative_to(DOCS)} written, {FIGURE.stat().st_size} bytes")
 
 
-PAGES = {"tables.md": tables_page, "commands.md": commands_page}
+def architecture_page() -> str:
+    """The page as it is, with the import graph of today."""
+    return import_graph.page_with_graph((DOCS / "architecture.md").read_text("utf-8"))
+
+
+def import_figure(name: str) -> str:
+    """One figure of the import graph as SVG."""
+    return import_graph.figures()[name]
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "tables.md": tables_page,
+    "commands.md": commands_page,
+    "architecture.md": architecture_page,
+    **{f"images/{name}": partial(import_figure, name) for name in import_graph.figures()},
+}
 
 
 def main() -> int:

@@ -3,48 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-import os
 import re
-import subprocess
-import sys
-import types
+import tomllib
 import typing
 from collections.abc import Iterator
 from pathlib import Path
 
+import generate_docs
 import pytest
 
 from iolens.analyses.results import Coverage
 from iolens.analyses.utilization.analysis import Utilization
+from tests.console_examples import examples, missing, run
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
-ELLIPSIS = "…"
 
 
-def _generator() -> types.ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_docs", REPOSITORY / "scripts" / "generate_docs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+COMMANDS: list[tuple[str, ...]] = list(generate_docs.command_names())
 
 
-GENERATOR = _generator()
-COMMANDS: list[tuple[str, ...]] = list(GENERATOR.command_names())
-
-
-@pytest.mark.parametrize("name", list(GENERATOR.PAGES))
+@pytest.mark.parametrize("name", list(generate_docs.PAGES))
 def test_a_generated_page_agrees_with_the_code(name: str) -> None:
-    assert (DOCS / name).read_text("utf-8") == GENERATOR.PAGES[name](), "run `make docs`"
+    assert (DOCS / name).read_text("utf-8") == generate_docs.PAGES[name](), "run `make docs`"
+
+
+def test_no_figure_of_the_import_graph_is_left_over() -> None:
+    drawn = {f"images/{path.name}" for path in (DOCS / "images").glob("imports*.svg")}
+    assert drawn == {name for name in generate_docs.PAGES if name.startswith("images/imports")}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(("iolens", *words)))
 def test_every_command_says_what_it_does_and_shows_an_example(words: tuple[str, ...]) -> None:
-    text = GENERATOR.help_text(words)
+    text = generate_docs.help_text(words)
     assert "\\b" not in text, "click wants the character \\b, not a backslash and a b: the help is not a raw string"
     if not words or "COMMAND [ARGS]" not in text:
         assert re.search(rf"Examples?:\s+iolens {' '.join(words)}".rstrip(), text), text
@@ -113,61 +105,19 @@ def test_every_json_key_is_documented(result: type) -> None:
     assert sorted(set(_json_keys(result)) - named) == []
 
 
-def _run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"}
-    return subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, text=True, encoding="utf-8", check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-
-
-def _missing(shown: list[str], printed: list[str]) -> list[str]:
-    """Lines of an example that were not printed. `…` alone skips any number of lines, within a line any text."""
-    position = 0
-    skipping = False
-    for line in shown:
-        if line == ELLIPSIS:
-            skipping = True
-            continue
-        pattern = re.compile(".*".join(map(re.escape, line.rstrip().split(ELLIPSIS))))
-        rest = range(position, len(printed) if skipping else min(position + 1, len(printed)))
-        found = next((index for index in rest if pattern.fullmatch(printed[index].rstrip())), None)
-        if found is None:
-            return [f"{line!r} was not printed; from there on was: {printed[position : position + 5]}"]
-        position, skipping = found + 1, False
-    if not skipping and position < len(printed) and shown:
-        return [f"more was printed: {printed[position : position + 5]}"]
-    return []
-
-
-def _examples(page: Path) -> Iterator[tuple[str, list[str]]]:
-    """Commands of a page's console blocks, with the lines shown below each."""
-    for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
-        command, shown = "", []
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                if command:
-                    yield command, shown
-                command, shown = line[2:], []
-            else:
-                shown.append(line)
-        yield command, shown
-
-
 @pytest.fixture(scope="module")
 def quick_start(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[str], list[str]]]:
     """Every command of the quick start, run once in order: what is shown below it and what it printed."""
     folder = tmp_path_factory.mktemp("quickstart")
     (folder / "docs").symlink_to(DOCS)
-    examples = _examples(DOCS / "quickstart.md")
-    return [(command, shown, _run(command, folder).stdout.splitlines()) for command, shown in examples]
+    shown_there = examples(DOCS / "quickstart.md")
+    return [(command, shown, run(command, folder).stdout.splitlines()) for command, shown in shown_there]
 
 
 def test_the_quick_start_prints_what_it_says(quick_start: list[tuple[str, list[str], list[str]]]) -> None:
     assert len(quick_start) >= 8
     for command, shown, printed in quick_start:
-        assert _missing(shown, printed) == [], f"$ {command}"
+        assert missing(shown, printed) == [], f"$ {command}"
 
 
 def test_the_capture_loop_is_read_back(tmp_path: Path) -> None:
@@ -180,10 +130,10 @@ def test_the_capture_loop_is_read_back(tmp_path: Path) -> None:
     lctl = tmp_path / "lctl"
     lctl.write_text(LCTL, "utf-8")
     lctl.chmod(0o755)
-    done = _run(f'PATH="{tmp_path}:$PATH"\n{loop}', tmp_path)
+    done = run(f'PATH="{tmp_path}:$PATH"\n{loop}', tmp_path)
     assert done.stdout == ""
 
-    done = _run("iolens ingest captures/*.txt --store centre", tmp_path)
+    done = run("iolens ingest captures/*.txt --store centre", tmp_path)
     assert done.returncode == 0, done.stdout
     assert "6 samples: 1 target_capacity, 2 target_io, 2 target_sizes, 1 target_state" in done.stdout
 
@@ -225,10 +175,12 @@ def test_the_readme_figure_is_small() -> None:
     assert figure.stat().st_size < 100_000
 
 
-def test_the_version_is_the_same_everywhere() -> None:
+def test_the_version_is_written_once_and_has_its_changes() -> None:
     import iolens
 
-    assert f'version = "{iolens.__version__}"' in (REPOSITORY / "pyproject.toml").read_text("utf-8")
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+    assert "version" not in project["project"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/iolens/__init__.py"
     assert f"## {iolens.__version__} " in (REPOSITORY / "CHANGELOG.md").read_text("utf-8")
 
 
@@ -247,4 +199,4 @@ def test_the_version_is_the_same_everywhere() -> None:
     ],
 )
 def test_examples_are_compared_line_by_line(shown: list[str], printed: list[str], agrees: bool) -> None:
-    assert (_missing(shown, printed) == []) is agrees
+    assert (missing(shown, printed) == []) is agrees

@@ -5,17 +5,13 @@ Also that `iolens --help` stays light.
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
+import import_graph
 import pytest
+from import_graph import EVERYTHING, MAY_IMPORT, PACKAGE, Import, allowed, imports, modules
 
-PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
-ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names", "registry")
 HEAVY = (
     "numpy",
     "duckdb",
@@ -32,126 +28,6 @@ HEAVY = (
     "pymysql",
 )
 
-# Module or package → what it may import, besides itself. A module of a package is named in full.
-MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "units": (),
-    "visible_text": (),
-    "target_names": (),
-    "nearest_names": (),
-    "errors": ("visible_text",),
-    "registry": ("errors",),
-    "schema": ("units", "errors"),
-    "records": ("units", "errors", "schema", "visible_text"),
-    "config": ("units", "errors", "schema", "records"),
-    "models": ROOT,
-    "sources": ROOT,
-    "store": ROOT,
-    "scan": (*ROOT, "sources"),
-    "agent": (*ROOT, "sources", "store", "models"),
-    "analyses": (*ROOT, "models", "store.selection"),
-    "plans": (*ROOT, "models", "analyses"),
-    "benchmarks": (*ROOT, "sources", "models"),
-    "simulator": (*ROOT, "models", "store"),
-    "validation": (*ROOT, "models", "sources", "store", "analyses", "plans", "benchmarks", "simulator", "agent"),
-    "views": (*ROOT, "analyses", "plans", "models", "validation"),
-}
-EVERYTHING = ("cli", "api")
-DOOR = ("api", "analyses")  # what `import iolens` may reach, and only when asked
-
-
-class Import(NamedTuple):
-    """`importer` imports `imported` (names below iolens, "" for iolens itself) on this line."""
-
-    path: Path
-    line: int
-    importer: str
-    imported: str
-    late: bool  # inside a function or under TYPE_CHECKING
-
-    def __str__(self) -> str:
-        return f"{self.path.relative_to(PACKAGE.parent)}:{self.line}: {self.importer} imports {self.imported}"
-
-
-def modules() -> dict[str, Path]:
-    """Every module by its name below iolens."""
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-def imports() -> Iterator[Import]:
-    """Every import of ours by ours."""
-    known = modules()
-    for name, path in known.items():
-        tree = ast.parse(path.read_text("utf-8"), str(path))
-        late = _late_lines(tree)
-        for node in ast.walk(tree):
-            for imported in _imported(node, name, path.name == "__init__.py", known):
-                yield Import(path, node.lineno, name, imported, node.lineno in late)  # type: ignore[attr-defined]
-
-
-def _late_lines(tree: ast.Module) -> set[int]:
-    """Lines that do not run when the module is imported."""
-    late: set[int] = set()
-    for node in ast.walk(tree):
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        if is_function or is_for_types:
-            late.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return late
-
-
-def _imported(node: ast.AST, importer: str, is_package: bool, known: dict[str, Path]) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
-        base = _absolute(node, importer, is_package)
-        # `from iolens.store import tables` imports iolens.store.tables; `from iolens import __version__` iolens.
-        names = [full if _below(full := f"{base}.{alias.name}") in known else base for alias in node.names]
-    elif isinstance(node, ast.Call) and _is_import_call(node):
-        names = [_literal_start(node.args[0])]
-    else:
-        names = []
-    yield from (_below(name) for name in names if name == "iolens" or name.startswith("iolens."))
-
-
-def _absolute(node: ast.ImportFrom, importer: str, is_package: bool) -> str:
-    if not node.level:
-        return node.module or ""
-    parts = ["iolens", *importer.split(".")] if importer else ["iolens"]
-    above = parts[: len(parts) - node.level + is_package]
-    return ".".join([*above, *([node.module] if node.module else [])])
-
-
-def _is_import_call(node: ast.Call) -> bool:
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return called in ("import_module", "__import__") and bool(node.args)
-
-
-def _literal_start(node: ast.expr) -> str:
-    """What a dynamic import is sure to import: `iolens.views` of `f"iolens.views.{name}"`."""
-    first = node.values[0] if isinstance(node, ast.JoinedStr) else node
-    text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-    return text.rstrip(".")
-
-
-def _below(name: str) -> str:
-    return name.removeprefix("iolens").removeprefix(".")
-
-
-def allowed(one: Import) -> bool:
-    """Whether the arrow points the right way."""
-    home = one.importer.partition(".")[0]
-    if not home:
-        return one.imported.partition(".")[0] in DOOR and one.late
-    if not one.imported:
-        return home in EVERYTHING
-    if home in EVERYTHING or one.imported.partition(".")[0] == home:
-        return True
-    return any(one.imported == name or one.imported.startswith(f"{name}.") for name in MAY_IMPORT[home])
-
 
 def test_every_arrow_points_the_right_way() -> None:
     wrong = [str(one) for one in imports() if not allowed(one)]
@@ -160,6 +36,32 @@ def test_every_arrow_points_the_right_way() -> None:
 
 def test_every_package_has_a_place_in_the_design() -> None:
     assert {name.partition(".")[0] for name in modules()} - {""} <= {*MAY_IMPORT, *EVERYTHING}
+
+
+def test_no_two_packages_import_each_other() -> None:
+    assert import_graph.all_cycles(imports()).packages == []
+
+
+def test_cycles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert import_graph.cycles(graph) == [["a", "b", "c"], ["d", "e"]]
+    assert import_graph.shortest_cycle(graph, ["a", "b", "c"]) == ["a", "b", "c", "a"]
+    assert import_graph.cycles({"a": {"b"}, "b": set()}) == []
+
+
+def test_a_cycle_between_packages_is_found_though_no_two_modules_form_one() -> None:
+    """`store` → `sources` by one module, back by another."""
+    graph = {"store.a": {"sources.x"}, "store.b": set(), "sources.x": set(), "sources.y": {"store.b"}}
+    assert import_graph.cycles(graph) == []
+    packages = import_graph.grouped(graph, {name: import_graph.package_of(name) for name in graph})
+    assert import_graph.cycles(packages) == [["sources", "store"]]
+
+
+def test_every_subpackage_has_a_sentence_and_a_size_in_the_table() -> None:
+    page = import_graph.page_with_graph(f"{import_graph.BEGIN}\n{import_graph.END}\n")
+    for name in import_graph.subpackages():
+        assert f"\n| `{name}` | " in page
+    assert "– | – |" not in page
 
 
 def test_the_test_sees_imports_wherever_they_stand() -> None:

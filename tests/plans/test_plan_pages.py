@@ -10,7 +10,8 @@ import pytest
 from iolens.plans.endurance import EndurancePlan
 from iolens.plans.metadata import MetadataPlan
 from iolens.plans.performance import PerformancePlan
-from tests.test_docs import DOCS, _examples, _json_keys, _missing, _run
+from tests.console_examples import examples, missing, run
+from tests.test_docs import DOCS, _json_keys
 
 PAGES = {"plan-endurance.md": EndurancePlan, "plan-metadata.md": MetadataPlan, "plan-performance.md": PerformancePlan}
 
@@ -23,5 +24,5 @@ def test_every_json_key_is_documented(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_they_say(page: str, tmp_path: Path) -> None:
-    for command, shown in _examples(DOCS / page):
-        assert _missing(shown, _run(command, tmp_path).stdout.splitlines()) == [], command
+    for command, shown in examples(DOCS / page):
+        assert missing(shown, run(command, tmp_path).stdout.splitlines()) == [], command

@@ -13,9 +13,10 @@ from iolens.plans.performance import plan_performance
 from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, Rationale, design_capacity, make_rationale
 from iolens.views.render.json_text import to_plain
+from tests.console_examples import examples, missing, run
 from tests.plans.designs import ABOUT, MISSING, SPEEDS, from_telemetry, published, published_capacity
 from tests.plans.test_performance import asked
-from tests.test_docs import DOCS, _examples, _json_keys, _missing, _run
+from tests.test_docs import DOCS, _json_keys
 
 
 def test_evidence_says_which_telemetry_from_when_to_when() -> None:
@@ -106,5 +107,5 @@ def test_json_is_plain_and_its_keys_are_documented() -> None:
 
 
 def test_the_example_prints_what_its_page_says(tmp_path: Path) -> None:
-    ((command, shown),) = _examples(DOCS / "plan-rationale.md")
-    assert _missing(shown, _run(command, tmp_path).stdout.splitlines()) == []
+    ((command, shown),) = examples(DOCS / "plan-rationale.md")
+    assert missing(shown, run(command, tmp_path).stdout.splitlines()) == []

@@ -11,7 +11,8 @@ import pytest
 from iolens.errors import UsageError
 from iolens.validation import Validation, chosen_studies, get_study, study_tags, validate
 from iolens.validation.checks import VERDICTS
-from tests.test_docs import DOCS, _examples, _missing, _run
+from tests.console_examples import examples, missing, run
+from tests.test_docs import DOCS
 from tests.views.documented import undocumented
 
 
@@ -71,8 +72,8 @@ def test_every_explained_difference_is_documented() -> None:
 
 
 def test_the_example_prints_what_it_says(tmp_path: Path) -> None:
-    for command, shown in _examples(DOCS / "validation.md"):
-        assert _missing(shown, _run(command, tmp_path).stdout.splitlines()) == [], command
+    for command, shown in examples(DOCS / "validation.md"):
+        assert missing(shown, run(command, tmp_path).stdout.splitlines()) == [], command
 
 
 def test_equations_need_no_data(without_data: Validation) -> None:
