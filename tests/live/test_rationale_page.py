@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from iolens.views.rationale.chapters import document
-from iolens.views.rationale.html import to_html
+from iolens.views.plan_rationale.chapters import document
+from iolens.views.plan_rationale.html import to_html
 from tests.live.browser import NARROW, WIDE, Visit, chromium
 from tests.live.spark_cluster import ComponentMissing
 from tests.plans.designs import ABOUT, MISSING, from_telemetry

@@ -20,7 +20,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from iolens.views.rationale.document import (
+from iolens.views.plan_rationale.document import (
     BulletList,
     Caution,
     Command,
@@ -30,9 +30,9 @@ from iolens.views.rationale.document import (
     Part,
     RationaleDocument,
 )
-from iolens.views.rationale.html import to_html as rationale_html
-from iolens.views.rationale.markdown import to_markdown as rationale_markdown
-from iolens.views.rationale.pdf import to_pdf
+from iolens.views.plan_rationale.html import to_html as rationale_html
+from iolens.views.plan_rationale.markdown import to_markdown as rationale_markdown
+from iolens.views.plan_rationale.pdf import to_pdf
 from iolens.views.render import bokeh_figure, json_text, matplotlib_figure
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t

@@ -9,8 +9,8 @@ import pytest
 from iolens.plans.endurance import plan_endurance
 from iolens.plans.inputs import value
 from iolens.plans.rationale import make_rationale
-from iolens.views.rationale.chapters import document, specification
-from iolens.views.rationale.document import Caution, DocumentChapter, Drawing, Equations, RationaleDocument, runs
+from iolens.views.plan_rationale.chapters import document, specification
+from iolens.views.plan_rationale.document import Caution, DocumentChapter, Drawing, Equations, RationaleDocument, runs
 from iolens.views.render import tables as t
 from iolens.views.render.formats import figures_of, tables_of
 from tests.plans.designs import ABOUT, from_telemetry, published

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.views.rationale.chapters import document
-from iolens.views.rationale.document import DocumentChapter, RationaleDocument
-from iolens.views.rationale.pdf import COLUMN, MARGIN, SIZES, _least, _register_fonts, _widths, to_pdf
+from iolens.views.plan_rationale.chapters import document
+from iolens.views.plan_rationale.document import DocumentChapter, RationaleDocument
+from iolens.views.plan_rationale.pdf import COLUMN, MARGIN, SIZES, _least, _register_fonts, _widths, to_pdf
 from iolens.views.render import tables as t
 from tests.plans.designs import ABOUT, MADE, from_telemetry, published
 

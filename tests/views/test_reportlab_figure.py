@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from iolens.views.rationale.pdf import BOLD, REGULAR, _register_fonts
+from iolens.views.plan_rationale.pdf import BOLD, REGULAR, _register_fonts
 from iolens.views.render import figures as f
 from iolens.views.render.reportlab_figure import FigureOnPage, _cubic
 

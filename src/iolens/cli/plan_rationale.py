@@ -356,11 +356,11 @@ def _masked(text: str) -> str:
 
 def _written(result: Rationale, output: Path | None) -> list[Path]:
     """The document in the form that the suffix names."""
-    from iolens.views.rationale.chapters import document
+    from iolens.views.plan_rationale.chapters import document
     from iolens.views.render import atomic, json_text
 
     if output is None:
-        from iolens.views.rationale.markdown import to_markdown
+        from iolens.views.plan_rationale.markdown import to_markdown
 
         click.echo(to_markdown(document(result)).encode(), nl=False)  # UTF-8, whatever the terminal's locale
         return []
@@ -368,15 +368,15 @@ def _written(result: Rationale, output: Path | None) -> list[Path]:
     if suffix == ".json":
         atomic.write(output, json_text.to_json(result))
     elif suffix == ".html":
-        from iolens.views.rationale.html import to_html
+        from iolens.views.plan_rationale.html import to_html
 
         atomic.write(output, to_html(document(result)))
     elif suffix == ".pdf":
-        from iolens.views.rationale.pdf import to_pdf
+        from iolens.views.plan_rationale.pdf import to_pdf
 
         atomic.write(output, to_pdf(document(result), result.about.made))
     else:
-        from iolens.views.rationale.markdown import write
+        from iolens.views.plan_rationale.markdown import write
 
         return write(document(result), output)
     return [output]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.views.rationale.document import (
+from iolens.views.plan_rationale.document import (
     BulletList,
     Caution,
     Command,

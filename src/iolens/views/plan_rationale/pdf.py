@@ -35,7 +35,7 @@ from reportlab.platypus import (
     Table,
 )
 
-from iolens.views.rationale.document import (
+from iolens.views.plan_rationale.document import (
     BulletList,
     Caution,
     Command,

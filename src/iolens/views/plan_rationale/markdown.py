@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from iolens.views.rationale.document import (
+from iolens.views.plan_rationale.document import (
     BulletList,
     Caution,
     Command,

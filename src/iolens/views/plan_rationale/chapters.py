@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from iolens.models.bootstrap import RESAMPLES, SEED
-from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED
 from iolens.plans.specification import INPUT_NAMES
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.capacity.tables import sentence
-from iolens.views.plan_capacity import figures as capacity_figures
 from iolens.views.plan_capacity import tables as plan_capacity
-from iolens.views.plan_endurance import figures as endurance_figures
 from iolens.views.plan_endurance import tables as plan_endurance
-from iolens.views.plan_inputs import shown, warned
-from iolens.views.plan_metadata import figures as metadata_figures
+from iolens.views.plan_inputs import shown
 from iolens.views.plan_metadata import tables as plan_metadata
-from iolens.views.plan_performance import figures as performance_figures
 from iolens.views.plan_performance import tables as plan_performance
-from iolens.views.rationale.document import (
+from iolens.views.plan_rationale.document import (
     BulletList,
     Caution,
     Command,
@@ -31,10 +26,20 @@ from iolens.views.rationale.document import (
     Part,
     RationaleDocument,
 )
+from iolens.views.plan_rationale.figures import figures
+from iolens.views.plan_rationale.tables import (
+    RANGE,
+    evidence,
+    joined,
+    requirement_name,
+    right_aligned,
+    span,
+    specification,
+)
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from iolens.analyses.growth import Growth
     from iolens.plans.capacity import CapacityPlan
@@ -44,7 +49,6 @@ if TYPE_CHECKING:
     from iolens.plans.performance import PerformancePlan
     from iolens.plans.rationale import Rationale
     from iolens.plans.specification import Requirement
-    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Row, TableView
 
 INTRODUCTIONS: Final = {
@@ -69,38 +73,6 @@ INTRODUCTIONS: Final = {
 }
 OWN_TABLE: Final = "inodes_"  # inputs that stand in a table of their own
 WHAT_IF_THRESHOLDS: Final = 8
-RANGE: Final = "Low\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}high"
-SSI: Final = (
-    "SSI, sustained system improvement: how many times as much work the new system does as the reference system. "
-    "From: where the inputs come from; each is told in its chapter."
-)
-POWERS: Final = "kB, TB, PB are powers of ten; KiB, TiB, PiB powers of two."
-MEANING: Final = (
-    "Low and high take every input at its better or worse end. The 95 % interval is the middle of "
-    f"{RESAMPLES:,} draws: days and drives resampled, ranges evenly; none where every input is a single value."
-)
-
-
-def tables(result: Rationale) -> list[TableView]:
-    """The specification first."""
-    found = [specification(result), *([evidence(result)] if result.evidence else [])]
-    return warned(found, result.warnings)
-
-
-def figures(result: Rationale) -> dict[str, Callable[[], Figure]]:
-    """The figures of all plans, by plan and name."""
-    views: dict[str, Any] = {
-        "capacity": capacity_figures,
-        "endurance": endurance_figures,
-        "metadata": metadata_figures,
-        "performance": performance_figures,
-    }
-    return {
-        f"{part}-{name}": describe
-        for part in PARTS
-        if (plan := getattr(result, part)) is not None
-        for name, describe in views[part].figures(plan).items()
-    }
 
 
 def document(result: Rationale) -> RationaleDocument:
@@ -152,75 +124,6 @@ def _specification(result: Rationale) -> Iterator[Part]:
         yield Caution(f"{one.part.capitalize()} is not answered: {one.reason}. Needed: {one.needed}.")
 
 
-def specification(result: Rationale) -> TableView:
-    """One line per requirement and case."""
-    columns = (
-        t.text("name", "Requirement"), t.text("case", "Case"), _right("expected", "Expected"),
-        _right("range", RANGE), _right("ci95", "95 % interval"), t.text("from", "From"),
-    )  # fmt: skip
-    rows: list[Row] = [
-        (
-            _name(one),
-            one.case,
-            _amount(one.unit, one.expected) if one.expected is not None else "none suffices",
-            _span(one.unit, one.low, one.high),
-            _span(one.unit, *(one.ci95 or (None, None))),
-            _kinds(one.origins),
-        )
-        for one in result.requirements
-    ]
-    return t.TableView("What to specify", columns, rows, f"{SSI}\n{MEANING}\n{POWERS}")
-
-
-def _kinds(origins: Sequence[str]) -> list[str]:
-    """`telemetry`, `file`, `option`, `default`, `assumption`, `this plan`: each once."""
-    words = {"option": "option", "default": "default", "file": "file", "this": "this plan"}
-    words |= {"assumed:": "assumption", "not": "assumption"}
-    texts = (origin.partition(": ")[2] for origin in origins)
-    return list(dict.fromkeys(words.get(text.split()[0].rstrip(","), "telemetry") for text in texts if text))
-
-
-class Amount(t.TableColumn):
-    """A column of numbers that are written out with their units, and lean to the right like numbers."""
-
-    __slots__ = ()
-
-    @property
-    def align(self) -> Literal["left", "right"]:
-        """To the right."""
-        return "right"
-
-
-def _right(name: str, heading: str) -> Amount:
-    return Amount(name, heading, "text", str)
-
-
-def _name(one: Requirement) -> str:
-    words = plan_performance.measure_name(one.name) if one.part == "performance" else one.name
-    return f"{words[:1].upper()}{words[1:]}"
-
-
-def _amount(unit: str, amount: float) -> str:
-    if unit == "bytes":
-        return format_bytes_si(amount)
-    if unit == "bytes/s":
-        return f"{format_bytes_si(amount)}/s"
-    return f"{amount:.3g} DWPD" if unit == "DWPD" else f"{amount:,.0f} /s" if amount >= 10 else f"{amount:.2g} /s"
-
-
-def _span(unit: str, low: float | None, high: float | None) -> str | None:
-    """`22.3 … 29.8 PB`; nothing where it spans nothing."""
-    if low is None or high is None or low == high:
-        return None
-    return _joined(_amount(unit, low), _amount(unit, high)).removesuffix(" DWPD")  # its row has the unit
-
-
-def _joined(first: str, last: str) -> str:
-    """Two amounts, with their unit once where it is the same."""
-    (number, _, first_unit), (_, _, last_unit) = first.partition(" "), last.partition(" ")
-    return f"{number if first_unit == last_unit else first} … {last}"
-
-
 # The plans.
 
 
@@ -243,7 +146,7 @@ def _growth_in_words(plan: CapacityPlan, growth: Growth) -> str:
         format_bytes_si(amount or 0.0)
         for amount in (growth.mean_bytes_per_day, growth.median_bytes_per_day, growth.max_bytes_per_day)
     )
-    sure = "" if growth.mean_ci95 is None else f" (95 % interval {_span('bytes', *growth.mean_ci95)})"
+    sure = "" if growth.mean_ci95 is None else f" (95 % interval {span('bytes', *growth.mean_ci95)})"
     given = any(one.name == "daily_growth_bytes" and one.kind != "distribution" for one in plan.inputs)
     return (
         f"On {growth.days_with_growth:,} days of growth the reference system gained {mean} a day on average{sure}; "
@@ -256,12 +159,12 @@ def _what_if(result: Rationale) -> TableView:
     columns = (
         t.number("ssi", "SSI", "", "g"), t.number("purge_days", "Purge", "days", "g"),
         t.number("purge_fraction", "Purge fraction", "", "g"), t.volume("daily_growth_bytes", "Daily growth"),
-        t.volume("capacity_bytes", "Capacity"), _right("range", RANGE), _right("ci95", "95 % interval"),
+        t.volume("capacity_bytes", "Capacity"), right_aligned("range", RANGE), right_aligned("ci95", "95 % interval"),
     )  # fmt: skip
     rows: list[Row] = [
         (
             one.ssi, one.purge_days, one.purge_fraction, one.daily_growth_bytes, one.capacity_bytes,
-            _span("bytes", one.low_bytes, one.high_bytes), _span("bytes", *(one.ci95 or (None, None))),
+            span("bytes", one.low_bytes, one.high_bytes), span("bytes", *(one.ci95 or (None, None))),
         )
         for one in result.what_if
     ]  # fmt: skip
@@ -370,13 +273,13 @@ def _equations(result: Rationale, part: str) -> Equations:
 
 def _name_apart(one: Requirement) -> str:
     """What the equation itself does not say."""
-    return f"{_name(one)}, " if one.part == "performance" else ""
+    return f"{requirement_name(one)}, " if one.part == "performance" else ""
 
 
 def _inputs(given: Sequence[Input]) -> TableView:
     """Every number that goes in, its ends where it has any, and where it comes from."""
     columns = (
-        t.text("name", "Input"), _right("expected", "Expected"), _right("range", RANGE),
+        t.text("name", "Input"), right_aligned("expected", "Expected"), right_aligned("range", RANGE),
         t.text("origin", "Origin"),
     )  # fmt: skip
     order = list(dict.fromkeys(one.name for one in given))
@@ -400,7 +303,7 @@ def _input_amount(one: Input, amount: float) -> str:
 def _ends(one: Input) -> str | None:
     if one.low == one.high:
         return None
-    return _joined(_input_amount(one, one.low), _input_amount(one, one.high))
+    return joined(_input_amount(one, one.low), _input_amount(one, one.high))
 
 
 def _drawing(result: Rationale, part: str, name: str) -> Drawing:
@@ -417,19 +320,6 @@ def _data(result: Rationale) -> Iterator[Part]:
         yield "No telemetry was read: every input was given."
     if result.notes:
         yield BulletList(tuple(map(sentence, result.notes)))
-
-
-def evidence(result: Rationale) -> TableView:
-    """Which telemetry, how much of it, from when to when, and what was left out."""
-    columns = (
-        t.text("input", "Input"), t.text("origin", "From"), _right("samples", "Amount"),
-        t.day("first_day", "First day"), t.day("last_day", "Last day"), t.text("left_out", "Left out"),
-    )  # fmt: skip
-    rows: list[Row] = [
-        (one.input, one.origin, f"{one.samples:,} {one.samples_of}", one.first_day, one.last_day, one.left_out)
-        for one in result.evidence
-    ]
-    return t.TableView("Telemetry", columns, rows)
 
 
 def _again(result: Rationale) -> Iterator[Part]:
