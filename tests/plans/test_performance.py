@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.analyses.demand import Demand, demand
+from iolens.analyses.demand.analysis import Demand, demand
 from iolens.errors import UsageError
 from iolens.plans.inputs import between, value
 from iolens.plans.performance import PerformanceCase, plan_performance

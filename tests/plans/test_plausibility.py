@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.daily_writes import SystemCapacity, SystemUsage
-from iolens.analyses.demand import Demand
+from iolens.analyses.demand.analysis import Demand
+from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.endurance import WriteAmplification, file_system_writes, plan_endurance
 from iolens.plans.inputs import Input, between, value

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses.capacity.analysis import Capacity, capacity
-from iolens.analyses.growth import growth
+from iolens.analyses.growth.analysis import growth
 from iolens.views.capacity.report import report_methods, report_sections, report_summary
 from iolens.views.capacity.tables import verdict
 from iolens.views.render import tables as t

@@ -15,7 +15,7 @@ from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
     from iolens.analyses.contents.ages import Ages
-    from iolens.analyses.growth import Growth
+    from iolens.analyses.growth.analysis import Growth
     from iolens.plans.capacity import CapacityPlan
     from iolens.plans.inputs import Input
 

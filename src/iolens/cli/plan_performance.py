@@ -13,7 +13,7 @@ from iolens.errors import UsageError
 from iolens.units import parse_rate
 
 if TYPE_CHECKING:
-    from iolens.analyses.demand import Demand
+    from iolens.analyses.demand.analysis import Demand
     from iolens.plans.inputs import Input
     from iolens.plans.performance import PerformancePlan
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from iolens.analyses.contents.ages import Ages
     from iolens.analyses.contents.inode_sizes import InodeSizes
-    from iolens.analyses.daily_writes import SystemCapacity, SystemUsage
-    from iolens.analyses.demand import Demand
+    from iolens.analyses.demand.analysis import Demand
+    from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
     from iolens.analyses.drives.readings import DriveReadings
-    from iolens.analyses.growth import Growth
+    from iolens.analyses.growth.analysis import Growth
     from iolens.api import OpenStore
     from iolens.cli.options import Selected
     from iolens.plans.endurance import FileSystemWrites
@@ -106,7 +106,7 @@ class ReferenceSystem:
 
     def system_capacity(self) -> SystemCapacity:
         """Its capacity, as given or as read."""
-        from iolens.analyses.daily_writes import SystemCapacity, system_capacity
+        from iolens.analyses.demand.daily_writes import SystemCapacity, system_capacity
 
         if "capacity" not in self.found:
             if self.capacity is not None:
@@ -124,7 +124,7 @@ class ReferenceSystem:
 
     def usage(self) -> SystemUsage | None:
         """What it held at its last complete reading; None where no store is open or named, or nothing was read."""
-        from iolens.analyses.daily_writes import SystemUsage, system_usage
+        from iolens.analyses.demand.daily_writes import SystemUsage, system_usage
 
         if self._opened is None and not self.is_named:
             return None
@@ -149,7 +149,7 @@ class ReferenceSystem:
 
     def writes(self) -> FileSystemWrites:
         """File-system writes per day."""
-        from iolens.analyses.daily_writes import daily_writes
+        from iolens.analyses.demand.daily_writes import daily_writes
         from iolens.plans.endurance import file_system_writes
 
         if "writes" not in self.found:
@@ -196,7 +196,7 @@ class ReferenceSystem:
 
     def write_sizes(self) -> dict[int, float]:
         """Disk writes by size."""
-        from iolens.analyses.daily_writes import write_sizes
+        from iolens.analyses.demand.daily_writes import write_sizes
 
         if "sizes" not in self.found:
             self.found["sizes"] = self.opened.ask(write_sizes, self.name(), **self.where)
@@ -219,7 +219,7 @@ class ReferenceSystem:
 
     def demand(self, progress: Callable[[date], None] | None = None) -> Demand:
         """What it was asked for, tick by tick."""
-        from iolens.analyses.demand import demand
+        from iolens.analyses.demand.analysis import demand
 
         asked = self.opened.ask(lambda selection: demand(selection, progress=progress), self.name(), **self.where)
         return replace(asked, resolution=self.where["resolution"] or "raw")

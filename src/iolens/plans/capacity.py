@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.contents.ages import Ages, Clock
-from iolens.analyses.daily_writes import SystemUsage
-from iolens.analyses.growth import Growth
+from iolens.analyses.demand.daily_writes import SystemUsage
+from iolens.analyses.growth.analysis import Growth
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.daily_writes import DailyWrites, SystemCapacity, SystemUsage
+from iolens.analyses.demand.daily_writes import DailyWrites, SystemCapacity, SystemUsage
 from iolens.analyses.drives.readings import DriveReadings
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.analyses.results import not_in_json

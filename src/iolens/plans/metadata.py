@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.analyses.contents.inode_sizes import InodeSizes
-from iolens.analyses.daily_writes import SystemUsage
+from iolens.analyses.demand.daily_writes import SystemUsage
 from iolens.analyses.results import not_in_json, only_if_present
 from iolens.errors import UsageError
 from iolens.models.bootstrap import SEED, interval95

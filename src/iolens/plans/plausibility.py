@@ -14,9 +14,9 @@ from iolens.units import format_bytes_si
 if TYPE_CHECKING:
     from iolens.analyses.contents.ages import Ages
     from iolens.analyses.contents.inode_sizes import InodeSizes
-    from iolens.analyses.daily_writes import SystemUsage
-    from iolens.analyses.demand import Demand
-    from iolens.analyses.growth import Growth
+    from iolens.analyses.demand.analysis import Demand
+    from iolens.analyses.demand.daily_writes import SystemUsage
+    from iolens.analyses.growth.analysis import Growth
     from iolens.plans.capacity import CapacityCase
     from iolens.plans.endurance import EnduranceCase, FileSystemWrites, WriteAmplification
     from iolens.plans.inputs import Input

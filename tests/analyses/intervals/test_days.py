@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iolens
-from iolens.analyses.daily_writes import daily_writes
+from iolens.analyses.demand.daily_writes import daily_writes
 from iolens.analyses.intervals.days import COMPLETE_PCT, covered_pct, is_complete
 from iolens.analyses.metadata.analysis import metadata
 from iolens.store.selection import FrameSelection

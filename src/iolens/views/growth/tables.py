@@ -9,7 +9,7 @@ from iolens.views.render import tables as t
 from iolens.views.render.section import Part, ReportSection
 
 if TYPE_CHECKING:
-    from iolens.analyses.growth import Growth
+    from iolens.analyses.growth.analysis import Growth
     from iolens.views.render.tables import TableColumn, TableView
 
 NO_GROWTH: Final = "No day of growth is known."

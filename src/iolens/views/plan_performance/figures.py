@@ -12,7 +12,7 @@ from iolens.units import format_bytes_si
 from iolens.views.render.figures import FSU, READ, WRITE, Axis, Figure, LineMark, Mark, Panel, side_by_side
 
 if TYPE_CHECKING:
-    from iolens.analyses.demand import DemandMeasure
+    from iolens.analyses.demand.analysis import DemandMeasure
     from iolens.plans.performance import PerformanceCase, PerformancePlan
 
 SHADES: Final = ("#B3D4EA", "#5AA5D6", "#0077BB", "#004A75")

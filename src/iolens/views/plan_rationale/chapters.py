@@ -41,7 +41,7 @@ from iolens.views.render import tables as t
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from iolens.analyses.growth import Growth
+    from iolens.analyses.growth.analysis import Growth
     from iolens.plans.capacity import CapacityPlan
     from iolens.plans.endurance import EndurancePlan
     from iolens.plans.inputs import Input

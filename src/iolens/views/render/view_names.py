@@ -11,7 +11,7 @@ _OURS: Final = "iolens"
 
 def view_name(result: object) -> str:
     """`imbalance` for `analyses/imbalance/analysis.py`, `workload_match` for `analyses/workload/match.py`,
-    `growth` for `analyses/growth.py`, `plan_capacity` for `plans/capacity.py`.
+    `growth` for `analyses/growth/analysis.py`, `plan_capacity` for `plans/capacity.py`.
     """
     *packages, module = type(result).__module__.split(".")
     if module == "analysis":

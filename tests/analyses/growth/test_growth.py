@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.growth import Growth, growth
+from iolens.analyses.growth.analysis import Growth, growth
 from iolens.errors import UsageError
 from iolens.sources import ReadOptions
 from iolens.store.store import Store

@@ -1,0 +1,1 @@
+"""How many bytes a file system gains from day to day."""
