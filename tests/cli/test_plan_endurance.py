@@ -12,8 +12,8 @@ import pytest
 
 from iolens.records import Capture, Row
 from iolens.store.store import Store
-from tests.analyses.telemetry import T0_US, made_up, table_of
 from tests.analyses.demand.test_daily_writes import hours
+from tests.analyses.telemetry import T0_US, made_up, table_of
 from tests.cli.command import iolens
 
 DAY_US = 86_400_000_000

@@ -15,8 +15,8 @@ from iolens.records import Capture, Row
 from iolens.store.store import Store
 from tests.analyses.capacity_rows import readings
 from tests.analyses.capacity_rows import table_of as capacity_table
-from tests.analyses.telemetry import T0_US, table_of
 from tests.analyses.demand.test_daily_writes import hours
+from tests.analyses.telemetry import T0_US, table_of
 from tests.cli.command import Finished, iolens
 from tests.cli.test_plan_endurance import drive_rows
 from tests.sources.contents.test_size_histogram import BY_END

@@ -11,7 +11,8 @@ import pytest
 from iolens.analyses.demand.analysis import Demand
 from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
-from iolens.plans.endurance import WriteAmplification, file_system_writes, plan_endurance
+from iolens.plans.cases import WriteAmplification
+from iolens.plans.endurance import file_system_writes, plan_endurance
 from iolens.plans.inputs import Input, between, value
 from iolens.plans.metadata import plan_metadata
 from iolens.plans.performance import plan_performance

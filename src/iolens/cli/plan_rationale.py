@@ -23,7 +23,8 @@ from iolens.errors import NotKnownError, StoreError, UsageError
 from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
-    from iolens.plans.capacity import CapacityCase, CapacityPlan
+    from iolens.plans.capacity import CapacityPlan
+    from iolens.plans.cases import CapacityCase
     from iolens.plans.endurance import EndurancePlan
     from iolens.plans.inputs import Input
     from iolens.plans.metadata import MetadataPlan

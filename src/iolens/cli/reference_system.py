@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iolens.analyses.growth.analysis import Growth
     from iolens.api import OpenStore
     from iolens.cli.options import Selected
-    from iolens.plans.endurance import FileSystemWrites
+    from iolens.plans.cases import FileSystemWrites
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
 from iolens.models.purge import OpenAmount, Policy, PurgeCourse, simulate, steady_peak, steady_trough
+from iolens.plans.cases import CapacityCase
 from iolens.plans.inputs import Input, distribution
 from iolens.plans.plausibility import PlanWarning, capacity_warnings
 from iolens.units import format_bytes_si
@@ -28,24 +29,6 @@ from iolens.units import format_bytes_si
 EQUATION: Final = "C = SSI · (purge_days / purge_fraction) · daily_growth"
 NAMES: Final = ("ssi", "purge_days", "purge_fraction", "daily_growth_bytes")  # in the order of the grid
 LEAST_COURSE_DAYS: Final = 180
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityCase:
-    """One capacity: `low_bytes` and `high_bytes` with every input at its better or worse end.
-
-    `ci95` is the middle 95 % of 2,000 draws of the inputs; null where every input is a single value.
-    """
-
-    ssi: float
-    purge_days: float
-    purge_fraction: float
-    daily_growth_bytes: int
-    capacity_bytes: int
-    low_bytes: int
-    high_bytes: int
-    ci95: tuple[int, int] | None
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ writes: `strict_host` = SSI · FSWPD · (C_ref/C_new) · RMW, and `strict_nand` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import numpy as np
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 from iolens.analyses.demand.daily_writes import DailyWrites, SystemCapacity, SystemUsage
 from iolens.analyses.drives.readings import DriveReadings
 from iolens.analyses.intervals.days import COMPLETE_PCT
-from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95, mean_interval
+from iolens.plans.cases import ClassVerdict, EnduranceCase, FileSystemWrites, LargerDrive, WriteAmplification, worst
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import StripeLayout
 from iolens.plans.plausibility import PlanWarning, endurance_warnings
@@ -67,78 +66,6 @@ TRINITY: Final = (Provision(10.0, 3_200_000_000_000), Provision(3.0, 4_000_000_0
 
 
 @dataclass(frozen=True, slots=True)
-class ClassVerdict:
-    """One class of drives against one case; lifetimes in years, null where nothing is written.
-
-    It suffices when its rating is at least the high end of what is needed.
-    """
-
-    class_dwpd: float
-    suffices: bool
-    strict_suffices: bool
-    lifetime_years: float | None
-    headroom_years: float | None
-    strict_lifetime_years: float | None
-    strict_headroom_years: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class LargerDrive:
-    """The same case on as many drives of another size (Eq. 4)."""
-
-    drive_bytes: int
-    dwpd: float
-    strict_host_dwpd: float
-    class_dwpd: float | None
-    strict_class_dwpd: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class EnduranceCase:
-    """Drive writes per day that one case needs. `low_…` and `high_…` take every input at its better or worse end.
-
-    Intervals are the middle 95 % of 2,000 draws of the inputs; null where every input is a single value. `needed_…` is
-    the class that suffices by the published equation and by host writes strictly counted; null: none on offer does.
-    """
-
-    ssi: float
-    fswpd: float
-    data: int
-    parity: int
-    waf: float
-    dwpd: float
-    strict_host_dwpd: float
-    strict_nand_dwpd: float
-    rmw: float
-    capacity_ratio: float
-    low_dwpd: float
-    high_dwpd: float
-    ci95: Interval | None
-    strict_host_low_dwpd: float
-    strict_host_high_dwpd: float
-    strict_host_ci95: Interval | None
-    strict_nand_low_dwpd: float
-    strict_nand_high_dwpd: float
-    strict_nand_ci95: Interval | None
-    class_dwpd: float | None
-    strict_class_dwpd: float | None
-    needed_class_dwpd: float | None
-    classes: list[ClassVerdict]
-    larger_drives: list[LargerDrive]
-    name: str
-
-    @property
-    def published_need_dwpd(self) -> float:
-        """What a drive must stand by the published equation."""
-        return _worst(self.high_dwpd, self.ci95)
-
-    @property
-    def strict_need_dwpd(self) -> float:
-        """What a drive must stand in host writes."""
-        return _worst(self.strict_host_high_dwpd, self.strict_host_ci95)
-
-
-@dataclass(frozen=True, slots=True)
 class EnduranceVerdict:
     """The class of drives that suffices for every case by either count, and what each count needs at most.
 
@@ -153,49 +80,6 @@ class EnduranceVerdict:
     strict_need_dwpd: float
     cases_without_class: list[str]
     exceptions: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class FileSystemWrites:
-    """File-system writes per day: bytes written on a UTC day ÷ capacity. Null without a store that knows them.
-
-    Days that are not complete are `left_out`; where less coverage was asked for, they are scaled to a whole day.
-    """
-
-    mean: float | None = None
-    median: float | None = None
-    p95: float | None = None
-    max: float | None = None
-    days: int = 0
-    mean_ci95: Interval | None = None
-    days_left_out: int = 0
-    left_out: list[date] = field(default_factory=list)
-    days_scaled: int = 0
-    days_without_writes: int = 0
-    first_day: date | None = None
-    last_day: date | None = None
-    capacity_bytes: int | None = None
-    origin: str | None = None
-    capacity_origin: str | None = None
-    daily: NDArray[np.float64] | None = not_in_json()
-
-
-@dataclass(frozen=True, slots=True)
-class WriteAmplification:
-    """WAF over the drives of the store; `fleet` is all their flash bytes ÷ all their host bytes.
-
-    `drives_read_later` had no reading before the window's end: the first after it counts.
-    """
-
-    drives: int = 0
-    drives_read_later: int = 0
-    min: float | None = None
-    median: float | None = None
-    p95: float | None = None
-    max: float | None = None
-    mean: float | None = None
-    fleet: float | None = None
-    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +240,7 @@ class _Need:
     @property
     def worst(self) -> float:
         """What a drive must stand."""
-        return _worst(self.high, self.ci95)
+        return worst(self.high, self.ci95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,11 +339,6 @@ def _names(cases: Sequence[CaseInputs]) -> list[str]:
     if len(set(long)) == len(long):
         return long
     return [f"{name}, case {number}" for number, name in enumerate(long, 1)]
-
-
-def _worst(high: float, ends: Interval | None) -> float:
-    """The high end, or that of the interval where it reaches further."""
-    return max(high, ends[1] if ends is not None else 0.0)
 
 
 def _verdict_of(cases: Sequence[EnduranceCase]) -> EnduranceVerdict:

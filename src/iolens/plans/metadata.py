@@ -16,7 +16,7 @@ import numpy as np
 
 from iolens.analyses.contents.inode_sizes import InodeSizes
 from iolens.analyses.demand.daily_writes import SystemUsage
-from iolens.analyses.results import not_in_json, only_if_present
+from iolens.analyses.results import not_in_json
 from iolens.errors import UsageError
 from iolens.models.bootstrap import SEED, interval95
 from iolens.models.dom import (
@@ -31,6 +31,7 @@ from iolens.models.dom import (
     resampled_totals,
     thresholds_of,
 )
+from iolens.plans.cases import DomThreshold
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import StripeLayout
 from iolens.plans.plausibility import PlanWarning, metadata_warnings
@@ -51,39 +52,6 @@ class Prices:
     ost_per_tb: float
     mdt_layout: StripeLayout
     ost_layout: StripeLayout
-
-
-@dataclass(frozen=True, slots=True)
-class DomThreshold:
-    """What one DOM threshold needs, by one method. Costs are those of MDTs and OSTs together.
-
-    `files_whole_pct` is the share of files that surely fit below the threshold, `capacity_pct` the average total as a
-    share of the new capacity, `total_ci95` the middle 95 % of 2,000 resamples of the inodes, all in the average case.
-    """
-
-    dom_bytes: int
-    method: Method
-    dom_min_bytes: int | None
-    dom_avg_bytes: int | None
-    dom_max_bytes: int | None
-    inode_min_bytes: int | None
-    inode_avg_bytes: int | None
-    inode_max_bytes: int | None
-    total_min_bytes: int | None
-    total_avg_bytes: int | None
-    total_max_bytes: int | None
-    total_ci95: tuple[float, float] | None
-    files_whole_pct: float
-    capacity_pct: float | None
-    cost_min: float | None = only_if_present()
-    cost_avg: float | None = only_if_present()
-    cost_max: float | None = only_if_present()
-    cost_over_inodes_only: float | None = only_if_present()
-
-    @property
-    def name(self) -> str:
-        """`DOM up to 1 MiB`."""
-        return f"DOM up to {format_bytes(self.dom_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,38 +16,12 @@ import numpy as np
 from iolens.analyses.demand.analysis import PERCENTILES, Demand, DemandMeasure
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
+from iolens.plans.cases import PerformanceCase
 from iolens.plans.inputs import Input
 from iolens.plans.plausibility import PlanWarning, performance_warnings
 
 EQUATION: Final = "required = SSI · demand at a percentile over ticks"
 DEFAULT_PERCENTILES: Final = (95.0, 99.0, 100.0)
-
-
-@dataclass(frozen=True, slots=True)
-class PerformanceCase:
-    """What one speed asks for at one percentile (100: the largest tick; null: demand was given).
-
-    `low_required` and `high_required` take SSI and demand at their ends; `ci95` is the middle 95 % of 2,000 draws of
-    days and of SSI, null where neither is uncertain. The largest tick has no interval of its own: a longer window may
-    hold a larger one.
-    """
-
-    ssi: float
-    measure: str
-    unit: str
-    percentile: float | None
-    demand: float
-    required: float
-    low_required: float
-    high_required: float
-    ci95: tuple[float, float] | None
-
-    @property
-    def name(self) -> str:
-        """`SSI 3, 99 % of ticks`."""
-        share = self.percentile
-        words = "as given" if share is None else "largest tick" if share == 100 else f"{share:g} % of ticks"
-        return f"SSI {self.ssi:g}, {words}"
 
 
 @dataclass(frozen=True, slots=True)

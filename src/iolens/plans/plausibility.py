@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from iolens.analyses.demand.analysis import Demand
     from iolens.analyses.demand.daily_writes import SystemUsage
     from iolens.analyses.growth.analysis import Growth
-    from iolens.plans.capacity import CapacityCase
-    from iolens.plans.endurance import EnduranceCase, FileSystemWrites, WriteAmplification
+    from iolens.plans.cases import (
+        CapacityCase,
+        DomThreshold,
+        EnduranceCase,
+        FileSystemWrites,
+        PerformanceCase,
+        WriteAmplification,
+    )
     from iolens.plans.inputs import Input
-    from iolens.plans.metadata import DomThreshold
-    from iolens.plans.performance import PerformanceCase
 
 Part = Literal["capacity", "endurance", "metadata", "performance"]
 PARTS: Final[tuple[Part, ...]] = get_args(Part)

@@ -13,7 +13,8 @@ from typing import Final, Literal
 
 from iolens.analyses.growth.analysis import Growth
 from iolens.errors import NotKnownError
-from iolens.plans.capacity import CapacityCase, CapacityPlan
+from iolens.plans.capacity import CapacityPlan
+from iolens.plans.cases import CapacityCase
 from iolens.plans.endurance import EndurancePlan
 from iolens.plans.inputs import Input
 from iolens.plans.metadata import MetadataPlan

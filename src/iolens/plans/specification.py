@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from iolens.plans.capacity import CapacityCase, CapacityPlan
-from iolens.plans.endurance import EnduranceCase, EndurancePlan
+from iolens.plans.capacity import CapacityPlan
+from iolens.plans.cases import CapacityCase, DomThreshold, EnduranceCase, PerformanceCase
+from iolens.plans.endurance import EndurancePlan
 from iolens.plans.inputs import Input
 from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import DomThreshold, MetadataPlan
-from iolens.plans.performance import PerformanceCase, PerformancePlan
+from iolens.plans.metadata import MetadataPlan
+from iolens.plans.performance import PerformancePlan
 from iolens.plans.plausibility import Part
 from iolens.units import format_bytes, format_bytes_si
 

@@ -24,7 +24,8 @@ from iolens.errors import InputError
 from iolens.models.dom import Bin, Method, SizeBins
 from iolens.models.growth import Method as GrowthMethod
 from iolens.plans.capacity import CapacityPlan, plan_capacity
-from iolens.plans.endurance import CaseInputs, EnduranceCase, FileSystemWrites, file_system_writes, plan_endurance
+from iolens.plans.cases import EnduranceCase, FileSystemWrites
+from iolens.plans.endurance import CaseInputs, file_system_writes, plan_endurance
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import StripeLayout
 from iolens.plans.metadata import MetadataPlan, plan_metadata

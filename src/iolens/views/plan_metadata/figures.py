@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.models.dom import SizeBins
-    from iolens.plans.metadata import DomThreshold, MetadataPlan
+    from iolens.plans.cases import DomThreshold
+    from iolens.plans.metadata import MetadataPlan
 
 TIB: Final = float(1 << 40)
 DOM_BAND: Final = "#B3D4EA"

@@ -9,7 +9,8 @@ from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from iolens.plans.metadata import DomThreshold, MetadataPlan
+    from iolens.plans.cases import DomThreshold
+    from iolens.plans.metadata import MetadataPlan
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 SIDEWAYS_AT_MOST: Final = 6  # thresholds: many columns, so that few rows stand better upright

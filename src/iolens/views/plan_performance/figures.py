@@ -13,7 +13,8 @@ from iolens.views.render.figures import FSU, READ, WRITE, Axis, Figure, LineMark
 
 if TYPE_CHECKING:
     from iolens.analyses.demand.analysis import DemandMeasure
-    from iolens.plans.performance import PerformanceCase, PerformancePlan
+    from iolens.plans.cases import PerformanceCase
+    from iolens.plans.performance import PerformancePlan
 
 SHADES: Final = ("#B3D4EA", "#5AA5D6", "#0077BB", "#004A75")
 FAMILIES: Final = (
