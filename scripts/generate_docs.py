@@ -122,7 +122,7 @@ def draw_figure() -> None:
         CliRunner().invoke(iolens, ["demo", "--output", folder], catch_exceptions=False)
         drawn = Image.open(Path(folder) / "bandwidth.png").convert("RGB")
     FIGURE.parent.mkdir(exist_ok=True)
-    drawn.quantize(64, dither=Image.Dither.NONE).save(FIGURE, optimize=True)
+    drawn.quantize(32, dither=Image.Dither.NONE).save(FIGURE, optimize=True)
     print(f"docs/{FIGURE.relative_to(DOCS)} written, {FIGURE.stat().st_size} bytes")
 
 

@@ -32,6 +32,7 @@ POINTS = 5.0  # of a hundred: how far a bin's share may be off
 SMALL = ((4 * KIB, 0.3), (16 * KIB, 0.3), (64 * KIB, 0.4))
 ATTEMPTS = 6
 LITTLE_COMPANY = 0.02  # requests of others ÷ ours
+MUCH_COMPANY = 0.1
 Record = Callable[[str, object], None]  # into the test report
 
 
@@ -117,10 +118,12 @@ def test_the_disk_sees_requests_of_the_size_asked_for(disk: Path, tmp_path: Path
         if best.company < LITTLE_COMPANY:
             break
     assert best is not None
-    seen = best.device_bytes / best.device_ops
+    ours = len(best.log.direction)
     record_property("company", best.company)
-    record_property("mean_request_bytes", seen)
-    assert seen == pytest.approx(mean_bytes(SMALL), rel=0.1)
+    record_property("mean_request_bytes", best.device_bytes / best.device_ops)
+    assert best.device_ops >= 0.9 * ours  # requests were not put together on their way
+    if best.company < MUCH_COMPANY:  # or the sizes are those of others
+        assert best.device_bytes / best.device_ops == pytest.approx(mean_bytes(SMALL), rel=0.1)
 
 
 def test_fio_understands_as_many_sizes_as_there_may_be(disk: Path, tmp_path: Path) -> None:

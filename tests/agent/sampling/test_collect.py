@@ -250,7 +250,7 @@ def start(options: list[object], *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
 
 
-def wait_for(path: Path, seconds: float = 10.0) -> None:
+def wait_for(path: Path, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} did not appear"
