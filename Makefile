@@ -10,7 +10,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	scripts/system-packages
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q --durations=30
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)
@@ -26,6 +26,7 @@ soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.rebuild_soak
 	$(BIN)/python -m bench.power_cut_soak
 	$(BIN)/python -m bench.fuzz $(FUZZ)
+	IOLENS_RANDOM=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not live"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -9,9 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
+from iolens.cli.main import iolens
 from iolens.store.store import Store
+from tests.cli.command import iolens_process
 from tests.store.samples import capture, io_sample
 
 ENDLESS = """
@@ -27,6 +30,14 @@ main()
 def store(tmp_path: Path) -> Path:
     Store(tmp_path / "store").ingest([capture([io_sample(0, 0, 0), io_sample(5, 100, 0)], "a")], "test")
     return tmp_path / "store"
+
+
+def test_every_verb_starts_in_a_process_of_its_own() -> None:
+    """Other tests call verbs in their own process."""
+    for verb in iolens.list_commands(click.Context(iolens)):
+        done = iolens_process(verb, "--help")
+        assert (done.code, done.err) == (0, "")
+        assert "Usage: " in done.out
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
