@@ -1,0 +1,249 @@
+"""Faults put into the code one at a time: tests must notice each.
+
+    python scripts/mutations.py            all of them; exit code 1 when one is not noticed
+    python scripts/mutations.py counters   those of paths that hold this word
+
+Each changes one expression of a copy of the package and runs the tests named beside it. A mutation whose text is not in
+the file any more is an error: it has to follow the code.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORY = Path(__file__).parent.parent
+PACKAGE = REPOSITORY / "src" / "iolens"
+
+
+class Mutation(NamedTuple):
+    """Text of one file, what takes its place, and the tests that must fail then."""
+
+    path: str
+    text: str
+    instead: str
+    tests: str
+
+
+MUTATIONS = (
+    # Quantities and names.
+    Mutation("units.py", '((1024, "ib"), (1000, "b"))', '((1000, "ib"), (1000, "b"))', "test_units.py"),
+    Mutation("units.py", "amount >= _LARGEST or amount", "amount", "test_units.py"),
+    Mutation("units.py", '"min": 60.0', '"min": 1.0', "test_units.py"),
+    Mutation("visible_text.py", "0xDC80 <= code <= 0xDCFF", "False", "test_visible_text.py"),
+    Mutation("registry.py", "found.setdefault(other.name, other)", "pass", "test_adding_a_source.py"),
+    # The model of disk time.
+    Mutation(
+        "models/transaction_time.py",
+        "self.latency_s + self.s_per_byte * size_bytes",
+        "self.s_per_byte * size_bytes",
+        "models/test_transaction_time.py",
+    ),
+    Mutation(
+        "models/transaction_time.py", "if size_bytes > MIB:", "if size_bytes < MIB:", "models/test_transaction_time.py"
+    ),
+    Mutation(
+        "models/transaction_time.py",
+        'self.write if direction == "write"',
+        'self.read if direction == "write"',
+        "models/test_transaction_time.py",
+    ),
+    Mutation(
+        "models/saturation.py", "if measured_pct is not None:", "if False:", "analyses/utilization/test_saturation.py"
+    ),
+    # Counters become intervals.
+    Mutation(
+        "store/counters.py",
+        "2 * len(fallen) >= had_counted",
+        "2 * len(fallen) > 9 * had_counted",
+        "store/test_counters.py",
+    ),
+    Mutation(
+        "store/counters.py",
+        "return abs(before.start_us - now.start_us) > START_TOLERANCE_US",
+        "return False",
+        "store/test_counters.py",
+    ),
+    Mutation(
+        "store/counters.py", "max(0, value - old.get(name, 0))", "value - old.get(name, 0)", "store/test_counters.py"
+    ),
+    Mutation(
+        "store/counters.py",
+        "return max(sample.snapshot_us, baseline.time_us + 1)",
+        "return sample.time_us",
+        "store/test_counters.py",
+    ),
+    Mutation(
+        "store/counters.py", "kept = {} if now.forgets else old", "kept = old", "store/test_counters.py sources/devices"
+    ),
+    Mutation(
+        "store/counters.py",
+        "is_client = sample.table == BY_CLIENT and bool(name) and any(baseline.sets)",
+        "is_client = False",
+        "store/test_counters.py sources/lustre",
+    ),
+    Mutation(
+        "store/counters.py", "return evidence is OrderEvidence.AFTER", "return False", "store/test_clock_steps.py"
+    ),
+    Mutation(
+        "store/counter_series.py",
+        "plain[1:] = (spacing > 0)",
+        "plain[1:] = (spacing > -1)",
+        "store/test_counter_series.py",
+    ),
+    Mutation(
+        "store/counter_series.py",
+        "if moved[name].max() > ceiling.smallest:",
+        "if False:",
+        "store/test_counter_series.py store/test_gate.py",
+    ),
+    Mutation(
+        "store/ceilings.py",
+        "value > self.over(name, seconds)",
+        "value > 10**30",
+        "store/test_clock_steps.py store/test_gate.py",
+    ),
+    # What the store keeps.
+    Mutation(
+        "store/gate.py", "type(value) is not int or not 0 <= value <= LARGEST_COUNTER", "False", "store/test_gate.py"
+    ),
+    Mutation(
+        "store/counter_rows.py",
+        "for name, count in moved.items() if count)",
+        "for name, count in moved.items())",
+        "store sources/lustre/test_lustre_server_ops.py",
+    ),
+    Mutation(
+        "store/counter_rows.py", "if form is None or form.set_column is not None:", "if True:", "store/test_rebuild.py"
+    ),
+    Mutation("store/placing.py", "if tick > last_us", "if tick > 2**62", "store/test_verification.py"),
+    Mutation("store/splice.py", "known[name] = value - moved", "known[name] = value", "store/test_rebuild.py"),
+    Mutation(
+        "store/verification.py",
+        "marks.get(batch.part.identity, -1) < batch.part.part",
+        "False",
+        "store/test_verification.py",
+    ),
+    Mutation(
+        "store/verification.py", 'if len(content) != logged["size_bytes"]:', "if False:", "store/test_verification.py"
+    ),
+    Mutation(
+        "store/data_files.py", "sync_all(folder / file.path for file in files)", "pass", "store/test_power_cut.py"
+    ),
+    Mutation(
+        "store/maintenance.py",
+        "older_hours < YOUNGEST_HOURS and not (force or dry_run)",
+        "False",
+        "store/test_maintenance.py cli/test_store.py",
+    ),
+    Mutation(
+        "store/rollup.py",
+        "rolled.get(day) == rows and seen.of(day) == rebuilt.of(day)",
+        "rolled.get(day) == rows",
+        "store/test_rollup.py",
+    ),
+    Mutation("store/store.py", "if source not in known:", "if False:", "cli/test_names_that_are_not_there.py"),
+    # Readers.
+    Mutation("sources/reading/bounded_input.py", "if not stat.S_ISREG(mode):", "if False:", "sources/reading"),
+    Mutation("sources/spool.py", "if len(text) > LARGEST_TICK:", "if False:", "sources/test_spool.py"),
+    Mutation("sources/lustre/stats.py", "if name == TWICE and name in stats.counts:", "if False:", "sources/lustre"),
+    Mutation("sources/lustre/lustre_lctl.py", "and not names_known_counter(data)", "and False", "sources/lustre"),
+    Mutation(
+        "sources/devices/pcp.py",
+        "return round(scaled) if 0 <= scaled <= LARGEST else None",
+        "return round(scaled)",
+        "sources/devices/test_pcp.py",
+    ),
+    Mutation("sources/controllers/tables.py", "odd = quotes % 2 == 1", "odd = quotes % 2 == 5", "sources/controllers"),
+    # Analyses and plans.
+    Mutation(
+        "schema.py",
+        'DATA_KINDS: Final = ("ost", *DISK_KINDS)',
+        'DATA_KINDS: Final = (*DISK_KINDS, "ost")',
+        "analyses/demand analyses/workload",
+    ),
+    Mutation("schema.py", "if name not in RENAME_KINDS)", "if name)", "analyses/demand plans"),
+    Mutation(
+        "analyses/intervals/days.py",
+        "COMPLETE_PCT: Final = 95.0",
+        "COMPLETE_PCT: Final = 5.0",
+        "analyses/intervals/test_days.py analyses/demand",
+    ),
+    Mutation(
+        "analyses/intervals/covered_time.py",
+        "length_us > GAP * ticks[day]",
+        "False",
+        "analyses/intervals/test_coverage.py",
+    ),
+    Mutation(
+        "analyses/latency/slow_targets.py",
+        "FEWEST_PEERS: Final =",
+        "FEWEST_PEERS: Final = -100 +",
+        "analyses/latency views/test_latency.py",
+    ),
+    Mutation(
+        "plans/cases.py",
+        "return max(high, ends[1] if ends is not None else 0.0)",
+        "return high",
+        "plans views/test_plan_endurance.py",
+    ),
+    Mutation(
+        "plans/layouts.py", "(self.data + self.parity) / self.data", "self.data / (self.data + self.parity)", "plans"
+    ),
+    # What people see.
+    Mutation(
+        "views/render/markdown_text.py",
+        "with_short_words(visible(text))",
+        "with_short_words(text)",
+        "views/test_hostile_names.py",
+    ),
+    Mutation("views/render/formats.py", "if name not in names:", "if False:", "views/test_formats.py"),
+    Mutation(
+        "views/plan_rationale/markdown.py",
+        "{markdown_cell(chapter.title)}",
+        "{chapter.title}",
+        "views/test_hostile_names.py",
+    ),
+    Mutation("cli/main.py", 'return _say("interrupted", INTERRUPTED)', "return _explained(error)", "cli/test_main.py"),
+    Mutation("agent/sampling/shipper.py", "if state.damaged or unread:", "if False:", "agent/sampling/test_shipper.py"),
+)
+
+
+def main(words: list[str]) -> int:
+    """Try them; print a line for each."""
+    chosen = [one for one in MUTATIONS if not words or any(word in one.path for word in words)]
+    missed = 0
+    for number, mutation in enumerate(chosen, 1):
+        began = time.monotonic()
+        verdict = _tried(mutation)
+        missed += verdict != "noticed"
+        place = f"{mutation.path}: {mutation.text[:60]!r} → {mutation.instead[:40]!r}"
+        print(f"{number:3}/{len(chosen)}  {verdict:12}  {time.monotonic() - began:5.1f} s  {place}", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} noticed")
+    return 1 if missed else 0
+
+
+def _tried(mutation: Mutation) -> str:
+    with tempfile.TemporaryDirectory(prefix="iolens-mutation-") as folder:
+        copy = Path(folder) / "iolens"
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        path = copy / mutation.path
+        text = path.read_text("utf-8")
+        if mutation.text not in text:
+            return "NOT THERE"
+        path.write_text(text.replace(mutation.text, mutation.instead), "utf-8")
+        tests = [f"tests/{name}" for name in mutation.tests.split()]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not live", *tests]
+        environment = {**os.environ, "PYTHONPATH": folder}
+        done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    return {0: "NOT NOTICED", 1: "noticed"}.get(done.returncode, f"exit {done.returncode}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
