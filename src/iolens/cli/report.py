@@ -71,6 +71,7 @@ def COMMAND(
     from iolens.views.render import atomic
     from iolens.views.report.page import ReportInfo, report_html
 
+    atomic.check_place(output)
     window = in_zone(since, timezone), in_zone(until, timezone)
     options: dict[str, Any] = {"since": window[0], "until": window[1], "resolution": resolution}
     with OpenStore(store, engine=engine, config=config) as opened:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +22,18 @@ def write(path: Path, content: str | bytes) -> None:
             path.write_bytes(octets)
         else:
             _replace(path.resolve(), octets)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place that nothing can be written to, before anything is computed for it."""
+    if path.exists() and not path.is_file():
+        return
+    folder = path.resolve().parent
+    with _explained(path):
+        if not folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def _replace(path: Path, octets: bytes) -> None:

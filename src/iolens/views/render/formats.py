@@ -61,7 +61,9 @@ def check_figures(view: str, requests: Sequence[str]) -> None:
     names = import_module(f"iolens.views.{view}.figures").FIGURES
     for request in requests:
         if request != LIST:
-            check_suffix(_asked(request, names)[1])
+            path = _asked(request, names)[1]
+            check_suffix(path)
+            atomic.check_place(path)
 
 
 def draw_figures(result: object, requests: Sequence[str]) -> list[Path]:
@@ -104,7 +106,9 @@ def _content(result: object, format: Format, width: int | None, terminal: bool) 
 
 
 def check_output(format: Format, output: Path | None) -> None:  # noqa: A002
-    """Refuse bytes where text is read."""
+    """Refuse bytes where text is read, and a place that cannot be written."""
+    if output is not None:
+        atomic.check_place(output)
     if format != "parquet":
         return
     if output is None:
