@@ -1,4 +1,4 @@
-"""The Python API for notebooks: the same analyses, on a store or on frames the user already has."""
+"""What the command line, notebooks and services ask through: analyses on a store, or on frames the user already has."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, Final, TypeVar
 
-from iolens.analyses import analysis_names, get_analysis
-from iolens.analyses.calibration.applied import applied_calibrations
-from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
+from iolens.analyses import Analysis, StoreKnowledge, analysis_names, get_analysis
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
-from iolens.models.metadata_time import MetadataCalibration
-from iolens.models.transaction_time import Calibration
 from iolens.store.engines import check_engine
 from iolens.store.selection import FrameSelection, StoreSelection
 from iolens.store.store import RESOLUTIONS, Store
 from iolens.store.tables import unreadable
-from iolens.units import parse_duration, parse_rate, parse_time
+from iolens.units import parse_duration, parse_time
 
 Answer = TypeVar("Answer")
 
@@ -76,7 +72,7 @@ class OpenStore:
 
         def answer(selection: StoreSelection) -> Any:
             chosen = _finest(selection) if resolution is None else selection
-            return _with_resolution(analysis.run(chosen, **self._defaults(name, chosen, options)), chosen)
+            return _with_resolution(analysis.run(chosen, **self._options(analysis, chosen, options)), chosen)
 
         return self.ask(
             answer,
@@ -116,70 +112,12 @@ class OpenStore:
                 raise
             raise unreadable(f"{self.store.url}: the engine could not read it", error) from error
 
-    def _defaults(self, name: str, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
+    def _options(self, analysis: Analysis, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
         """The options of an analysis in its own words, with what the store and the configuration know beside them."""
         if isinstance(every := options.pop("every", None), str | int | float):
             options["every_s"] = parse_duration(every) if isinstance(every, str) else float(every)
-        if name == "utilization":
-            return self._for_utilization(selection, options)
-        if name == "metadata":
-            return self._for_metadata(selection, options)
-        if name == "workload":
-            return self._for_workload(selection, options)
-        if name == "drives":
-            return {"source_order": selection.source_order, **options}
-        return options
-
-    def _for_metadata(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
-        wish = options.pop("calibration", None)
-        if isinstance(wish, MetadataCalibration):
-            return {"costs": wish, **options}
-        runs = self.store.benchmark_runs(TOOL)
-        costs, notes = find_metadata_calibration(runs, wish, selection.filesystem)
-        return {"costs": costs, "notes": notes, **options}
-
-    def _for_workload(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
-        from iolens.analyses.workload.throughput import Maintenance
-
-        known = self.config.filesystem(selection.filesystem)
-        if options.get("timezone") is None:
-            options["timezone"] = known.timezone or "UTC"
-        windows = [Maintenance(one.start, one.end, one.name, "configured") for one in known.maintenance]
-        return {"maintenance": windows, **self._peak(selection, options), **options}
-
-    def _peak(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
-        """The peak bandwidth that is given, else the configured one, and where it is from."""
-        given, configured = options.pop("peak", None), self.config.filesystem(selection.filesystem).peak_bytes_per_s
-        if given is not None:
-            return {"peak_bytes_per_s": parse_rate(given) if isinstance(given, str) else float(given)}
-        return {} if configured is None else {"peak_bytes_per_s": configured, "peak_origin": "configured"}
-
-    def _for_utilization(self, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
-        filesystem = selection.filesystem
-        known = self.config.filesystem(filesystem)
-        calibration = options.pop("calibration", None)
-        found = self._peak(selection, options)
-        if isinstance(calibration, Calibration):
-            found["calibration"] = calibration
-        else:
-            extent = selection.extent_us("target_sizes") or selection.extent_us("target_io")
-            found["calibrations"], found["notes"] = applied_calibrations(
-                self.store.calibrations(),
-                self.config,
-                calibration or known.calibration,
-                filesystem,
-                extent,
-                selection.known_targets(),
-            )
-        limits = self.config.thresholds
-        found |= {
-            "plateau_minimum_s": limits.plateau_minimum_s,
-            "plateau_spread": limits.plateau_spread,
-            "plateau_median_pct": limits.plateau_median_pct,
-            "saturated_share": limits.saturated_share,
-            "ceiling_fsu_pct": known.ceiling_fsu_pct,
-        }
-        return {**found, **options}
+        known = StoreKnowledge(self.config, self.store.calibrations, self.store.benchmark_runs)
+        return analysis.defaults(known, selection, options)
 
 
 def on_frames(name: str) -> Callable[..., Any]:

@@ -11,17 +11,34 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Any
 
+from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.registry import load, registered
+
+Options = dict[str, Any]
+Records = list[dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKnowledge:
+    """What a store and the configuration know beside rows, for the defaults of an analysis."""
+
+    config: Config
+    calibrations: Callable[[], Records]  # all that are stored
+    benchmark_runs: Callable[[str], Records]  # stored results of one benchmark
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One analysis: its name, what it says of itself, and the function that runs it on a `Selection`."""
+    """One analysis: its name, what it says of itself, and the function that runs it on a `Selection`.
+
+    `defaults` turns the options of a user into those of `run`, with what is known of the file system beside them.
+    """
 
     name: str
     summary: str
     run: Callable[..., Any]
+    defaults: Callable[[StoreKnowledge, Any, Options], Options] = lambda known, selection, options: options
 
 
 def analysis_names() -> list[str]:

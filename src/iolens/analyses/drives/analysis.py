@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from iolens.analyses import Analysis
+from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.drives.readings import (
     Drive,
     DriveReadings,
@@ -512,4 +512,9 @@ def _those(count: int) -> str:
     return "1 drive" if count == 1 else f"{count:,} drives"
 
 
-ANALYSIS = Analysis("drives", "Write amplification, drive writes per day and wear of flash drives", drives)
+def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:
+    """Sources are believed in the configured order."""
+    return {"source_order": known.config.filesystem(selection.filesystem).sources, **options}
+
+
+ANALYSIS = Analysis("drives", "Write amplification, drive writes per day and wear of flash drives", drives, defaults)

@@ -15,7 +15,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses import Analysis
+from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.buckets import checked_width, width_for
 from iolens.analyses.intervals.coverage import metadata_coverage
 from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, per_day
@@ -305,4 +306,15 @@ def _series(totals: MetadataTotals, buckets: Columns) -> MetadataSeries | None:
     )
 
 
-ANALYSIS = Analysis("metadata", "Load on the metadata targets: operations by kind and metadata utilization", metadata)
+def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:
+    """Costs of operations by the stored mdtest results."""
+    calibration = options.pop("calibration", None)
+    if isinstance(calibration, MetadataCalibration):
+        return {"costs": calibration, **options}
+    costs, notes = find_metadata_calibration(known.benchmark_runs(TOOL), calibration, selection.filesystem)
+    return {"costs": costs, "notes": notes, **options}
+
+
+ANALYSIS = Analysis(
+    "metadata", "Load on the metadata targets: operations by kind and metadata utilization", metadata, defaults
+)

@@ -15,8 +15,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses import Analysis
-from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
@@ -37,6 +37,7 @@ from iolens.analyses.intervals.fsu_sums import (
     data_targets,
     of_kinds,
 )
+from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
@@ -472,4 +473,34 @@ def _heat_map(targets: TargetTotals) -> FsuHeatMap | None:
     return FsuHeatMap(float(targets.bucket_s), names, starts * targets.bucket_s * 1_000_000, matrix)
 
 
-ANALYSIS = Analysis("utilization", "How busy a file system is, by count and size of its disk I/Os", utilization)
+def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:
+    """The calibrations that apply, the peak, and the configured limits."""
+    filesystem = selection.filesystem
+    configured, limits = known.config.filesystem(filesystem), known.config.thresholds
+    calibration = options.pop("calibration", None)
+    found = peak_options(known, selection, options)
+    if isinstance(calibration, Calibration):
+        found["calibration"] = calibration
+    else:
+        extent = selection.extent_us("target_sizes") or selection.extent_us("target_io")
+        found["calibrations"], found["notes"] = applied_calibrations(
+            known.calibrations(),
+            known.config,
+            calibration or configured.calibration,
+            filesystem,
+            extent,
+            selection.known_targets(),
+        )
+    found |= {
+        "plateau_minimum_s": limits.plateau_minimum_s,
+        "plateau_spread": limits.plateau_spread,
+        "plateau_median_pct": limits.plateau_median_pct,
+        "saturated_share": limits.saturated_share,
+        "ceiling_fsu_pct": configured.ceiling_fsu_pct,
+    }
+    return {**found, **options}
+
+
+ANALYSIS = Analysis(
+    "utilization", "How busy a file system is, by count and size of its disk I/Os", utilization, defaults
+)

@@ -14,7 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses import Analysis
+from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.tick_matrix import GAP, TABLE, Floats, Integers, TickMatrix, Ticks, ticks_of
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.workload.arrivals import Arrivals
@@ -441,4 +442,15 @@ def _coverage(selection: Selection, ticks: Ticks, found: _WorkloadTicks) -> Work
     )
 
 
-ANALYSIS = Analysis("workload", "Bandwidth, mix, sizes, arrivals, idle times, rhythm and throughput", workload)
+def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:
+    """The centre's time zone, its maintenance and its peak."""
+    configured = known.config.filesystem(selection.filesystem)
+    if options.get("timezone") is None:
+        options["timezone"] = configured.timezone or "UTC"
+    windows = [Maintenance(one.start, one.end, one.name, "configured") for one in configured.maintenance]
+    return {"maintenance": windows, **peak_options(known, selection, options), **options}
+
+
+ANALYSIS = Analysis(
+    "workload", "Bandwidth, mix, sizes, arrivals, idle times, rhythm and throughput", workload, defaults
+)
