@@ -47,3 +47,29 @@ def test_memory_does_not_grow_with_the_length_of_a_stream(tmp_path: Path) -> Non
     assert rows == SAMPLES - 100  # the first sample of each target is a baseline
     assert at_the_end_mib < MOST_MIB
     assert at_the_end_mib < 1.2 * after_a_third_mib
+
+
+DAYS = """
+import json, re, sys
+from pathlib import Path
+from iolens.records import Capture, Row
+from iolens.store.store import Store
+
+def items():
+    for day in range(int(sys.argv[2])):
+        row = {"time": 600_000_000_000_000 + day * 86_400_000_000, "filesystem": "scratch", "used_bytes": day}
+        yield Row("target_capacity", {**row, "target": "scratch-OST0000", "target_kind": "ost"})
+
+tally = Store(sys.argv[1]).ingest([Capture("days", "file/days", items)], "test")
+peak = int(re.search(r"VmHWM:\\s+([0-9]+)", Path("/proc/self/status").read_text())[1]) / 1024
+print(json.dumps([tally.rows["target_capacity"], peak]))
+"""
+
+
+def test_memory_does_not_grow_with_the_number_of_days(tmp_path: Path) -> None:
+    """A file for every day, each written and closed before the next: six gigabytes for years of daily rows before."""
+    command = [sys.executable, "-c", DAYS, str(tmp_path / "store"), "1500"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    rows, peak_mib = json.loads(done.stdout)
+    assert rows == 1500
+    assert peak_mib < MOST_MIB
