@@ -104,7 +104,7 @@ def _chosen(opened: OpenStore, given: tuple[str, ...]) -> list[str]:
 
 
 def _analysed(
-    opened: OpenStore, names: list[str], options: dict[str, Any], wishes: dict[str, Any]
+    opened: OpenStore, names: list[str], window: dict[str, Any], more: dict[str, Any]
 ) -> tuple[list[Any], list[str]]:
     """Every analysis of every file system; one that fails does not stop the others, unless all do."""
     from iolens.analyses import analysis_names
@@ -116,9 +116,9 @@ def _analysed(
     asked = [(name, analysis) for name in names for analysis in analysis_names()]
     with progress(None, "reading") as step:
         for name, analysis in asked:
-            more = _understood(analysis, {**wishes, "progress": _steps(step, name)})
+            understood = _understood(analysis, {**more, "progress": _steps(step, name)})
             try:
-                results.append(opened.analyse(analysis, name, **options, **more))
+                results.append(opened.analyse(analysis, name, **window, **understood))
             except NotKnownError as error:
                 unknown.append(error)  # no section of it, as of every analysis that finds nothing
             except UsageError:
@@ -134,11 +134,11 @@ def _steps(step: Callable[[str], None], name: str) -> Callable[[date], None]:
     return lambda day: step(f"{name} {day}")
 
 
-def _understood(analysis: str, wishes: dict[str, Any]) -> dict[str, Any]:
-    """Those wishes that the analysis has a parameter for."""
+def _understood(analysis: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that the analysis has a parameter for."""
     from inspect import signature
 
     from iolens.analyses import get_analysis
 
     names = {name.removesuffix("_bytes_per_s") for name in signature(get_analysis(analysis).run).parameters}
-    return {name: value for name, value in wishes.items() if name in names and value is not None}
+    return {name: value for name, value in options.items() if name in names and value is not None}

@@ -47,7 +47,7 @@ class PartType(click.ParamType["ScanPart"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ScanOptions:
     """What is to become of the findings."""
 
     filesystem: str | None
@@ -161,9 +161,9 @@ def COMMAND(
 
     loaded = load_config(config)
     url = loaded.store_url(store)
-    wishes = Wishes(filesystem, url, no_store or save is not None, save, keep_entries, format_, output, top)
+    options = ScanOptions(filesystem, url, no_store or save is not None, save, keep_entries, format_, output, top)
     if merge:
-        return _merge(paths, wishes)
+        return _merge(paths, options)
     _refuse_contradictions(paths, part, at, save, cross_filesystems, resume and restart)
     directories = (*(project_directory("--project-rule", one) for one in rules), *loaded.projects.directories)
     began = in_zone(at, None) or datetime.now(UTC)
@@ -179,7 +179,7 @@ def COMMAND(
     )
     with _kept_state(order, state) as journal:
         order, progress = _begin(order, journal, at is not None, resume, restart)
-        return _scan(order, progress, journal, wishes, workers or os.cpu_count() or 1, max_rate)
+        return _scan(order, progress, journal, options, workers or os.cpu_count() or 1, max_rate)
 
 
 def _refuse_contradictions(
@@ -259,7 +259,12 @@ def _make_room(order: ScanOrder, progress: Progress) -> None:
 
 
 def _scan(
-    order: ScanOrder, progress: Progress, journal: Journal | None, wishes: Wishes, workers: int, max_rate: float | None
+    order: ScanOrder,
+    progress: Progress,
+    journal: Journal | None,
+    options: ScanOptions,
+    workers: int,
+    max_rate: float | None,
 ) -> int:
     import time
 
@@ -271,8 +276,8 @@ def _scan(
 
     known = mounts()
     naming = filesystem_name(os.path.realpath(order.root), known)
-    if wishes.filesystem is not None:
-        naming = FilesystemName(wishes.filesystem, "--filesystem")
+    if options.filesystem is not None:
+        naming = FilesystemName(options.filesystem, "--filesystem")
     began, before = time.monotonic(), progress.findings.names
     try:
         with _progress(_expected(order)) as tell:
@@ -284,12 +289,12 @@ def _scan(
         return 130
     passed_s = time.monotonic() - began
     header = PartHeader(storable(naming.name), storable(order.root), order.time_us, progress.scan, order.part)
-    kept = _join_entries(order, progress, wishes)
+    kept = _join_entries(order, progress, options)
     walked = _walk(naming, header, progress, from_epoch_us(order.time_us), passed_s, workers)
     walked = replace(walked, names=progress.findings.names, notes=_notes(progress, before, kept))
-    if wishes.save is not None:
-        _save(header, progress, wishes.save)
-    code = _finish(_whole(header, progress), walked, wishes)
+    if options.save is not None:
+        _save(header, progress, options.save)
+    code = _finish(_whole(header, progress), walked, options)
     if journal is not None:
         journal.discard()
     return code
@@ -337,46 +342,46 @@ def _notes(progress: Progress, before: int, kept: int | None) -> tuple[str, ...]
     return tuple(notes)
 
 
-def _join_entries(order: ScanOrder, progress: Progress, wishes: Wishes) -> int | None:
-    if order.pieces is None or wishes.keep_entries is None:
+def _join_entries(order: ScanOrder, progress: Progress, options: ScanOptions) -> int | None:
+    if order.pieces is None or options.keep_entries is None:
         return None
     from iolens.scan.kept_entries import join_pieces
 
-    entries = join_pieces(order.pieces, progress.pieces, wishes.keep_entries)
+    entries = join_pieces(order.pieces, progress.pieces, options.keep_entries)
     for name in progress.pieces:
         (order.pieces / name).unlink(missing_ok=True)
     order.pieces.rmdir()
     return entries
 
 
-def _merge(paths: tuple[Path, ...], wishes: Wishes) -> int:
+def _merge(paths: tuple[Path, ...], options: ScanOptions) -> int:
     from iolens.analyses.scan_summary import Walk
     from iolens.scan.parts import merged
     from iolens.units import from_epoch_us
 
-    if wishes.save is not None or wishes.keep_entries is not None:
+    if options.save is not None or options.keep_entries is not None:
         raise click.UsageError("--merge stores what was saved; --save and --keep-entries belong to a scan")
     whole = merged(list(paths))
-    if wishes.filesystem is not None:
-        whole = replace(whole, filesystem=wishes.filesystem)
-    origin = "--filesystem" if wishes.filesystem else "the saved parts"
+    if options.filesystem is not None:
+        whole = replace(whole, filesystem=options.filesystem)
+    origin = "--filesystem" if options.filesystem else "the saved parts"
     facts = _facts(whole.findings)
     walk = Walk(whole.filesystem, origin, whole.roots, None, from_epoch_us(whole.time_us), None, None, *facts)
-    return _finish(whole, walk, wishes)
+    return _finish(whole, walk, options)
 
 
-def _finish(whole: WholeScan, walk: Walk, wishes: Wishes) -> int:
+def _finish(whole: WholeScan, walk: Walk, options: ScanOptions) -> int:
     """Store it unless it is not wanted, and show it; 3 where something could not be read."""
     from iolens.analyses.scan_summary import summarise
     from iolens.views.render.formats import render
 
     items = list(whole.items())
-    rows = None if wishes.no_store else _store(whole, items, cast(str, wishes.store))
+    rows = None if options.no_store else _store(whole, items, cast(str, options.store))
     walk = replace(walk, linked_inodes=whole.links.inodes, linked_names=whole.links.names)
-    store = None if rows is None else wishes.store
-    saved = None if wishes.save is None else str(wishes.save)
-    result = summarise(walk, items, stored_rows=rows, store=store, saved=saved, top=wishes.top)
-    render(result, cast("Any", wishes.format_), wishes.output)
+    store = None if rows is None else options.store
+    saved = None if options.save is None else str(options.save)
+    result = summarise(walk, items, stored_rows=rows, store=store, saved=saved, top=options.top)
+    render(result, cast("Any", options.format_), options.output)
     return 3 if walk.unreadable else 0
 
 

@@ -116,11 +116,11 @@ def run_scan(
     """Scan what is unfinished of `progress`, and add it there. Raises `Interrupted` on SIGINT and SIGTERM."""
     held = [] if journal is None else journal.descriptors
     with _asked_to_stop() as is_asked:
-        crew = _Crew(order.rule(mounts), workers, max_rate, step_s, held)
+        pool = _Workers(order.rule(mounts), workers, max_rate, step_s, held)
         try:
-            _ScanProcess(order, progress, journal, crew, tell).run(is_asked)
+            _ScanProcess(order, progress, journal, pool, tell).run(is_asked)
         finally:
-            crew.stop()
+            pool.stop()
 
 
 @contextmanager
@@ -147,10 +147,10 @@ class _ScanProcess:
         order: ScanOrder,
         progress: Progress,
         journal: Journal | None,
-        crew: _Crew,
+        pool: _Workers,
         tell: Callable[[Advance], None],
     ) -> None:
-        self.order, self.progress, self.journal, self.crew, self.tell = order, progress, journal, crew, tell
+        self.order, self.progress, self.journal, self.pool, self.tell = order, progress, journal, pool, tell
         self.waiting = list(progress.unfinished)  # directories nobody has
         self.before = progress.findings.names
         self.began = time.monotonic()
@@ -158,7 +158,7 @@ class _ScanProcess:
     def run(self, is_asked_to_stop: Callable[[], bool]) -> None:
         """Until nothing is left, or somebody wants it to stop."""
         self._deal()
-        while self.crew.busy:
+        while self.pool.busy:
             if is_asked_to_stop():
                 self._break_off()
                 raise Interrupted
@@ -166,11 +166,11 @@ class _ScanProcess:
         self._tell()
 
     def _receive(self, timeout_s: float) -> None:
-        for place, step in self.crew.receive(timeout_s):
+        for place, step in self.pool.receive(timeout_s):
             self._take(step)
             self.waiting += step.given
             if step.is_last:
-                self.crew.busy.discard(place)
+                self.pool.busy.discard(place)
         self._deal()
         self._tell()
 
@@ -183,31 +183,31 @@ class _ScanProcess:
 
     def _deal(self) -> None:
         """Share out what nobody has among those who have nothing."""
-        idle = self.crew.idle
+        idle = self.pool.idle
         if self.waiting and idle:
             shares = [self.waiting[number :: len(idle)] for number in range(len(idle))]
             for place, share in zip(idle, shares, strict=True):
                 if share:
-                    self.crew.send(place, share)
+                    self.pool.send(place, share)
             self.waiting = []
-        self.crew.signals.flags[0] = len(self.crew.idle)
+        self.pool.signals.flags[0] = len(self.pool.idle)
 
     def _break_off(self) -> None:
         """Let everybody end the directory they are at, and write down what they did."""
-        self.crew.signals.flags[1] = 1
+        self.pool.signals.flags[1] = 1
         deadline = time.monotonic() + GRACE_S
-        while self.crew.busy and (left := deadline - time.monotonic()) > 0:
-            for place, step in self.crew.receive(left):
+        while self.pool.busy and (left := deadline - time.monotonic()) > 0:
+            for place, step in self.pool.receive(left):
                 self._take(step)
                 if step.is_last:
-                    self.crew.busy.discard(place)
+                    self.pool.busy.discard(place)
 
     def _tell(self) -> None:
-        here = sum(self.crew.signals.progress)
+        here = sum(self.pool.signals.progress)
         self.tell(Advance(self.before + here, self.before, time.monotonic() - self.began))
 
 
-class _Crew:
+class _Workers:
     """The processes that walk."""
 
     def __init__(
@@ -285,7 +285,7 @@ def _work(
     step_s: float,
     parent: int,
 ) -> None:
-    """A process of the crew: walks what it is sent until nobody wants it any more."""
+    """One worker process: walks what it is sent until nobody wants it any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the scan decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()  # millions of small objects and no cycle among them

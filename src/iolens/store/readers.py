@@ -45,11 +45,11 @@ def read_ahead(
         for capture in every:
             yield CaptureItems(capture, guarded(capture) if is_wanted(capture) else None)
         return
-    crew = [_Worker() for _ in range(workers)]
+    processes = [_Worker() for _ in range(workers)]
     try:
-        yield from _in_order(every, is_wanted, crew)
+        yield from _in_order(every, is_wanted, processes)
     finally:
-        for worker in crew:
+        for worker in processes:
             worker.stop()
 
 
@@ -94,10 +94,10 @@ def _refused(origin: str, problem: Problem) -> Capture:
 
 
 def _in_order(
-    captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], crew: list[_Worker]
+    captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], processes: list[_Worker]
 ) -> Iterator[CaptureItems]:
     under_way: deque[tuple[Capture, _Worker | None, bool]] = deque()
-    free = deque(crew)
+    free = deque(processes)
     for capture in captures:
         wanted = is_wanted(capture)
         if wanted and _is_small(capture):

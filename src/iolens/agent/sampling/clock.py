@@ -33,7 +33,7 @@ class SystemClock:
         os.set_blocking(self._woken, False)
 
     def listen(self) -> None:
-        """Take SIGTERM and SIGINT as the wish to stop."""
+        """Take SIGTERM and SIGINT as a request to stop."""
         signal.set_wakeup_fd(self._woken)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)

@@ -23,24 +23,24 @@ NOT_CALIBRATED: Final = (
 
 
 def find_metadata_calibration(
-    stored: Sequence[Mapping[str, Any]], wish: str | None, filesystem: str
+    stored: Sequence[Mapping[str, Any]], wanted: str | None, filesystem: str
 ) -> tuple[MetadataCalibration | None, tuple[str, ...]]:
     """The calibration from stored benchmark runs, and what the reader must know about it.
 
-    `wish`: `mdtest` (or nothing) for all results of the file system, `mdtest:NAME` for those of one run or of another
+    `wanted`: `mdtest` (or nothing) for all results of the file system, `mdtest:NAME` for those of one run or of another
     file system, `none` for no calibration.
     """
-    if wish == NONE:
+    if wanted == NONE:
         return None, ()
-    tool, _, name = (wish or TOOL).partition(":")
+    tool, _, name = (wanted or TOOL).partition(":")
     if tool != TOOL:
-        raise UsageError(f"no metadata calibration is called {wish!r}; write mdtest, mdtest:NAME or none")
+        raise UsageError(f"no metadata calibration is called {wanted!r}; write mdtest, mdtest:NAME or none")
     rows = [row for row in stored if row["tool"] == TOOL]
     mine = [
         row for row in rows if (name in (row["run_id"], row["filesystem"]) if name else row["filesystem"] == filesystem)
     ]
     if not mine:
-        if wish is None:
+        if wanted is None:
             return None, (NOT_CALIBRATED.format(filesystem=filesystem),)
         raise UsageError(f"no mdtest result is stored for {name or filesystem!r}; there are: {_names(rows)}")
     rates = [rate for row in mine if (rate := _rate(row)) is not None]

@@ -42,7 +42,7 @@ class TotalChange:
 
 @dataclass(frozen=True, slots=True)
 class ProjectChange:
-    """A project; what a scan does not have of it is nought there."""
+    """A project; what a scan does not have of it is zero there."""
 
     project: str | None
     files: AmountChange

@@ -132,10 +132,10 @@ def _projection(unit: Unit, history: Sequence[ScanTotals], limit: int | None, or
 def _readings(time_us: list[int], counts: list[int]) -> Readings:
     """Numbers over time as readings of a capacity that is not known."""
     size = len(time_us)
-    unknown, nought = np.full(size, np.nan), np.zeros(size, np.int64)
+    unknown, zeros = np.full(size, np.nan), np.zeros(size, np.int64)
     return Readings(
-        np.array(time_us, np.int64), np.array(counts, np.int64), nought, np.zeros(size, np.bool_), unknown, unknown,
-        unknown, nought, np.ones(size, np.bool_), nought,
+        np.array(time_us, np.int64), np.array(counts, np.int64), zeros, np.zeros(size, np.bool_), unknown, unknown,
+        unknown, zeros, np.ones(size, np.bool_), zeros,
     )  # fmt: skip
 
 

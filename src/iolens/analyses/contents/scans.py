@@ -136,7 +136,7 @@ def plus(one: int | None, other: int | None) -> int | None:
 
 
 def added(parts: Sequence[InodeSum]) -> InodeSum:
-    """All together; nothing at all is nought."""
+    """All together; zero where there is nothing."""
     whole = InodeSum(0, 0, 0)
     for part in parts:
         whole = InodeSum(*(plus(one, other) for one, other in zip(whole, part, strict=True)))

@@ -50,7 +50,7 @@ def halves(name: str) -> str:
 
 
 def whole(high: Any, low: Any) -> int:
-    """Both parts together; nought where there were no rows."""
+    """Both parts together; zero where there were no rows."""
     return (int(high or 0) << 32) + int(low or 0)
 
 
