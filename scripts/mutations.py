@@ -93,14 +93,14 @@ MUTATIONS = (
     ),
     Mutation(
         "store/counter_series.py",
-        "plain[1:] = (spacing > 0)",
-        "plain[1:] = (spacing > -1)",
+        "(moved[name] >= 0)",
+        "(moved[name] >= -(10**18))",
         "store/test_counter_series.py",
     ),
     Mutation(
-        "store/counter_series.py",
-        "if moved[name].max() > ceiling.smallest:",
-        "if False:",
+        "store/gate.py",
+        "mask = np.asarray(numbers.fill_null(0)) > most",
+        "mask = np.asarray(numbers.fill_null(0)) > 1e30",
         "store/test_counter_series.py store/test_gate.py",
     ),
     Mutation(
@@ -131,7 +131,10 @@ MUTATIONS = (
         "store/test_verification.py",
     ),
     Mutation(
-        "store/verification.py", 'if len(content) != logged["size_bytes"]:', "if False:", "store/test_verification.py"
+        "store/verification.py",
+        "if promised and {hashlib.sha256(content).hexdigest()} != promised:",
+        "if False:",
+        "store/test_verification.py",
     ),
     Mutation(
         "store/data_files.py", "sync_all(folder / file.path for file in files)", "pass", "store/test_power_cut.py"

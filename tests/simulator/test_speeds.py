@@ -42,7 +42,7 @@ TICK_US = WORKLOAD.tick_s * 1_000_000
 EXACT = 1e-6  # within 1 % is asked for
 HOSTS = ("one", "two")
 AS_HOST = """import sys
-from iolens.agent import spool
+from iolens.agent.sampling import spool
 from iolens.cli.main import main
 name = sys.argv.pop(1)
 spool.host_name = lambda: name

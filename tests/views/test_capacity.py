@@ -104,7 +104,7 @@ def test_usage_figure_shades_events_and_looks_ahead() -> None:
     (panel,) = figures_of(result)["usage"]().panels
     kinds = [type(mark).__name__ for mark in panel.marks]
     assert kinds.count("Span") == 1
-    assert kinds.count("Line") == 2
+    assert kinds.count("LineMark") == 2
     assert panel.x.high is not None
     assert panel.x.high > 1_600_041_600_000_000 + 120 * 86_400_000_000
 

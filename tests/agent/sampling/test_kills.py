@@ -54,7 +54,7 @@ def test_a_disk_that_is_full_in_between_loses_nothing_that_was_spooled(tmp_path:
 def small_disk(folder: Path) -> Iterator[None]:
     """A disk of a few megabytes."""
     folder.mkdir(parents=True)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", folder], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs", folder], check=False).returncode:
         pytest.skip("mounting is not permitted here")
     try:
         yield
