@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import UsageError
+from iolens.store.durable import make_directory
 from iolens.store.maintenance import compact_store, export_table, vacuum_store, verify_store
 from iolens.store.rollup import roll_up
 from iolens.store.store import Store
@@ -114,3 +115,23 @@ def test_spark_would_take_braces_for_a_pattern(tmp_path: Path) -> None:
     fill(tmp_path / "{a,b}")
     with pytest.raises(UsageError, match=r"Spark takes \{ \} in a path for a pattern"):
         Store(tmp_path / "{a,b}", engine="local-spark").select("scratch").frame("target_io")
+
+
+def test_a_directory_that_another_writer_makes_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "store" / "target_io"
+    looked = []
+
+    def not_yet(path: Path) -> bool:
+        looked.append(path)
+        Path.mkdir(folder, parents=True, exist_ok=True)  # the other one is faster
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "is_dir", lambda path: not_yet(path) if path == folder and not looked else path.exists())
+        make_directory(folder)
+    assert (looked, folder.is_dir()) == ([folder], True)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        make_directory(tmp_path / "file")

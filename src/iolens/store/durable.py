@@ -49,11 +49,12 @@ def make_directory(directory: Path) -> None:
     """The directory and those above it, each on disk before the next is made."""
     if directory.is_dir():
         return
-    if directory.exists():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
     if directory.parent != directory:
         make_directory(directory.parent)
-    directory.mkdir(exist_ok=True)
+    try:
+        directory.mkdir(exist_ok=True)  # others may make it at the same time
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory)) from error
     sync_directory(directory.parent)
 
 

@@ -19,7 +19,7 @@ from iolens.agent.sampling.spool import waiting
 from iolens.store.store import Store
 from tests.agent import truth
 from tests.agent.server import Server
-from tests.cli.command import iolens
+from tests.cli.command import iolens_process as iolens
 
 
 @contextmanager
