@@ -11,6 +11,7 @@ import pytest
 from iolens.analyses.demand.daily_writes import DailyWrites, DayWrites, SystemCapacity
 from iolens.analyses.drives.readings import Drive, DriveReadings
 from iolens.errors import UsageError
+from iolens.plans.cases import worst
 from iolens.plans.endurance import (
     CaseInputs,
     EndurancePlan,
@@ -215,3 +216,9 @@ def test_classes_and_warranty_are_chosen() -> None:
     assert one.classes[0].lifetime_years == pytest.approx(7 * 0.5 / one.dwpd)
     with pytest.raises(UsageError, match="above 0"):
         plan_endurance([HIGH], classes=[0])
+
+
+def test_a_drive_must_stand_the_interval_where_it_reaches_further() -> None:
+    assert worst(1.0, (0.5, 2.0)) == 2.0
+    assert worst(3.0, (0.5, 2.0)) == 3.0
+    assert worst(3.0, None) == 3.0
