@@ -13,6 +13,7 @@ from iolens.analyses.results import not_in_json
 from iolens.errors import UsageError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, resampled_means
 
+OPTION: Final = "option "  # what the origin of an input begins with that was given on the command line
 RANGE: Final = ".."  # `100TB..150TB`
 
 Floats = NDArray[np.float64]
@@ -66,9 +67,10 @@ def distribution(name: str, samples: Sequence[float] | Floats, origin: str) -> I
 
 
 def parse_input(name: str, text: str, parse: Callable[[str], float], origin: str) -> Input:
-    """`133TB` as a value, `100TB..150TB` as a range."""
+    """`133TB` as a value, `100TB..150TB` as a range. An error names the option, where one was given."""
     low, dots, high = text.partition(RANGE)
     try:
         return between(name, parse(low), parse(high), origin) if dots else value(name, parse(text), origin)
     except ValueError as error:
-        raise UsageError(f"{name}: {error}") from error
+        place = origin.removeprefix(OPTION) if origin.startswith(OPTION) else name
+        raise UsageError(f"{place}: {error}") from error
