@@ -113,6 +113,7 @@ def test_batches_that_were_deleted_are_noticed(store: Store) -> None:
     shutil.rmtree(Path(store.url) / "batches")
     (fault,) = faults(store)
     assert fault.startswith(f"{store.url}/batches: cannot be read or is missing")
+    assert verify_store(Store(store.url)).unchecked == []  # nobody is at work: the list itself is gone
 
 
 def test_a_last_commit_of_batches_that_was_deleted_is_noticed_and_later_batches_do_not_hide_it(store: Store) -> None:

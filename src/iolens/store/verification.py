@@ -242,6 +242,8 @@ def lost_files(contents: StoreContents) -> tuple[dict[str, list[str]], Counter[s
 
 
 def _unlisted(contents: StoreContents) -> Iterator[str]:
+    if BATCHES.name not in contents.handles:  # a fault of its own
+        return
     listed = {key for batch in contents.books.batches for key in batch.written}
     counts = Counter(name for name, path in contents.live - listed if checksum_in(path) and "/" not in name)
     for name, count in sorted(counts.items()):
