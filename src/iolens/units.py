@@ -14,6 +14,9 @@ from typing import Final
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
+SECOND_US: Final = 1_000_000
+DAY_S: Final = 86_400
+DAY_US: Final = DAY_S * SECOND_US
 
 _BYTE_UNITS: Final[dict[str, int]] = {"": 1, "b": 1} | {
     prefix + suffix: base**power

@@ -92,7 +92,7 @@ def test_bytes_of_an_archive(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["--capacity", "1PB", "--dom", "big"], 2, "--dom: 'big'"),
-        (["--capacity", "many"], 2, "capacity_bytes"),
+        (["--capacity", "many"], 2, "--capacity: 'many'"),
         (["--capacity", "0"], 2, "capacity above 0"),
         (["--capacity", "1PB", "--cost-mdt", "4"], 2, "both --cost-mdt and --cost-ost"),
         (["--capacity", "1PB", "--cost-mdt", "4", "--cost-ost", "1", "--layout-ost", "8"], 2, "is not a stripe"),

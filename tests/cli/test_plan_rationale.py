@@ -163,7 +163,7 @@ def test_what_is_missing_is_said_in_the_document_and_beside_it(tmp_path: Path) -
         (["--daily-growth", "1TB", "--what-if", "colour=red"], 2, "--what-if"),
         (["--daily-growth", "1TB", "--cost-mdt", "4"], 2, "both --cost-mdt and --cost-ost"),
         (["--daily-growth", "1TB", "--demand", "fast"], 2, "write MEASURE=VALUE"),
-        (["--daily-growth", "1TB", "--capacity", "many"], 2, "capacity_bytes"),
+        (["--daily-growth", "1TB", "--capacity", "many"], 2, "--capacity: 'many'"),
         (["--daily-growth", "1TB", "--store", "nowhere"], 1, "nowhere holds no data yet"),
         ([], 1, "holds no data yet"),
     ],

@@ -12,9 +12,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.units import DAY_US
+
 Method = Literal["paper", "strict"]
 METHODS: Final[tuple[Method, ...]] = ("paper", "strict")
-DAY_US: Final = 86_400_000_000
 
 KEPT, SHRANK, GAP, CHANGED = "kept", "shrank", "gap", "targets changed"  # what became of a change
 

@@ -18,7 +18,15 @@ from iolens.analyses.drives.readings import DriveReadings
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95, mean_interval
-from iolens.plans.cases import ClassVerdict, EnduranceCase, FileSystemWrites, LargerDrive, WriteAmplification, worst
+from iolens.plans.cases import (
+    ClassVerdict,
+    EnduranceCase,
+    FileSystemWrites,
+    Interval,
+    LargerDrive,
+    WriteAmplification,
+    worst,
+)
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import StripeLayout
 from iolens.plans.plausibility import PlanWarning, endurance_warnings
@@ -34,7 +42,7 @@ WARRANTY_YEARS: Final = 5.0
 EQUAL_CAPACITY: Final = value("capacity_ratio", 1.0, "assumed: the new file system is as large as the old")
 NO_READ_MODIFY_WRITE: Final = value("rmw", 1.0, "not measured: taken as 1")
 
-Interval = tuple[float, float]
+
 Amount = TypeVar("Amount", float, NDArray[np.float64])
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from iolens.sources.contents.inode_counts import ENDS, LARGEST, BinSum, InodeCounts
+from iolens.schema import LARGEST
+from iolens.sources.contents.inode_counts import ENDS, BinSum, InodeCounts
 from iolens.sources.contents.linked_inodes import LinkedInodes, columns_of, count_linked
 
 PLACES_KEPT: Final = 1000  # places that are named; the others are counted

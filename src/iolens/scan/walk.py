@@ -44,7 +44,8 @@ from iolens.scan.batch_stat import (
 from iolens.scan.findings import TYPES, FaultyPlace, Findings
 from iolens.scan.owners import owner_name, project_id, storable
 from iolens.scan.pace import LARGEST_CHUNK, ScanPace
-from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
+from iolens.schema import LARGEST
+from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.contents.projects import Projects
 
 ROOT: Final = ""  # the relative path of the directory a scan begins with

@@ -25,12 +25,11 @@ from iolens.schema import DIRECTIONS
 from iolens.simulator.synthetic import ROWS_AT_ONCE, Integers, SyntheticActivity, SyntheticBlock, dealt_out
 from iolens.simulator.truth import refuse_overlap
 from iolens.store.store import Store
-from iolens.units import epoch_us, from_epoch_us, iso
+from iolens.units import DAY_US, epoch_us, from_epoch_us, iso
 
 SOURCE: Final = "synthetic"
 TARGET_KIND: Final = "controller"
 HISTOGRAM: Final = "request_size"
-DAY_US: Final = 86_400_000_000
 SIZES: Final = 2  # stream of random numbers, beside those of reads and writes
 
 

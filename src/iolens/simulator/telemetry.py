@@ -27,10 +27,9 @@ from iolens.simulator.jobs import dealt_out, jobs_between, running_jobs
 from iolens.simulator.truth import Truth, refuse_overlap
 from iolens.simulator.workload import OPERATIONS, SIZES, SimulatedWorkload
 from iolens.store.store import Store
-from iolens.units import epoch_us, from_epoch_us, iso
+from iolens.units import DAY_S, epoch_us, from_epoch_us, iso
 
 SOURCE: Final = "simulator"
-DAY_S: Final = 86400
 MINUTE_S: Final = 60
 CAPACITY_EVERY_S: Final = 600
 ROWS_AT_ONCE: Final = 450_000  # bounds memory: one append of wide rows

@@ -20,18 +20,11 @@ from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
-from iolens.schema import TABLES
+from iolens.schema import LARGEST, TABLES
 from iolens.sources.reading.bounded_input import LongLine, bounded_lines, opened_itself
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import (
-    LARGEST,
-    LARGEST_UNSIGNED,
-    count_in_json,
-    count_or_none,
-    number_in_json,
-    shown,
-)
+from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count_in_json, count_or_none, number_in_json, shown
 
 FORMAT: Final = "iolens-spool"
 VERSION: Final = 1

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from iolens.records import CounterSet, Problem, Sample, Samples
 from iolens.schema import LARGEST, LATEST_US, Column, Table
 from iolens.store.ceilings import SHORTEST_S, RateCeiling, RateCeilings
-from iolens.store.rows import DAY_US, as_array
+from iolens.store.rows import as_array
 from iolens.store.tables import ARROW_TYPES, arrow_schema
-from iolens.units import from_epoch_us, iso
+from iolens.units import DAY_US, from_epoch_us, iso
 
 LARGEST_COUNTER: Final = 2**64 - 1  # raw counters are unsigned; only what moved must fit a column
 NAMED: Final = 100  # refused values of one column that are named; all are counted

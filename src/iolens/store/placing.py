@@ -28,11 +28,10 @@ from iolens.store.counter_series import MOVING
 from iolens.store.counters import Baseline, CounterStep, Movement, OrderEvidence, Outcome, advance
 from iolens.store.duckdb_engine import connection, data_files, relation
 from iolens.store.order import order_in_stream
-from iolens.store.rows import DAY_US
 from iolens.store.snapshot import DayMarks, Snapshot
 from iolens.store.splice import LateReading, Splice, Stored, accounted, is_beyond, links, restarted, splice
 from iolens.store.tables import Tables
-from iolens.units import epoch_us, from_epoch_us
+from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
 

@@ -31,9 +31,9 @@ from iolens.store.counter_rows import set_column
 from iolens.store.duckdb_engine import EPOCH, connection, files_of_days, relation
 from iolens.store.gate import Gate
 from iolens.store.placing import Fate, Late, Placer, Removed, files_between
-from iolens.store.rows import DAY_US
 from iolens.store.snapshot import DayMarks
 from iolens.store.tables import BatchPart, Tables, arrow_schema
+from iolens.units import DAY_US
 
 REBUILT: Final = "rebuilt"  # marks days some of whose rows were exchanged for others, which their number does not show
 _INTERVAL: Final = ("source", "filesystem", "who", "start_us", "epoch_us")  # what names an interval of any table

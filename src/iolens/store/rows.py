@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 
 from iolens.schema import Table
 from iolens.store.tables import arrow_schema
-
-DAY_US: Final = 86_400_000_000
 
 
 def to_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:

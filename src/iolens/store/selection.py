@@ -18,10 +18,9 @@ from iolens.nearest_names import not_among
 from iolens.store.engines import Engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
-from iolens.units import epoch_us
+from iolens.units import DAY_US, epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
-DAY_US: Final = 86_400_000_000
 
 
 def chosen_targets(given: Sequence[str], known: Collection[str], filesystem: str) -> tuple[str, ...]:

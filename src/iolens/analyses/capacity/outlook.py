@@ -11,11 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.capacity.readings import DAY_US, Floats, Readings
+from iolens.analyses.capacity.readings import Floats, Readings
 from iolens.models.bootstrap import interval95
 from iolens.models.steps import LEAST_SHARE, LevelStep, UsualChange, events, usual_pace
 from iolens.models.trend import METHODS, Method, TrendLine, TrendLines, fit, resampled_lines
-from iolens.units import from_epoch_us
+from iolens.units import DAY_US, from_epoch_us
 
 HORIZONS_DAYS: Final = (30, 90, 180, 365)
 FURTHEST_OF_WINDOW: Final = 2.0  # times the length of the readings: further ahead they say little

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from iolens.schema import DATA_KINDS
 from iolens.store.selection import Selection
-from iolens.units import MIB, from_epoch_us
+from iolens.units import DAY_US, MIB, from_epoch_us
 
 TABLE: Final = "target_capacity"
 WHOLE: Final = ("filesystem",)  # sums over a server are no part of what is known of the whole
-DAY_US: Final = 86_400_000_000
 HOUR_US: Final = 3_600_000_000
 QUARTER_US: Final = 900_000_000  # clocks change on quarter-hours
 DAYS_TO_THIN_DAILY: Final = 10

@@ -55,10 +55,9 @@ from iolens.analyses.contents.scans import (
 )
 from iolens.errors import UsageError
 from iolens.store.selection import Selection
-from iolens.units import KIB, MIB
+from iolens.units import DAY_S, KIB, MIB
 
 AT_MOST_BYTES: Final = (4 * KIB, 64 * KIB, MIB, 128 * MIB, 1024 * MIB)
-DAY_S: Final = 86_400
 WITHIN_S: Final = tuple(days * DAY_S for days in (1, 7, 30, 90, 180, 365))
 TOP: Final = 20
 LARGEST: Final = 2.0**63

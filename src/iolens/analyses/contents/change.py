@@ -10,11 +10,10 @@ from typing import Final
 from iolens.analyses.contents.holdings import Holdings, Name
 from iolens.analyses.contents.scans import FILE, Scan, last_moment
 from iolens.errors import UsageError
-from iolens.units import epoch_us, iso
+from iolens.units import DAY_US, epoch_us, iso
 
 FIRST: Final = "first"
 PREVIOUS: Final = "previous"
-DAY_US: Final = 86_400_000_000
 LISTED: Final = 8
 
 

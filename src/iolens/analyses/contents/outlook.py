@@ -16,9 +16,8 @@ from iolens.analyses.contents.holdings import completed
 from iolens.analyses.contents.scans import DIRECTORY, FILE, SIZE, TOTAL, InodeSum, Scan, added, collected, sums
 from iolens.models.trend import Method
 from iolens.store.selection import Selection
-from iolens.units import epoch_us
+from iolens.units import DAY_US, epoch_us
 
-DAY_US: Final = 86_400_000_000
 YEAR_DAYS: Final = 365.25
 CAPACITY: Final = "target_capacity"
 INODE_KINDS: Final = ("mdt", "filesystem", "ost", "lun", "controller", "device")  # the first that tells inodes counts

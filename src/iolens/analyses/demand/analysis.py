@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.analyses.intervals.disk_time import SIZE_COLUMNS, number, total
-from iolens.analyses.intervals.fsu_sums import DAY_US, Columns, collect, data_targets, of_kinds
+from iolens.analyses.intervals.fsu_sums import Columns, collect, data_targets, of_kinds
 from iolens.analyses.intervals.percentiles import BIN_WIDTH, Percentiles
 from iolens.analyses.intervals.tick_totals import HeldBack
 from iolens.analyses.results import not_in_json
@@ -25,7 +25,7 @@ from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
 from iolens.schema import DATA_KINDS, DIRECTIONS, SUM_KINDS, SUMMED_OPERATIONS
 from iolens.store.selection import Selection
-from iolens.units import from_epoch_us
+from iolens.units import DAY_US, from_epoch_us
 
 LEAST_TARGETS: Final = 0.9  # share of a day's targets that must be in a tick
 PERCENTILES: Final = (50.0, 95.0, 99.0, 100.0)

@@ -16,10 +16,9 @@ import narwhals as nw
 import numpy as np
 
 from iolens.store.selection import Selection
-from iolens.units import from_epoch_us
+from iolens.units import DAY_US, from_epoch_us
 
 TABLE: Final = "drives"
-DAY_US: Final = 86_400_000_000
 HOURS_PER_DAY: Final = 24.0
 HOURLY_BELOW_DAYS: Final = 10  # a shorter history is shown by the hour
 AS_RECENT_US: Final = 7 * DAY_US  # sources that differ by less tell of the same time

@@ -12,9 +12,8 @@ import numpy as np
 from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.intervals.tick_matrix import TickMatrix
 from iolens.schema import DIRECTIONS
-from iolens.units import from_epoch_us
+from iolens.units import DAY_US, from_epoch_us
 
-DAY_US: Final = 86_400_000_000
 HOUR_US: Final = 3_600_000_000
 SHOWN: Final = 2
 

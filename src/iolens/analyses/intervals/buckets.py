@@ -7,8 +7,8 @@ from typing import Any, Final
 import narwhals as nw
 
 from iolens.errors import UsageError
+from iolens.units import DAY_S
 
-DAY_S: Final = 86_400
 USUAL_SHARE: Final = 0.9
 MOST_GIVEN: Final = 5_000
 _WIDTHS_S: Final = (5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, DAY_S)

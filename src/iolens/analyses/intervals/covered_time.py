@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.intervals.buckets import DAY_S
 from iolens.analyses.intervals.fsu_sums import Columns
 from iolens.analyses.intervals.tick_matrix import GAP
+from iolens.units import DAY_S
 
 FEWEST_FOR_TICK: Final = 10  # intervals of a day: fewer do not tell its tick
 ALIKE: Final = np.log(1.1)  # lengths within a tenth of each other may be the same tick, off by the clock

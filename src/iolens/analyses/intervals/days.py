@@ -14,8 +14,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.units import DAY_US
+
 DAY_S: Final = 86_400.0
-DAY_US: Final = 86_400_000_000
 FIRST_DAY: Final = date(1970, 1, 1)
 COMPLETE_PCT: Final = 95.0
 

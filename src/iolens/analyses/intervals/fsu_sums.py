@@ -17,11 +17,11 @@ from iolens.analyses.calibration.applied import AppliedCalibration, chosen, colu
 from iolens.analyses.intervals.days import tick_length
 from iolens.analyses.intervals.disk_time import DiskTime, number
 from iolens.schema import DIRECTIONS
+from iolens.units import DAY_US
 
 IDLE_BELOW_PCT: Final = 2.0
 BUSY_ABOVE_PCT: Final = 30.0
 IRREGULAR_SHARE: Final = 0.1
-DAY_US: Final = 86_400_000_000
 
 Columns = dict[str, NDArray[Any]]
 

@@ -20,13 +20,13 @@ from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.buckets import checked_width, width_for
 from iolens.analyses.intervals.coverage import metadata_coverage
 from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, per_day
-from iolens.analyses.intervals.fsu_sums import DAY_US, Columns, collect
+from iolens.analyses.intervals.fsu_sums import Columns, collect
 from iolens.analyses.metadata.totals import Load, MetadataSums, MetadataTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
 from iolens.models.metadata_time import Basis, MetadataCalibration
 from iolens.schema import SUMMED_OPERATIONS
 from iolens.store.selection import Selection
-from iolens.units import from_epoch_us
+from iolens.units import DAY_US, from_epoch_us
 
 TABLE: Final = "metadata_ops"
 MOST_BUCKETS: Final = 240

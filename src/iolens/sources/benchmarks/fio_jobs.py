@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from iolens.records import Item, Problem
+from iolens.schema import LARGEST
 from iolens.sources.benchmarks.results import ResultFile
-from iolens.sources.reading.parsed_numbers import LARGEST, LARGEST_SMALL, count_in_json, count_or_none, number_in_json
+from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_in_json, count_or_none, number_in_json
 from iolens.units import KIB
 
 TOOL: Final = "fio"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from iolens.records import Item, Problem
+from iolens.schema import LARGEST
 from iolens.sources.benchmarks.fio_jobs import DIRECTIONS, MIXING, SYNCHRONOUS, TOOL
 from iolens.sources.benchmarks.results import ResultFile, bytes_in_words, date_in_words, finite
-from iolens.sources.reading.parsed_numbers import LARGEST, LARGEST_SMALL, count_or_none, shown
+from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_or_none, shown
 from iolens.units import KIB
 
 TERSE: Final = re.compile(r"^\d{1,3};fio-\d[^;\n]*+;", re.MULTILINE)

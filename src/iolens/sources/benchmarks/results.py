@@ -14,12 +14,12 @@ from typing import Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem, Row
-from iolens.schema import TABLES
+from iolens.schema import LARGEST, TABLES
 from iolens.sources.reading.bounded_input import whole_text
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.local_time import find_zone
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST, number_in_json, real_or_none
+from iolens.sources.reading.parsed_numbers import number_in_json, real_or_none
 from iolens.sources.reading.saved_text import supplied_identity, zone_name
 from iolens.units import epoch_us, parse_bytes
 

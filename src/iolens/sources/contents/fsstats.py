@@ -12,23 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from iolens.records import Note, Problem
-from iolens.sources.contents.histogram_bins import (
-    ATIME,
-    DIRECTORY,
-    FILE,
-    LARGEST,
-    MTIME,
-    SIZE,
-    SYMLINK,
-    WIDTH,
-    CountedBin,
-)
+from iolens.schema import LARGEST
+from iolens.sources.contents.histogram_bins import ATIME, DIRECTORY, FILE, MTIME, SIZE, SYMLINK, WIDTH, CountedBin
 from iolens.sources.reading.bounded_input import Line
 from iolens.sources.reading.parsed_numbers import count_or_none, real_or_none, shown
 from iolens.sources.reading.saved_text import cells_of
-from iolens.units import KIB
-
-DAY_S: Final = 86_400
+from iolens.units import DAY_S, KIB
 
 
 class _Kind(NamedTuple):

@@ -10,7 +10,6 @@ from iolens.records import Rows
 TABLE: Final = "contents"
 FILE, DIRECTORY, SYMLINK = "file", "dir", "symlink"
 SIZE, WIDTH, ATIME, MTIME, TOTAL = "size", "width", "atime", "mtime", "total"
-LARGEST: Final = 2**63 - 1
 
 
 class CountedBin(NamedTuple):

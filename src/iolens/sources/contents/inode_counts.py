@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import Rows
+from iolens.schema import LARGEST
 
 TABLE: Final = "contents"
 HOUR_S: Final = 3600
@@ -27,7 +28,6 @@ AGES_DAYS: Final = (
 )  # fmt: skip
 AGES: Final[tuple[int, ...]] = (0, HOUR_S, 6 * HOUR_S, *(days * DAY_S for days in AGES_DAYS))
 ENDS: Final[Mapping[str, tuple[int, ...]]] = {SIZE: POWERS, WIDTH: POWERS, ATIME: AGES, MTIME: AGES}
-LARGEST: Final = 2**63 - 1
 
 Numbers = NDArray[np.int64]
 _EDGES: Final[Mapping[str, Numbers]] = {name: np.array(ends, np.int64) for name, ends in ENDS.items()}

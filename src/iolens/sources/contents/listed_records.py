@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.sources.contents.inode_counts import LARGEST
+from iolens.schema import LARGEST
 from iolens.sources.contents.listed_inodes import UNKNOWN, Numbers, type_codes
 from iolens.sources.contents.record_fields import RecordText, Spans
 from iolens.sources.contents.seen_inodes import InodeNumbers

@@ -15,7 +15,7 @@ from typing import Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources.contents.inode_counts import LARGEST
+from iolens.schema import LARGEST
 from iolens.sources.contents.robinhood_accounts import Account, Accounts
 from iolens.sources.contents.robinhood_entries import TYPES
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
@@ -23,7 +23,7 @@ from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count, count_or_none, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, supplied_identity
-from iolens.units import epoch_us
+from iolens.units import SECOND_US, epoch_us
 
 PROFILE: Final = (
     "0", "1~31", "32~1K-", "1K~31K", "32K~1M-", "1M~31M", "32M~1G-", "1G~31G", "32G~1T-", "+1T",
@@ -32,7 +32,6 @@ OWNER, GROUP, TYPE, COUNT, VOLUME, USED = "user", "group", "type", "count", "vol
 # Columns that tell nothing that is kept.
 OTHERS: Final = frozenset({"rank", "status", "avg_size", "min_size", "max_size"})
 KNOWN: Final = frozenset({OWNER, GROUP, TYPE, COUNT, VOLUME, USED, *OTHERS})
-SECOND_US: Final = 1_000_000
 _HEADING_LINES: Final = 40  # a heading comes within so many lines
 _UNITS: Final = {unit: 1 << 10 * power for power, unit in enumerate(("", "KB", "MB", "GB", "TB", "PB", "EB"))}
 _SIZE: Final = re.compile(r"(?P<number>\d{1,19}(?:\.\d{1,6})?)(?: (?P<unit>[KMGTPE]B))?")

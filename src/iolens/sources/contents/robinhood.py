@@ -25,13 +25,12 @@ from iolens.sources.contents.robinhood_paths import PathRules, count_by_path
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.sql_database import SCHEMES, SQLITE_MAGIC, Database, MysqlOpening, Opening, SqliteOpening
-from iolens.units import epoch_us
+from iolens.units import SECOND_US, epoch_us
 
 PREFIXES: Final = ("robinhood_", "rbh_")
 SETTINGS: Final[Mapping[str, type]] = {"mount": str, "root": str, "directories": bool}
 VARIABLES: Final = "VARS"
 MOUNT_VARIABLE, SCAN_VARIABLE = "FS_Path", "LastScanEndTime"
-SECOND_US: Final = 1_000_000
 AHEAD_S: Final = 3600  # clocks differ; what was looked at later than this is a wrong clock's
 _ENTRY_MARKS: Final = ("ID", "SIZE", "TYPE", "BLOCKS", "LAST_MOD")
 _ACCOUNT_MARKS: Final = ("TYPE", "COUNT", "SIZE", "BLOCKS")

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from iolens.errors import InputError
 from iolens.records import Problem, Rows
-from iolens.sources.contents.inode_counts import LARGEST, SIZE, TABLE
+from iolens.schema import LARGEST
+from iolens.sources.contents.inode_counts import SIZE, TABLE
 from iolens.sources.contents.robinhood_entries import BLOCK_BYTES, OWNERS, TYPES, text
 from iolens.sources.reading.sql_database import Database, TableSchema
 

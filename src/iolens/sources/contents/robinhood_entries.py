@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources.contents.inode_counts import AGES, ATIME, ENDS, LARGEST, MTIME, SIZE, WIDTH, BinSum, InodeCounts
+from iolens.schema import LARGEST
+from iolens.sources.contents.inode_counts import AGES, ATIME, ENDS, MTIME, SIZE, WIDTH, BinSum, InodeCounts
 from iolens.sources.contents.projects import Projects
 from iolens.sources.reading.sql_database import NOT_A_NUMBER, NULL, Database, TableSchema
 

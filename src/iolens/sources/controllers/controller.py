@@ -34,9 +34,8 @@ from iolens.sources.reading.local_time import LocalClock, find_zone
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import needed_filesystem, supplied_identity, zone_name
 from iolens.sources.reading.sql_database import SQLITE_MAGIC, MysqlOpening, Opening, SqliteOpening, TableSchema
-from iolens.units import epoch_us
+from iolens.units import SECOND_US, epoch_us
 
-SECOND_US: Final = 1_000_000
 IO, SIZES = "io", "sizes"
 
 

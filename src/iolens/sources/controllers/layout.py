@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from iolens.errors import InputError
-from iolens.sources.reading.parsed_numbers import LARGEST, count_or_none
-from iolens.units import KIB, parse_bytes, parse_duration
+from iolens.schema import LARGEST
+from iolens.sources.reading.parsed_numbers import count_or_none
+from iolens.units import KIB, SECOND_US, parse_bytes, parse_duration
 
 PLACE: Final = "[sources.controller]"
 RATE, CUMULATIVE, PER_INTERVAL = "rate", "cumulative", "per-interval"
@@ -21,7 +22,6 @@ KINDS: Final = (RATE, CUMULATIVE, PER_INTERVAL)
 BYTES: Final = ("read_bytes", "write_bytes", "background_bytes")
 OPERATIONS: Final = ("read_ops", "write_ops", "background_ops")
 DIRECTIONS: Final = ("read", "write")
-SECOND_US: Final = 1_000_000
 BIN: Final = "bin"
 BIN_WIDTH: Final = 16 * KIB
 

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.records import CounterSet, Item, Problem, Rows, Sample, Samples
+from iolens.schema import LARGEST
 from iolens.sources.controllers.layout import CUMULATIVE, DIRECTIONS, RATE, Measure, SizeColumns
 from iolens.sources.controllers.tables import TablePiece
-from iolens.sources.reading.parsed_numbers import LARGEST, shown
+from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.ticks import round_to
+from iolens.units import SECOND_US
 
-SECOND_US: Final = 1_000_000
 KIND: Final = {"target_kind": "controller"}
 HISTOGRAM: Final = "request_size"
 

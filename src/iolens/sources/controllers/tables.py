@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.records import Problem
+from iolens.schema import LARGEST
 from iolens.sources.contents.record_fields import record_pieces
 from iolens.sources.reading.bounded_input import numbered_lines
 from iolens.sources.reading.local_time import LocalClock, local_text
-from iolens.sources.reading.parsed_numbers import LARGEST, real_or_none, shown
+from iolens.sources.reading.parsed_numbers import real_or_none, shown
 from iolens.sources.reading.saved_text import cells_of
 from iolens.sources.reading.sql_database import Opening, TableSchema
+from iolens.units import SECOND_US
 
 BLOCK_BYTES: Final = 1 << 24
-SECOND_US: Final = 1_000_000
 EARLIEST_US, LATEST_US = 0, 4_102_444_800 * SECOND_US  # 1970 to 2100
 NOTHING: Final = ("", "NULL", "null", "NaN", "nan", "\\N", "N/A")
 EPOCH: Final = "epoch"

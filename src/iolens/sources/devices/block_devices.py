@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Note, Samples
+from iolens.schema import LARGEST
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import epoch_us
@@ -27,7 +28,6 @@ KIND: Final = {"target_kind": "device"}
 COUNTERS: Final = (
     "read_ops", "read_bytes", "read_wait_us", "write_ops", "write_bytes", "write_wait_us", "busy_us", "queue_us",
 )  # fmt: skip
-LARGEST: Final = 2**63 - 1
 ROWS_PER_SERIES: Final = 50_000
 NAMED_LEFT_OUT: Final = 8
 

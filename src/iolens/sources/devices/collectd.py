@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows, Samples
+from iolens.schema import LARGEST
 from iolens.sources.devices.block_devices import (
     KIND,
     TABLE,
@@ -35,12 +36,11 @@ from iolens.sources.reading.bounded_input import unpacked
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.json_stream import JsonDocument, documents
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST, number_in_json, shown
+from iolens.sources.reading.parsed_numbers import number_in_json, shown
 from iolens.sources.reading.saved_text import needed_filesystem, supplied_identity
 from iolens.sources.reading.ticks import round_to
-from iolens.units import epoch_us
+from iolens.units import SECOND_US, epoch_us
 
-SECOND_US: Final = 1_000_000
 EARLIEST_US, LATEST_US = 0, 4_102_444_800 * SECOND_US  # 1970 to 2100
 SETTINGS: Final = ("values",)
 RATES, COUNTERS = "rates", "counters"

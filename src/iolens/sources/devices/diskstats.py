@@ -39,8 +39,8 @@ from iolens.sources.reading.bounded_input import numbered_lines, parameter_bytes
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count
-from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, SECOND_US, Ticker, grid_of
-from iolens.units import epoch_us, parse_local_time
+from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
+from iolens.units import SECOND_US, epoch_us, parse_local_time
 
 DISKSTATS: Final = "proc/diskstats"
 SECTOR_BYTES: Final = 512

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows
+from iolens.schema import LARGEST
 from iolens.sources.devices.block_devices import (
     COUNTERS,
     KIND,
@@ -34,11 +35,11 @@ from iolens.sources.devices.iostat_reports import STAMP, Banner, Found, IostatRe
 from iolens.sources.reading.bounded_input import DAMAGED, blocks_of, bounded_lines, opened, unpacked
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST, count
+from iolens.sources.reading.parsed_numbers import count
 from iolens.sources.reading.parsed_numbers import shown as quoted
 from iolens.sources.reading.saved_text import stated_zone, supplied_identity
-from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, SECOND_US, Ticker, find_interval_us, grid_of
-from iolens.units import epoch_us
+from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, find_interval_us, grid_of
+from iolens.units import SECOND_US, epoch_us
 
 KIB, MIB, SECTOR_BYTES = 1024, 1 << 20, 512
 ROWS_PER_ITEM: Final = 10_000

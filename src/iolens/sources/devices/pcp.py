@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
+from iolens.schema import LARGEST
 from iolens.sources.devices.block_devices import (
     NAMED_LEFT_OUT,
     Choice,
@@ -47,7 +48,6 @@ from iolens.sources.devices.pcp_archive import (
 from iolens.sources.devices.pcp_readings import DeviceReading, DeviceReadings, Hole, RecordMerger, again_within_us
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST
 from iolens.sources.reading.saved_text import combined_identity
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import from_epoch_us, iso

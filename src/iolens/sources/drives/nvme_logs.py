@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from iolens.records import Note, Problem
+from iolens.schema import LARGEST
 from iolens.sources.drives.rows import (
     DATA_UNIT_BYTES,
     INTEL_UNIT_BYTES,
@@ -23,7 +24,7 @@ from iolens.sources.drives.rows import (
     plain,
     serial_of,
 )
-from iolens.sources.reading.parsed_numbers import LARGEST, LARGEST_UNSIGNED, count_in_json, count_or_none, shown
+from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count_in_json, count_or_none, shown
 from iolens.units import GIB, MIB
 
 SMART, VENDOR, IDENTITY = "smart-log", "vendor log", "identity"

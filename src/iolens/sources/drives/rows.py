@@ -13,16 +13,10 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Item, Problem
+from iolens.schema import LARGEST
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import (
-    LARGEST,
-    count_in_json,
-    count_or_none,
-    number_in_json,
-    real_or_none,
-    shown,
-)
+from iolens.sources.reading.parsed_numbers import count_in_json, count_or_none, number_in_json, real_or_none, shown
 from iolens.sources.reading.saved_text import stated_zone
 from iolens.units import MIB, epoch_us
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
+from iolens.schema import LARGEST
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.drives.rows import (
     DATA_UNIT_BYTES,
@@ -34,7 +35,6 @@ from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.json_stream import JsonDocument, documents
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
-    LARGEST,
     LARGEST_SMALL,
     count_in_json,
     count_or_none,

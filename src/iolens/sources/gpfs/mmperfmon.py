@@ -19,13 +19,13 @@ import numpy as np
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Rows
+from iolens.schema import LARGEST
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.gpfs.mmperfmon_text import (
     CALLS,
     CLIENT,
     LOAD,
     NSD,
-    SECOND_US,
     SERVER,
     Numbers,
     Subject,
@@ -39,8 +39,8 @@ from iolens.sources.reading.bounded_input import DAMAGED, bounded_lines, opened,
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.local_time import LocalClock, local_text
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST
 from iolens.sources.reading.saved_text import combined_identity, stated_zone, zone_name
+from iolens.units import SECOND_US
 
 SETTINGS: Final = ("timezone", "stamp", "filesystems")
 REPEATED_COLUMNS: Final = 3  # so many equal counts in a row are no coincidence

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import Problem
+from iolens.schema import LARGEST
 from iolens.sources.reading.bounded_input import DAMAGED, LongLine, text_of
 from iolens.sources.reading.local_time import LocalClock, local_text
-from iolens.sources.reading.parsed_numbers import LARGEST, WrongNumber, real, shown
-
-SECOND_US: Final = 1_000_000
+from iolens.sources.reading.parsed_numbers import WrongNumber, real, shown
+from iolens.units import SECOND_US
 
 # Spectrum Scale prints kB for 1,024 bytes: mem_total of a node of 32 GiB is 31371.0 MB.
 UNITS: Final = {"B": 1, "kB": 1 << 10, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40, "PB": 1 << 50}

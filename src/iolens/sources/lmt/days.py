@@ -18,10 +18,9 @@ from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources.reading.local_time import LocalClock, local_text
 from iolens.sources.reading.sql_database import Database, SqlSelection, Table, TableSchema
-from iolens.units import epoch_us
+from iolens.units import DAY_S, epoch_us
 
 MOMENTS: Final = "TIMESTAMP_INFO"
-DAY_S: Final = 86_400
 LATEST_S: Final = 4_102_444_800  # the year 2100
 NO_TIME: Final = -(2**62)
 _DTYPE: Final = np.dtype([("ts_id", np.int64), ("local_s", np.int64)])

@@ -15,18 +15,18 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
+from iolens.schema import LARGEST
 from iolens.sources.lmt.operations import METADATA_COLUMN
 from iolens.sources.lustre.capacity import LOCK_LEAVES
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST, count_or_none, real, real_or_none, shown
+from iolens.sources.reading.parsed_numbers import count_or_none, real, real_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
-from iolens.units import KIB
+from iolens.units import KIB, SECOND_US
 
-SECOND_US: Final = 1_000_000
 NOT_READ: Final = frozenset({"lmt_osc", "lmt_router"})  # how an MDS sees its OSTs; LNET routers: no table of ours
 
 # Fields of one OST in lmt_ost 2, which grew without a new version number: told apart by how many there are.

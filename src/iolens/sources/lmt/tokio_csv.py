@@ -15,11 +15,12 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
+from iolens.schema import LARGEST
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST, WrongNumber, count_or_none, real, shown
+from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, real, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, stated_zone, supplied_identity
 from iolens.units import KIB, epoch_us
 

@@ -17,11 +17,12 @@ from zoneinfo import ZoneInfo
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
+from iolens.schema import LARGEST
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import LARGEST, count_or_none, shown
+from iolens.sources.reading.parsed_numbers import count_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
 from iolens.units import KIB, epoch_us, parse_local_time
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from iolens.records import CounterSet, Item, Problem, Row, Sample
-from iolens.schema import TABLES
+from iolens.schema import LARGEST, TABLES
 from iolens.sources.lustre import capacity
 from iolens.sources.lustre.clock import snapshot_of, stamp_us
 from iolens.sources.lustre.histograms import Histograms, parse_brw_stats
@@ -41,7 +41,6 @@ from iolens.sources.lustre.stats import (
     target_io_counters,
     unknown_counters,
 )
-from iolens.sources.reading.parsed_numbers import LARGEST
 
 _TARGET_NAME: Final = re.compile(r"(?:(.+)-)?(OST|MDT)[0-9a-fA-F]{4,}")
 _JOB_TIME: Final = re.compile(rb"^[ \t]++snapshot_time:([^\n]*)", re.MULTILINE)

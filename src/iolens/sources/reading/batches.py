@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.records import Item, Problem, Rows, Sample, Samples
+from iolens.schema import LARGEST
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import epoch_us
 
 ROWS_PER_BATCH: Final = 50_000
-LARGEST: Final = 2**63 - 1
 
 _Key = tuple[str, str, str]  # table, file system, target
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-LARGEST: Final = 2**63 - 1  # what a column of the store holds
+from iolens.schema import LARGEST
+
 LARGEST_UNSIGNED: Final = 2**64 - 1  # what a counter in the kernel holds
 LARGEST_SMALL: Final = 10**9  # processes, repetitions, exit codes: small by nature
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-SECOND_US: Final = 1_000_000
+from iolens.units import SECOND_US
+
 SAMPLES_LOOKED_AT: Final = 64
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from iolens.units import epoch_us
+from iolens.units import DAY_US, epoch_us
 from iolens.views.growth.figures import byte_unit
 from iolens.views.render.figures import (
     FSU,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 PURGE, SURGE = "#CFE3F3", SATURATED
 LINES: Final = {"linear": ("least squares", WRITE), "theil-sen": ("Theil–Sen", READ)}
-DAY_US: Final = 86_400_000_000
 LINE_AT_MOST: Final = 60
 TARGET_NAMES: Final = 40
 COUNTS: Final = ((1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))

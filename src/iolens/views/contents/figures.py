@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from iolens.units import epoch_us, format_bytes
+from iolens.units import DAY_S, DAY_US, epoch_us, format_bytes
 from iolens.views.capacity.figures import COUNTS, LINES
 from iolens.views.render.figures import (
     FSU,
@@ -45,8 +45,6 @@ PROJECTS_SHOWN: Final = 12
 NAME_LENGTH: Final = 12
 TICK_POWERS: Final = 5  # powers of two between two names on the axis of sizes
 HOUR_S: Final = 3600
-DAY_S: Final = 86_400
-DAY_US: Final = 86_400_000_000
 AGE_TICKS: Final = (
     (HOUR_S, "1 h"), *((days * DAY_S, f"{days} d") for days in (1, 7, 30, 90)),
     *((years * 365 * DAY_S, f"{years} y") for years in (1, 2, 5, 10)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.units import format_bytes, format_bytes_si
+from iolens.units import DAY_S, format_bytes, format_bytes_si
 from iolens.views.capacity.tables import METHODS, sentence
 from iolens.views.render import tables as t
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 NO_DATA: Final = "No scan in this window."
 HOUR_S: Final = 3600
-DAY_S: Final = 86_400
 YEAR_DAYS: Final = 365
 MOST_FILES_PCT: Final = 95.0
 STALE_S: Final = 90 * DAY_S
