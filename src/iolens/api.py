@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime
-from typing import Any, Final, TypeVar
+from datetime import date, datetime
+from typing import Any, Final, TypeVar, Unpack
 
 from iolens.analyses import Analysis, StoreKnowledge, analysis_names, get_analysis
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
 from iolens.store.engines import check_engine
+from iolens.store.scope import NARROWING, Narrowing, Scope
 from iolens.store.selection import FrameSelection, StoreSelection
 from iolens.store.store import RESOLUTIONS, Store
 from iolens.store.tables import unreadable
-from iolens.units import parse_duration, parse_time
+from iolens.units import parse_duration, utc_time
 
 Answer = TypeVar("Answer")
 
@@ -48,62 +49,33 @@ class OpenStore:
             raise AttributeError(f"a store has no {name!r}; its analyses are: {', '.join(analysis_names())}")
         return lambda *args, **options: self.analyse(name, *args, **options)
 
-    def frame(self, table: str, filesystem: str | None = None, *, since: Any = None, until: Any = None) -> Any:
+    def frame(self, table: str, filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]) -> Any:
         """A table's rows as a Narwhals lazy frame; `.collect()` or `.to_native()` it."""
-        return self.store.select(filesystem, since=_moment(since), until=_moment(until)).frame(table)
+        return self.store.select(filesystem, **narrowing).frame(table)
 
-    def analyse(
-        self,
-        name: str,
-        filesystem: str | None = None,
-        *,
-        since: str | datetime | None = None,
-        until: str | datetime | None = None,
-        targets: Sequence[str] = (),
-        source: str | None = None,
-        resolution: str | None = None,
-        **options: Any,
-    ) -> Any:
+    def analyse(self, name: str, filesystem: str | Scope | None = None, **options: Any) -> Any:
         """Run one analysis by name, with what the configuration knows of the file system as defaults.
 
+        `since`, `until`, `targets`, `source` and `resolution` narrow the rows; other options are those of the analysis.
         Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any.
         """
         analysis = get_analysis(name)
+        scope = Scope.of(filesystem, **_taken(options))
 
         def answer(selection: StoreSelection) -> Any:
-            chosen = _finest(selection) if resolution is None else selection
+            chosen = _finest(selection) if scope.resolution is None else selection
             return _with_resolution(analysis.run(chosen, **self._options(analysis, chosen, options)), chosen)
 
-        return self.ask(
-            answer,
-            filesystem,
-            since=since,
-            until=until,
-            targets=targets,
-            source=source,
-            resolution=resolution,
-        )
+        return self.ask(answer, scope)
 
     def ask(
         self,
         question: Callable[[StoreSelection], Answer],
-        filesystem: str | None = None,
-        *,
-        since: str | datetime | None = None,
-        until: str | datetime | None = None,
-        targets: Sequence[str] = (),
-        source: str | None = None,
-        resolution: str | None = None,
+        filesystem: str | Scope | None = None,
+        **narrowing: Unpack[Narrowing],
     ) -> Answer:
-        """Any function of a selection, asked as an analysis is: sources in their order, damage told in one line."""
-        selection = self.store.select(
-            filesystem,
-            since=_moment(since),
-            until=_moment(until),
-            targets=targets,
-            source=source,
-            resolution=None if resolution in (None, "raw") else resolution,
-        )
+        """Any function of a selection, asked as an analysis is: sources in their order, damage in one line."""
+        selection = self.store.select(filesystem, **narrowing)
         selection.source_order = self.config.filesystem(selection.filesystem).sources
         try:
             return question(selection)
@@ -129,7 +101,7 @@ def on_frames(name: str) -> Callable[..., Any]:
         from iolens.schema import TABLES
 
         frames = {table: given.pop(table) for table in list(given) if table in TABLES}
-        selection = FrameSelection(frames, filesystem, (_moment(since), _moment(until)))
+        selection = FrameSelection(frames, filesystem, (utc_time(since), utc_time(until)))
         return get_analysis(name).run(selection, **given)
 
     run.__name__ = name
@@ -159,8 +131,8 @@ def _with_resolution(result: Any, selection: StoreSelection) -> Any:
     return replace(result, days_only_in_rollups=len(rolled - selection.days(*INTERVALS)))
 
 
-def _moment(value: str | datetime | None) -> datetime | None:
-    if value is None:
-        return None
-    moment = parse_time(value) if isinstance(value, str) else value
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def _taken(options: dict[str, Any]) -> Narrowing:
+    """What narrows the rows, taken out of the options of an analysis."""
+    taken: Any = {name: options.pop(name) for name in NARROWING if name in options}
+    narrowing: Narrowing = taken
+    return narrowing

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
 
-from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate
+from iolens.store.scope import Scope
+from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
 from iolens.visible_text import visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -69,15 +70,10 @@ class Selected:
         return self.store, self.engine, self.config
 
     @property
-    def where(self) -> dict[str, Any]:
-        """The window, in UTC, and what else narrows the rows. Only intervals have a resolution; others ignore it."""
-        return {
-            "since": in_zone(self.since, self.timezone),
-            "until": in_zone(self.until, self.timezone),
-            "targets": self.target,
-            "source": self.source,
-            "resolution": self.resolution,
-        }
+    def scope(self) -> Scope:
+        """File system and window, in UTC, and what else narrows the rows."""
+        since, until = in_zone(self.since, self.timezone), in_zone(self.until, self.timezone)
+        return Scope(self.filesystem, since, until, self.target, self.source, self.resolution)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +94,9 @@ class Asked(Selected):
         shows_days = "progress" in signature(get_analysis(name).run).parameters
         with OpenStore(self.store, engine=self.engine, config=self.config) as opened, progress(None, "reading") as step:
             more: dict[str, Any] = {"progress": lambda day: step(str(day))} if shows_days else {}
-            found = [
-                opened.analyse(name, one, **self.where, **more, **options) for one in (self.filesystem, *filesystems)
-            ]
-        return found if filesystems else found[0]
+            scopes = [self.scope, *(replace(self.scope, filesystem=other) for other in filesystems)]
+            results = [opened.analyse(name, scope, **more, **options) for scope in scopes]
+        return results if filesystems else results[0]
 
     def show(self, result: object) -> None:
         """Print or write a result and draw the figures that were asked for."""
@@ -189,16 +184,12 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
-def in_zone(moment: datetime | None, zone: str | None) -> datetime | None:
-    """The moment in UTC; one given without a zone is meant in `zone`, or in UTC."""
-    if moment is None or moment.tzinfo is not None:
-        return moment
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
+def in_zone(time: datetime | None, zone: str | None) -> datetime | None:
+    """The time in UTC; one given without a zone is meant in `zone`, or in UTC."""
     try:
-        return moment.replace(tzinfo=ZoneInfo(zone or "UTC")).astimezone(UTC)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise click.BadParameter(f"no time zone is called {zone!r}", param_hint="--timezone") from None
+        return utc_time(time, zone)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--timezone") from None
 
 
 @contextmanager

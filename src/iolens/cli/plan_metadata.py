@@ -92,7 +92,7 @@ def reference_sizes(file_sizes: Path | None, reference: ReferenceSystem, largest
     """Inodes by size from a file, or from the store."""
     if file_sizes is None:
         return reference.inode_sizes(largest)
-    return sizes_of_file(file_sizes, reference.filesystem, reference.timezone, reference.opening[2], largest)
+    return sizes_of_file(file_sizes, reference.scope.filesystem, reference.timezone, reference.opening[2], largest)
 
 
 def sizes_of_file(

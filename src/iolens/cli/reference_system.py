@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from iolens.errors import IolensError, NotKnownError
+from iolens.store.scope import NARROWING, RAW, Scope
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
 class ReferenceSystem:
     """The store's file system, asked only for what a plan needs, and for each once.
 
-    `opening` is the store, engine and configuration as given, `where` the window, targets, source and resolution,
-    `capacity` what the user says the file system holds, by an option of the name `capacity_option`.
+    `opening` is the store, engine and configuration as given, `capacity` what the user says the file system holds, by
+    an option of the name `capacity_option`.
     """
 
     opening: tuple[str | None, str | None, str | None]
-    filesystem: str | None
-    where: Mapping[str, Any]
+    scope: Scope
     timezone: str | None = None
     capacity: int | None = None
     min_coverage: float = 95.0
@@ -44,7 +44,7 @@ class ReferenceSystem:
     @classmethod
     def of(cls, asked: Selected, **told: Any) -> ReferenceSystem:
         """The one that the options select, with what else the user told of it."""
-        return cls(asked.opening, asked.filesystem, asked.where, asked.timezone, **told)
+        return cls(asked.opening, asked.scope, asked.timezone, **told)
 
     def __enter__(self) -> ReferenceSystem:
         return self
@@ -66,7 +66,7 @@ class ReferenceSystem:
     @property
     def is_named(self) -> bool:
         """Whether the user named a store or a file system, so that it is looked at even where it need not be."""
-        return self.opening[0] is not None or self.filesystem is not None
+        return self.opening[0] is not None or self.scope.filesystem is not None
 
     @property
     def url(self) -> str | None:
@@ -76,21 +76,23 @@ class ReferenceSystem:
     def name(self) -> str:
         """The file system that is looked at."""
         if "filesystem" not in self.found:
-            self.found["filesystem"] = self.opened.store.select(self.filesystem).filesystem
+            self.found["filesystem"] = self.opened.store.select(self.scope.filesystem).filesystem
         return str(self.found["filesystem"])
+
+    def _at(self, *narrowings: str) -> Scope:
+        """The file system that is looked at, with these narrowings of the scope."""
+        return replace(self.scope.only(*narrowings), filesystem=self.name())
 
     def growth(self, method: str, cutoff: datetime | None = None) -> Growth:
         """Daily growth; days are those of the zone given, or configured."""
-        where = {name: one for name, one in self.where.items() if name != "resolution"}  # readings are never rolled up
         try:
             growth: Growth = self.opened.analyse(
                 "growth",
-                self.name(),
+                self._at("since", "until", "targets", "source"),  # readings are never rolled up
                 method=method,
                 capacity_bytes=self.capacity,
                 cutoff=cutoff.date() if cutoff is not None else None,
                 timezone=self.timezone or self.opened.config.filesystem(self.name()).timezone,
-                **where,
             )
         except NotKnownError as error:
             raise NotKnownError(f"{error} with {self.capacity_option}") from error
@@ -100,7 +102,7 @@ class ReferenceSystem:
         """Ages of the newest scan, by the clock asked for first, then by the other; none without a scan."""
         from iolens.analyses.contents.ages import CLOCKS, ages
 
-        selection = self.opened.store.select(self.name(), until=self.where["until"])
+        selection = self.opened.store.select(self._at("until"))
         ordered = sorted(CLOCKS, key=lambda one: one != clock)
         return [one for one in (ages(selection, name) for name in ordered) if one is not None]
 
@@ -112,8 +114,7 @@ class ReferenceSystem:
             if self.capacity is not None:
                 self.found["capacity"] = SystemCapacity(self.capacity, f"option {self.capacity_option}")
             else:
-                window = {name: self.where[name] for name in ("since", "until")}
-                self.found["capacity"] = self.opened.ask(system_capacity, self.name(), **window)
+                self.found["capacity"] = self.opened.ask(system_capacity, self._at("since", "until"))
         found = self.found["capacity"]
         if found is None:
             raise NotKnownError(
@@ -130,7 +131,7 @@ class ReferenceSystem:
             return None
         if "usage" not in self.found:
             try:
-                self.found["usage"] = self.opened.ask(system_usage, self.name(), until=self.where["until"])
+                self.found["usage"] = self.opened.ask(system_usage, self._at("until"))
             except IolensError:  # a plan whose inputs are given can do without the store
                 self.found["usage"] = None
         usage = self.found["usage"]
@@ -153,7 +154,7 @@ class ReferenceSystem:
         from iolens.plans.endurance import file_system_writes
 
         if "writes" not in self.found:
-            days = self.opened.ask(daily_writes, self.name(), **self.where)
+            days = self.opened.ask(daily_writes, self._at(*NARROWING))
             self.found["writes"] = file_system_writes(days, self.system_capacity(), self.min_coverage)
         found: FileSystemWrites = self.found["writes"]
         return found
@@ -172,7 +173,7 @@ class ReferenceSystem:
         """Each drive at its last reading before the window's end; else at its first after it."""
         from iolens.analyses.drives.readings import drive_readings, with_later
 
-        until = self.where["until"]
+        until = self.scope.until
         before = self.opened.ask(drive_readings, name, until=until)
         if until is None:
             return before
@@ -181,7 +182,7 @@ class ReferenceSystem:
     def _drives(self) -> DriveReadings:
         """Those of the file system named; else its own; else those of the only one that has any."""
         known = sorted(self.opened.store.targets_by_filesystem())
-        own = self.drives_of or (self.filesystem if self.filesystem in known else None)
+        own = self.drives_of or (self.scope.filesystem if self.scope.filesystem in known else None)
         names = [own] if own is not None else known
         if own is not None and self.drives_of is None:
             names += [name for name in known if name != own]
@@ -199,7 +200,7 @@ class ReferenceSystem:
         from iolens.analyses.demand.daily_writes import write_sizes
 
         if "sizes" not in self.found:
-            self.found["sizes"] = self.opened.ask(write_sizes, self.name(), **self.where)
+            self.found["sizes"] = self.opened.ask(write_sizes, self._at(*NARROWING))
         found: dict[int, float] = self.found["sizes"]
         if not found:
             raise NotKnownError(f"{self.name()}: the store has no histogram of write sizes; give --rmw")
@@ -209,8 +210,8 @@ class ReferenceSystem:
         """Inodes by type and size of the newest scan; `largest` ends the last bin where nothing else does."""
         from iolens.analyses.contents.inode_sizes import inode_sizes
 
-        where = {name: self.where[name] for name in ("since", "until", "source")}  # a scan has no targets
-        found = self.opened.ask(lambda selection: inode_sizes(selection, largest), self.name(), **where)
+        scope = self._at("since", "until", "source")  # a scan has no targets
+        found = self.opened.ask(lambda selection: inode_sizes(selection, largest), scope)
         if found is None:
             raise NotKnownError(
                 f"{self.opened.store.url} holds no scan with sizes of files; give --file-sizes, or use `iolens scan`"
@@ -221,5 +222,5 @@ class ReferenceSystem:
         """What it was asked for, tick by tick."""
         from iolens.analyses.demand.analysis import demand
 
-        asked = self.opened.ask(lambda selection: demand(selection, progress=progress), self.name(), **self.where)
-        return replace(asked, resolution=self.where["resolution"] or "raw")
+        asked = self.opened.ask(lambda selection: demand(selection, progress=progress), self._at(*NARROWING))
+        return replace(asked, resolution=self.scope.resolution or RAW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from iolens.cli.options import RATE, TIME, WORDS, in_zone, progress, store_options
+from iolens.store.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,14 +74,13 @@ def COMMAND(
     from iolens.views.report.page import ReportInfo, report_html
 
     atomic.check_place(output)
-    window = in_zone(since, timezone), in_zone(until, timezone)
-    options: dict[str, Any] = {"since": window[0], "until": window[1], "resolution": resolution}
+    scope = Scope(None, in_zone(since, timezone), in_zone(until, timezone), resolution=resolution)
     with OpenStore(store, engine=engine, config=config) as opened:
         names = _chosen(opened, filesystems)
         results, refused = _analysed(
-            opened, names, options, {"calibration": calibration, "peak": peak, "timezone": timezone}
+            opened, names, scope, {"calibration": calibration, "peak": peak, "timezone": timezone}
         )
-    about = ReportInfo(__version__, datetime.now(UTC), window, timezone, tuple(refused))
+    about = ReportInfo(__version__, datetime.now(UTC), (scope.since, scope.until), timezone, tuple(refused))
     page = report_html(results, about)
     atomic.write(output, page)
     click.echo(f"written: {output}, {len(page.encode()) / 1e6:.1f} MB", err=True)
@@ -104,7 +105,7 @@ def _chosen(opened: OpenStore, given: tuple[str, ...]) -> list[str]:
 
 
 def _analysed(
-    opened: OpenStore, names: list[str], window: dict[str, Any], more: dict[str, Any]
+    opened: OpenStore, names: list[str], scope: Scope, more: dict[str, Any]
 ) -> tuple[list[Any], list[str]]:
     """Every analysis of every file system; one that fails does not stop the others, unless all do."""
     from iolens.analyses import analysis_names
@@ -118,7 +119,7 @@ def _analysed(
         for name, analysis in asked:
             understood = _understood(analysis, {**more, "progress": _steps(step, name)})
             try:
-                results.append(opened.analyse(analysis, name, **window, **understood))
+                results.append(opened.analyse(analysis, replace(scope, filesystem=name), **understood))
             except NotKnownError as error:
                 unknown.append(error)  # no section of it, as of every analysis that finds nothing
             except UsageError:

@@ -14,6 +14,7 @@ import click
 
 from iolens.cli.options import TIME, WORDS, in_zone, present, progress
 from iolens.cli.synthesis_emission import emission_options, emit
+from iolens.store.scope import RAW, Scope
 from iolens.units import epoch_us, from_epoch_us, iso, parse_time
 
 if TYPE_CHECKING:
@@ -112,25 +113,20 @@ def _fitted(store: str, given: dict[str, Any]) -> Origin:
     from iolens.api import OpenStore
 
     zone = given["timezone"]
-    chosen: dict[str, Any] = {
-        "since": in_zone(given["since"], zone),
-        "until": in_zone(given["until"], zone),
-        "targets": given["target"],
-        "source": given["source"],
-        "resolution": "raw",  # a rollup has other distributions
-    }
+    window = in_zone(given["since"], zone), in_zone(given["until"], zone)
+    # Raw rows: a rollup has other distributions.
+    scope = Scope(given["filesystem"], *window, given["target"], given["source"], RAW)
     with OpenStore(store, engine=given["engine"], config=given["config"]) as opened, progress(None, "reading") as step:
         found = opened.analyse(
             "workload",
-            given["filesystem"],
-            **chosen,
+            scope,
             timezone=zone,
             without_maintenance=given["without_maintenance"],
             progress=lambda day: step(str(day)),
         )
-        fitted = opened.ask(lambda selection: fit_workload(selection, found), given["filesystem"], **chosen)
-    window = f"{iso(found.window_start)} to {iso(found.window_end)}"
-    about = f"Fitted to {window}: {found.samples} samples of {len(found.targets)} targets"
+        fitted = opened.ask(lambda selection: fit_workload(selection, found), scope)
+    extent = f"{iso(found.window_start)} to {iso(found.window_end)}"
+    about = f"Fitted to {extent}: {found.samples} samples of {len(found.targets)} targets"
     return Origin(fitted.model, f"{found.filesystem} of {store}", [about, *fitted.notes], found)
 
 
@@ -202,8 +198,8 @@ def _match(origin: Origin, order: SyntheticOrder, given: dict[str, Any]) -> Work
     from iolens.simulator.synthetic_telemetry import SOURCE
 
     start, end = (from_epoch_us(one) for one in order.window_us)
-    chosen: dict[str, Any] = {"since": start, "until": end, "source": SOURCE, "resolution": "raw"}
+    scope = Scope(order.model.filesystem, start, end, (), SOURCE, RAW)
     with OpenStore(order.store, engine=given["engine"], config=given["config"]) as opened:
-        found = opened.analyse("workload", order.model.filesystem, **chosen, timezone=order.model.timezone)
-        again = opened.ask(lambda selection: fit_workload(selection, found), order.model.filesystem, **chosen)
+        found = opened.analyse("workload", scope, timezone=order.model.timezone)
+        again = opened.ask(lambda selection: fit_workload(selection, found), scope)
     return match_workloads(origin.model, again.model, found, origin.found, origin.name)

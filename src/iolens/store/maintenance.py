@@ -216,9 +216,7 @@ def _exported(
     """The rows of an export, in time order."""
     names = arrow_schema(TABLES[table]).names
     if TABLES[table].partitioned:
-        chosen = store.select(
-            filesystem, since=since, until=until, resolution=None if resolution == "raw" else resolution
-        )
+        chosen = store.select(filesystem, since=since, until=until, resolution=resolution)
         chosen.engine = DuckDBEngine()
         rows: duckdb.DuckDBPyRelation = chosen.frame(table).select(*names).to_native()
     else:

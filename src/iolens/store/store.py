@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
 from iolens.store.ingest import Tally, ingest
 from iolens.store.rows import to_arrow
+from iolens.store.scope import RAW, Narrowing, Scope
 from iolens.store.selection import StoreSelection, chosen_targets
 from iolens.store.tables import BatchPart, Tables
 
@@ -111,31 +113,25 @@ class Store:
         return found
 
     def select(
-        self,
-        filesystem: str | None = None,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        targets: Sequence[str] = (),
-        source: str | None = None,
-        source_order: Sequence[str] = (),
-        resolution: str | None = None,
+        self, scope: str | Scope | None = None, *, source_order: Sequence[str] = (), **narrowing: Unpack[Narrowing]
     ) -> StoreSelection:
-        """The rows of one file system in the window [since, until)."""
-        if since is not None and until is not None and since >= until:
-            raise UsageError(f"the window is empty: it starts at {since} and ends at {until}")
-        if resolution is not None and resolution not in RESOLUTIONS:
-            raise UsageError(f"no resolution is called {resolution!r}{not_among(resolution, ('raw', *RESOLUTIONS))}")
+        """The rows of one file system in a window; the scope, or the file system's name and what narrows it."""
+        asked = Scope.of(scope, **narrowing)
+        if asked.since is not None and asked.until is not None and asked.since >= asked.until:
+            raise UsageError(f"the window is empty: it starts at {asked.since} and ends at {asked.until}")
+        if asked.rollup is not None and asked.rollup not in RESOLUTIONS:
+            raise UsageError(f"no resolution is called {asked.rollup!r}{not_among(asked.rollup, (RAW, *RESOLUTIONS))}")
         known = self.targets_by_filesystem()
         if not known:
             self.check_that_it_exists()
-        chosen = filesystem or self._only_filesystem(known)
+        chosen = asked.filesystem or self._only_filesystem(known)
         if chosen not in known:
             raise UsageError(f"{self.url} holds no file system {chosen!r}{not_among(chosen, known)}")
-        self._check_source(chosen, source)
-        meant = chosen_targets(targets, known[chosen], chosen)
+        self._check_source(chosen, asked.source)
+        meant = chosen_targets(asked.targets, known[chosen], chosen)
+        window = asked.since, asked.until
         return StoreSelection(
-            self.tables, self.engine, chosen, (since, until), meant, source, source_order, resolution, known[chosen]
+            self.tables, self.engine, chosen, window, meant, asked.source, source_order, asked.rollup, known[chosen]
         )
 
     def _check_source(self, filesystem: str, source: str | None) -> None:
