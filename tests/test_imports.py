@@ -86,6 +86,13 @@ def test_the_test_sees_imports_wherever_they_stand() -> None:
         ("errors", "units"),
         ("schema", "config"),
         ("store.tables", ""),
+        ("api.scan", "cli.scan"),
+        ("api.scan", ""),
+        ("plans.capacity", "api.open_store"),
+        ("analyses.utilization", "api"),
+        ("views.report.page", "api.report"),
+        ("scan.walk", "api.scan"),
+        ("agent.feed", "cli"),
     ],
 )
 def test_arrows_that_point_the_wrong_way_are_noticed(importer: str, imported: str) -> None:
@@ -104,6 +111,18 @@ def test_help_imports_nothing_heavy() -> None:
     loaded = done.stderr.partition("HEAVY")[2].split()
     assert "click" in loaded
     assert sorted(set(HEAVY).intersection(loaded)) == []
+
+
+def test_no_verb_imports_anything_heavy_before_it_is_called() -> None:
+    program = (
+        "import sys\n"
+        "from importlib import import_module\n"
+        "from iolens.cli.lazy_verbs import FOLDER\n"
+        "for path in FOLDER.glob('*.py'): import_module(f'iolens.cli.{path.stem}')\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert sorted(set(HEAVY).intersection(done.stdout.split())) == []
 
 
 def test_importing_iolens_imports_nothing_heavy() -> None:

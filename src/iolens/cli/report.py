@@ -104,9 +104,7 @@ def _chosen(opened: OpenStore, given: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(given)) or sorted(known)
 
 
-def _analysed(
-    opened: OpenStore, names: list[str], scope: Scope, more: dict[str, Any]
-) -> tuple[list[Any], list[str]]:
+def _analysed(opened: OpenStore, names: list[str], scope: Scope, more: dict[str, Any]) -> tuple[list[Any], list[str]]:
     """Every analysis of every file system; one that fails does not stop the others, unless all do."""
     from iolens.analyses import analysis_names
     from iolens.errors import IolensError, NotKnownError, UsageError
