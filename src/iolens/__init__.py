@@ -22,6 +22,25 @@ def open(url: str | None = None, *, engine: str | None = None, config: str | Non
     return OpenStore(url, engine=engine, config=config)
 
 
+def plan(
+    name: str,
+    filesystem: str | None = None,
+    *,
+    store: str | None = None,
+    engine: str | None = None,
+    config: str | None = None,
+    timezone: str | None = None,
+    **options: Any,
+) -> Any:
+    """A plan, from options alone or from a store, which is opened only where it is named or needed.
+
+    Otherwise as `store.plan`: `iolens.plan("capacity", ssi=[3, 4], daily_growth="133TB")`.
+    """
+    from iolens.api.plans.making import plan_by_address
+
+    return plan_by_address(name, filesystem, options, store=store, engine=engine, config=config, timezone=timezone)
+
+
 def __getattr__(name: str) -> Any:
     """Every analysis by its name, for frames the user already has: `iolens.utilization(target_sizes=frame)`."""
     from iolens.analyses import analysis_names

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from iolens.cli.plan_rationale import _masked
+from iolens.api.plans.rationale import masked
 from iolens.records import Capture, Row
 from iolens.store.store import Store
 from tests.analyses.capacity_rows import readings
@@ -190,8 +190,8 @@ def test_a_date_that_is_none_is_refused(tmp_path: Path) -> None:
         ("a://:secret@h and b://u:p@h", "a://:***@h and b://u:***@h"),
     ],
 )
-def test_passwords_are_masked(text: str, shown: str) -> None:
-    assert _masked(text) == shown
+def test_passwords_aremasked(text: str, shown: str) -> None:
+    assert masked(text) == shown
 
 
 def test_two_years_of_the_published_file_system(shared_data: Path, tmp_path: Path) -> None:

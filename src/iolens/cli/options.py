@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from iolens.api.listener import Listener
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
 from iolens.visible_text import visible
@@ -65,15 +67,25 @@ class Selected:
     resolution: str | None
 
     @property
-    def opening(self) -> tuple[str | None, str | None, str | None]:
-        """Store, engine and configuration."""
-        return self.store, self.engine, self.config
-
-    @property
     def scope(self) -> Scope:
         """File system and window, in UTC, and what else narrows the rows."""
         since, until = in_zone(self.since, self.timezone), in_zone(self.until, self.timezone)
         return Scope(self.filesystem, since, until, self.target, self.source, self.resolution)
+
+    def plan(self, name: str, options: Mapping[str, Any]) -> Any:
+        """The plan of that name; options that nobody gave are left to its defaults."""
+        from iolens.api.plans.making import make_plan
+        from iolens.api.plans.reference_system import StoreAccess
+
+        source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
+        given = {name: value for name, value in options.items() if source(name) is not default}
+        command = shlex.join(["iolens", *sys.argv[1:]])
+        access = StoreAccess.to(self.store, self.engine, self.config)
+        with progress(None, "reading") as step:
+            listener = Listener(lambda line: click.echo(line, err=True), step)
+            return make_plan(
+                name, access, self.scope, given, timezone=self.timezone, listener=listener, command=command
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,11 @@ class Scope:
             values["targets"] = tuple(values["targets"])
         return replace(given, **values) if isinstance(given, Scope) else cls(given, **values)
 
+    @classmethod
+    def taken_from(cls, options: dict[str, Any], given: str | Scope | None = None) -> Scope:
+        """The same; what narrows the rows is taken out of options that also hold others."""
+        return cls.of(given, **{name: options.pop(name) for name in NARROWING if name in options})
+
     def only(self, *names: str) -> Scope:
         """The file system with these of its narrowings alone."""
         return Scope(self.filesystem, **{name: getattr(self, name) for name in names})

@@ -1,4 +1,4 @@
-"""What the store knows of the system that a plan starts from, for every `iolens plan`."""
+"""What the store knows of the system that a plan starts from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from iolens.api.listener import Listener
+from iolens.api.store_analyses import StoreAnalyses
+from iolens.config import load_config
 from iolens.errors import IolensError, NotKnownError
 from iolens.store.scope import NARROWING, RAW, Scope
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from datetime import date
 
     from iolens.analyses.contents.ages import Ages
     from iolens.analyses.contents.inode_sizes import InodeSizes
@@ -18,72 +21,87 @@ if TYPE_CHECKING:
     from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
     from iolens.analyses.drives.readings import DriveReadings
     from iolens.analyses.growth.analysis import Growth
-    from iolens.api import OpenStore
-    from iolens.cli.options import Selected
+    from iolens.config import Config
     from iolens.plans.cases import FileSystemWrites
+
+
+@dataclass(slots=True)
+class StoreAccess:
+    """The store that a plan may need, opened when it is; `is_named`: the user chose it, so it is looked at anyway."""
+
+    open: Callable[[], StoreAnalyses]
+    config: Callable[[], Config]
+    is_named: bool
+    is_lent: bool = False  # another closes it
+    opened: StoreAnalyses | None = None
+
+    def __enter__(self) -> StoreAccess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.opened is not None and not self.is_lent:
+            self.opened.close()
+
+    @classmethod
+    def to(cls, url: str | None, engine: str | None, config: str | None) -> StoreAccess:
+        """A store by its address, or the usual one where no address is given."""
+        return cls(
+            lambda: StoreAnalyses(url, engine=engine, config=config), lambda: load_config(config), url is not None
+        )
+
+    @classmethod
+    def of(cls, opened: StoreAnalyses) -> StoreAccess:
+        """A store that is open already."""
+        return cls(lambda: opened, lambda: opened.config, is_named=True, is_lent=True)
 
 
 @dataclass(slots=True)
 class ReferenceSystem:
     """The store's file system, asked only for what a plan needs, and for each once.
 
-    `opening` is the store, engine and configuration as given, `capacity` what the user says the file system holds, by
-    an option of the name `capacity_option`.
+    `capacity` is what the user says the file system holds, by an option of the name `capacity_option`; `command` is how
+    the plan is made again; `known` is what the store has answered.
     """
 
-    opening: tuple[str | None, str | None, str | None]
+    access: StoreAccess
     scope: Scope
     timezone: str | None = None
+    listener: Listener = field(default_factory=Listener)
+    command: str = ""
     capacity: int | None = None
     min_coverage: float = 95.0
     drives_of: str | None = None
     capacity_option: str = "--capacity"
-    found: dict[str, Any] = field(default_factory=dict)
-    _opened: OpenStore | None = None
-
-    @classmethod
-    def of(cls, asked: Selected, **told: Any) -> ReferenceSystem:
-        """The one that the options select, with what else the user told of it."""
-        return cls(asked.opening, asked.scope, asked.timezone, **told)
-
-    def __enter__(self) -> ReferenceSystem:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._opened is not None:
-            self._opened.close()
+    known: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def opened(self) -> OpenStore:
+    def opened(self) -> StoreAnalyses:
         """The store, opened when first needed."""
-        if self._opened is None:
-            from iolens.api import OpenStore
-
-            url, engine, config = self.opening
-            self._opened = OpenStore(url, engine=engine, config=config)
-        return self._opened
+        if self.access.opened is None:
+            self.access.opened = self.access.open()
+        return self.access.opened
 
     @property
     def is_named(self) -> bool:
         """Whether the user named a store or a file system, so that it is looked at even where it need not be."""
-        return self.opening[0] is not None or self.scope.filesystem is not None
+        return self.access.is_named or self.scope.filesystem is not None
 
     @property
     def url(self) -> str | None:
         """The store that something was found in; None where there was no need, or nothing."""
-        return self._opened.store.url if self._opened is not None and self.found else None
+        return self.access.opened.store.url if self.access.opened is not None and self.known else None
 
     def name(self) -> str:
         """The file system that is looked at."""
-        if "filesystem" not in self.found:
-            self.found["filesystem"] = self.opened.store.select(self.scope.filesystem).filesystem
-        return str(self.found["filesystem"])
+        if "filesystem" not in self.known:
+            self.known["filesystem"] = self.opened.store.select(self.scope.filesystem).filesystem
+        return str(self.known["filesystem"])
 
     def _at(self, *narrowings: str) -> Scope:
         """The file system that is looked at, with these narrowings of the scope."""
         return replace(self.scope.only(*narrowings), filesystem=self.name())
 
-    def growth(self, method: str, cutoff: datetime | None = None) -> Growth:
+    def growth(self, method: str, cutoff: date | None = None) -> Growth:
         """Daily growth; days are those of the zone given, or configured."""
         try:
             growth: Growth = self.opened.analyse(
@@ -91,7 +109,7 @@ class ReferenceSystem:
                 self._at("since", "until", "targets", "source"),  # readings are never rolled up
                 method=method,
                 capacity_bytes=self.capacity,
-                cutoff=cutoff.date() if cutoff is not None else None,
+                cutoff=cutoff,
                 timezone=self.timezone or self.opened.config.filesystem(self.name()).timezone,
             )
         except NotKnownError as error:
@@ -103,44 +121,44 @@ class ReferenceSystem:
         from iolens.analyses.contents.ages import CLOCKS, ages
 
         selection = self.opened.store.select(self._at("until"))
-        ordered = sorted(CLOCKS, key=lambda one: one != clock)
-        return [one for one in (ages(selection, name) for name in ordered) if one is not None]
+        ordered = sorted(CLOCKS, key=lambda name: name != clock)
+        return [known for known in (ages(selection, name) for name in ordered) if known is not None]
 
     def system_capacity(self) -> SystemCapacity:
         """Its capacity, as given or as read."""
         from iolens.analyses.demand.daily_writes import SystemCapacity, system_capacity
 
-        if "capacity" not in self.found:
+        if "capacity" not in self.known:
             if self.capacity is not None:
-                self.found["capacity"] = SystemCapacity(self.capacity, f"option {self.capacity_option}")
+                self.known["capacity"] = SystemCapacity(self.capacity, f"option {self.capacity_option}")
             else:
-                self.found["capacity"] = self.opened.ask(system_capacity, self._at("since", "until"))
-        found = self.found["capacity"]
-        if found is None:
+                self.known["capacity"] = self.opened.ask(system_capacity, self._at("since", "until"))
+        capacity = self.known["capacity"]
+        if capacity is None:
             raise NotKnownError(
                 f"{self.name()}: no reading of its capacity in this window; give it with {self.capacity_option}"
             )
-        assert isinstance(found, SystemCapacity)
-        return found
+        assert isinstance(capacity, SystemCapacity)
+        return capacity
 
     def usage(self) -> SystemUsage | None:
         """What it held at its last complete reading; None where no store is open or named, or nothing was read."""
         from iolens.analyses.demand.daily_writes import SystemUsage, system_usage
 
-        if self._opened is None and not self.is_named:
+        if self.access.opened is None and not self.is_named:
             return None
-        if "usage" not in self.found:
+        if "usage" not in self.known:
             try:
-                self.found["usage"] = self.opened.ask(system_usage, self._at("until"))
+                self.known["usage"] = self.opened.ask(system_usage, self._at("until"))
             except IolensError:  # a plan whose inputs are given can do without the store
-                self.found["usage"] = None
-        usage = self.found["usage"]
+                self.known["usage"] = None
+        usage = self.known["usage"]
         assert usage is None or isinstance(usage, SystemUsage)
         return usage
 
     def knows_capacity(self) -> bool:
         """Whether its capacity is given, or in a store that is open anyway."""
-        if self.capacity is None and self._opened is None:
+        if self.capacity is None and self.access.opened is None:
             return False
         try:
             self.system_capacity()
@@ -153,21 +171,21 @@ class ReferenceSystem:
         from iolens.analyses.demand.daily_writes import daily_writes
         from iolens.plans.endurance import file_system_writes
 
-        if "writes" not in self.found:
+        if "writes" not in self.known:
             days = self.opened.ask(daily_writes, self._at(*NARROWING))
-            self.found["writes"] = file_system_writes(days, self.system_capacity(), self.min_coverage)
-        found: FileSystemWrites = self.found["writes"]
-        return found
+            self.known["writes"] = file_system_writes(days, self.system_capacity(), self.min_coverage)
+        writes: FileSystemWrites = self.known["writes"]
+        return writes
 
     def drives(self) -> DriveReadings:
         """The drives that tell the write amplification."""
         from iolens.plans.endurance import write_amplification
 
-        if "drives" not in self.found:
-            self.found["drives"] = self._drives()
-            self.found["waf"] = write_amplification(self.found["drives"])
-        found: DriveReadings = self.found["drives"]
-        return found
+        if "drives" not in self.known:
+            self.known["drives"] = self._drives()
+            self.known["waf"] = write_amplification(self.known["drives"])
+        drives: DriveReadings = self.known["drives"]
+        return drives
 
     def _drives_of(self, name: str) -> DriveReadings:
         """Each drive at its last reading before the window's end; else at its first after it."""
@@ -186,41 +204,44 @@ class ReferenceSystem:
         names = [own] if own is not None else known
         if own is not None and self.drives_of is None:
             names += [name for name in known if name != own]
-        found = {name: self._drives_of(name) for name in names}
-        there = {name: one for name, one in found.items() if one.drives}
-        if own is not None and own in there:
-            return there[own]
-        if len(there) != 1:
-            told = f"there are drives of {', '.join(there)}; name one with --drives-of" if there else "give waf"
-            raise NotKnownError(f"write amplification is not known from {self.opened.store.url}: {told}")
-        return next(iter(there.values()))
+        every = {name: self._drives_of(name) for name in names}
+        read = {name: readings for name, readings in every.items() if readings.drives}
+        if own is not None and own in read:
+            return read[own]
+        if len(read) != 1:
+            advice = f"there are drives of {', '.join(read)}; name one with --drives-of" if read else "give waf"
+            raise NotKnownError(f"write amplification is not known from {self.opened.store.url}: {advice}")
+        return next(iter(read.values()))
 
     def write_sizes(self) -> dict[int, float]:
         """Disk writes by size."""
         from iolens.analyses.demand.daily_writes import write_sizes
 
-        if "sizes" not in self.found:
-            self.found["sizes"] = self.opened.ask(write_sizes, self._at(*NARROWING))
-        found: dict[int, float] = self.found["sizes"]
-        if not found:
+        if "sizes" not in self.known:
+            self.known["sizes"] = self.opened.ask(write_sizes, self._at(*NARROWING))
+        sizes: dict[int, float] = self.known["sizes"]
+        if not sizes:
             raise NotKnownError(f"{self.name()}: the store has no histogram of write sizes; give --rmw")
-        return found
+        return sizes
 
     def inode_sizes(self, largest: int | None = None) -> InodeSizes:
         """Inodes by type and size of the newest scan; `largest` ends the last bin where nothing else does."""
         from iolens.analyses.contents.inode_sizes import inode_sizes
 
         scope = self._at("since", "until", "source")  # a scan has no targets
-        found = self.opened.ask(lambda selection: inode_sizes(selection, largest), scope)
-        if found is None:
+        sizes = self.opened.ask(lambda selection: inode_sizes(selection, largest), scope)
+        if sizes is None:
             raise NotKnownError(
                 f"{self.opened.store.url} holds no scan with sizes of files; give --file-sizes, or use `iolens scan`"
             )
-        return found
+        return sizes
 
-    def demand(self, progress: Callable[[date], None] | None = None) -> Demand:
+    def demand(self) -> Demand:
         """What it was asked for, tick by tick."""
         from iolens.analyses.demand.analysis import demand
 
-        asked = self.opened.ask(lambda selection: demand(selection, progress=progress), self._at(*NARROWING))
-        return replace(asked, resolution=self.scope.resolution or RAW)
+        step = self.listener.step
+        answer = self.opened.ask(
+            lambda selection: demand(selection, progress=lambda day: step(str(day))), self._at(*NARROWING)
+        )
+        return replace(answer, resolution=self.scope.resolution or RAW)

@@ -1,0 +1,131 @@
+"""Analyses on a store, or on frames the user already has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Any, Final, Self, TypeVar, Unpack
+
+from iolens.analyses import Analysis, StoreKnowledge, analysis_names, get_analysis
+from iolens.analyses.results import OverIntervals
+from iolens.config import load_config
+from iolens.store.engines import check_engine
+from iolens.store.scope import Narrowing, Scope
+from iolens.store.selection import FrameSelection, StoreSelection
+from iolens.store.store import RESOLUTIONS, Store
+from iolens.store.tables import unreadable
+from iolens.units import parse_duration, utc_time
+
+Answer = TypeVar("Answer")
+
+INTERVALS: Final = ("target_io", "target_sizes", "target_histograms", "metadata_ops")  # what analyses read
+ENGINES: Final = ("duckdb", "_duckdb", "pyspark", "py4j", "pyarrow")  # modules whose errors mean damaged files
+
+
+class StoreAnalyses:
+    """A store with every analysis as a method: `store.utilization("scratch", since="2012-10-22")`."""
+
+    def __init__(self, url: str | None = None, *, engine: str | None = None, config: str | None = None) -> None:
+        self.config = load_config(config)
+        check_engine(engine or self.config.engine)  # before any file is opened
+        self.store = Store(self.config.store_url(url), engine or self.config.engine)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        self.store.close()
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *analysis_names()]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in analysis_names():
+            raise AttributeError(f"a store has no {name!r}; its analyses are: {', '.join(analysis_names())}")
+        return lambda *args, **options: self.analyse(name, *args, **options)
+
+    def frame(self, table: str, filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]) -> Any:
+        """A table's rows as a Narwhals lazy frame; `.collect()` or `.to_native()` it."""
+        return self.store.select(filesystem, **narrowing).frame(table)
+
+    def analyse(self, name: str, filesystem: str | Scope | None = None, **options: Any) -> Any:
+        """Run one analysis by name, with what the configuration knows of the file system as defaults.
+
+        `since`, `until`, `targets`, `source` and `resolution` narrow the rows; other options are those of the analysis.
+        Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any.
+        """
+        analysis = get_analysis(name)
+        scope = Scope.taken_from(options, filesystem)
+
+        def answer(selection: StoreSelection) -> Any:
+            chosen = _finest(selection) if scope.resolution is None else selection
+            return _with_resolution(analysis.run(chosen, **self._options(analysis, chosen, options)), chosen)
+
+        return self.ask(answer, scope)
+
+    def ask(
+        self,
+        question: Callable[[StoreSelection], Answer],
+        filesystem: str | Scope | None = None,
+        **narrowing: Unpack[Narrowing],
+    ) -> Answer:
+        """Any function of a selection, asked as an analysis is: sources in their order, damage in one line."""
+        selection = self.store.select(filesystem, **narrowing)
+        selection.source_order = self.config.filesystem(selection.filesystem).sources
+        try:
+            return question(selection)
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] not in ENGINES:
+                raise
+            raise unreadable(f"{self.store.url}: the engine could not read it", error) from error
+
+    def _options(self, analysis: Analysis, selection: StoreSelection, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of an analysis in its own words, with what the store and the configuration know beside them."""
+        if isinstance(every := options.pop("every", None), str | int | float):
+            options["every_s"] = parse_duration(every) if isinstance(every, str) else float(every)
+        known = StoreKnowledge(self.config, self.store.calibrations, self.store.benchmark_runs)
+        return analysis.defaults(known, selection, options)
+
+
+def on_frames(name: str) -> Callable[..., Any]:
+    """One analysis over frames by table name: pandas, Polars, PyArrow, DuckDB or Spark."""
+
+    def run(
+        *, filesystem: str = "", since: str | datetime | None = None, until: str | datetime | None = None, **given: Any
+    ) -> Any:
+        from iolens.schema import TABLES
+
+        frames = {table: given.pop(table) for table in list(given) if table in TABLES}
+        selection = FrameSelection(frames, filesystem, (utc_time(since), utc_time(until)))
+        return get_analysis(name).run(selection, **given)
+
+    run.__name__ = name
+    run.__doc__ = get_analysis(name).run.__doc__
+    return run
+
+
+def _finest(selection: StoreSelection) -> StoreSelection:
+    """Raw rows, or the finest rollup where all raw rows of the window were dropped."""
+    if selection.days(*INTERVALS):
+        return selection
+    rollups = (_at(selection, resolution) for resolution in RESOLUTIONS)
+    return next((rollup for rollup in rollups if rollup.days(*INTERVALS)), selection)
+
+
+def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
+    return replace(selection, resolution=resolution, overlapping_rows=0, _snapshots={}, _sources={})
+
+
+def _with_resolution(result: Any, selection: StoreSelection) -> Any:
+    """The result with what was read, and how many days only a rollup could have told of."""
+    if not isinstance(result, OverIntervals):
+        return result
+    if selection.resolution is not None:
+        return replace(result, resolution=selection.resolution)
+    rolled = set[date]().union(*(_at(selection, resolution).days(*INTERVALS) for resolution in RESOLUTIONS))
+    return replace(result, days_only_in_rollups=len(rolled - selection.days(*INTERVALS)))
