@@ -44,6 +44,10 @@ class UsageError(IolensError):
     exit_code = 2
 
 
+class OptionError(UsageError):
+    """Options contradict each other, or the state of things; the command line shows its usage with it."""
+
+
 class NotKnownError(UsageError):
     """An input of the question is neither given nor in the store; with it, there would be an answer."""
 

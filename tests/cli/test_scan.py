@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from iolens.cli.main import iolens as command
-from iolens.cli.scan import ProgressLines, told
+from iolens.cli.scan_progress import ProgressLines, progress_text
 from iolens.scan.workers import Advance
 from iolens.store.store import Store
 from tests.cli.command import Finished, iolens
@@ -253,12 +253,14 @@ def test_without_a_home_it_scans_all_the_same(tmp_path: Path, tree: Path) -> Non
 
 
 def test_progress_tells_rate_and_estimate() -> None:
-    assert told(Advance(1000, 0, 2.0), 5000) == "1,000 of at most 5,000 inodes, 500/s, at most 8 s left"
-    assert told(Advance(1000, 500, 1.0), 400_000) == "1,000 of at most 400,000 inodes, 500/s, at most 13 min left"
-    assert told(Advance(1000, 0, 1.0), 90_000_000).endswith("at most 25.0 h left")
-    assert told(Advance(1000, 0, 2.0), None) == "1,000 inodes, 500/s"
-    assert told(Advance(1000, 0, 2.0), 900) == "1,000 inodes, 500/s"  # the file system knew of fewer
-    assert told(Advance(0, 0, 0.0), 900) == "0 of at most 900 inodes, 0/s"
+    assert progress_text(Advance(1000, 0, 2.0), 5000) == "1,000 of at most 5,000 inodes, 500/s, at most 8 s left"
+    assert (
+        progress_text(Advance(1000, 500, 1.0), 400_000) == "1,000 of at most 400,000 inodes, 500/s, at most 13 min left"
+    )
+    assert progress_text(Advance(1000, 0, 1.0), 90_000_000).endswith("at most 25.0 h left")
+    assert progress_text(Advance(1000, 0, 2.0), None) == "1,000 inodes, 500/s"
+    assert progress_text(Advance(1000, 0, 2.0), 900) == "1,000 inodes, 500/s"  # the file system knew of fewer
+    assert progress_text(Advance(0, 0, 0.0), 900) == "0 of at most 900 inodes, 0/s"
 
 
 def test_without_a_terminal_a_line_now_and_then() -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from iolens.api.listener import Listener
 from iolens.api.store_analyses import StoreAnalyses, on_frames
 from iolens.store.scope import Scope
+from iolens.units import utc_time
+
+if TYPE_CHECKING:
+    from iolens.analyses.scan_summary import ScanSummary
+    from iolens.api.report import WrittenReport
 
 __all__ = ["OpenStore", "on_frames"]
 
@@ -36,3 +44,52 @@ class OpenStore(StoreAnalyses):
         return make_plan(
             name, StoreAccess.of(self), scope, options, timezone=timezone, listener=listener, command=command
         )
+
+    def scan(
+        self,
+        path: str | Path,
+        filesystem: str | None = None,
+        *,
+        at: str | datetime | None = None,
+        listener: Listener | None = None,
+        **options: Any,
+    ) -> ScanSummary:
+        """Count what lies below a directory and store the histograms, as `iolens scan`.
+
+        Options are those of the verb: `workers`, `rules` (of projects), `project_ids`, `exclude`, `cross_filesystems`,
+        `max_rate`, `part` with `save`, `keep_entries`, `state`, `resume`, `restart`, `top`.
+        """
+        from iolens.api.scan import scan_tree
+
+        return scan_tree(
+            path, lambda: self.store, self.config, filesystem=filesystem, at=at, listener=listener, **options
+        )
+
+    def merge_scans(self, paths: Sequence[str | Path], filesystem: str | None = None) -> ScanSummary:
+        """Put the saved parts of a scan together, and store that."""
+        from iolens.api.scan import merged_parts
+
+        return merged_parts([Path(path) for path in paths], lambda: self.store, filesystem)
+
+    def report(
+        self,
+        output: str | Path,
+        filesystems: str | Sequence[str] = (),
+        *,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        timezone: str | None = None,
+        resolution: str | None = None,
+        listener: Listener | None = None,
+        **options: Any,
+    ) -> WrittenReport:
+        """Write every table and figure of the file systems (all of them, if none is named) into one HTML file.
+
+        Times without a zone are those of `timezone`, or UTC. Other options go to every analysis that has them:
+        `calibration`, `peak`.
+        """
+        from iolens.api.report import write_report
+
+        names = (filesystems,) if isinstance(filesystems, str) else tuple(filesystems)
+        scope = Scope(None, utc_time(since, timezone), utc_time(until, timezone), resolution=resolution)
+        return write_report(self, Path(output), names, scope, timezone=timezone, listener=listener, **options)

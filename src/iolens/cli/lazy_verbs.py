@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 import click
+
+from iolens.errors import OptionError
 
 NOT_VERBS: Final = {"__init__", "main", "options", "lazy_verbs"}
 FOLDER: Final = Path(__file__).parent
@@ -40,7 +43,7 @@ class LazyVerbs(click.Group):
         if verb not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(f"iolens.cli.{self.prefix}{verb}").COMMAND
-        return command
+        return _showing_usage(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs without importing one."""
@@ -52,3 +55,21 @@ class LazyVerbs(click.Group):
     def _first_line(self, verb: str) -> str:
         with (FOLDER / f"{self.prefix}{verb}.py").open(encoding="utf-8") as stream:
             return stream.readline().strip().strip('"').rstrip(".")
+
+
+def _showing_usage(command: click.Command) -> click.Command:
+    """The command; an error of its options is shown with its usage, wherever it is noticed."""
+    called = command.callback
+    if called is None or hasattr(called, "__wrapped_once__"):
+        return command
+
+    @wraps(called)
+    def call(*args: Any, **values: Any) -> Any:
+        try:
+            return called(*args, **values)
+        except OptionError as error:
+            raise click.UsageError(str(error)) from error
+
+    call.__wrapped_once__ = True  # type: ignore[attr-defined]
+    command.callback = call
+    return command

@@ -49,12 +49,13 @@ def given_what_ifs(options: PlanOptions) -> dict[str, list[Input]]:
 def capacity_plan(inputs: Mapping[str, list[Input]], reference: ReferenceSystem, options: PlanOptions) -> CapacityPlan:
     """The plan of these inputs, with what the store knows."""
     method, clock = options.choice("method", GROWTH_METHODS), options.choice("clock", CLOCKS)
+    cutoff = options.day("cutoff")
     every: int | None = options["purge_every"]
     if every is not None and every < 1:
         raise UsageError(f"--purge-every: {every} is less than a day")
     growth: Growth | None = None
     ages: list[Ages] = []
     if "daily_growth_bytes" not in inputs or reference.is_named:
-        growth = reference.growth(method, options.day("cutoff"))
+        growth = reference.growth(method, cutoff)
         ages = reference.ages(clock)
     return plan_capacity(inputs, growth=growth, ages=ages, purge_every_days=every, usage=reference.usage())

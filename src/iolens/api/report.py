@@ -1,0 +1,97 @@
+"""A report: every analysis of every file system of a store on one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from iolens import __version__
+from iolens.analyses import analysis_names, get_analysis
+from iolens.api.listener import Listener
+from iolens.api.store_analyses import StoreAnalyses
+from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
+from iolens.nearest_names import not_among
+from iolens.store.scope import Scope
+from iolens.views.render import atomic
+from iolens.views.report.page import ReportInfo, report_html
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """Where the report is, how large it is, and what is not in it, a line each."""
+
+    path: Path
+    bytes: int
+    filesystems: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+def write_report(
+    opened: StoreAnalyses,
+    output: Path,
+    filesystems: Sequence[str],
+    scope: Scope,
+    *,
+    timezone: str | None = None,
+    listener: Listener | None = None,
+    **options: Any,
+) -> WrittenReport:
+    """Write the page; `filesystems` are all of the store where none is named, `scope` has the window.
+
+    Options go to every analysis that has a parameter for them.
+    """
+    atomic.check_place(output)
+    names = _chosen(opened, filesystems)
+    results, refused = _analysed(opened, names, scope, {**options, "timezone": timezone}, listener or Listener())
+    about = ReportInfo(__version__, datetime.now(UTC), (scope.since, scope.until), timezone, tuple(refused))
+    page = report_html(results, about)
+    atomic.write(output, page)
+    return WrittenReport(output, len(page.encode()), tuple(names), tuple(refused))
+
+
+def _chosen(opened: StoreAnalyses, given: Sequence[str]) -> list[str]:
+    """The file systems asked for, or all there are."""
+    known = opened.store.targets_by_filesystem()
+    if not known:
+        opened.store.check_that_it_exists()
+        raise StoreError(f"{opened.store.url} holds no data yet; load some with `iolens ingest`")
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise UsageError(f"{opened.store.url} holds no file system {unknown[0]!r}{not_among(unknown[0], known)}")
+    return list(dict.fromkeys(given)) or sorted(known)
+
+
+def _analysed(
+    opened: StoreAnalyses, names: Sequence[str], scope: Scope, options: dict[str, Any], listener: Listener
+) -> tuple[list[Any], list[str]]:
+    """Every analysis of every file system; one that fails does not stop the others, unless all do."""
+    results: list[Any] = []
+    failures: list[tuple[str, IolensError]] = []
+    unknown: list[IolensError] = []
+    for name, analysis in ((name, analysis) for name in names for analysis in analysis_names()):
+        understood = _understood(analysis, {**options, "progress": _steps(listener, name)})
+        try:
+            results.append(opened.analyse(analysis, replace(scope, filesystem=name), **understood))
+        except NotKnownError as error:
+            unknown.append(error)  # no section of it, as of every analysis that finds nothing
+        except UsageError:
+            raise
+        except IolensError as error:
+            failures.append((f"{analysis} of {name} is not in this report: {error}", error))
+    if not results:
+        raise next(iter([*(error for _, error in failures), *unknown]))
+    return results, [line for line, _ in failures]
+
+
+def _steps(listener: Listener, name: str) -> Callable[[date], None]:
+    return lambda day: listener.step(f"{name} {day}")
+
+
+def _understood(analysis: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that the analysis has a parameter for."""
+    names = {name.removesuffix("_bytes_per_s") for name in signature(get_analysis(analysis).run).parameters}
+    return {name: value for name, value in options.items() if name in names and value is not None}
