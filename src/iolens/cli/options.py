@@ -49,6 +49,7 @@ BYTES = QuantityType("bytes", parse_bytes)
 CAPACITY = QuantityType("capacity", parse_capacity)
 DURATION = QuantityType("duration", parse_duration)
 WORDS = QuantityType("list", _words)
+FORMAT = click.Choice(["table", "json", "csv", "parquet", "markdown"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +163,9 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
 def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What every analysis verb takes; the function takes it as its first argument, `Asked`."""
     function = _gathered(Asked, _checked(function))
-    formats = click.Choice(["table", "json", "csv", "parquet", "markdown"])
     file = click.Path(path_type=Path, dir_okay=False)
     options = [
-        click.option("--format", "format_", type=formats, default="table", show_default=True),
+        click.option("--format", "format_", type=FORMAT, default="table", show_default=True),
         click.option("--output", "-o", type=file, help="Write here instead of standard output"),
         click.option(
             "--figure", "figures", multiple=True, metavar="[NAME=]FILE",

@@ -1,0 +1,74 @@
+"""Store known coefficients under NAME; utilization then finds them by file system and date."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from iolens.cli.options import TIME, in_zone, store_options
+
+
+@click.command(
+    "add",
+    epilog="""\b
+Example:
+  iolens calibrate add hopper-2012 --filesystem scratch --from 2012-10-01
+    --write 1.04e-3,4.55e-9 --read 8.02e-4,1.23e-9 --evidence "IOR sweep of October 2012"
+""",
+)
+@click.argument("name")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system it holds for; left out: only by name")
+@click.option("--target-class", metavar="NAME", help="Class of targets it holds for; left out: all")
+@click.option("--write", "write_cost", required=True, metavar="LATENCY,S_PER_BYTE", help="w0 in seconds, w1 in s/byte")
+@click.option("--read", "read_cost", required=True, metavar="LATENCY,S_PER_BYTE", help="r0 in seconds, r1 in s/byte")
+@click.option("--from", "valid_from", type=TIME, metavar="TIME", help="First moment it holds for")
+@click.option("--queue-depth", type=int, help="Transfers in flight while it was measured")
+@click.option(
+    "--ceiling", type=click.FloatRange(0, min_open=True), metavar="PCT", help="FSU seen while a saturating test ran"
+)
+@click.option("--evidence", default="given on the command line", show_default=True, help="Where the numbers come from")
+@store_options
+def COMMAND(
+    name: str,
+    filesystem: str | None,
+    target_class: str | None,
+    write_cost: str,
+    read_cost: str,
+    valid_from: datetime | None,
+    queue_depth: int | None,
+    ceiling: float | None,
+    evidence: str,
+    store: str | None,
+    config: str | None,
+) -> None:
+    """Store known coefficients under NAME; utilization then finds them by file system and date."""
+    from iolens.api.calibration import add_calibration
+    from iolens.config import load_config
+    from iolens.store.store import Store
+
+    opened = Store(load_config(config).store_url(store))
+    add_calibration(
+        opened,
+        name,
+        _cost(write_cost, "--write"),
+        _cost(read_cost, "--read"),
+        filesystem=filesystem,
+        target_class=target_class,
+        valid_from=in_zone(valid_from, None),
+        queue_depth=queue_depth,
+        ceiling_fsu_pct=ceiling,
+        evidence=evidence,
+    )
+    click.echo(f"stored {name} in {opened.url}")
+
+
+def _cost(text: str, option: str) -> tuple[float, float]:
+    """Two positive numbers."""
+    try:
+        latency, rate = (float(word) for word in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r}: write two numbers, such as 1.04e-3,1.73e-9", param_hint=option) from None
+    if latency <= 0 or rate <= 0:
+        raise click.BadParameter(f"{text!r}: both must be positive", param_hint=option)
+    return latency, rate

@@ -1,0 +1,110 @@
+"""Fit the transaction model t = a0 + a1·b to runs, by the sizes asked for and by those at the disk."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from iolens.cli.options import BYTES, FORMAT, TIME, in_zone, present, store_options
+
+if TYPE_CHECKING:
+    from iolens.store.store import Store
+
+
+@click.command(
+    "fit",
+    epilog="""\b
+Examples:
+  iolens calibrate fit                                    the last sweep in the store
+  iolens calibrate fit sdx.json --figure prediction=fit.png
+  iolens calibrate fit ior-*.json --queue-depth 4 --format json
+  iolens calibrate fit --save scratch-2026 -f scratch --target-class ssd
+""",
+)
+@click.argument("what", nargs=-1, metavar="[SWEEP|FILE]...")
+@click.option("--queue-depth", type=click.IntRange(1), help="Only runs with so many I/Os in flight")
+@click.option(
+    "--access", type=click.Choice(["random", "sequential", "any"]), default="random", show_default=True,
+    help="Only runs of this kind",
+)  # fmt: skip
+@click.option(
+    "--repeats", type=click.Choice(["all", "median", "best"]), default="all", show_default=True,
+    help="Which runs of one point count; best: where others disturbed the machine",
+)  # fmt: skip
+@click.option("--tool", metavar="NAME", help="Only runs of this benchmark: fio or ior")
+@click.option("--min-aggregate", type=BYTES, metavar="SIZE", help="Only runs on files of at least this size together")
+@click.option("--from", "since", type=TIME, metavar="TIME", help="Only stored runs from here on")
+@click.option("--to", "until", type=TIME, metavar="TIME", help="Only stored runs before this")
+@click.option("--save", "name", metavar="NAME", help="Store the coefficients as a calibration")
+@click.option(
+    "--save-sizes",
+    type=click.Choice(["observed", "requested"]),
+    help="Which fit to store [observed where there is one]",
+)
+@click.option("--filesystem", "-f", metavar="NAME", help="File system of the runs, and of the calibration")
+@click.option("--target-class", metavar="NAME", help="Class of targets the calibration holds for")
+@click.option("--valid-from", type=TIME, metavar="TIME", help="First moment it holds for [the last run]")
+@click.option("--format", "format_", type=FORMAT, default="table")
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here")
+@click.option(
+    "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
+    help="prediction, bandwidth, sizes or asymptote (.svg .png .pdf .html); repeatable; `--figure list` names them",
+)  # fmt: skip
+@store_options
+def COMMAND(
+    what: tuple[str, ...],
+    queue_depth: int | None,
+    access: str,
+    repeats: Any,
+    tool: str | None,
+    min_aggregate: int | None,
+    since: datetime | None,
+    until: datetime | None,
+    name: str | None,
+    save_sizes: Any,
+    filesystem: str | None,
+    target_class: str | None,
+    valid_from: datetime | None,
+    format_: str,
+    output: Path | None,
+    figures: tuple[str, ...],
+    store: str | None,
+    config: str | None,
+) -> None:
+    """Fit the transaction model t = a0 + a1·b to runs, by the sizes asked for and by those at the disk.
+
+    Takes files (of `calibrate run`, IOR or fio), names of sweeps in the store, or else stored runs: the last sweep, or
+    all that the options leave.
+    """
+    from iolens.analyses.calibration.fit import calibration_fit
+    from iolens.api.calibration import RunFilter, benchmark_runs, only_filesystem, save_fit
+    from iolens.config import load_config
+
+    known = load_config(config)
+
+    def opened() -> Store:
+        from iolens.store.store import Store
+
+        return Store(known.store_url(store))
+
+    wanted = RunFilter(tool, filesystem, in_zone(since, None), in_zone(until, None))
+    runs = benchmark_runs(what, opened, wanted, lambda line: click.echo(line, err=True))
+    result = calibration_fit(
+        runs, queue_depth=queue_depth, access=access, repeats=repeats, minimum_aggregate_bytes=min_aggregate
+    )
+    present(result, format_, output, figures)
+    if name is not None:
+        kept = opened()
+        evidence = save_fit(
+            result,
+            kept,
+            name,
+            sizes=save_sizes,
+            filesystem=filesystem or only_filesystem(runs),
+            target_class=target_class,
+            valid_from=in_zone(valid_from, None),
+        )
+        click.echo(f"stored {name} in {kept.url} ({evidence})", err=True)

@@ -1,0 +1,130 @@
+"""Sweep transfer sizes with random offsets, writes then reads, and record what the disk saw."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.options import BYTES, DURATION, QuantityType, progress, store_options
+
+if TYPE_CHECKING:
+    from iolens.api.calibration_sweep import ReadySweep, SweepRuns
+
+INTERRUPTED = 130
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    from iolens.units import parse_bytes
+
+    sizes = tuple(sorted({parse_bytes(word) for word in text.split(",") if word.strip()}))
+    if not sizes or any(size < 512 or size % 512 for size in sizes):
+        raise ValueError(f"{text!r}: sizes are multiples of 512 bytes, such as 4KiB,64KiB,1MiB")
+    return sizes
+
+
+SIZES = QuantityType("sizes", _sizes)
+
+
+@click.command(
+    "run",
+    epilog="""\b
+Examples:
+  iolens calibrate run /scratch/test --size 64GiB -f scratch --store centre
+  iolens calibrate run /scratch/test --ior --jobs 16 --size 1TiB
+  iolens calibrate run /dev/sdx --destroy-data --size 100GiB -o sdx.json
+""",
+)
+@click.argument("place", type=click.Path(path_type=Path), metavar="DIR|DEVICE")
+@click.option("--size", "file_bytes", type=BYTES, default="4GiB", show_default=True, help="Size of the file")
+@click.option("--sizes", type=SIZES, metavar="LIST", help="Transfer sizes [4KiB to 4MiB by powers of two]")
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Runs of each size")
+@click.option("--runtime", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Time of each run")
+@click.option(
+    "--queue-depth", type=click.IntRange(1), default=4, show_default=True, help="I/Os in flight per job (fio)"
+)
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes; MPI tasks with --ior")
+@click.option("--ior", "with_ior", is_flag=True, help="Drive IOR instead of fio")
+@click.option("--launcher", metavar="COMMAND", help="MPI launcher for IOR, such as 'srun -n {tasks}' [mpirun, …]")
+@click.option("--lustre-root", type=click.Path(path_type=Path), help="Root of the Lustre server that serves DIR")
+@click.option("--target", "targets", metavar="NAMES", help="Its targets whose brw_stats tell what the disks saw")
+@click.option("--asymptote/--no-asymptote", default=True, help="Also measure by size of file, to catch a cache")
+@click.option("--buffered", is_flag=True, help="Where O_DIRECT does not work: measure through memory all the same")
+@click.option("--realtime", is_flag=True, help="Run ahead of other programs, on a busy machine (needs the right)")
+@click.option("--destroy-data", is_flag=True, help="DEVICE may be overwritten: everything on it is lost")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system the results belong to")
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the runs here as JSON")
+@store_options
+def COMMAND(
+    place: Path,
+    file_bytes: int,
+    sizes: tuple[int, ...] | None,
+    repeats: int,
+    runtime: float,
+    queue_depth: int,
+    jobs: int,
+    with_ior: bool,
+    launcher: str | None,
+    lustre_root: Path | None,
+    targets: str | None,
+    asymptote: bool,
+    buffered: bool,
+    realtime: bool,
+    destroy_data: bool,
+    filesystem: str | None,
+    output: Path | None,
+    store: str | None,
+    config: str | None,
+) -> int:
+    """Sweep transfer sizes with random offsets, writes then reads, and record what the disk saw.
+
+    At the end fio reads and writes all sizes at once: the FSU of a full disk, which saturation is measured against.
+
+    Lays out one file of --size in DIR (removed afterwards, whatever happens), or overwrites DEVICE. The runs go to the
+    store, or with --output to a file (to both if --store is given too). Ctrl-C ends it; the runs so far are kept.
+    """
+    from iolens.api.calibration_sweep import ready_sweep, store_runs, write_runs
+    from iolens.benchmarks.sweep import TRANSFER_SIZES, Plan
+    from iolens.config import load_config
+
+    known = load_config(config)
+    plan = Plan(
+        place, file_bytes, sizes or TRANSFER_SIZES, repeats, runtime, queue_depth, jobs,
+        direct=not buffered, realtime=realtime, guard=asymptote, filesystem=filesystem,
+    )  # fmt: skip
+    sweep = ready_sweep(
+        plan,
+        destroy_data=destroy_data,
+        with_ior=with_ior,
+        launcher=launcher,
+        lustre_root=lustre_root,
+        targets=None if targets is None else tuple(name.strip() for name in targets.split(",") if name.strip()),
+        say=_say,
+    )
+    runs = _runs(sweep)
+    if runs.rows and output is not None:
+        write_runs(sweep, runs, output)
+        click.echo(f"{output}: {runs.count} runs; fit them with: iolens calibrate fit {output}")
+    if runs.rows and (output is None or store is not None):
+        url = store_runs(sweep, runs, known.store_url(store))
+        click.echo(f"{url}: {runs.count} runs; fit them with: iolens calibrate fit {plan.sweep}")
+    if runs.failure is not None:
+        raise runs.failure
+    return 0 if runs.is_whole else INTERRUPTED
+
+
+def _runs(sweep: ReadySweep) -> SweepRuns:
+    from iolens.api.calibration_sweep import sweep_runs
+
+    _say(f"{sweep.points} runs of {sweep.plan.runtime_s:g} s on {sweep.plan.file}")
+    with progress(sweep.points + 1, "calibrating") as step:
+        runs = sweep_runs(sweep, step if sys.stderr.isatty() else _say)
+    if not runs.is_whole and runs.failure is None:
+        _say(f"interrupted after {runs.count} of {sweep.points} runs; the file is removed")
+    return runs
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
