@@ -15,12 +15,38 @@ from iolens.units import utc_time
 if TYPE_CHECKING:
     from iolens.analyses.scan_summary import ScanSummary
     from iolens.api.report import WrittenReport
+    from iolens.store.ingest import Tally
 
 __all__ = ["OpenStore", "on_frames"]
 
 
 class OpenStore(StoreAnalyses):
     """A store with every analysis as a method: `store.utilization("scratch", since="2012-10-22")`."""
+
+    def ingest(
+        self,
+        *places: str | Path,
+        source: str | None = None,
+        rebuild: bool = False,
+        workers: int | None = None,
+        timezone: str | None = None,
+        at: str | datetime | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        **options: Any,
+    ) -> Tally:
+        """Load files, directories or databases; without a `source` each file's format is recognised.
+
+        `filesystem`, `target`, `timezone`, `interval_s` and `at` supply what the format lacks; `since` and `until`
+        bound what is read of a database. The tally says what was loaded, and what was refused.
+        """
+        from iolens.api.ingest import ingest_places
+        from iolens.sources import ReadOptions
+
+        at, since, until = (utc_time(time, timezone) for time in (at, since, until))
+        wanted = ReadOptions(timezone=timezone, at=at, since=since, until=until, **options)
+        words = [str(place) for place in places]
+        return ingest_places(self.store, self.config, words, wanted, source=source, rebuild=rebuild, workers=workers)
 
     def plan(
         self,

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,14 +10,12 @@ import click
 from iolens.cli.options import DURATION, TIME, in_zone, progress, store_options
 
 if TYPE_CHECKING:
-    from iolens.config import Config
-    from iolens.records import Capture, Problem
-    from iolens.sources import ReadOptions, Source
+    from iolens.api.ingest import Places
+    from iolens.records import Problem
     from iolens.store.ingest import Tally
 
 SHOWN_PROBLEMS = 20
 SHOWN_PATHS = 20
-URL = re.compile(r"[a-z][a-z0-9+]*://")
 
 
 @click.command(
@@ -69,12 +62,9 @@ def COMMAND(
     The first argument may name the source format; otherwise each file's format is recognised. A directory stands for
     the files below it.
     """
-    import os
-
+    from iolens.api.ingest import ingest_places
     from iolens.config import load_config
     from iolens.sources import ReadOptions, source_names
-    from iolens.store.ceilings import RateCeilings
-    from iolens.store.ingest import Tally
     from iolens.store.store import Store
 
     named = arguments[0] if arguments[0] in source_names() else None
@@ -82,126 +72,21 @@ def COMMAND(
     if not places:
         raise click.UsageError(f"name at least one file, directory or database after {named}")
     loaded = load_config(config)
-    _refuse_unknown_sections(loaded)
-    zones = {name: one.timezone for name, one in loaded.filesystems.items() if one.timezone}
-    at, since, until = (in_zone(moment, timezone) for moment in (at, since, until))
-    options = ReadOptions(
-        filesystem, target, timezone, interval, at, since, until, {}, zones, loaded.devices, loaded.projects
-    )
+    at, since, until = (in_zone(time, timezone) for time in (at, since, until))
+    options = ReadOptions(filesystem, target, timezone, interval, at, since, until)
     opened = Store(loaded.store_url(store))
-    total = Tally()
-    load = partial(
-        opened.ingest,
+    total = ingest_places(
+        opened,
+        loaded,
+        places,
+        options,
+        source=named,
         rebuild=rebuild,
-        workers=workers or os.cpu_count() or 1,
-        ceilings=RateCeilings.of_config(loaded.filesystems),
+        workers=workers,
+        recognised=_say_what_each_was_taken_for,
+        watcher=progress,
     )
-    for name, found in _by_source(named, places, total).items():
-        _load(load, name, found, replace(options, settings=loaded.sources.get(name, {})), total)
     return _report(total, opened.url)
-
-
-@dataclass(slots=True)
-class Places:
-    """What one source is to read."""
-
-    paths: list[Path] = field(default_factory=list)
-    urls: list[str] = field(default_factory=list)
-
-
-def _refuse_unknown_sections(config: Config) -> None:
-    from iolens.errors import InputError
-    from iolens.sources import source_names
-
-    for name in config.sources:
-        if name not in source_names():
-            raise InputError(
-                str(config.path), f"[sources.{name}]: no such source", f"one of {', '.join(source_names())}"
-            )
-
-
-def _by_source(named: str | None, places: tuple[str, ...], total: Tally) -> dict[str, Places]:
-    """Places by the source that reads them; says what it took each for when it had to recognise them."""
-    from iolens.errors import InputError
-
-    groups: dict[str, Places] = {}
-    for place in places:
-        try:
-            if URL.match(place):
-                groups.setdefault(named or _source_of_url(place), Places()).urls.append(place)
-                continue
-            for path, name in _files(Path(place), named, total):
-                groups.setdefault(name, Places()).paths.append(path)
-        except InputError as error:
-            total.captures += 1
-            total.refuse_input(error)
-    if named is None:
-        _say_what_each_was_taken_for(groups)
-    return groups
-
-
-def _source_of_url(url: str) -> str:
-    from iolens.errors import InputError
-    from iolens.sources import all_sources
-
-    scheme = url.partition("://")[0]
-    for source in all_sources():
-        if scheme in getattr(source, "schemes", ()):
-            return source.name
-    raise InputError(f"{scheme}://…", "no source reads this kind of address", "a file, a directory or mysql://…")
-
-
-def _files(path: Path, named: str | None, total: Tally) -> Iterator[tuple[Path, str]]:
-    """The file or directory itself where a source takes it whole, else every file below it that a source knows."""
-    from iolens.errors import InputError
-    from iolens.sources import get_source, recognise
-
-    if not path.exists():
-        if named is None or not getattr(get_source(named), "takes_base_names", False):
-            raise InputError(str(path), "no such file or directory")
-        yield path, named
-        return
-    if named is not None:
-        takes_whole = not path.is_dir() or getattr(get_source(named), "whole_directories", False)
-        yield from ((one, named) for one in ([path] if takes_whole else _below(path)))
-        return
-    whole = _recognised(path)
-    if whole is not None or not path.is_dir():
-        yield path, (whole or recognise(path)).name
-        return
-    found = [(one, _recognised(one)) for one in _below(path)]
-    if not any(source for _, source in found):
-        recognise(path)  # raises, with the sources there are
-    for one, source in found:
-        if source is not None:
-            yield one, source.name
-        else:
-            total.captures += 1
-            total.refuse_input(InputError(str(one), "format not recognised"))
-
-
-def _recognised(path: Path) -> Source | None:
-    from iolens.errors import InputError
-    from iolens.sources import recognise
-
-    try:
-        return recognise(path)
-    except InputError:
-        return None
-
-
-def _below(directory: Path) -> list[Path]:
-    """Every file below a directory, hidden ones left out."""
-    from iolens.errors import InputError
-
-    files = [
-        path
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
-    ]
-    if not files:
-        raise InputError(str(directory), "no file below this directory")
-    return files
 
 
 def _say_what_each_was_taken_for(groups: dict[str, Places]) -> None:
@@ -211,31 +96,6 @@ def _say_what_each_was_taken_for(groups: dict[str, Places]) -> None:
             continue
         for path in places.paths:
             click.echo(f"{path}: taken for {name}", err=True)
-
-
-def _load(load: Callable[..., Tally], name: str, places: Places, options: ReadOptions, total: Tally) -> None:
-    from iolens.errors import InputError
-    from iolens.sources import get_source
-
-    with progress(len(places.paths) or None, f"loading {name}") as step:
-        try:
-            source = get_source(name)
-            stored_as = getattr(source, "stored_as", name)  # what an agent spooled is the agent's, however it came
-            captures = _captures(source, places, options)
-            total.add(load(captures, stored_as, progress=lambda one: step(Path(one.origin).name)))
-        except InputError as error:
-            total.refuse_input(error)
-
-
-def _captures(source: Source, places: Places, options: ReadOptions) -> Iterator[Capture]:
-    from iolens.errors import UsageError
-
-    if places.paths:
-        yield from source.captures(places.paths, options)
-    if places.urls:
-        if not hasattr(source, "url_captures"):
-            raise UsageError(f"{source.name} reads files, not addresses")
-        yield from source.url_captures(places.urls, options)
 
 
 def _report(total: Tally, url: str) -> int:

@@ -1,0 +1,170 @@
+"""Load files, directories and databases into a store: which source reads which place, and what was loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from iolens.config import Config
+from iolens.errors import InputError, UsageError
+from iolens.records import Capture
+from iolens.sources import ReadOptions, Source, all_sources, get_source, recognise, source_names
+from iolens.store.ceilings import RateCeilings
+from iolens.store.ingest import Tally
+from iolens.store.store import Store
+
+URL: Final = re.compile(r"[a-z][a-z0-9+]*://")
+
+LoadWatcher = Callable[[int | None, str], AbstractContextManager[Callable[[str], None]]]
+"""Called with the number of files of a source and a title; what it enters hears the name of each that is loaded."""
+
+
+@dataclass(slots=True)
+class Places:
+    """What one source is to read."""
+
+    paths: list[Path] = field(default_factory=list)
+    urls: list[str] = field(default_factory=list)
+
+
+def _unwatched(total: int | None, title: str) -> AbstractContextManager[Callable[[str], None]]:
+    return nullcontext(lambda label: None)
+
+
+def ingest_places(
+    store: Store,
+    config: Config,
+    places: Sequence[str],
+    options: ReadOptions,
+    *,
+    source: str | None = None,
+    rebuild: bool = False,
+    workers: int | None = None,
+    recognised: Callable[[dict[str, Places]], None] = lambda groups: None,
+    watcher: LoadWatcher = _unwatched,
+) -> Tally:
+    """Load every place; without a `source` each file's format is recognised, and `recognised` hears as what.
+
+    What the configuration says of zones, devices, projects and of each source completes the options.
+    """
+    _refuse_unknown_sections(config)
+    zones = {name: known.timezone for name, known in config.filesystems.items() if known.timezone}
+    options = replace(options, zones=zones, devices=config.devices, projects=config.projects)
+    load = partial(
+        store.ingest,
+        rebuild=rebuild,
+        workers=workers or os.cpu_count() or 1,
+        ceilings=RateCeilings.of_config(config.filesystems),
+    )
+    total = Tally()
+    groups = _by_source(source, places, total)
+    if source is None:
+        recognised(groups)
+    for name, group in groups.items():
+        _load(load, name, group, replace(options, settings=config.sources.get(name, {})), total, watcher)
+    return total
+
+
+def _refuse_unknown_sections(config: Config) -> None:
+    for name in config.sources:
+        if name not in source_names():
+            raise InputError(
+                str(config.path), f"[sources.{name}]: no such source", f"one of {', '.join(source_names())}"
+            )
+
+
+def _by_source(named: str | None, places: Sequence[str], total: Tally) -> dict[str, Places]:
+    """Places by the source that reads them."""
+    groups: dict[str, Places] = {}
+    for place in places:
+        try:
+            if URL.match(place):
+                groups.setdefault(named or _source_of_url(place), Places()).urls.append(place)
+                continue
+            for path, name in _files(Path(place), named, total):
+                groups.setdefault(name, Places()).paths.append(path)
+        except InputError as error:
+            total.captures += 1
+            total.refuse_input(error)
+    return groups
+
+
+def _source_of_url(url: str) -> str:
+    scheme = url.partition("://")[0]
+    for source in all_sources():
+        if scheme in getattr(source, "schemes", ()):
+            return source.name
+    raise InputError(f"{scheme}://…", "no source reads this kind of address", "a file, a directory or mysql://…")
+
+
+def _files(path: Path, named: str | None, total: Tally) -> Iterator[tuple[Path, str]]:
+    """The file or directory itself where a source takes it whole, else every file below it that a source knows."""
+    if not path.exists():
+        if named is None or not getattr(get_source(named), "takes_base_names", False):
+            raise InputError(str(path), "no such file or directory")
+        yield path, named
+        return
+    if named is not None:
+        takes_whole = not path.is_dir() or getattr(get_source(named), "whole_directories", False)
+        yield from ((file, named) for file in ([path] if takes_whole else _below(path)))
+        return
+    whole = _recognised(path)
+    if whole is not None or not path.is_dir():
+        yield path, (whole or recognise(path)).name
+        return
+    files = [(file, _recognised(file)) for file in _below(path)]
+    if not any(source for _, source in files):
+        recognise(path)  # raises, with the sources there are
+    for file, source in files:
+        if source is not None:
+            yield file, source.name
+        else:
+            total.captures += 1
+            total.refuse_input(InputError(str(file), "format not recognised"))
+
+
+def _recognised(path: Path) -> Source | None:
+    try:
+        return recognise(path)
+    except InputError:
+        return None
+
+
+def _below(directory: Path) -> list[Path]:
+    """Every file below a directory, hidden ones left out."""
+    files = [
+        path
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
+    ]
+    if not files:
+        raise InputError(str(directory), "no file below this directory")
+    return files
+
+
+def _load(
+    load: Callable[..., Tally], name: str, places: Places, options: ReadOptions, total: Tally, watcher: LoadWatcher
+) -> None:
+    with watcher(len(places.paths) or None, f"loading {name}") as step:
+        try:
+            source = get_source(name)
+            stored_as = getattr(source, "stored_as", name)  # what an agent spooled is the agent's, however it came
+            captures = _captures(source, places, options)
+            total.add(load(captures, stored_as, progress=lambda capture: step(Path(capture.origin).name)))
+        except InputError as error:
+            total.refuse_input(error)
+
+
+def _captures(source: Source, places: Places, options: ReadOptions) -> Iterator[Capture]:
+    if places.paths:
+        yield from source.captures(places.paths, options)
+    if places.urls:
+        if not hasattr(source, "url_captures"):
+            raise UsageError(f"{source.name} reads files, not addresses")
+        yield from source.url_captures(places.urls, options)

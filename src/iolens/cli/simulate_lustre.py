@@ -1,0 +1,99 @@
+"""Keep a live /proc and /sys tree of a Lustre server under a directory."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.options import DURATION, TIME, WORDS, in_zone, progress
+from iolens.cli.workload_option import workload_option
+
+if TYPE_CHECKING:
+    from iolens.simulator.lustre_centre import SimulatedEvent
+
+
+@click.command(
+    "lustre",
+    epilog="""\b
+Examples:
+  iolens simulate lustre --root /tmp/oss1 --version 2.15 --osts 4 --speed 10 --duration 1h
+  iolens simulate lustre --root /tmp/oss1 --root2 /tmp/oss2 --failover OST0002@10min --reset-at 5min,20min
+""",
+)
+@click.option("--root", type=click.Path(path_type=Path, file_okay=False), required=True, help="An empty directory")
+@click.option("--root2", type=click.Path(path_type=Path, file_okay=False), help="The fail-over partner's directory")
+@click.option("--version", type=click.Choice(["1.8", "2.10", "2.12", "2.15"]), default="2.15", show_default=True)
+@workload_option
+@click.option("--osts", type=click.IntRange(1, 65535), help="Number of OSTs  [the workload's]")
+@click.option("--mdts", type=click.IntRange(0, 65535), help="Number of MDTs  [the workload's]")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same activity")
+@click.option("--start", type=TIME, metavar="TIME", help="What the simulated clock shows at first, UTC  [now]")
+@click.option("--speed", type=click.FloatRange(0.001, 1e6), default=1.0, show_default=True, help="Times real time")
+@click.option("--duration", type=DURATION, metavar="TIME", help="Stop after this much simulated time  [never]")
+@click.option("--reset-at", type=WORDS, default="", metavar="TIME,…", help="All counters go to zero, since the start")
+@click.option("--dead-ost", multiple=True, metavar="NAME@TIME", help="An OST vanishes; repeatable")
+@click.option("--failover", multiple=True, metavar="NAME@TIME", help="A target moves to --root2; repeatable")
+def COMMAND(
+    root: Path,
+    root2: Path | None,
+    version: str,
+    workload: str,
+    osts: int | None,
+    mdts: int | None,
+    seed: int,
+    start: datetime | None,
+    speed: float,
+    duration: float | None,
+    reset_at: tuple[str, ...],
+    dead_ost: tuple[str, ...],
+    failover: tuple[str, ...],
+) -> None:
+    """Keep a live /proc and /sys tree of a Lustre server under a directory.
+
+    Counters advance by the workload; every file is replaced at once. Times given to --reset-at, --dead-ost, --failover
+    and --duration are simulated time since the start. Without --duration it runs until interrupted.
+    """
+    import time
+    from contextlib import suppress
+
+    from iolens.simulator.lustre_centre import Centre, run
+    from iolens.simulator.lustre_tree import RealClock, Tree
+    from iolens.simulator.workload import load_workload
+
+    chosen = load_workload(workload)
+    moment = in_zone(start, None)
+    start_s = time.time() if moment is None else moment.timestamp()
+    events = _events(start_s, chosen.filesystem, reset_at, dead_ost, failover)
+    server = Tree(root, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed)
+    partner = (
+        Tree(root2, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed, targets=())
+        if root2 is not None
+        else None
+    )
+    centre = Centre(server, partner, events)
+    click.echo(f"{chosen.filesystem}: {len(server.mounted)} targets of Lustre {version} under {root}", err=True)
+    until_s = None if duration is None else start_s + duration
+    with progress(None, "simulating") as step, suppress(KeyboardInterrupt):
+        clock = RealClock(time.time() if moment is None else start_s, speed)
+        run(centre, clock, until_s, lambda second: step(f"{second - start_s:.0f} s"))
+    truth = server.truth.summary()
+    mean = f"{truth['mean_fsu_pct']:.3f} %" if truth["mean_fsu_pct"] is not None else "unknown"
+    click.echo(f"{truth['samples']} ticks; true mean FSU of the OSTs under {root}: {mean}")
+
+
+def _events(
+    start_s: float, filesystem: str, reset_at: tuple[str, ...], dead_ost: tuple[str, ...], failover: tuple[str, ...]
+) -> list[SimulatedEvent]:
+    from iolens.errors import UsageError
+    from iolens.simulator.lustre_centre import SimulatedEvent, event_of
+    from iolens.units import parse_duration
+
+    try:
+        found = [SimulatedEvent(start_s + parse_duration(word), "reset") for word in reset_at]
+    except ValueError as error:
+        raise UsageError(f"--reset-at: {error}") from None
+    found += [event_of("dead", word, start_s, filesystem, parse_duration) for word in dead_ost]
+    return found + [event_of("failover", word, start_s, filesystem, parse_duration) for word in failover]
