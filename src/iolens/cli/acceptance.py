@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import present, progress
+from iolens.cli.terminal_output import present, progress
 
 
 @click.command(

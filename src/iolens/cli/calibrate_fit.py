@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, FORMAT, TIME, in_zone, present, store_options
+from iolens.cli.options import BYTES, FORMAT, TIME, in_zone, store_options
+from iolens.cli.terminal_output import present
 
 if TYPE_CHECKING:
     from iolens.store.store import Store

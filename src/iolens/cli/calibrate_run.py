@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, QuantityType, progress, store_options
+from iolens.cli.options import BYTES, DURATION, QuantityType, store_options
+from iolens.cli.terminal_output import progress
 
 if TYPE_CHECKING:
     from iolens.api.calibration_sweep import ReadySweep, SweepRuns

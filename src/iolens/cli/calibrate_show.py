@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import FORMAT, present, store_options
+from iolens.cli.options import FORMAT, store_options
+from iolens.cli.terminal_output import present
 
 if TYPE_CHECKING:
     from iolens.analyses.calibration.stored import KnownCalibrations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from iolens.cli.options import present, progress
+from iolens.cli.terminal_output import present, progress
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore

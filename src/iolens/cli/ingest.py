@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION, TIME, in_zone, progress, store_options
+from iolens.cli.options import DURATION, TIME, in_zone, store_options
+from iolens.cli.terminal_output import progress
 
 if TYPE_CHECKING:
     from iolens.api.ingest import Places

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import wraps
@@ -15,9 +14,9 @@ from typing import Any, TypeVar, cast
 import click
 
 from iolens.api.listener import Listener
+from iolens.cli.terminal_output import present, progress
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
-from iolens.visible_text import visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -202,38 +201,3 @@ def in_zone(time: datetime | None, zone: str | None) -> datetime | None:
         return utc_time(time, zone)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--timezone") from None
-
-
-@contextmanager
-def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
-    """A bar on a terminal; silence otherwise, so that scripts see only results."""
-    if not sys.stderr.isatty():
-        yield lambda label: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-
-        def step(label: str) -> None:
-            bar.update(task, advance=1, description=escape(f"{what} {visible(label)}"[:60]))
-
-        yield step
-
-
-def present(result: object, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
-    """Print or write a result and draw the figures that were asked for."""
-    from iolens.views.render.formats import LIST, draw_figures, figures_of, render
-
-    if LIST in figures:
-        click.echo("\n".join(figures_of(result)))
-        return
-    if format_ in ("csv", "parquet"):  # one table of numbers has no place for what does not fit
-        for warning in getattr(result, "warnings", ()):
-            click.echo(visible(f"iolens: warning: {warning}"), err=True)
-    render(result, cast("Any", format_), output)
-    for path in draw_figures(result, figures):
-        click.echo(f"drawn: {path}", err=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import RATE, TIME, WORDS, in_zone, progress, store_options
+from iolens.cli.options import RATE, TIME, WORDS, in_zone, store_options
+from iolens.cli.terminal_output import progress
 from iolens.store.scope import Scope
 
 PARTLY_DONE = 3

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION, TIME, WORDS, in_zone, progress
+from iolens.cli.options import DURATION, TIME, WORDS, in_zone
+from iolens.cli.terminal_output import progress
 from iolens.cli.workload_option import workload_option
 
 if TYPE_CHECKING:

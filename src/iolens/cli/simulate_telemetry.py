@@ -6,7 +6,8 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import TIME, in_zone, progress, store_options
+from iolens.cli.options import TIME, in_zone, store_options
+from iolens.cli.terminal_output import progress
 from iolens.cli.workload_option import workload_option
 
 

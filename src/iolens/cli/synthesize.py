@@ -6,33 +6,23 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from iolens.cli.options import TIME, WORDS, in_zone, present, progress
+from iolens.cli.options import TIME, WORDS, in_zone
 from iolens.cli.synthesis_emission import emission_options, emit
-from iolens.store.scope import RAW, Scope
-from iolens.units import epoch_us, from_epoch_us, iso, parse_time
+from iolens.cli.terminal_output import present, progress
+from iolens.store.scope import Scope
+from iolens.units import from_epoch_us, iso, parse_time
 
 if TYPE_CHECKING:
-    from iolens.analyses.workload.analysis import Workload
-    from iolens.analyses.workload.match import WorkloadMatch
-    from iolens.models.workload_model import WorkloadModel
+    from iolens.api.synthesis import Origin
     from iolens.simulator.synthetic_telemetry import SyntheticOrder
 
 START: Final = "2012-10-22"
-
-
-class Origin(NamedTuple):
-    """Where a model comes from: a name, more in words, and the characterisation it was fitted to, if it was."""
-
-    model: WorkloadModel
-    name: str
-    words: list[str]
-    found: Workload | None
 
 
 @click.command(
@@ -90,9 +80,12 @@ def COMMAND(
     times of reads and writes, request sizes, mix, rhythm, and how far targets go together. With nowhere to write it, it
     is printed. --verify puts what comes out beside what went in, and flags what is too far off.
     """
+    from iolens.api import OpenStore
+    from iolens.api.synthesis import model_of_file, synthetic_match, synthetic_order
+
     if (from_store is None) == (model_name is None):
         raise click.UsageError("a model comes from --from STORE or from --model FILE: give one of them")
-    origin = _fitted(from_store, given) if from_store is not None else _read(str(model_name))
+    origin = _fitted(from_store, given) if from_store is not None else model_of_file(str(model_name))
     shape = replace(origin.model, filesystem=name or origin.model.filesystem, targets=targets or origin.model.targets)
     origin = origin._replace(model=shape)
     emitted = emit(shape, given)
@@ -102,50 +95,35 @@ def COMMAND(
     if store is None and not verify:
         return
     with _somewhere(store) as url:
-        order = _order(origin, url, days, start, seed)
+        begin = in_zone(start, None)
+        order = synthetic_order(origin, url, days=days, start=begin, otherwise=parse_time(START), seed=seed)
         _make(order)
         if verify:
-            present(_match(origin, order, given), format_, None, ())
+            with OpenStore(order.store, engine=given["engine"], config=given["config"]) as opened:
+                match = synthetic_match(origin, order, opened)
+            present(match, format_, None, ())
 
 
 def _fitted(store: str, given: dict[str, Any]) -> Origin:
-    from iolens.analyses.workload.fit import fit_workload
     from iolens.api import OpenStore
+    from iolens.api.synthesis import fitted_model
 
     zone = given["timezone"]
     window = in_zone(given["since"], zone), in_zone(given["until"], zone)
-    # Raw rows: a rollup has other distributions.
-    scope = Scope(given["filesystem"], *window, given["target"], given["source"], RAW)
+    scope = Scope(given["filesystem"], *window, given["target"], given["source"])
     with OpenStore(store, engine=given["engine"], config=given["config"]) as opened, progress(None, "reading") as step:
-        found = opened.analyse(
-            "workload",
-            scope,
-            timezone=zone,
-            without_maintenance=given["without_maintenance"],
-            progress=lambda day: step(str(day)),
-        )
-        fitted = opened.ask(lambda selection: fit_workload(selection, found), scope)
-    extent = f"{iso(found.window_start)} to {iso(found.window_end)}"
-    about = f"Fitted to {extent}: {found.samples} samples of {len(found.targets)} targets"
-    return Origin(fitted.model, f"{found.filesystem} of {store}", [about, *fitted.notes], found)
-
-
-def _read(name: str) -> Origin:
-    from iolens.simulator.synthetic_workload import load_model
-
-    return Origin(load_model(name), f"the model {name}", [], None)
+        without = given["without_maintenance"]
+        return fitted_model(opened, store, scope, timezone=zone, without_maintenance=without, step=step)
 
 
 def _write_model(origin: Origin, output: Path | None, *, is_printed: bool) -> None:
-    from iolens.simulator.synthetic_workload import model_text
     from iolens.views.render import atomic
 
-    text = model_text(origin.model, "\n".join([f"A workload model, from {origin.name}", *origin.words]))
     if output is not None:
-        atomic.write(output, text)
+        atomic.write(output, origin.text())
         click.echo(f"written: {output}", err=True)
     elif is_printed:
-        click.echo(text, nl=False)
+        click.echo(origin.text(), nl=False)
 
 
 @contextmanager
@@ -160,22 +138,6 @@ def _somewhere(store: str | None) -> Iterator[str]:
         yield str(Path(folder) / "store")
 
 
-def _order(origin: Origin, store: str, days: float | None, start: datetime | None, seed: int) -> SyntheticOrder:
-    from iolens.simulator.synthetic_telemetry import order_of
-
-    moment, length = in_zone(start, None), days
-    if origin.found is not None and origin.found.window_start is not None and origin.found.window_end is not None:
-        length = days or (origin.found.window_end - origin.found.window_start) / timedelta(days=1)
-        moment = moment or _on_tick(origin.found.window_start, origin.model.tick_s)
-    return order_of(store, origin.model, start=moment or parse_time(START), days=length or 1.0, seed=seed)
-
-
-def _on_tick(moment: datetime, tick_s: float) -> datetime:
-    """The last whole tick at or before a moment."""
-    tick_us = round(tick_s * 1e6)
-    return from_epoch_us(epoch_us(moment) // tick_us * tick_us)
-
-
 def _make(order: SyntheticOrder) -> None:
     from iolens.simulator.synthetic_telemetry import synthesize_telemetry
 
@@ -183,23 +145,9 @@ def _make(order: SyntheticOrder) -> None:
     with progress(order.blocks, "synthesising") as step:
         done = synthesize_telemetry(order, step)
     seconds, rows = time.monotonic() - began, sum(done.rows.values())
-    start, end = (iso(from_epoch_us(one)) for one in order.window_us)
+    start, end = (iso(from_epoch_us(time_us)) for time_us in order.window_us)
     click.echo(
         f"{order.model.filesystem}: {order.targets} targets, {start} to {end}, seed {order.seed}:"
         f" {rows} rows in {seconds:.1f} s, {rows / seconds:.0f} a second",
         err=True,
     )
-
-
-def _match(origin: Origin, order: SyntheticOrder, given: dict[str, Any]) -> WorkloadMatch:
-    from iolens.analyses.workload.fit import fit_workload
-    from iolens.analyses.workload.match import match_workloads
-    from iolens.api import OpenStore
-    from iolens.simulator.synthetic_telemetry import SOURCE
-
-    start, end = (from_epoch_us(one) for one in order.window_us)
-    scope = Scope(order.model.filesystem, start, end, (), SOURCE, RAW)
-    with OpenStore(order.store, engine=given["engine"], config=given["config"]) as opened:
-        found = opened.analyse("workload", scope, timezone=order.model.timezone)
-        again = opened.ask(lambda selection: fit_workload(selection, found), scope)
-    return match_workloads(origin.model, again.model, found, origin.found, origin.name)

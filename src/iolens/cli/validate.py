@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import WORDS, present, progress
+from iolens.cli.options import WORDS
+from iolens.cli.terminal_output import present, progress
 
 
 @click.command(

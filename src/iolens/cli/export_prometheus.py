@@ -1,0 +1,145 @@
+"""Serve this server's targets, their FSU and the busiest jobs to Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.options import DURATION
+
+if TYPE_CHECKING:
+    from iolens.agent.exporter.readings import Exporter, ExporterSettings
+    from iolens.agent.exporter.server import Address
+
+SHORTEST_INTERVAL_S = 0.05
+
+
+@click.command(
+    "prometheus",
+    epilog="""\b
+Examples:
+  iolens export prometheus                          serve http://127.0.0.1:9169/metrics
+  iolens export prometheus --listen 10.1.0.7:9169 --spool /var/spool/iolens
+  iolens export prometheus --once --root /copy/of/a/server
+""",
+)
+@click.option(
+    "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True, help="Where /proc and /sys are"
+)
+@click.option("--listen", default="127.0.0.1:9169", show_default=True, metavar="HOST:PORT", help="Where to serve")
+@click.option(
+    "--interval", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Read at most this often"
+)
+@click.option(
+    "--jobs-interval", type=DURATION, default="30s", show_default=True, metavar="TIME", help="job_stats this often"
+)
+@click.option("--timeout", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Wait for a file")
+@click.option(
+    "--jobs", type=click.IntRange(0, 1000), default=10, show_default=True,
+    help="The busiest jobs of each file system, all others as one; 0: none",
+)  # fmt: skip
+@click.option("--calibration", metavar="NAME", help="Configured or shipped calibration (shipped: grace-2012)")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system of targets that do not carry its name")
+@click.option("--devices/--no-devices", default=True, show_default=True, help="FSU of block devices")
+@click.option(
+    "--spool", type=click.Path(path_type=Path, file_okay=False), help="Also the health of the agent with this spool"
+)
+@click.option(
+    "--names", type=click.Choice(["all", "iolens"]), default="all", show_default=True,
+    help="iolens: leave out what another Lustre exporter on this server serves",
+)  # fmt: skip
+@click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
+@click.option("--once", is_flag=True, help="Print one page and end")
+def COMMAND(
+    root: Path,
+    listen: str,
+    interval: float,
+    jobs_interval: float,
+    timeout: float,
+    jobs: int,
+    calibration: str | None,
+    filesystem: str | None,
+    devices: bool,
+    spool: Path | None,
+    names: str,
+    config: str | None,
+    once: bool,
+) -> int:
+    """Serve this server's targets, their FSU and the busiest jobs to Prometheus.
+
+    Reads when scraped. A file that hangs costs its collector, not the scrape: see iolens_scrape_success. Whoever can
+    connect can read; it listens on this machine only, unless told otherwise.
+    """
+    from iolens import __version__
+    from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
+    from iolens.agent.exporter.server import Address
+    from iolens.api.exporting import exported_calibration
+    from iolens.config import load_config
+
+    try:
+        address = Address.parse(listen)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--listen") from None
+    if min(interval, jobs_interval) < SHORTEST_INTERVAL_S or timeout <= 0:
+        raise click.UsageError(f"intervals are at least {SHORTEST_INTERVAL_S} s, --timeout above zero")
+    known = load_config(config)
+    if calibration is not None:
+        exported_calibration(known, calibration, "")  # an unknown name is an error now, not at the first scrape
+    settings = ExporterSettings(
+        root=root,
+        calibration_of=lambda name: exported_calibration(known, calibration, name),
+        version=__version__,
+        interval_s=interval,
+        jobs_interval_s=jobs_interval,
+        timeout_s=timeout,
+        jobs=jobs,
+        filesystem=filesystem,
+        devices=known.devices if devices else None,
+        spool=spool,
+        inherited=names == "all",
+    )
+    exporter = Exporter(settings, collectors(settings, _say))
+    return _print_page(exporter) if once else _serve(exporter, address, settings)
+
+
+def _say(line: str) -> None:
+    click.echo(f"iolens: {line}", err=True)
+
+
+def _print_page(exporter: Exporter) -> int:
+    """0 all collectors answered, 3 some did, 1 none had anything."""
+    from iolens.agent.exporter.text import TEXT
+
+    page = exporter.page(TEXT)
+    click.echo(page.body.decode(), nl=False)
+    if page.success:
+        return 0
+    return 3 if page.measured else 1
+
+
+def _serve(exporter: Exporter, address: Address, settings: ExporterSettings) -> int:
+    """Serve until SIGTERM or Ctrl-C."""
+    import ipaddress
+    import signal
+    import threading
+
+    from iolens.agent.exporter.server import MetricsServer
+    from iolens.errors import UsageError
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        server = MetricsServer(address, exporter, _say)
+    except OSError as error:
+        raise UsageError(f"--listen {address.host}:{address.port}: {error.strerror or error}") from None
+    with server:
+        threading.Thread(target=server.serve_forever, name="accept", daemon=True).start()
+        _say(f"serving {server.address.url}/metrics of {settings.root}")
+        if not ipaddress.ip_address(server.address.host).is_loopback:
+            _say("other machines can reach this address, and nothing asks them who they are")
+        stop.wait()
+        server.shutdown()
+    return 0
