@@ -457,13 +457,14 @@ def test_one_failing_analysis_does_not_stop_the_others(
     from iolens.api import OpenStore
     from iolens.cli.main import iolens
     from iolens.errors import StoreError
+    from iolens.store.scope import Scope
 
     analyse = OpenStore.analyse
 
-    def broken(self: OpenStore, name: str, filesystem: str | None = None, **options: Any) -> Any:
-        if filesystem == "scratch2":
+    def broken(self: OpenStore, name: str, scope: Scope, **options: Any) -> Any:
+        if scope.filesystem == "scratch2":
             raise StoreError("a file is damaged")
-        return analyse(self, name, filesystem, **options)
+        return analyse(self, name, scope, **options)
 
     monkeypatch.setattr(OpenStore, "analyse", broken)
     out = tmp_path / "partly.html"
