@@ -10,14 +10,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from iolens.api.open_store import OpenStore, on_frames
+    from iolens.api.listener import Listener
+    from iolens.api.open_store import OpenStore
+    from iolens.api.plans.rationale_files import write_rationale
+    from iolens.api.scan import scan_tree
+    from iolens.api.store_analyses import on_frames
+    from iolens.store.scope import Scope
 
-__all__ = ["OpenStore", "on_frames"]
+__all__ = ["Listener", "OpenStore", "Scope", "on_frames", "scan_tree", "write_rationale"]
 
-_HOMES: Final = {"OpenStore": "open_store", "on_frames": "open_store"}
+_HOMES: Final = {
+    "Listener": "iolens.api.listener",
+    "OpenStore": "iolens.api.open_store",
+    "Scope": "iolens.store.scope",
+    "on_frames": "iolens.api.store_analyses",
+    "scan_tree": "iolens.api.scan",
+    "write_rationale": "iolens.api.plans.rationale_files",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

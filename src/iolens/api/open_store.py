@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolens.api.listener import Listener
-from iolens.api.store_analyses import StoreAnalyses, on_frames
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.store.scope import Scope
 from iolens.units import utc_time
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from iolens.analyses.scan_summary import ScanSummary
     from iolens.api.report import WrittenReport
     from iolens.store.ingest import Tally
-
-__all__ = ["OpenStore", "on_frames"]
 
 
 class OpenStore(StoreAnalyses):

@@ -1,1 +1,1 @@
-"""Thin verbs, one module per verb group, imported only when called."""
+"""Thin verbs, one module per verb, imported only when called: options, a call into `api`, what is shown."""

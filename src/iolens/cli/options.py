@@ -185,11 +185,9 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
         check_output(cast("Any", asked.format_), asked.output)
         if asked.figures:
-            context = click.get_current_context()
-            above = context.parent.command.name if context.parent is not None else ""
             check_figures(
-                f"plan_{context.command.name}" if above == "plan" else str(context.command.name), asked.figures
-            )
+                function.__module__.rpartition(".")[2], asked.figures
+            )  # the view is called as the verb's module
         return function(asked, *args, **values)
 
     return ask

@@ -28,6 +28,7 @@ from iolens.units import format_bytes_si
 
 EQUATION: Final = "C = SSI · (purge_days / purge_fraction) · daily_growth"
 NAMES: Final = ("ssi", "purge_days", "purge_fraction", "daily_growth_bytes")  # in the order of the grid
+HIGHEST: Final = {"purge_fraction": 1.0}  # of inputs that are shares; all are above 0
 LEAST_COURSE_DAYS: Final = 180
 
 
@@ -150,11 +151,12 @@ def growth_input(growth: Growth | None) -> Input:
     return distribution("daily_growth_bytes", growth.kept, f"{words} ({', '.join(growth.sources)})")
 
 
-def _check(one: Input) -> None:
-    lowest, highest = (0.0, 1.0) if one.name == "purge_fraction" else (0.0, float("inf"))
-    if not (lowest < one.low and one.high <= highest and np.isfinite(one.high)):
-        limits = "above 0 and at most 1" if highest == 1.0 else "above 0"
-        raise UsageError(f"{one.name} must be {limits}, not {one.low:g}{f' … {one.high:g}' * (one.low != one.high)}")
+def _check(given: Input) -> None:
+    highest = HIGHEST.get(given.name, float("inf"))
+    if not (given.low > 0.0 and given.high <= highest and np.isfinite(given.high)):
+        limits = f"above 0 and at most {highest:g}" if given.name in HIGHEST else "above 0"
+        range_end = f" … {given.high:g}" * (given.low != given.high)
+        raise UsageError(f"{given.name} must be {limits}, not {given.low:g}{range_end}")
 
 
 def _name(ssi: Input, days: Input, fraction: Input, growth: Input, *, with_growth: bool) -> str:

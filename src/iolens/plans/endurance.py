@@ -40,6 +40,7 @@ EQUATIONS: Final = (
 CLASSES_DWPD: Final = (0.3, 1.0, 3.0, 10.0)
 WARRANTY_YEARS: Final = 5.0
 EQUAL_CAPACITY: Final = value("capacity_ratio", 1.0, "assumed: the new file system is as large as the old")
+MAY_BE_ZERO: Final = ("fswpd",)  # a file system may be read only
 NO_READ_MODIFY_WRITE: Final = value("rmw", 1.0, "not measured: taken as 1")
 
 
@@ -384,10 +385,10 @@ def _products(
 
 
 def _check(case: CaseInputs) -> None:
-    for one in case.factors:
-        least = 0.0 if one.name == "fswpd" else 1e-12
-        if not (one.low >= least and np.isfinite(one.high)):
-            raise UsageError(f"{one.name} must be {'0 or more' if not least else 'above 0'}, not {one.low:g}")
+    for factor in case.factors:
+        least, words = (0.0, "0 or more") if factor.name in MAY_BE_ZERO else (1e-12, "above 0")
+        if not (factor.low >= least and np.isfinite(factor.high)):
+            raise UsageError(f"{factor.name} must be {words}, not {factor.low:g}")
 
 
 def _distinct(inputs: list[Input]) -> list[Input]:

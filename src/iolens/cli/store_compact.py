@@ -1,0 +1,20 @@
+"""Merge small files of each day into one, in time order."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.opened_store import opened_store
+from iolens.cli.options import store_options
+from iolens.cli.terminal_output import progress
+
+
+@click.command("compact", epilog="Example: iolens store compact --store centre")
+@store_options
+def COMMAND(store: str | None, config: str | None) -> None:
+    """Merge small files of each day into one, in time order."""
+    from iolens.store.maintenance import compact_store
+
+    with progress(None, "compacting") as step:
+        done = compact_store(opened_store(store, config), step)
+    click.echo(f"{done.files_before} files of {done.days} table-days became {done.files_after}")

@@ -1,0 +1,40 @@
+"""Write a table, or a window of it, to one Parquet or CSV file."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from iolens.cli.opened_store import opened_store
+from iolens.cli.options import TIME, in_zone, store_options
+
+
+@click.command("export", epilog="Example: iolens store export target_io --filesystem scratch -o out.parquet")
+@click.argument("table")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system; may be left out when the store holds one")
+@click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window")
+@click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
+@click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.parquet or FILE.csv"
+)
+@store_options
+def COMMAND(
+    table: str,
+    filesystem: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    resolution: str,
+    output: Path,
+    store: str | None,
+    config: str | None,
+) -> None:
+    """Write a table, or a window of it, to one Parquet or CSV file."""
+    from iolens.store.maintenance import export_table
+
+    rows = export_table(
+        opened_store(store, config), table, output, filesystem, in_zone(since, None), in_zone(until, None), resolution
+    )
+    click.echo(f"{rows} rows of {table} written to {output}")

@@ -1,0 +1,31 @@
+"""Tables, rows, files, bytes and the time they span."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.opened_store import opened_store
+from iolens.cli.options import store_options
+
+
+@click.command("info", epilog="Example: iolens store info --store centre")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@store_options
+def COMMAND(format_: str, store: str | None, config: str | None) -> None:
+    """Tables, rows, files, bytes and the time they span."""
+    import json
+
+    from iolens.store.maintenance import store_info
+    from iolens.units import format_bytes
+
+    info = store_info(opened_store(store, config))
+    if format_ == "json":
+        click.echo(json.dumps(info, indent=2))
+        return
+    click.echo(f"{info['url']}  schema {info['schema_version']}")
+    for filesystem, targets in info["filesystems"].items():
+        click.echo(f"  {filesystem}: {targets} targets")
+    for table in info["tables"]:
+        span = f"{table['first_time']} … {table['last_time']}" if table["first_time"] else ""
+        counts = f"{table['rows']:>14,} rows {table['files']:>7,} files {format_bytes(table['bytes']):>9}"
+        click.echo(f"  {table['name']:24} {counts}  {span}")

@@ -1,0 +1,23 @@
+"""Drop raw rows older than a limit, once a rollup holds their sums."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.opened_store import opened_store
+from iolens.cli.options import DURATION, store_options
+
+
+@click.command("retain", epilog="Example: iolens store retain --raw 90d")
+@click.option("--raw", type=DURATION, required=True, metavar="TIME", help="Keep raw rows this long, such as 90d")
+@click.option("--without-rollup", is_flag=True, help="Remove days even if no rollup holds their sums")
+@click.option("--dry-run", is_flag=True, help="Only tell what would go")
+@store_options
+def COMMAND(raw: float, without_rollup: bool, dry_run: bool, store: str | None, config: str | None) -> None:
+    """Drop raw rows older than a limit, once a rollup holds their sums."""
+    from iolens.store.rollup import retain_raw
+
+    done = retain_raw(opened_store(store, config), raw, without_rollup=without_rollup, dry_run=dry_run)
+    for line in done.kept:
+        click.echo(f"  kept: {line}", err=True)
+    click.echo(f"{done.days} table-days, {done.rows} rows {'would be ' if dry_run else ''}dropped")

@@ -1,0 +1,22 @@
+"""Sum 5 s rows to 60 s and 60 s to 1 h, exactly; only days that changed."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.opened_store import opened_store
+from iolens.cli.options import store_options
+from iolens.cli.terminal_output import progress
+
+
+@click.command("rollup", epilog="Example: iolens store rollup --store centre")
+@store_options
+def COMMAND(store: str | None, config: str | None) -> None:
+    """Sum 5 s rows to 60 s and 60 s to 1 h, exactly; only days that changed."""
+    from iolens.store.rollup import roll_up
+
+    with progress(None, "rolling up") as step:
+        done = roll_up(opened_store(store, config), step)
+    for line in done.kept:
+        click.echo(f"  kept: {line}", err=True)
+    click.echo(f"{done.days} table-days rolled up, {done.rows} rows written, {done.current} were current")

@@ -1,0 +1,23 @@
+"""Remove files that no snapshot needs any more: left by compaction, retention or a crash."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.opened_store import opened_store
+from iolens.cli.options import DURATION, store_options
+
+
+@click.command("vacuum", epilog="Example: iolens store vacuum --older 7d")
+@click.option(
+    "--older", type=DURATION, default="7d", show_default=True, help="Only files that no snapshot has used for this long"
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would go")
+@click.option("--force", is_flag=True, help="Also files younger than an hour; only when nobody uses the store")
+@store_options
+def COMMAND(older: float, dry_run: bool, force: bool, store: str | None, config: str | None) -> None:
+    """Remove files that no snapshot needs any more: left by compaction, retention or a crash."""
+    from iolens.store.maintenance import vacuum_store
+
+    count = vacuum_store(opened_store(store, config), older / 3600.0, dry_run=dry_run, force=force)
+    click.echo(f"{count} files {'would be ' if dry_run else ''}removed")

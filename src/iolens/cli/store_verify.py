@@ -1,0 +1,27 @@
+"""Check that every file is there and is the one that was written; exit code 1 when not."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.opened_store import opened_store
+from iolens.cli.options import store_options
+from iolens.cli.terminal_output import progress
+
+
+@click.command("verify", epilog="Example: iolens store verify --store centre")
+@store_options
+def COMMAND(store: str | None, config: str | None) -> int:
+    """Check that every file is there and is the one that was written; exit code 1 when not."""
+    from iolens.store.maintenance import verify_store
+
+    with progress(None, "verifying") as step:
+        result = verify_store(opened_store(store, config), step)
+    for fault in result.faults:
+        click.echo(f"{fault}", err=True)
+    for line in result.unchecked:
+        click.echo(f"not checked: {line}", err=True)
+    click.echo(
+        f"{result.files} files checked, {result.unrecorded} without a recorded checksum, {len(result.faults)} faults"
+    )
+    return 1 if result.faults else 0

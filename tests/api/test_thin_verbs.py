@@ -1,0 +1,49 @@
+"""Verbs are thin: options, a call, what is shown; and nobody asks a verb, an analysis or a plan for its name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import iolens
+from iolens.analyses import analysis_names
+from iolens.api.plans.defaults import DEFAULTS
+from iolens.cli.lazy_verbs import FOLDER
+
+LONGEST = 155
+PACKAGE = Path(iolens.__file__).parent
+VERBS = {path.stem.rpartition("_")[2] for path in FOLDER.glob("*.py") if "\ndef COMMAND(" in path.read_text("utf-8")}
+MODULES = [path for package in ("cli", "api", "plans") for path in sorted((PACKAGE / package).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_a_verb_is_short(path: Path) -> None:
+    text = path.read_text("utf-8")
+    if "\ndef COMMAND(" in text:
+        assert len(text.splitlines()) <= LONGEST
+
+
+def compared_names(tree: ast.Module) -> list[str]:
+    """Texts that something is compared with, as `name == "capacity"` and `name in ("capacity", …)`."""
+    texts = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            for operator, right in zip(node.ops, node.comparators, strict=True):
+                sides = [node.left, right] if isinstance(operator, ast.Eq | ast.NotEq) else [right]
+                members = [part for side in sides for part in getattr(side, "elts", [side])]
+                texts += [part.value for part in members if isinstance(part, ast.Constant)]
+    return [text for text in texts if isinstance(text, str)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_verb_analysis_or_plan_is_asked_for_its_name(path: Path) -> None:
+    names = {*analysis_names(), *DEFAULTS, *VERBS, *(f"plan_{name}" for name in DEFAULTS)}
+    assert names.intersection(compared_names(ast.parse(path.read_text("utf-8")))) == set()
+
+
+def test_a_name_test_is_noticed() -> None:
+    tree = ast.parse('if above == "plan" or name in ("capacity", "growth"): pass')
+    assert compared_names(tree) == ["plan", "capacity", "growth"]
+    assert {"plan", "scan"} <= VERBS
