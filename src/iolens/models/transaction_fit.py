@@ -91,8 +91,7 @@ def fit_transactions(runs: Sequence[Run], resamples: int = RESAMPLES, seed: int 
 
 def predicted_bytes_per_s(run: Run, coefficients: Coefficients) -> float:
     """Bandwidth the run could reach at best: its bytes over the time its I/Os need (Eq. 6)."""
-    seconds = coefficients.latency_s * run.operations + coefficients.s_per_byte * run.io_bytes
-    return run.moved_bytes / seconds
+    return run.moved_bytes / coefficients.counted_seconds(run.operations, run.io_bytes)
 
 
 def r_squared(measured: Sequence[float], predicted: Sequence[float]) -> float | None:

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.days import COMPLETE_PCT
-from iolens.analyses.intervals.disk_time import SIZE_COLUMNS, number, total
+from iolens.analyses.intervals.disk_time import number, total
 from iolens.analyses.intervals.fsu_sums import Columns, collect, data_targets, of_kinds
 from iolens.analyses.intervals.percentiles import BIN_WIDTH, Percentiles
 from iolens.analyses.intervals.tick_totals import HeldBack
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
+from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DATA_KINDS, DIRECTIONS, SUM_KINDS, SUMMED_OPERATIONS
 from iolens.store.selection import Selection
 from iolens.units import DAY_US, from_epoch_us

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.buckets import bucket_seconds
-from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
-from iolens.analyses.intervals.fsu_sums import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, Columns
+from iolens.analyses.intervals.fsu_sums import Columns
 from iolens.analyses.intervals.plateaus import PlateauFinder, TickStretch
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, SIZE_COLUMNS
 from iolens.units import MIB
 
 BIN_PCT: Final = 2.0

@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.live import interval_measures as im
-from iolens.analyses.live.interval_measures import SIZE_COLUMNS, Columns, Floats, Integers, Measures
+from iolens.analyses.live.interval_measures import Columns, Floats, Integers, Measures
 from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json
-from iolens.models.transaction_time import GRACE_2012, Calibration
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
 from iolens.records import Item, Row, Rows
 from iolens.schema import DATA_KINDS, DIRECTIONS
 from iolens.units import from_epoch_us
 
-IDLE_BELOW_PCT: Final = 2.0
-BUSY_ABOVE_PCT: Final = 30.0
 OVERDUE: Final = 1.5  # an interval's numbers hold until its successor is overdue by half its length
 LOOK_BACK_S: Final = 90.0  # at least this far for intervals that still hold
 LONGEST_HOLD_S: Final = 3600.0  # no interval says anything of now for longer than it and half of it, by the clock

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.disk_time import number, total
-from iolens.analyses.intervals.fsu_sums import BUSY_ABOVE_PCT, QUALITY, Columns, quality
+from iolens.analyses.intervals.fsu_sums import QUALITY, Columns, quality
 from iolens.analyses.intervals.percentiles import Percentiles
 from iolens.analyses.intervals.target_totals import TargetTotals, codes
 from iolens.analyses.intervals.tick_totals import HeldBack
 from iolens.models.metadata_time import MetadataCalibration
+from iolens.models.transaction_time import BUSY_ABOVE_PCT
 
 Values = NDArray[np.float64]
 

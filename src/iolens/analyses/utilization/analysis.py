@@ -22,14 +22,11 @@ from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
 from iolens.analyses.intervals.disk_time import (
     OUTSIDE_COLUMNS,
-    SIZE_COLUMNS,
     CounterTime,
     DiskTime,
     HistogramTime,
 )
 from iolens.analyses.intervals.fsu_sums import (
-    BUSY_ABOVE_PCT,
-    IDLE_BELOW_PCT,
     FsuSums,
     bytes_per_target,
     bytes_per_tick,
@@ -45,7 +42,7 @@ from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_i
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.errors import UsageError
 from iolens.models.saturation import SATURATED_SHARE
-from iolens.models.transaction_time import GRACE_2012, Calibration
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
 from iolens.schema import DISK_KINDS, SUM_KINDS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us

@@ -6,7 +6,8 @@ import bisect
 from collections.abc import Sequence
 from typing import Final
 
-from iolens.analyses.live.analysis import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, category
+from iolens.analyses.live.analysis import category
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT
 from iolens.units import MIB, format_bytes
 
 UNKNOWN: Final = "–"
