@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from iolens.analyses.live.analysis import Board, Boards, LiveReading, TargetLine, category
+from iolens.analyses.live.analysis import Board, Boards, LiveReading, TargetLine
+from iolens.models.transaction_time import FsuCategory
 from iolens.views.top import summary, words
 from iolens.views.top.columns import COLUMNS, SORTABLE, place, short_name
 from iolens.views.top.detail import detail
@@ -131,7 +132,7 @@ def test_names_lose_what_the_header_says() -> None:
 def test_the_height_of_a_sparkline_tells_the_category() -> None:
     for tenths in range(1300):
         height = words.LEVELS.index(words.level(tenths / 10))
-        assert ("idle" if height == 0 else "moderate" if height <= 3 else "busy") == category(tenths / 10)
+        assert ("idle" if height == 0 else "moderate" if height <= 3 else "busy") == FsuCategory.of(tenths / 10)
 
 
 def test_sparklines_and_bars() -> None:

@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import reduce
 from typing import Any, Final, Protocol, TypeVar
 
@@ -21,6 +22,23 @@ BUSY_ABOVE_PCT: Final = 30.0
 SIZE_COLUMNS: Final = {
     size_column(direction, size): (direction, size) for direction in DIRECTIONS for size in SIZE_BINS
 }
+
+
+class FsuCategory(StrEnum):
+    """How busy a file system or target is by its FSU (DEFINITIONS, FSU)."""
+
+    IDLE = "idle"
+    MODERATE = "moderate"
+    BUSY = "busy"
+
+    @classmethod
+    def of(cls, fsu_pct: float | None) -> FsuCategory | None:
+        """Its category; None where FSU is not known."""
+        if fsu_pct is None:
+            return None
+        if fsu_pct < IDLE_BELOW_PCT:
+            return cls.IDLE
+        return cls.MODERATE if fsu_pct <= BUSY_ABOVE_PCT else cls.BUSY
 
 
 class Quantity(Protocol):

@@ -10,10 +10,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.imbalance.outliers import FAR, FEWEST_PEERS, robust_spread
 from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.imbalance.stretches import Stretches
 from iolens.analyses.intervals.tick_matrix import GAP, Floats, Integers, TickMatrix
+from iolens.analyses.utilization.outliers import FAR, FEWEST_PEERS, robust_spread
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 

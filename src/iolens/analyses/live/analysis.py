@@ -18,10 +18,11 @@ from iolens.analyses.live import interval_measures as im
 from iolens.analyses.live.interval_measures import Columns, Floats, Integers, Measures
 from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json
-from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
+from iolens.models.transaction_time import GRACE_2012, SIZE_COLUMNS, Calibration
 from iolens.records import Item, Row, Rows
 from iolens.schema import DATA_KINDS, DIRECTIONS
 from iolens.units import from_epoch_us
+from iolens.visible_text import some_names
 
 OVERDUE: Final = 1.5  # an interval's numbers hold until its successor is overdue by half its length
 LOOK_BACK_S: Final = 90.0  # at least this far for intervals that still hold
@@ -32,6 +33,7 @@ CAPACITY_HOLDS_US: Final = 3_600_000_000  # fullness changes slowly
 MOST_CELLS: Final = 120_000  # ticks × targets that are kept: about 60 MB
 FEWEST_TICKS: Final = 64
 HISTORY_TICKS: Final = 60
+NAMES_SHOWN: Final = 4
 
 Flags = NDArray[np.bool_]
 
@@ -122,15 +124,6 @@ class Past(NamedTuple):
     time_us: int
     busy_pct: float | None
     bytes_per_s: float | None
-
-
-def category(fsu_pct: float | None) -> str | None:
-    """Idle, moderate or busy (DEFINITIONS, FSU)."""
-    if fsu_pct is None:
-        return None
-    if fsu_pct < IDLE_BELOW_PCT:
-        return "idle"
-    return "moderate" if fsu_pct <= BUSY_ABOVE_PCT else "busy"
 
 
 class Board:
@@ -541,16 +534,10 @@ class Boards:
         return bool(kinds) and all(kind == "device" for kind in kinds)
 
 
-def some(names: Sequence[str], most: int = 4) -> str:
-    """A few names, and how many more there are."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
 def _unknowns(lines: Sequence[TargetLine]) -> list[str]:
     shown = [line for line in lines if line.state != "silent" and line.target_kind != "mdt"]
     blind = [line.target for line in shown if line.busy_pct is None]
-    return [f"FSU is not known for {some(blind)}: no disk I/O sizes"] if blind else []
+    return [f"FSU is not known for {some_names(blind, NAMES_SHOWN)}: no disk I/O sizes"] if blind else []
 
 
 def _plain(values: Floats) -> list[float | None]:

@@ -7,7 +7,7 @@ The engine sums each tick over its targets and each target over time (`fsu_sums`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Final, Literal
 
@@ -39,6 +39,7 @@ from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PC
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
+from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.errors import UsageError
 from iolens.models.saturation import SATURATED_SHARE
@@ -186,6 +187,7 @@ class Utilization(OverIntervals):
     daily_summary: DailySummary
     plateaus: list[Plateau] | None
     per_target: list[TargetUtilization]
+    target_outliers: TargetOutliers = field(kw_only=True)
     calibration: Calibration
     coverage: Coverage
     calibrations: list[AppliedCalibration] | None = only_if_present()
@@ -326,7 +328,8 @@ def _result(
         peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
     start, end = selection.window
     first_us, last_us = targets.extent_us or ticks.extent_of_ticks
-    daily = _daily(targets)
+    daily, per_target = _daily(targets), _per_target(model, targets)
+    coverage = coverage_of(selection, targets, ticks, notes)
     by_label, by_bytes = _by_model(model, _ratio(ticks.fsu_seconds, ticks.seconds))
     reporting = len(targets.names_with_sizes) or ticks.most_targets
     return Utilization(
@@ -354,9 +357,10 @@ def _result(
         plateaus=None
         if ticks.plateaus is None
         else plateaus(selection, ticks.plateaus, saturation, applied, reporting, by_bytes=model == "counters"),
-        per_target=_per_target(model, targets),
+        per_target=per_target,
+        target_outliers=target_outliers(per_target, coverage.per_target),
         calibration=applied[-1].calibration,
-        coverage=coverage_of(selection, targets, ticks, notes),
+        coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         series=_series(ticks),
         heat_map=_heat_map(targets),

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
+from iolens.visible_text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, ImbalanceThreshold
     from iolens.analyses.imbalance.peers import PeerTarget
     from iolens.views.render.tables import Row, TableColumn, TableView
@@ -85,14 +84,8 @@ def _strangers(result: Imbalance) -> list[str]:
     for finding, (one, several) in words.items():
         names = [line.target for line in result.peers if line.finding == finding]
         if names:
-            found.append(f"{_listed(names)} {one if len(names) == 1 else several}.")
+            found.append(f"{listed(names, NAMED)} {one if len(names) == 1 else several}.")
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > NAMED:
-        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
-    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def duration(name: str, heading: str) -> TableColumn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
+from iolens.visible_text import some_names
 
 if TYPE_CHECKING:
     from iolens.analyses.latency.analysis import Latency, TargetLatency
@@ -47,9 +48,8 @@ def _slow_words(result: Latency) -> str:
     if not slow:
         return ""
     names = list(dict.fromkeys(line.target for line in slow))
-    listed = ", ".join(names[:SLOW_NAMED]) + (f" and {len(names) - SLOW_NAMED} more" if names[SLOW_NAMED:] else "")
     ends = "is far slower than its peers" if len(names) == 1 else "are far slower than their peers"
-    return f" {listed} {ends}: {_evidence(slow[0], result.period_s)}."
+    return f" {some_names(names, SLOW_NAMED)} {ends}: {_evidence(slow[0], result.period_s)}."
 
 
 def _evidence(line: TargetLatency, period_s: float) -> str:

@@ -6,8 +6,7 @@ import bisect
 from collections.abc import Sequence
 from typing import Final
 
-from iolens.analyses.live.analysis import category
-from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, FsuCategory
 from iolens.units import MIB, format_bytes
 
 UNKNOWN: Final = "–"
@@ -23,7 +22,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 def style_of(fsu_pct: float | None) -> str:
     """The colour of an FSU's category."""
-    return STYLES[category(fsu_pct)]
+    return STYLES[FsuCategory.of(fsu_pct)]
 
 
 def short(value: float | None) -> str:

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.imbalance.outliers import (
-    ENOUGH_TIME,
-    FAR,
-    FEWEST_PEERS,
-    MATTERS_PCT,
-    TargetOutlier,
-    target_outliers,
-)
+from iolens.analyses.utilization.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
@@ -25,8 +18,8 @@ from iolens.views.utilization import tables as view
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.imbalance.outliers import TargetOutliers
     from iolens.analyses.utilization.analysis import Utilization
+    from iolens.analyses.utilization.outliers import TargetOutlier, TargetOutliers
     from iolens.analyses.utilization.saturation import Plateau
     from iolens.views.render.tables import Row, TableView
 
@@ -243,7 +236,7 @@ def _evidence(plateau: Plateau) -> str:
 
 
 def _differing(result: Utilization) -> str:
-    found = target_outliers(result.per_target, result.coverage.per_target)
+    found = result.target_outliers
     if not found.outliers:
         return ""
     names = _listed([f"{one.target} ({_direction(one)})" for one in found.outliers])
@@ -325,7 +318,7 @@ def _described_busy(result: Utilization) -> str:
 
 
 def _outliers(result: Utilization) -> list[Part]:
-    found = target_outliers(result.per_target, result.coverage.per_target)
+    found = result.target_outliers
     parts: list[Part] = [_judged(found)]
     if found.too_short:
         share = f"less than {100 * ENOUGH_TIME:.0f} % of the time of others"
@@ -334,10 +327,10 @@ def _outliers(result: Utilization) -> list[Part]:
 
 
 def _judged(found: TargetOutliers) -> str:
-    if found.median_fsu_pct is None or found.spread_fsu_pct is None:
+    if found.median_pct is None or found.spread_pct is None:
         return f"Fewer than {FEWEST_PEERS} targets can be compared, too few to tell which one differs."
-    middle = f"their mean FSU is {_percent(found.median_fsu_pct)} in the median, with a robust standard deviation of"
-    told = f"{view.counted(found.judged, 'target')} compared: {middle} {_percent(found.spread_fsu_pct)}."
+    middle = f"their mean FSU is {_percent(found.median_pct)} in the median, with a robust standard deviation of"
+    told = f"{view.counted(found.judged, 'target')} compared: {middle} {_percent(found.spread_pct)}."
     return told if found.outliers else f"{told} None is far from the others."
 
 
