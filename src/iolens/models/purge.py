@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from iolens.arrays import Floats
 
 LONGEST_DAYS: Final = 36_525  # cohorts kept: a century
-
-Floats = NDArray[np.float64]
 
 
 class OpenAmount(NamedTuple):

@@ -19,8 +19,9 @@ from iolens.analyses.capacity.outlook import (
     ProjectedUsage,
     outlook,
 )
-from iolens.analyses.capacity.readings import Floats, Integers, Readings, Step, Usage, gather
+from iolens.analyses.capacity.readings import Readings, Step, Usage, gather
 from iolens.analyses.results import not_in_json
+from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
 from iolens.models.steps import LevelStep
 from iolens.models.trend import METHODS, Method, is_exact

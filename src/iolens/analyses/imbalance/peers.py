@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import GAP, Floats, Integers, TickMatrix
+from iolens.analyses.intervals.tick_matrix import GAP, TickMatrix
 from iolens.analyses.utilization.outliers import FAR, FEWEST_PEERS, robust_spread
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 
@@ -21,7 +21,6 @@ MATTERS: Final = 0.25  # of the usual load: a share closer to it is far only in 
 SILENT_S: Final = 600.0  # without a byte while peers move data: shorter may be chance
 SILENT_FACTOR: Final = 5.0  # longer than the peers' own longest silence, in the median
 
-Booleans = NDArray[np.bool_]
 Finding = Literal["dead", "silent", "low", "high", "usual"]
 
 

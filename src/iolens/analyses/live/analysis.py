@@ -12,12 +12,12 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.live import interval_measures as im
-from iolens.analyses.live.interval_measures import Columns, Floats, Integers, Measures
+from iolens.analyses.live.interval_measures import Columns, Measures
 from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.transaction_time import GRACE_2012, SIZE_COLUMNS, Calibration
 from iolens.records import Item, Row, Rows
 from iolens.schema import DATA_KINDS, DIRECTIONS
@@ -35,7 +35,6 @@ FEWEST_TICKS: Final = 64
 HISTORY_TICKS: Final = 60
 NAMES_SHOWN: Final = 4
 
-Flags = NDArray[np.bool_]
 
 # Rows of a tick's matrix: the nominal length of each table's interval (NaN: it did not report), then what it says.
 _LENGTHS: Final = {"target_sizes": 0, "target_io": 1, "metadata_ops": 2}
@@ -277,7 +276,7 @@ class Board:
         self._ticks.put(time[reset], target[reset], {_RESET: np.ones(int(reset.sum()))}, len(self.names))
 
     def _measures(
-        self, table: str, columns: Columns, time: Integers, target: Integers, seconds: Floats, good: Flags
+        self, table: str, columns: Columns, time: Integers, target: Integers, seconds: Floats, good: Booleans
     ) -> Measures:
         if table == "metadata_ops":
             return im.of_metadata(columns, seconds)
@@ -310,7 +309,7 @@ class Board:
             for frames in (self._latency, self._used, self._sizes):
                 frames.forget_before(self.times[0])
 
-    def _reported(self, tick: int) -> Flags:
+    def _reported(self, tick: int) -> Booleans:
         matrix = self._ticks.of[tick][: len(_LENGTHS)]
         found = np.zeros(len(self.names), bool)
         found[: matrix.shape[1]] = np.isfinite(matrix).any(axis=0)
@@ -357,7 +356,7 @@ class Board:
                 shortest[of_kind] = np.fmin(shortest[of_kind], typical)
         return shortest
 
-    def _copy(self, time: int, table: str, which: Flags, measures: Floats) -> None:
+    def _copy(self, time: int, table: str, which: Booleans, measures: Floats) -> None:
         """What one table said of some targets at a time."""
         for name in _TOLD_BY[table]:
             measures[_PLACE[name], which] = self._ticks.row(time, _PLACE[name], len(which))[which]
@@ -424,10 +423,10 @@ class Board:
                 break
         return last
 
-    def _is_data(self) -> Flags:
+    def _is_data(self) -> Booleans:
         return np.fromiter((kind != "mdt" for kind in self.kinds), bool, len(self.kinds))
 
-    def _is_counted_once(self) -> Flags:
+    def _is_counted_once(self) -> Booleans:
         """The outermost kind of data target there is: what an OST moves, its devices move again."""
         outermost = next((kind for kind in DATA_KINDS if kind in self.kinds), None)
         return np.fromiter((kind == outermost for kind in self.kinds), bool, len(self.kinds))
@@ -455,8 +454,8 @@ class _Values(NamedTuple):
     """Everything known at a tick, by target."""
 
     measures: Floats
-    reporting: Flags
-    late: Flags
+    reporting: Booleans
+    late: Booleans
     latency: Floats  # by the I/O-time histogram
     used: Floats
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.transaction_time import SIZE_COLUMNS, added, time_terms
 from iolens.schema import DIRECTIONS, DISK_KINDS, SIZE_BINS, SUMMED_OPERATIONS
 from iolens.units import MIB
@@ -21,8 +21,6 @@ _LABELS: Final = np.array(SIZE_BINS, np.float64)
 _OF_WAY: Final = {way: [one == way for one, _ in SIZE_COLUMNS.values()] for way in DIRECTIONS}
 _IS_SMALL: Final = np.array([size < MIB for _, size in SIZE_COLUMNS.values()])
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Columns = Mapping[str, Any]
 
 
@@ -41,7 +39,7 @@ class Measures(NamedTuple):
     metadata_ops_per_s: Floats | None = None
 
 
-def size_counts(columns: Columns, count: int, seen: NDArray[np.bool_]) -> Floats:
+def size_counts(columns: Columns, count: int, seen: Booleans) -> Floats:
     """Rows × bins. A bin that no row ever had does not exist in this format; one that is missing here is unknown.
 
     `seen` remembers which bins there are.
@@ -101,7 +99,7 @@ class Latencies(NamedTuple):
     latency_s: Floats
 
 
-def latencies(columns: Columns, time: Integers, target: Integers, good: NDArray[np.bool_]) -> Latencies:
+def latencies(columns: Columns, time: Integers, target: Integers, good: Booleans) -> Latencies:
     """The percentile of reads and writes together: the upper edge of the first bin that reaches the share."""
     count = len(time)
     is_time = np.fromiter((name == IO_TIME for name in spread(columns["histogram"], count)), bool, count)

@@ -13,16 +13,16 @@ from typing import Final
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.buckets import checked_width, width_for
 from iolens.analyses.intervals.coverage import metadata_coverage
 from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, per_day
-from iolens.analyses.intervals.fsu_sums import Columns, collect
+from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.metadata.totals import Load, MetadataSums, MetadataTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
+from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import Basis, MetadataCalibration
 from iolens.schema import SUMMED_OPERATIONS
 from iolens.store.selection import Selection
@@ -30,8 +30,6 @@ from iolens.units import DAY_US, from_epoch_us
 
 TABLE: Final = "metadata_ops"
 MOST_BUCKETS: Final = 240
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +77,10 @@ class MetadataSeries:
     """The file system bucket by bucket; NaN where nothing was reported: for figures."""
 
     bucket_s: float
-    start_us: NDArray[np.int64]
-    ops_per_s: dict[str, Values]
-    mdu_pct: Values | None
-    mdu_service_pct: Values | None
+    start_us: Integers
+    ops_per_s: dict[str, Floats]
+    mdu_pct: Floats | None
+    mdu_service_pct: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +252,7 @@ def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]
     ]
 
 
-def _operations(totals: MetadataTotals, buckets: Columns) -> Values:
+def _operations(totals: MetadataTotals, buckets: Columns) -> Floats:
     zero = np.zeros(len(buckets["bucket"]))
     return sum((buckets[name] for name in totals.sums.live), zero)
 
@@ -285,7 +283,7 @@ def _series(totals: MetadataTotals, buckets: Columns) -> MetadataSeries | None:
     width = int(number_of.max()) - first + 1
     reporting = np.bincount(number_of - first, minlength=width)
 
-    def over_time(values: Values) -> Values:
+    def over_time(values: Floats) -> Floats:
         sums = np.bincount(number_of - first, weights=values / buckets["duration_s"], minlength=width)
         return np.where(reporting > 0, sums, np.nan)
 

@@ -13,7 +13,6 @@ from typing import Any, Final, Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
@@ -41,6 +40,7 @@ from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
 from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
+from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
 from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
@@ -140,11 +140,11 @@ class UtilizationSeries:
     """Tick by tick, or averaged into buckets when the window is long: for figures."""
 
     bucket_s: float
-    time_us: NDArray[np.int64]  # end of the tick or bucket
-    fsu_pct: NDArray[np.float64]  # mean over the bucket
-    read_bytes_per_s: NDArray[np.float64]
-    write_bytes_per_s: NDArray[np.float64]
-    util_pct: NDArray[np.float64] | None = None  # the kernel's; None: no device counts it
+    time_us: Integers  # end of the tick or bucket
+    fsu_pct: Floats  # mean over the bucket
+    read_bytes_per_s: Floats
+    write_bytes_per_s: Floats
+    util_pct: Floats | None = None  # the kernel's; None: no device counts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +153,8 @@ class FsuHeatMap:
 
     bucket_s: float
     targets: list[str]
-    time_us: NDArray[np.int64]  # start of each bucket
-    fsu_pct: NDArray[np.float64]  # targets × buckets
+    time_us: Integers  # start of each bucket
+    fsu_pct: Floats  # targets × buckets
 
 
 @dataclass(frozen=True, slots=True)
