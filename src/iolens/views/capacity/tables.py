@@ -86,7 +86,7 @@ def headline(result: Capacity) -> TableView:
         t.text("target_kinds", "Targets are"), t.text("sources", "Sources"),
         t.count("overlapping_rows", "Overlapping rows left out"),
     )  # fmt: skip
-    row = tuple(getattr(result, column.name) for column in columns)
+    row = t.row_of(result, columns)
     notes = [verdict(result), *map(sentence, result.notes)]
     return t.TableView(f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True)
 
@@ -139,8 +139,7 @@ def spread(result: Capacity) -> TableView:
         t.text("fullest", "… is"), t.number("stddev_pct", "Standard deviation", "points", ".2f"),
         t.text("above_threshold", f"At {result.threshold_pct:g} % or more"),
     )  # fmt: skip
-    row = tuple(getattr(result.fullness, column.name) for column in columns)
-    return t.TableView("Imbalance of fullness", columns, [row], sideways=True)
+    return t.TableView("Imbalance of fullness", columns, [t.row_of(result.fullness, columns)], sideways=True)
 
 
 def per_target(result: Capacity) -> TableView:
@@ -153,7 +152,7 @@ def per_target(result: Capacity) -> TableView:
     ordered = sorted(result.per_target, key=lambda one: (-(one.fullness_pct or 0.0), one.target))
     few = len(ordered) <= TARGETS_SHOWN
     shown = ordered if few else [*ordered[:EXTREMES_SHOWN], *ordered[-EXTREMES_SHOWN:]]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in shown]
+    rows = t.rows_of(shown, columns)
     note = "" if few else f"The {EXTREMES_SHOWN} fullest and {EXTREMES_SHOWN} emptiest of {len(ordered)}; JSON has all."
     return t.TableView("Fullness of targets", columns, rows, note)
 

@@ -78,7 +78,7 @@ def headline(result: Drives) -> TableView:
         _number("fleet_dwpd", "DWPD, all together"), t.count("media_errors", "Media errors"),
         t.count("samples", "Readings"),
     )  # fmt: skip
-    row = tuple(getattr(result, column.name) for column in columns)
+    row = t.row_of(result, columns)
     notes = [verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)]
     return t.TableView(f"{result.filesystem}: drives", columns, [row], "\n".join(notes), sideways=True)
 
@@ -174,7 +174,7 @@ def groups(result: Drives) -> TableView:
         _number("dwpd", "DWPD"), _number("dwpd_max", "… max"), _number("window_dwpd", "DWPD in the window"),
         t.percent("wear_max_pct", "Most worn"), t.count("outliers", "High WAF"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.groups[:SHOWN]]
+    rows = t.rows_of(result.groups[:SHOWN], columns)
     return t.TableView(f"By {result.group_by}", columns, rows, _some(rows, result.groups).strip())
 
 
@@ -212,7 +212,7 @@ def _cells(life: DriveLife, columns: Sequence[TableColumn]) -> Row:
         "window_dwpd": life.window.dwpd if life.window else None,
         "years_left": min(left, default=None),
     }
-    return tuple(own[column.name] if column.name in own else getattr(life, column.name) for column in columns)
+    return t.row_of(life, columns, own)
 
 
 def _pace(life: DriveLife) -> float | None:

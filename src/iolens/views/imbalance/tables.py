@@ -125,9 +125,7 @@ def extremes(result: Imbalance) -> TableView:
         t.rate("max_bytes_per_s", "Largest"),
     )  # fmt: skip
     words = {"minimum": "Least loaded", "mean": "Mean", "maximum": "Most loaded", "std": "Standard deviation"}
-    rows: list[Row] = [
-        (words[name], *(getattr(one, column.name) for column in columns[1:])) for name, one in result.extremes.items()
-    ]
+    rows: list[Row] = [(words[name], *t.row_of(one, columns[1:])) for name, one in result.extremes.items()]
     return t.TableView(
         "Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}."
     )
@@ -148,8 +146,7 @@ def hot_targets(result: Imbalance) -> TableView:
     elif len(mine) > ALL_SHOWN:
         note += f" The first {SHOWN} of {len(mine)}; JSON has them all, by every threshold."
         mine = mine[:SHOWN]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in mine]
-    return t.TableView(f"Hot targets at the {threshold_name(first)}", columns, rows, note)
+    return t.TableView(f"Hot targets at the {threshold_name(first)}", columns, t.rows_of(mine, columns), note)
 
 
 def peers(result: Imbalance) -> TableView:
@@ -189,7 +186,7 @@ def dispersion(result: Imbalance) -> TableView:
         t.percent("ticks_pct", "Time"), t.rate("std_p50_bytes_per_s", "Std, 50 %"),
         t.rate("std_p95_bytes_per_s", "Std, 95 %"), t.number("std_over_mean", "Std ÷ mean", "", ",.2f"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.dispersion]
+    rows = t.rows_of(result.dispersion, columns)
     note = "Mean load of a target, in steps of a quarter of a power of ten; std ÷ mean is the median."
     return t.TableView("Spread by load", columns, rows, note)
 
@@ -208,7 +205,7 @@ def background(result: Imbalance) -> TableView:
     row: Row = (
         result.filesystem,
         "yes" if one.included else "no",
-        *(getattr(one, column.name) for column in columns[2:]),
+        *t.row_of(one, columns[2:]),
     )
     return t.TableView("Background I/O", columns, [row], sideways=True)
 
@@ -219,9 +216,7 @@ def snapshots(result: Imbalance) -> TableView:
         t.moment("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
         t.rate("max_bytes_per_s", "Most"), t.rate("mean_bytes_per_s", "Mean"), t.rate("std_bytes_per_s", "Std"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (one.time, len(one.targets), *(getattr(one, column.name) for column in columns[2:])) for one in result.snapshots
-    ]
+    rows: list[Row] = [(one.time, len(one.targets), *t.row_of(one, columns[2:])) for one in result.snapshots]
     return t.TableView("Snapshots", columns, rows)
 
 
@@ -235,6 +230,6 @@ def coverage(result: Imbalance) -> TableView:
         t.count("ticks_incomplete", "Ticks that lack a target"), t.count("gaps", "Gaps"),
         t.percent("percentile_error_pct", "Percentiles of load are off by at most"),
     )  # fmt: skip
-    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
+    row: Row = (result.filesystem, *t.row_of(result.coverage, fields))
     notes = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.coverage.notes)
     return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

@@ -79,7 +79,7 @@ def headline(result: Latency) -> TableView:
         milliseconds("p95_ms", "95 % within"), milliseconds("p99_ms", "99 % within"),
         milliseconds("max_ms", "All within"), milliseconds("mean_wait_ms", "Mean wait"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.whole]
+    rows = t.rows_of(result.whole, columns)
     notes = [verdict(result)]
     if any(line.p99_ms is not None for line in result.whole):
         notes.append("Percentiles are upper edges of histogram bins, which double from one to the next.")
@@ -105,8 +105,7 @@ def worst(result: Latency) -> TableView:
     if unknown is not None:
         note += f"\nUnknown: {unknown.target}, {unknown.direction}s: {unknown.not_judged}."
     used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in used) for line in shown]
-    return t.TableView(f"Targets of {result.filesystem}", tuple(used or columns), rows, note)
+    return t.TableView(f"Targets of {result.filesystem}", tuple(used or columns), t.rows_of(shown, used), note)
 
 
 def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:
@@ -122,6 +121,6 @@ def coverage(result: Latency) -> TableView:
         t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
         t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
     )  # fmt: skip
-    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
+    row: Row = (result.filesystem, *t.row_of(result.coverage, fields))
     notes = "\n".join(result.coverage.notes)
     return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

@@ -49,7 +49,7 @@ def headline(result: Metadata) -> TableView:
         t.percent("assumed_ops_pct", "Operations of assumed cost"),
         t.percent("assumed_time_pct", "… of the modelled time"),
     )  # fmt: skip
-    row: Row = tuple(getattr(result, column.name) for column in columns)
+    row = t.row_of(result, columns)
     notes = [verdict(result)]
     if result.percentile_error_pct:
         notes.append(f"Percentiles are from a sketch, right to {result.percentile_error_pct:g} %.")
@@ -68,7 +68,7 @@ def mix(result: Metadata) -> TableView:
         rate("mean_ops_per_s", "Mean rate"), t.number("s_per_op", "Cost", "s", ".3g"), t.text("basis", "Cost is"),
         t.percent("time_share_pct", "of MDU"), t.number("mean_service_s", "Mean service time", "s", ".3g"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.mix]
+    rows = t.rows_of(result.mix, columns)
     return t.TableView("Operations by kind", columns, rows, "" if rows else NO_DATA)
 
 
@@ -80,7 +80,7 @@ def per_target(result: Metadata) -> TableView:
         rate("peak_ops_per_s", "Largest"), t.percent("mean_mdu_pct", "Mean MDU"), t.percent("busy_time_pct", "Busy"),
         t.percent("mean_mdu_service_pct", "MDU by service times"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.per_target]
+    rows = t.rows_of(result.per_target, columns)
     return t.TableView(f"Metadata targets of {result.filesystem}", columns, rows, "" if rows else NO_DATA)
 
 
@@ -122,6 +122,6 @@ def coverage(result: Metadata) -> TableView:
         t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
         t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
     )  # fmt: skip
-    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
+    row: Row = (result.filesystem, *t.row_of(result.coverage, fields))
     notes = "\n".join(result.coverage.notes)
     return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

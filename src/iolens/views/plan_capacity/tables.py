@@ -89,8 +89,7 @@ def purges(result: CapacityPlan) -> TableView:
             f" Ages by {first.clock} of the scan of {t.show_moment(first.time)}; what survives now is of the reference"
             " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.purges]
-    return t.TableView("Purge policies", tuple(columns), rows, note)
+    return t.TableView("Purge policies", tuple(columns), t.rows_of(result.purges, columns), note)
 
 
 def ages(result: CapacityPlan) -> TableView:

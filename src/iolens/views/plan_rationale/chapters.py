@@ -241,8 +241,7 @@ def _thresholds_what_if(plan: MetadataPlan) -> TableView:
         columns.append(t.number("cost_avg", "Cost, average", "", ",.0f"))
     curve = [one for one in plan.curve or [] if one.method == plan.thresholds[0].method]
     few = curve[:: _every(curve)][:WHAT_IF_THRESHOLDS]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in few]
-    return t.TableView("What if the threshold were another", tuple(columns), rows)
+    return t.TableView("What if the threshold were another", tuple(columns), t.rows_of(few, columns))
 
 
 def _every(curve: Sequence[object]) -> int:

@@ -56,8 +56,7 @@ def types(result: ScanSummary) -> TableView:
         t.text("inode_type", "Type"), t.count("inodes", "Inodes"), t.volume("bytes", "Bytes"),
         t.volume("allocated_bytes", "Allocated"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.by_type]
-    return t.TableView("Types", columns, rows)
+    return t.TableView("Types", columns, t.rows_of(result.by_type, columns))
 
 
 def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> TableView:

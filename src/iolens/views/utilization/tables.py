@@ -235,7 +235,7 @@ def daily(system: Utilization) -> TableView:
         t.percent("covered_pct", "Observed"),
     )  # fmt: skip
     shown = system.daily[-DAYS_SHOWN:]
-    rows: list[Row] = [tuple(getattr(day, column.name) for column in columns) for day in shown]
+    rows = t.rows_of(shown, columns)
     notes = [_daily_note(system)] if system.daily else [NO_DATA]
     if len(shown) < len(system.daily):
         notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
@@ -308,7 +308,7 @@ def evidence(system: Utilization) -> TableView | None:
         t.number("window_io_time_p50_ms", "In the window", "ms", ",.0f"),
     )  # fmt: skip
     rows: list[Row] = [
-        (plateau.start, _yes(plateau.saturated), *(getattr(plateau, column.name) for column in columns[2:]))
+        (plateau.start, _yes(plateau.saturated), *t.row_of(plateau, columns[2:]))
         for plateau in system.plateaus or ()
         if plateau.evidence_missing is None
     ]
@@ -326,8 +326,7 @@ def per_target(system: Utilization) -> TableView:
     if len(shown) > TARGETS_SHOWN:
         shown = sorted(shown, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
         note = f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all."
-    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in shown]
-    return t.TableView(f"Targets of {system.filesystem}", columns, rows, note)
+    return t.TableView(f"Targets of {system.filesystem}", columns, t.rows_of(shown, columns), note)
 
 
 def _busyness(target: TargetUtilization) -> float:
@@ -345,7 +344,7 @@ def gaps(system: Utilization) -> TableView | None:
         target for target in system.coverage.per_target if target.missing_hours >= NOTEWORTHY_HOURS or target.resets
     ]
     gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
-    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in gaps[:BUSIEST_SHOWN]]
+    rows = t.rows_of(gaps[:BUSIEST_SHOWN], columns)
     note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
     return t.TableView(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
 
@@ -363,9 +362,7 @@ def coverage(systems: list[Utilization]) -> TableView:
         t.count("overlapping_rows", "Overlapping rows"), t.moment("first_sample", "First sample (UTC)"),
         t.moment("last_sample", "Last sample (UTC)"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (system.filesystem, *(getattr(system.coverage, field.name) for field in fields)) for system in systems
-    ]
+    rows: list[Row] = [(system.filesystem, *t.row_of(system.coverage, fields)) for system in systems]
     notes = [_prefixed(systems, system, note) for system in systems for note in system.coverage.notes]
     return t.TableView(
         "Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True
