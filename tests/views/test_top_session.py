@@ -136,8 +136,7 @@ def test_the_height_of_a_sparkline_tells_the_category() -> None:
 
 
 def test_sparklines_and_bars() -> None:
-    assert words.sparkline([None, 0.0, 30.0, 31.0, 100.0], 7) == "   ▁▄▅█"
-    assert words.sparkline([0.0] * 50, 3) == "▁▁▁"
+    assert "".join(map(words.level, [None, 0.0, 30.0, 31.0, 100.0])) == " ▁▄▅█"
     assert words.bar(0.5, 4) == "██  "
     assert words.bar(1e-9, 4) == "▏   "
     assert words.bar(0.0, 4) == "    "

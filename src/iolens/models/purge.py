@@ -73,11 +73,6 @@ class PurgeCourse:
     before: Floats
     after: Floats
 
-    @property
-    def purged(self) -> Floats:
-        """Bytes that the purge of each day deleted."""
-        return self.before - self.after
-
 
 def simulate(start_by_day: Floats, daily_bytes: float, policy: Policy, days: int) -> PurgeCourse:
     """Day by day: everything ages, `daily_bytes` are added, and on every `every_days`-th day the policy is applied.

@@ -15,7 +15,6 @@ TARGETS_SHOWN: Final = 24
 WORST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
 SLOW_NAMED: Final = 6
-PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
 
 
 def tables(result: Latency) -> list[TableView]:

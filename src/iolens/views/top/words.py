@@ -73,12 +73,6 @@ def level(fsu_pct: float | None) -> str:
     return LEVELS[0 if fsu_pct < IDLE_BELOW_PCT else 1 + bisect.bisect_left(LEVEL_ENDS, fsu_pct)]
 
 
-def sparkline(history: Sequence[float | None], width: int) -> str:
-    """The last values, one character each, right-aligned."""
-    shown = history[-width:] if width > 0 else ()
-    return "".join(map(level, shown)).rjust(width)
-
-
 def bar(share: float, width: int) -> str:
     """A horizontal bar; `share` of 1 fills it, anything above zero is visible."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
