@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from iolens.analyses.live.analysis import Board, Boards, LiveReading, TargetLine
+from iolens.analyses.live.analysis import Board, LiveReading
+from iolens.analyses.live.boards import Boards
+from iolens.analyses.live.target_lines import TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.views.top import summary, words
 from iolens.views.top.columns import COLUMNS, SORTABLE, place, short_name

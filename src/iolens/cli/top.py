@@ -16,7 +16,8 @@ from iolens.cli.options import DURATION, TIME, in_zone, store_options
 if TYPE_CHECKING:
     from iolens.agent.feed import SpoolFeed, TreeFeed
     from iolens.agent.store_feed import StoreFeed
-    from iolens.analyses.live.analysis import Board, Boards, LiveReading
+    from iolens.analyses.live.analysis import Board, LiveReading
+    from iolens.analyses.live.boards import Boards
     from iolens.config import Config
     from iolens.models.transaction_time import Calibration
 
@@ -208,7 +209,8 @@ def _watch(
     """The source asked for; `begin` when a past stretch of a store is."""
     import time
 
-    from iolens.analyses.live.analysis import MOST_CELLS, Board, Boards
+    from iolens.analyses.live.analysis import MOST_CELLS, Board
+    from iolens.analyses.live.boards import Boards
     from iolens.units import epoch_us
 
     if root is None and spool is None and store is None and begin is None:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.live.analysis import Board, Boards, LiveReading, TargetLine
+from iolens.analyses.live.analysis import Board, LiveReading
+from iolens.analyses.live.boards import Boards
+from iolens.analyses.live.target_lines import TargetLine
 from iolens.analyses.utilization.analysis import utilization
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients, FsuCategory, fsu_pct
 from iolens.records import Row, Rows

@@ -7,11 +7,10 @@ The engine sums each tick over its targets and each target over time (`fsu_sums`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import narwhals as nw
 import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
@@ -19,49 +18,24 @@ from iolens.analyses.calibration.applied import AppliedCalibration, applied_cali
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
-from iolens.analyses.intervals.disk_time import (
-    OUTSIDE_COLUMNS,
-    CounterTime,
-    DiskTime,
-    HistogramTime,
-)
-from iolens.analyses.intervals.fsu_sums import (
-    FsuSums,
-    bytes_per_target,
-    bytes_per_tick,
-    collect,
-    data_targets,
-    of_kinds,
-)
+from iolens.analyses.intervals.fsu_sums import FsuSums, bytes_per_target, bytes_per_tick, collect, data_targets
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
+from iolens.analyses.utilization.model_rows import Model, model_rows
 from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.arrays import Floats, Integers
-from iolens.errors import UsageError
 from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
-from iolens.schema import DISK_KINDS, SUM_KINDS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400
 TABLES: Final = ("target_sizes", "target_io")
 LARGEST_TICK: Final = "largest tick"  # stands in where no peak is known: says nothing of what the hardware can do
-MODELS: Final = ("histogram", "counters")
-OSTS_ARE_CLIENT_SIDE: Final = (
-    "what an OST counts outside its histogram are bytes and RPCs of clients, which never stand for disk I/Os"
-)
-OSTS_LEFT_OUT: Final = f"rows of OSTs are left out of FSU, bandwidth and volume: {OSTS_ARE_CLIENT_SIDE}"
-OTHERS_LEFT_OUT: Final = (
-    "not only OSTs report: devices, controllers and servers are left out, since they move the same bytes again"
-    " (--model counters is about disks)"
-)
-
-Model = Literal["histogram", "counters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +202,7 @@ def utilization(
     `calibrations`, where given, say which one holds for which targets and when; the last is for all others. The FSU of
     a full disk is theirs where a saturating test has shown it, else `ceiling_fsu_pct`, else 100.
     """
-    rows = _rows(selection, model)
+    rows = model_rows(selection, model)
     applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
     extent = selection.extent_us(*TABLES)
     heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else 86400
@@ -256,61 +230,6 @@ def utilization(
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
     return _result(selection, rows.model, applied, ticks, targets, peak, saturation, (*notes, *rows.notes))
-
-
-@dataclass(frozen=True, slots=True)
-class _ModelRows:
-    """Which rows a model rests on; `other_kinds` are there too, and would count the same bytes again."""
-
-    model: Model
-    disk_time: DiskTime
-    has_util: bool
-    other_kinds: Sequence[str] = ()
-    notes: tuple[str, ...] = ()
-
-    def io(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Rows of `target_io` for bandwidth and volume, and with counters for FSU as well."""
-        return (
-            of_kinds(frame, DISK_KINDS) if self.model == "counters" else data_targets(frame, ("mdt", *self.other_kinds))
-        )
-
-    def left_out(self, frame: nw.LazyFrame[Any]) -> set[str]:
-        """Names of the targets that are not part of the answer."""
-        if not self.other_kinds:
-            return set()
-        names = of_kinds(frame, self.other_kinds).select("target").unique()
-        return set(collect(names)["target"])
-
-
-def _rows(selection: Selection, model: str) -> _ModelRows:
-    """The rows of the model asked for, or of the one there are rows for."""
-    if model not in ("auto", *MODELS):
-        raise UsageError(f"no model is called {model!r}; there are: auto, {', '.join(MODELS)}")
-    has_util = bool(selection.live_columns("target_io", ["busy_us"]))
-    if model == "histogram" or (model == "auto" and selection.holds("target_sizes")):
-        return _histogram_rows(selection, has_util)
-    has_osts = selection.holds("target_io", "target_kind", ("ost",))
-    if selection.holds("target_io", "target_kind", DISK_KINDS):
-        return _ModelRows(
-            "counters", CounterTime(), has_util, ("ost",) if has_osts else (), (OSTS_LEFT_OUT,) if has_osts else ()
-        )
-    if model == "counters":
-        why = f": {OSTS_ARE_CLIENT_SIDE}" if has_osts else ""
-        raise UsageError(f"{selection.filesystem} has no counters of devices, LUNs or controllers in this window{why}")
-    found = _histogram_rows(selection, has_util)
-    return replace(found, notes=(f"no FSU: there are no I/O sizes, and {OSTS_ARE_CLIENT_SIDE}",)) if has_osts else found
-
-
-def _histogram_rows(selection: Selection, has_util: bool) -> _ModelRows:
-    """Sizes as the OSTs' disks saw them; where others report the same bytes beside the OSTs, the OSTs' are taken."""
-    disk_time = HistogramTime(
-        selection.live_columns("target_sizes", list(SIZE_COLUMNS)),
-        selection.live_columns("target_sizes", OUTSIDE_COLUMNS),
-    )
-    others = (*DISK_KINDS, *SUM_KINDS)
-    if all(selection.holds("target_io", "target_kind", kinds) for kinds in (("ost",), others)):
-        return _ModelRows("histogram", disk_time, False, others, (OTHERS_LEFT_OUT,))
-    return _ModelRows("histogram", disk_time, has_util)
 
 
 def _result(

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.drives.analysis import DriveLife, Drives
+    from iolens.analyses.drives.analysis import Drives
+    from iolens.analyses.drives.lives import DriveLife
     from iolens.analyses.drives.readings import FleetMoment
     from iolens.arrays import Floats
 

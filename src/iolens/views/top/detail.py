@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from iolens.analyses.live.analysis import Board, Past, SizeRate, TargetLine
+from iolens.analyses.live.analysis import Board
+from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.units import MIB, from_epoch_us, iso
 from iolens.views.top import words

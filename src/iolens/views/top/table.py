@@ -15,7 +15,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from iolens.analyses.live.analysis import LiveReading, TargetLine
+from iolens.analyses.live.analysis import LiveReading
+from iolens.analyses.live.target_lines import TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.views.top import words
 from iolens.views.top.columns import SPARKLINE, TARGET, Placed, place, short_name

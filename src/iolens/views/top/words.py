@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
 from typing import Final
 
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, FsuCategory
