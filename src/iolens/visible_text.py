@@ -56,6 +56,12 @@ def shown_lines(text: str) -> str:
     return with_short_words(visible_lines(text))
 
 
+def counted(number: int, word: str) -> str:
+    """`1 day`, `2 days`, `2 stretches`."""
+    plural = "es" if word.endswith("ch") else "s"
+    return f"{number:,} {word}{plural if number != 1 else ''}"
+
+
 def some_names(names: Sequence[str], most: int) -> str:
     """The first few, and how many more there are: `a, b and 3 more`."""
     rest = len(names) - most

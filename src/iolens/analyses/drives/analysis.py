@@ -29,6 +29,7 @@ from iolens.analyses.drives.readings import (
 from iolens.errors import UsageError
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
+from iolens.visible_text import counted
 
 WARRANTY_YEARS: Final = 5.0
 SILENT: Final = timedelta(days=1)
@@ -279,7 +280,7 @@ def _coverage(found: DriveReadings) -> DriveCoverage:
 
 def _notes(coverage: DriveCoverage, lives: Sequence[DriveLife]) -> list[str]:
     unworn = sum(life.wear_pct == 0 for life in lives)
-    counted = [
+    causes = [
         (sum(bool(life.media_errors) for life in lives), "reported media errors: data that could not be recovered"),
         (
             len(coverage.counters_fell),
@@ -288,16 +289,12 @@ def _notes(coverage: DriveCoverage, lives: Sequence[DriveLife]) -> list[str]:
         (len(coverage.not_read_lately), "had no reading in the last day; --from leaves out those that are gone"),
         (unworn, "report no wear yet: below one per cent, wear tells nothing of the years left"),
     ]
-    notes = [f"{_those(count)} {what}" for count, what in counted if count]
+    notes = [f"{counted(count, 'drive')} {what}" for count, what in causes if count]
     if coverage.overlapping_rows:
         notes.append(f"{coverage.overlapping_rows:,} readings by other sources of the same drives are left out")
     if coverage.rows_without_serial:
         notes.append(f"{coverage.rows_without_serial:,} readings without a serial number are left out")
     return notes
-
-
-def _those(count: int) -> str:
-    return "1 drive" if count == 1 else f"{count:,} drives"
 
 
 def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:

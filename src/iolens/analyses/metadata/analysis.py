@@ -21,6 +21,7 @@ from iolens.analyses.intervals.coverage import metadata_coverage
 from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, per_day
 from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.metadata.totals import Load, MetadataSums, MetadataTotals
+from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
 from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import Basis, MetadataCalibration
@@ -163,7 +164,7 @@ def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns
         samples=totals.samples,
         target_samples=totals.target_samples,
         operations=round(sum(counts.values())),
-        mean_ops_per_s=_ratio(whole.rate_seconds, whole.seconds),
+        mean_ops_per_s=ratio(whole.rate_seconds, whole.seconds),
         p50_ops_per_s=whole.rates.at(0.5),
         p95_ops_per_s=whole.rates.at(0.95),
         p99_ops_per_s=whole.rates.at(0.99),
@@ -186,17 +187,13 @@ def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns
     )
 
 
-def _ratio(above: float, below: float) -> float | None:
-    return above / below if below > 0 else None
-
-
 def _mdu(load: Load) -> tuple[float | None, float | None, tuple[float, int] | None]:
     """Mean, share of time above 30, and the largest tick with its time."""
-    return _ratio(load.mdu_seconds, load.seconds), _ratio(100.0 * load.busy_s, load.seconds), load.peak_mdu
+    return ratio(load.mdu_seconds, load.seconds), ratio(100.0 * load.busy_s, load.seconds), load.peak_mdu
 
 
 def _service(totals: MetadataTotals, load: Load) -> float | None:
-    return _ratio(load.service_seconds, load.service_s) if totals.sums.live_us else None
+    return ratio(load.service_seconds, load.service_s) if totals.sums.live_us else None
 
 
 def _assumed(costs: MetadataCalibration | None, counts: dict[str, float]) -> tuple[float | None, float | None]:
@@ -204,8 +201,8 @@ def _assumed(costs: MetadataCalibration | None, counts: dict[str, float]) -> tup
     if costs is None:
         return None, None
     assumed = {name: count for name, count in counts.items() if costs.of(name).basis == "assumed"}
-    operations = _ratio(100.0 * sum(assumed.values()), sum(counts.values()))
-    return operations, _ratio(100.0 * costs.seconds(assumed), costs.seconds(counts))
+    operations = ratio(100.0 * sum(assumed.values()), sum(counts.values()))
+    return operations, ratio(100.0 * costs.seconds(assumed), costs.seconds(counts))
 
 
 def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> list[OperationLoad]:
@@ -213,7 +210,7 @@ def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> 
     costs = totals.sums.costs
     operations = sum(counts.values())
     modelled_s = costs.seconds(counts) if costs is not None else 0.0
-    mean = _ratio(totals.whole.rate_seconds, totals.whole.seconds)
+    mean = ratio(totals.whole.rate_seconds, totals.whole.seconds)
     lines = []
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if not count:
@@ -227,7 +224,7 @@ def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> 
                 None if mean is None else mean * count / operations,
                 cost.s_per_op if cost else None,
                 cost.basis if cost else None,
-                _ratio(100.0 * count * cost.s_per_op, modelled_s) if cost else None,
+                ratio(100.0 * count * cost.s_per_op, modelled_s) if cost else None,
                 _mean_service_s(name, buckets),
             )
         )
@@ -240,7 +237,7 @@ def _mean_service_s(operation: str, buckets: Columns) -> float | None:
     if times is None:
         return None
     timed = times > 0
-    return _ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
+    return ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
 
 
 def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]) -> list[DailyOperations]:
@@ -263,7 +260,7 @@ def _target(name: str, load: Load, totals: MetadataTotals, buckets: Columns) -> 
     return MetadataTarget(
         target=name,
         operations=round(float(_operations(totals, buckets)[mine].sum())),
-        mean_ops_per_s=_ratio(load.rate_seconds, load.seconds),
+        mean_ops_per_s=ratio(load.rate_seconds, load.seconds),
         p50_ops_per_s=load.rates.at(0.5),
         p95_ops_per_s=load.rates.at(0.95),
         p99_ops_per_s=load.rates.at(0.99),

@@ -23,6 +23,7 @@ from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
+from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
 from iolens.analyses.utilization.model_rows import Model, model_rows
 from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
@@ -249,7 +250,7 @@ def _result(
     first_us, last_us = targets.extent_us or ticks.extent_of_ticks
     daily, per_target = _daily(targets), _per_target(model, targets)
     coverage = coverage_of(selection, targets, ticks, notes)
-    by_label, by_bytes = _by_model(model, _ratio(ticks.fsu_seconds, ticks.seconds))
+    by_label, by_bytes = _by_model(model, ratio(ticks.fsu_seconds, ticks.seconds))
     reporting = len(targets.names_with_sizes) or ticks.most_targets
     return Utilization(
         filesystem=selection.filesystem,
@@ -261,10 +262,10 @@ def _result(
         target_samples=ticks.target_samples,
         mean_fsu_pct=by_label,
         mean_fsu_bytes_pct=by_bytes,
-        mean_util_pct=_ratio(ticks.util_seconds, ticks.util_s),
-        busy_time_pct=_ratio(100.0 * ticks.busy_s, ticks.seconds),
-        optimal_busy_time_pct=_ratio(100.0 * ticks.optimal_busy_s, ticks.seconds),
-        under_report_factor=_ratio(ticks.busy_s, ticks.optimal_busy_s),
+        mean_util_pct=ratio(ticks.util_seconds, ticks.util_s),
+        busy_time_pct=ratio(100.0 * ticks.busy_s, ticks.seconds),
+        optimal_busy_time_pct=ratio(100.0 * ticks.optimal_busy_s, ticks.seconds),
+        under_report_factor=ratio(ticks.busy_s, ticks.optimal_busy_s),
         bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
         peak_bytes_per_s=peak,
         peak_origin=peak_origin if peak is not None else None,
@@ -295,10 +296,6 @@ def _io_sizes(ticks: TickTotals) -> list[SizeCount]:
     return [SizeCount(way, size, ticks.ios.get(name, 0)) for name, (way, size) in SIZE_COLUMNS.items()]
 
 
-def _ratio(above: float, below: float) -> float | None:
-    return above / below if below > 0 else None
-
-
 def _categories(ticks: TickTotals) -> list[Category]:
     borders = (
         ("idle", 0.0, IDLE_BELOW_PCT),
@@ -314,9 +311,9 @@ def _categories(ticks: TickTotals) -> list[Category]:
                 name,
                 low,
                 high,
-                _ratio(100.0 * int(count), ticks.samples),
-                _ratio(100.0 * optimal, both),
-                _ratio(100.0 * suboptimal, both),
+                ratio(100.0 * int(count), ticks.samples),
+                ratio(100.0 * optimal, both),
+                ratio(100.0 * suboptimal, both),
             )
         )
     return lines
@@ -359,17 +356,17 @@ def _per_target(model: Model, targets: TargetTotals) -> list[TargetUtilization]:
     for name in sorted({*targets.names_with_sizes, *targets.bytes_by_target}):
         sums = targets.sums.get(name)
         read, written = targets.bytes_by_target.get(name, (None, None))
-        by_label, by_bytes = _by_model(model, _ratio(sums.busy, sums.duration_s) if sums else None)
+        by_label, by_bytes = _by_model(model, ratio(sums.busy, sums.duration_s) if sums else None)
         kernel_busy_s, kernel_s = targets.util_by_target.get(name, (0.0, 0.0))
         lines.append(
             TargetUtilization(
                 name,
                 by_label,
-                _ratio(100.0 * sums.busy_s, sums.duration_s) if sums else None,
+                ratio(100.0 * sums.busy_s, sums.duration_s) if sums else None,
                 _whole(read),
                 _whole(written),
                 by_bytes,
-                _ratio(100.0 * kernel_busy_s, kernel_s),
+                ratio(100.0 * kernel_busy_s, kernel_s),
             )
         )
     return lines

@@ -87,7 +87,7 @@ def headline(result: Capacity) -> TableView:
         t.count("overlapping_rows", "Overlapping rows left out"),
     )  # fmt: skip
     row = t.row_of(result, columns)
-    notes = [verdict(result), *map(sentence, result.notes)]
+    notes = [verdict(result), *map(t.sentence, result.notes)]
     return t.TableView(f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True)
 
 
@@ -182,8 +182,3 @@ def changes(result: Capacity) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [(one.time, one.targets_before, one.targets_after) for one in result.target_changes]
     return t.TableView("Targets came or went", columns, rows)
-
-
-def sentence(note: str) -> str:
-    """A note as a sentence of its own."""
-    return f"{note[:1].upper()}{note[1:]}."

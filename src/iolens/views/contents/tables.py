@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import DAY_S, format_bytes, format_bytes_si
-from iolens.views.capacity.tables import METHODS, sentence
+from iolens.views.capacity.tables import METHODS
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def headline(result: Contents) -> TableView:
              or value is not None]  # fmt: skip
     chosen = [f"Only {word} {', '.join(names)}." for word, names in
               (("the projects", result.projects), ("the owners", result.owners)) if names]  # fmt: skip
-    notes = [verdict(result), *chosen, *map(sentence, result.notes)]
+    notes = [verdict(result), *chosen, *map(t.sentence, result.notes)]
     title = f"{result.filesystem}: contents"
     return t.TableView(
         title, tuple(one for one, _ in shown), [tuple(value for _, value in shown)], "\n".join(notes), True

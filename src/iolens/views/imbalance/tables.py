@@ -231,5 +231,5 @@ def coverage(result: Imbalance) -> TableView:
         t.percent("percentile_error_pct", "Percentiles of load are off by at most"),
     )  # fmt: skip
     row: Row = (result.filesystem, *t.row_of(result.coverage, fields))
-    notes = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.coverage.notes)
+    notes = "\n".join(map(t.sentence, result.coverage.notes))
     return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)

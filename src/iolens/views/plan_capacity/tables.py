@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes_si
-from iolens.views.capacity.tables import sentence
 from iolens.views.growth import tables as growth_view
 from iolens.views.plan_inputs import warned
 from iolens.views.render import tables as t
@@ -41,7 +40,10 @@ def cases(result: CapacityPlan) -> TableView:
         )
         for one in result.cases
     ]  # fmt: skip
-    notes = [f"{result.equation}. Low and high: every input at its better or worse end.", *map(sentence, result.notes)]
+    notes = [
+        f"{result.equation}. Low and high: every input at its better or worse end.",
+        *map(t.sentence, result.notes),
+    ]
     return t.TableView("Capacity of the new system", columns, rows, "\n".join(notes))
 
 

@@ -46,7 +46,7 @@ def cases(result: EndurancePlan) -> TableView:
         tuple(interval(case.ci95) if column.name == "ci95" else getattr(case, column.name) for column in columns)
         for case in result.cases
     ]
-    note = "\n".join([verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)])
+    note = "\n".join([verdict(result), *map(t.sentence, result.notes)])
     return t.TableView(f"Drive writes per day: {result.equations[0]}", columns, rows, note)
 
 

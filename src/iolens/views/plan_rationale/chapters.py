@@ -9,7 +9,6 @@ from iolens.models.bootstrap import RESAMPLES, SEED
 from iolens.plans.rationale import NEEDED
 from iolens.plans.specification import INPUT_NAMES
 from iolens.units import format_bytes, format_bytes_si
-from iolens.views.capacity.tables import sentence
 from iolens.views.plan_capacity import tables as plan_capacity
 from iolens.views.plan_endurance import tables as plan_endurance
 from iolens.views.plan_inputs import shown
@@ -37,6 +36,7 @@ from iolens.views.plan_rationale.tables import (
     specification,
 )
 from iolens.views.render import tables as t
+from iolens.views.render.tables import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -89,6 +89,11 @@ class TableView:
     warnings: tuple[str, ...] = ()
 
 
+def sentence(note: str) -> str:
+    """A note with a capital letter and a full stop."""
+    return f"{note[:1].upper()}{note[1:]}."
+
+
 def row_of(result: object, columns: Sequence[TableColumn], own: Mapping[str, Any] | None = None) -> Row:
     """A line of the result's fields, by the columns' names; `own` are cells that are no field as it is."""
     cells = own or {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 EMPTY: Final = "no data in this window"
 LINE_AT_MOST: Final = 1500  # more points than this look calmer as dots
 ROW_LABELS: Final = 26
+
+
+def midnight_us(day: date) -> int:
+    """When a UTC day begins."""
+    return epoch_us(datetime.combine(day, time(), UTC))
 
 
 class Windowed(Protocol):

@@ -8,6 +8,7 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -251,12 +252,6 @@ def _daily_note(system: Utilization) -> str:
     median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
     without = f" {left_out} {'is' if of.days_left_out == 1 else 'are'} left out." if of.days_left_out else ""
     return f"Per UTC day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
-
-
-def counted(number: int, word: str) -> str:
-    """`1 day`, `2 days`, `2 stretches`."""
-    plural = "es" if word.endswith("ch") else "s"
-    return f"{number:,} {word}{plural if number != 1 else ''}"
 
 
 def plateaus(system: Utilization) -> TableView:
