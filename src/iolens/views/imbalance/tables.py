@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import coverage_table
 from iolens.visible_text import listed
 
 if TYPE_CHECKING:
@@ -230,6 +231,6 @@ def coverage(result: Imbalance) -> TableView:
         t.count("ticks_incomplete", "Ticks that lack a target"), t.count("gaps", "Gaps"),
         t.percent("percentile_error_pct", "Percentiles of load are off by at most"),
     )  # fmt: skip
-    row: Row = (result.filesystem, *t.row_of(result.coverage, fields))
-    notes = "\n".join(map(t.sentence, result.coverage.notes))
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    return coverage_table(
+        [(result.filesystem, result.coverage)], fields, "\n".join(map(t.sentence, result.coverage.notes))
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import coverage_table
 from iolens.visible_text import some_names
 
 if TYPE_CHECKING:
     from iolens.analyses.latency.analysis import Latency, TargetLatency
-    from iolens.views.render.tables import Row, TableColumn, TableView
+    from iolens.views.render.tables import TableColumn, TableView
 
 TARGETS_SHOWN: Final = 24
 WORST_SHOWN: Final = 12
@@ -120,6 +121,4 @@ def coverage(result: Latency) -> TableView:
         t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
         t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
     )  # fmt: skip
-    row: Row = (result.filesystem, *t.row_of(result.coverage, fields))
-    notes = "\n".join(result.coverage.notes)
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    return coverage_table([(result.filesystem, result.coverage)], fields, "\n".join(result.coverage.notes))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import COLUMNS, coverage_table
 
 if TYPE_CHECKING:
     from iolens.analyses.metadata.analysis import Metadata
     from iolens.views.render.tables import Row, TableView
 
 DAYS_SHOWN: Final = 14
+NOT_OF_METADATA: Final = ("hours_min", "hours_median", "hours_max", "ios_outside_bins", "targets_without_sizes")
 NO_DATA: Final = "No data in this window."
 
 
@@ -114,14 +116,5 @@ def costs(result: Metadata) -> TableView:
 
 def coverage(result: Metadata) -> TableView:
     """What the answer rests on, and what was missing."""
-    fields = (
-        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
-        t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
-        t.number("hours_window", "Window", "h", ",.2f"), t.count("resets", "Counter resets"),
-        t.count("missed_samples", "Missed samples"), t.count("irregular_samples", "Irregular samples"),
-        t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
-        t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
-    )  # fmt: skip
-    row: Row = (result.filesystem, *t.row_of(result.coverage, fields))
-    notes = "\n".join(result.coverage.notes)
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    fields = [column for column in COLUMNS if column.name not in NOT_OF_METADATA]
+    return coverage_table([(result.filesystem, result.coverage)], fields, "\n".join(result.coverage.notes))

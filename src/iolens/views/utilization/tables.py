@@ -8,6 +8,7 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import COLUMNS, coverage_table
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -346,22 +347,8 @@ def gaps(system: Utilization) -> TableView | None:
 
 def coverage(systems: list[Utilization]) -> TableView:
     """What the answer rests on, and what was missing."""
-    fields = (
-        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
-        t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
-        t.number("hours_window", "Window", "h", ",.2f"), t.number("hours_min", "Reported, least", "h", ",.2f"),
-        t.number("hours_median", "Reported, median", "h", ",.2f"), t.number("hours_max", "Reported, most", "h", ",.2f"),
-        t.count("resets", "Counter resets"), t.count("missed_samples", "Missed samples"),
-        t.count("irregular_samples", "Irregular samples"), t.count("ios_outside_bins", "I/Os outside bins"),
-        t.text("targets_without_sizes", "Targets without sizes"), t.text("sources", "Sources"),
-        t.count("overlapping_rows", "Overlapping rows"), t.moment("first_sample", "First sample (UTC)"),
-        t.moment("last_sample", "Last sample (UTC)"),
-    )  # fmt: skip
-    rows: list[Row] = [(system.filesystem, *t.row_of(system.coverage, fields)) for system in systems]
     notes = [_prefixed(systems, system, note) for system in systems for note in system.coverage.notes]
-    return t.TableView(
-        "Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True
-    )
+    return coverage_table([(system.filesystem, system.coverage) for system in systems], COLUMNS, "\n".join(notes))
 
 
 def calibration(systems: list[Utilization]) -> TableView:
