@@ -70,9 +70,8 @@ def usage(result: Capacity) -> TableView:
     """The last readings."""
     columns = (t.moment("time", "Time (UTC)"), t.volume("bytes", "Used"))
     shown = result.used[-READINGS_SHOWN:]
-    rows: list[Row] = [(one.time, one.bytes) for one in shown]
     note = f"The last {len(shown)} of {len(result.used)} readings; JSON has them all."
-    return t.TableView("Usage", columns, rows, note if len(shown) < len(result.used) else "")
+    return t.TableView("Usage", columns, t.rows_of(shown, columns), note if len(shown) < len(result.used) else "")
 
 
 def headline(result: Capacity) -> TableView:
@@ -180,5 +179,4 @@ def changes(result: Capacity) -> TableView:
         t.moment("time", "Time (UTC)"), t.count("targets_before", "Targets before"),
         t.count("targets_after", "Targets after"),
     )  # fmt: skip
-    rows: list[Row] = [(one.time, one.targets_before, one.targets_after) for one in result.target_changes]
-    return t.TableView("Targets came or went", columns, rows)
+    return t.TableView("Targets came or went", columns, t.rows_of(result.target_changes, columns))

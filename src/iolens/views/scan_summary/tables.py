@@ -79,6 +79,6 @@ def unreadable(result: ScanSummary) -> TableView:
     walk = result.walk
     columns = (t.text("path", "Place"), t.text("reason", "Why"))
     shown = walk.unreadable_places[:PLACES_SHOWN]
-    rows: list[Row] = [(one.path, one.reason) for one in shown]
+    rows = t.rows_of(shown, columns)
     more = len(walk.unreadable_places) - len(shown)
     return t.TableView("Not readable", columns, rows, f"… and {more} more; JSON names them." if more > 0 else "")

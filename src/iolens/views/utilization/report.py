@@ -342,10 +342,7 @@ def _outlier_table(found: TargetOutliers) -> TableView:
         t.number("fsu_ratio", "FSU, of median", "×", ",.2f"), t.number("bytes_ratio", "Bytes, of median", "×", ",.2f"),
         t.text("reason", "Why"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (one.target, one.mean_pct, one.robust_z, one.fsu_ratio, one.bytes_ratio, WHY[one.reason])
-        for one in found.outliers
-    ]
+    rows = [t.row_of(outlier, columns, {"reason": WHY[outlier.reason]}) for outlier in found.outliers]
     return t.TableView("Far from their peers", columns, rows, "The farthest first.")
 
 

@@ -250,7 +250,7 @@ def size_peaks(result: Workload) -> TableView:
     columns = (
         t.text("direction", "Direction"), t.size("size_bytes", "Up to"), t.percent("requests_pct", "Of its requests"),
     )  # fmt: skip
-    rows: list[Row] = [(one.direction, one.size_bytes, one.requests_pct) for one in result.size_peaks]
+    rows = t.rows_of(result.size_peaks, columns)
     shares = [
         f"{sum(one.requests_pct for one in mine):.3g} % of the {way}s"
         for way in WAYS
