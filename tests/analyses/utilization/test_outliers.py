@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import iolens
 from iolens.analyses.results import TargetCoverage
 from iolens.analyses.utilization.analysis import TargetUtilization
 from iolens.analyses.utilization.outliers import target_outliers
+from tests.analyses.telemetry import made_up
 
 TB = 10**12
 
@@ -87,3 +89,10 @@ def test_bytes_tell_why(fsu: float, moved: int | None, reason: str) -> None:
 def test_without_bytes_anywhere_the_reason_is_unknown() -> None:
     (one,) = target_outliers(peers(9, 10, 11, 10, 10.5, 40, moved=None)).outliers
     assert (one.reason, one.bytes_ratio) == ("unknown", None)
+
+
+def test_they_are_part_of_the_result() -> None:
+    part = made_up(1, 12, 6)
+    result = iolens.utilization(target_sizes=part.table("target_sizes"), target_io=part.table("target_io"))
+    assert result.target_outliers.judged == 6
+    assert result.target_outliers == target_outliers(result.per_target, result.coverage.per_target)
