@@ -18,10 +18,14 @@ from typing import NamedTuple
 from layered_drawing import Box, draw
 
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
-ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names", "registry")
+ROOT = (
+    "arrays", "schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names",
+    "registry",
+)  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "arrays": (),
     "units": (),
     "visible_text": (),
     "target_names": (),

@@ -41,8 +41,8 @@ MUTATIONS = (
     # The model of disk time.
     Mutation(
         "models/transaction_time.py",
-        "self.latency_s + self.s_per_byte * size_bytes",
-        "self.s_per_byte * size_bytes",
+        "return ios * latency_s, moved_bytes * s_per_byte",
+        "return 0.0 * ios, moved_bytes * s_per_byte",
         "models/test_transaction_time.py",
     ),
     Mutation(

@@ -7,6 +7,7 @@ as `\x1b`. Every output goes through here once, where it is written; data for pr
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 LONGEST_NAME: Final = 120  # characters of a word that are shown: more are shortened in the middle
@@ -53,6 +54,25 @@ def shown_name(text: str) -> str:
 def shown_lines(text: str) -> str:
     """Sentences for people: visible, and no word too long."""
     return with_short_words(visible_lines(text))
+
+
+def counted(number: int, word: str) -> str:
+    """`1 day`, `2 days`, `2 stretches`."""
+    plural = "es" if word.endswith("ch") else "s"
+    return f"{number:,} {word}{plural if number != 1 else ''}"
+
+
+def some_names(names: Sequence[str], most: int) -> str:
+    """The first few, and how many more there are: `a, b and 3 more`."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """`a, b and c`; where there are more, the first few and how many more."""
+    if len(names) > most:
+        return some_names(names, most)
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def _escape(found: re.Match[str]) -> str:

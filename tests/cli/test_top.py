@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 from iolens.agent.sampling.health import Health
 from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.spool import Spool
-from iolens.analyses.live.analysis import LiveReading, TargetLine
+from iolens.analyses.live.analysis import LiveReading
+from iolens.analyses.live.target_lines import TargetLine
 from iolens.cli.main import iolens as command
 from iolens.errors import IolensError
 from iolens.simulator.activity import Activity

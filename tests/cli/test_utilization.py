@@ -41,6 +41,7 @@ KEYS = [
     "daily_summary",
     "plateaus",
     "per_target",
+    "target_outliers",
     "calibration",
     "coverage",
 ]

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from iolens.arrays import Floats
 from iolens.models.heavy_tail import Contest, HeavyTail, heavy_tail, multiples
 from iolens.models.pareto import fit_as_paper, fit_quantised, fit_tail
 from iolens.models.tail_families import FAMILIES, fit
-from iolens.models.tail_sample import PERMILLES, Floats, TailSample
+from iolens.models.tail_sample import PERMILLES, TailSample
 
 MANY = 100_000
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from iolens.arrays import Floats
 from iolens.models.week_rhythm import (
     FURTHEST,
     GRID,
@@ -18,7 +19,7 @@ from iolens.models.week_rhythm import (
     mixture_survival,
     week_shifts,
 )
-from iolens.models.workload_model import Floats, Marginal
+from iolens.models.workload_model import Marginal
 from iolens.units import epoch_us
 
 READ = Marginal.pareto(1.24, 45e6, 2.7e9)

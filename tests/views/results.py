@@ -19,6 +19,7 @@ from iolens.analyses.utilization.analysis import (
     Utilization,
     UtilizationSeries,
 )
+from iolens.analyses.utilization.outliers import target_outliers
 from iolens.analyses.utilization.saturation import Plateau
 from iolens.models.transaction_time import GRACE_2012
 from iolens.units import epoch_us
@@ -87,7 +88,7 @@ def empty() -> Utilization:
         [replace(c, optimal_pct=None, suboptimal_pct=None) for c in categories([None] * 3)], histogram(np.zeros(0)),
         [], [], DailySummary(0, 0, None, None, None, None), [], [], GRACE_2012, coverage, None, None,
         UtilizationSeries(5.0, none.astype(np.int64), none, none, none),
-        FsuHeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))),
+        FsuHeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))), target_outliers=target_outliers([]),
     )  # fmt: skip
 
 
@@ -126,11 +127,14 @@ def _result(filesystem, start, end, series, targets, rng, plateaus) -> Utilizati
     days = max(1, (end - start).days)
     daily = _daily(days, rng)
     peak = float(np.nanmax(series.read_bytes_per_s + series.write_bytes_per_s))
+    per_target = _per_target(names, float(fsu.mean()), shares[2], rng)
+    coverage = _coverage(filesystem, names, days, start, end)
     return Utilization(
         filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), None, None,
         shares[2], shares[2] / 4, 4.0, 4.31, peak, "largest tick", categories(shares), histogram(fsu), _io_sizes(rng),
-        daily, _summary(daily), plateaus, _per_target(names, float(fsu.mean()), shares[2], rng), GRACE_2012,
-        _coverage(filesystem, names, days, start, end), None, None, series, _heat_map(names, start, end, series, rng),
+        daily, _summary(daily), plateaus, per_target, GRACE_2012, coverage, None, None, series,
+        _heat_map(names, start, end, series, rng),
+        target_outliers=target_outliers(per_target, coverage.per_target),
     )  # fmt: skip
 
 

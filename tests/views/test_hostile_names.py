@@ -20,6 +20,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from iolens.analyses.utilization.outliers import target_outliers
 from iolens.views.plan_rationale.document import (
     BulletList,
     Caution,
@@ -239,7 +240,8 @@ def hostile_day(filesystem: str) -> Any:
     notes = [f"{name} is odd" for name in SOURCES_OF_TROUBLE]
     coverage = replace(result.coverage, missing_targets=list(SOURCES_OF_TROUBLE), notes=notes)
     heat = replace(result.heat_map, targets=list(SOURCES_OF_TROUBLE))
-    return replace(result, per_target=targets, coverage=coverage, heat_map=heat)
+    outliers = target_outliers(targets)
+    return replace(result, per_target=targets, target_outliers=outliers, coverage=coverage, heat_map=heat)
 
 
 def test_the_report() -> None:

@@ -18,7 +18,8 @@ KEYS = [
     "mean_fsu_bytes_pct", "mean_util_pct",
     "busy_time_pct", "optimal_busy_time_pct", "under_report_factor", "bandwidth_busy_time_pct", "peak_bytes_per_s",
     "peak_origin", "categories",
-    "histogram", "io_sizes", "daily", "daily_summary", "plateaus", "per_target", "calibration", "coverage",
+    "histogram", "io_sizes", "daily", "daily_summary", "plateaus", "per_target", "target_outliers",
+    "calibration", "coverage",
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ import pytest
 
 from iolens.analyses import analysis_names
 from iolens.analyses.utilization.analysis import TargetUtilization, Utilization
+from iolens.analyses.utilization.outliers import target_outliers
 from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
@@ -160,7 +161,7 @@ def with_hot_target() -> Utilization:
     result = busy_day()
     targets = [replace(target, mean_fsu_pct=10 + place / 10) for place, target in enumerate(result.per_target)]
     targets[3] = TargetUtilization(targets[3].target, 44.0, 80.0, 10**12, 10**12)
-    return replace(result, per_target=targets, coverage=replace(result.coverage, per_target=[]))
+    return replace(result, per_target=targets, target_outliers=target_outliers(targets))
 
 
 def test_targets_far_from_their_peers_are_listed_with_evidence() -> None:

@@ -14,7 +14,8 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from iolens.analyses.live.analysis import Board, Boards
+from iolens.analyses.live.analysis import Board
+from iolens.analyses.live.boards import Boards
 from iolens.errors import StoreError
 from iolens.records import Item, Note, Problem
 from iolens.units import epoch_us

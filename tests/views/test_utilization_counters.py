@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import iolens
-from iolens.analyses.imbalance.outliers import target_outliers
 from iolens.analyses.utilization.analysis import Utilization
+from iolens.analyses.utilization.outliers import target_outliers
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal
 from iolens.views.report.page import report_html

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from iolens.analyses.live.analysis import Board, Boards
+from iolens.analyses.live.analysis import Board
+from iolens.analyses.live.boards import Boards
 from iolens.models.transaction_time import GRACE_2012
 from iolens.records import Item, Row
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from iolens.agent.feed import SpoolFeed, TreeFeed, device_reader
 from iolens.analyses.calibration.applied import applied_calibrations
-from iolens.analyses.live.analysis import MOST_CELLS, Board, Boards, LiveReading
+from iolens.analyses.live.analysis import MOST_CELLS, Board, LiveReading
+from iolens.analyses.live.boards import Boards
 from iolens.config import Config
 from iolens.errors import InputError, IolensError, OptionError, UsageError
 from iolens.models.transaction_time import Calibration

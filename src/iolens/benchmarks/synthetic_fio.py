@@ -15,11 +15,12 @@ from typing import Final
 
 import numpy as np
 
+from iolens.arrays import Floats
 from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.request_mix import Shares, WholePercents, request_sizes
 from iolens.errors import UsageError
 from iolens.models.workload_demand import DIRECTIONS, SEED, DrawnDemand, drawn_demand
-from iolens.models.workload_model import Floats, WorkloadModel
+from iolens.models.workload_model import WorkloadModel
 from iolens.units import MIB, format_bytes
 
 LAYOUT: Final = "layout.fio"

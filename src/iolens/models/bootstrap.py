@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from iolens.arrays import Floats
 
 RESAMPLES: Final = 2000
 SEED: Final = 20190402  # any number will do, as long as it stays
 PERCENTILES: Final = (2.5, 97.5)
 MOST_PERSISTENT: Final = 0.995
 _VALUES_AT_ONCE: Final = 4_000_000  # what is held in memory at a time
-
-Floats = NDArray[np.float64]
 
 
 def interval95(values: Floats) -> tuple[float, float]:

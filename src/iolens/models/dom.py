@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
 from iolens.errors import UsageError
 from iolens.models.bootstrap import SEED
 
@@ -20,8 +21,6 @@ Method = Literal["tight", "paper"]
 METHODS: Final[tuple[Method, ...]] = ("tight", "paper")
 INODE_BYTES: Final = 4096  # what Lustre reserves on an MDT for an inode
 ROUNDS: Final = 100  # the search for the ends of a band takes about five
-
-Floats = NDArray[np.float64]
 
 
 class AnswerRange(NamedTuple):

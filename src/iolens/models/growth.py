@@ -12,15 +12,13 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats, Integers
 from iolens.units import DAY_US
 
 Method = Literal["paper", "strict"]
 METHODS: Final[tuple[Method, ...]] = ("paper", "strict")
 
 KEPT, SHRANK, GAP, CHANGED = "kept", "shrank", "gap", "targets changed"  # what became of a change
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

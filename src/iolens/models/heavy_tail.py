@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
 from iolens.models.bootstrap import SEED
 from iolens.models.pareto import PaperFit, TailFit, fit_as_paper, fit_quantised, fit_tail
 from iolens.models.tail_families import (
@@ -26,7 +27,7 @@ from iolens.models.tail_families import (
     Family,
     fit,
 )
-from iolens.models.tail_sample import Floats, TailSample
+from iolens.models.tail_sample import TailSample
 from iolens.units import format_bytes_si
 
 SIGNIFICANT: Final = 0.01  # below this, a difference between two families is believed

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Floats, Integers
 from iolens.models.tail_sample import TailSample
 
 EXACT_AT_MOST: Final = 2_000_000  # values of all columns together
@@ -21,9 +21,6 @@ LOWEST, HIGHEST = 1e-9, 1e18  # beyond, values count in the outermost bins
 _LOG: Final = float(np.log(RATIO))
 _FIRST: Final = int(np.floor(np.log(LOWEST) / _LOG))
 BINS: Final = int(np.ceil(np.log(HIGHEST) / _LOG)) - _FIRST + 1
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(slots=True)

@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
 from iolens.models.bootstrap import SEED
-from iolens.models.tail_sample import PERMILLES, Floats, TailSample
+from iolens.models.tail_sample import PERMILLES, TailSample
 
 SMALLEST_TAIL: Final = 50  # values above x_m, where there are as many
 FEWEST_BINS: Final = 30  # above x_m, where only bins are known: a distance over few of them is small for nothing

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from iolens.arrays import Floats
 
 LONGEST_DAYS: Final = 36_525  # cohorts kept: a century
-
-Floats = NDArray[np.float64]
 
 
 class OpenAmount(NamedTuple):
@@ -73,11 +72,6 @@ class PurgeCourse:
 
     before: Floats
     after: Floats
-
-    @property
-    def purged(self) -> Floats:
-        """Bytes that the purge of each day deleted."""
-        return self.before - self.after
 
 
 def simulate(start_by_day: Floats, daily_bytes: float, policy: Policy, days: int) -> PurgeCourse:

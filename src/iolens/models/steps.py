@@ -15,13 +15,14 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
+
 SPREADS: Final = 4.0
 TRIM_SPREADS: Final = 2.0
 LEAST_SHARE: Final = 0.01  # of the capacity: what counts as an event at all
 MAD_TO_SIGMA: Final = 1.4826  # makes the median absolute deviation a standard deviation where values are normal
 LEAST_CHANGES: Final = 3  # fewer have no usual pace
 
-Floats = NDArray[np.float64]
 Kind = Literal["purge", "surge"]
 
 

@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from iolens.models.tail_sample import Floats, TailSample
+from iolens.arrays import Floats
+from iolens.models.tail_sample import TailSample
 
 PARETO, TRUNCATED_PARETO, EXPONENTIAL, WEIBULL, LOGNORMAL = (
     "pareto", "truncated_pareto", "exponential", "weibull", "lognormal",

@@ -12,10 +12,11 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
+
 MOST_BINS: Final = 2000
 PERMILLES: Final = np.arange(1, 1000) / 1000.0
 
-Floats = NDArray[np.float64]
 Rounding = Literal["down", "nearest", "up"]
 ROUNDINGS: Final[dict[Rounding, float]] = {"nearest": 0.5, "down": 0.0, "up": 1.0}  # how much below it was
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Floats
 from iolens.models.transaction_time import Coefficients
 
 RESAMPLES: Final = 2000
@@ -20,8 +20,6 @@ SEED: Final = 20130422
 INTERVAL: Final = (2.5, 97.5)  # percentiles of the resamples: 95 % lie between
 SINGULAR: Final = 1e-10  # of the squared lengths: below this, sizes are too much alike to tell latency from rate
 FLAT: Final = 0.25  # bandwidths within this share of one another are one level
-
-Floats = NDArray[np.float64]
 
 
 class FitError(ValueError):
@@ -91,8 +89,7 @@ def fit_transactions(runs: Sequence[Run], resamples: int = RESAMPLES, seed: int 
 
 def predicted_bytes_per_s(run: Run, coefficients: Coefficients) -> float:
     """Bandwidth the run could reach at best: its bytes over the time its I/Os need (Eq. 6)."""
-    seconds = coefficients.latency_s * run.operations + coefficients.s_per_byte * run.io_bytes
-    return run.moved_bytes / seconds
+    return run.moved_bytes / coefficients.counted_seconds(run.operations, run.io_bytes)
 
 
 def r_squared(measured: Sequence[float], predicted: Sequence[float]) -> float | None:

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
 from iolens.models.bootstrap import RESAMPLES, SEED, persistent_noise, portions
 
 MOST_EXACT: Final = 3_000  # readings: up to here every pair counts, 4.5 million of them
@@ -18,7 +19,6 @@ SAMPLED_PAIRS: Final = 2_000_000
 RESAMPLED_PAIRS: Final = 10_000  # for each resample; the line itself uses them all
 LEAST_FOR_INTERVAL: Final = 8  # readings: fewer say nothing of their own spread
 
-Floats = NDArray[np.float64]
 Method = Literal["linear", "theil-sen"]
 METHODS: Final[tuple[Method, ...]] = ("linear", "theil-sen")
 

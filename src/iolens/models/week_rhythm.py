@@ -13,9 +13,9 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
-from iolens.models.workload_model import Floats, Marginal
+from iolens.arrays import Floats, Integers
+from iolens.models.workload_model import Marginal
 from iolens.units import from_epoch_us
 
 QUARTER_US: Final = 900_000_000  # every zone's hours are made of these
@@ -28,8 +28,6 @@ STEP: Final = 0.005
 ROUNDS: Final = 200
 TOLERANCE: Final = 1e-5  # of a shift
 GRID: Final = np.arange(-2 * REACH, 2 * REACH + STEP / 2, STEP)  # scores with their shifts
-
-Integers = NDArray[np.int64]
 
 
 def local_hours(end_us: Integers, timezone: str) -> Integers:

@@ -13,7 +13,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from iolens.models.workload_model import Floats, WorkloadModel
+from iolens.arrays import Floats
+from iolens.models.workload_model import WorkloadModel
 
 DIRECTIONS: Final = ("read", "write")
 SEED: Final = 20100

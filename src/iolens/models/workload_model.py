@@ -14,6 +14,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
+
 _ENDS: Final = (0.0, 0.0001, 0.0005, *(number / 1000 for number in range(1, 10)))
 SHARES: Final = (  # where the quantiles of a marginal are: finer towards both ends
     *_ENDS,
@@ -24,8 +26,6 @@ STEPS: Final = 20_000  # of a numerical mean over a distribution
 LONGEST_S: Final = 7 * 86400.0  # a silence without a maximum ends within a week
 BALANCE: Final = 12.0  # busy runs may become so much longer or shorter, as a logarithm
 OFF_BALANCE: Final = 0.01  # how far the share of reads may stay from what was asked for
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

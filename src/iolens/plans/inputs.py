@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.results import not_in_json
+from iolens.arrays import Floats
 from iolens.errors import UsageError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, resampled_means
 
 OPTION: Final = "option "  # what the origin of an input begins with that was given on the command line
 RANGE: Final = ".."  # `100TB..150TB`
 
-Floats = NDArray[np.float64]
 Kind = Literal["value", "range", "distribution"]
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.results import not_in_json
+from iolens.arrays import Floats
 from iolens.errors import UsageError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
 from iolens.plans.inputs import Input
-
-Floats = NDArray[np.float64]
 
 STATISTICS: Final[dict[str, Callable[..., Any]]] = {
     "mean": np.mean,

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats
 from iolens.errors import UsageError
 from iolens.schema import DIRECTIONS
 from iolens.simulator.workload import HOLD_S, OPERATIONS, PHASES, SIZES, Bursts, SimulatedWorkload, Tail
@@ -24,7 +25,6 @@ EARLIEST_S: Final = 2 * 86400  # bursts may have begun a day before
 LONGEST: Final = 4.0  # a burst lasts at most this many times the mean
 BACKGROUND, BURSTS, COUNTS, SKEW, METADATA = range(5)  # streams of random numbers
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.week_rhythm import (
     GRID,
     HOURS,
@@ -25,7 +25,7 @@ from iolens.models.week_rhythm import (
     mixture_survival,
     week_shifts,
 )
-from iolens.models.workload_model import DirectionModel, Floats, WorkloadModel
+from iolens.models.workload_model import DirectionModel, WorkloadModel
 from iolens.schema import DIRECTIONS
 
 ROWS_AT_ONCE: Final = 400_000  # ticks × targets in memory
@@ -33,9 +33,6 @@ SIZES_EVERY_S: Final = 60.0
 SPARE_RUNS: Final = 16
 MOST: Final = 1e18  # bytes or requests of one sample
 LONGEST_RUN: Final = 1 << 40  # ticks of a run that never ends
-
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

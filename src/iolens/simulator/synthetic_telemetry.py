@@ -19,10 +19,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from iolens.arrays import Integers
 from iolens.errors import UsageError
 from iolens.models.workload_model import WorkloadModel
 from iolens.schema import DIRECTIONS
-from iolens.simulator.synthetic import ROWS_AT_ONCE, Integers, SyntheticActivity, SyntheticBlock, dealt_out
+from iolens.simulator.synthetic import ROWS_AT_ONCE, SyntheticActivity, SyntheticBlock, dealt_out
 from iolens.simulator.truth import refuse_overlap
 from iolens.store.store import Store
 from iolens.units import DAY_US, epoch_us, from_epoch_us, iso

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Integers
 from iolens.records import CounterSet, Sample, Samples
 from iolens.store.ceilings import DEFAULT, SHORTEST_S, RateCeiling
 from iolens.store.counters import Baseline, CounterStep, OrderEvidence, Outcome, advance
 
-Integers = NDArray[np.int64]
 MOVING = (Outcome.BASELINE, Outcome.INTERVAL, Outcome.SET_BACK)  # outcomes that leave another baseline
 
 

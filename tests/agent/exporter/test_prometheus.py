@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.exporter.fsu import ChosenCalibration, busy_seconds, counter_costs, histogram_costs
+from iolens.agent.exporter.fsu import ChosenCalibration, busy_seconds
 from iolens.agent.exporter.lustre import LustreTargets
 from iolens.agent.exporter.metrics import METRICS, OURS
 from iolens.agent.exporter.readings import collectors
 from iolens.agent.exporter.text import OPENMETRICS, TEXT, Lines, add, content_type, labels, render, takes_gzip
 from iolens.agent.sampling.health import STATUS_FILE, Health
 from iolens.config import DeviceRule
-from iolens.models.transaction_time import GRACE_2012
+from iolens.models.transaction_time import GRACE_2012, counter_costs, histogram_costs
 from iolens.schema import size_column
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.live.analysis import Board, Boards, LiveReading, TargetLine, category
+from iolens.analyses.live.analysis import Board, LiveReading
+from iolens.analyses.live.boards import Boards
+from iolens.analyses.live.target_lines import TargetLine
 from iolens.analyses.utilization.analysis import utilization
-from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients, fsu_pct
+from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients, FsuCategory, fsu_pct
 from iolens.records import Row, Rows
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.store.selection import FrameSelection
@@ -447,7 +449,7 @@ def test_boards_keep_file_systems_apart_and_disks_last() -> None:
     [(None, None), (0.0, "idle"), (1.999, "idle"), (2.0, "moderate"), (30.0, "moderate"), (30.001, "busy")],
 )
 def test_categories_are_those_of_the_definitions(fsu: float | None, expected: str | None) -> None:
-    assert category(fsu) == expected
+    assert FsuCategory.of(fsu) == expected
 
 
 def test_sizes_of_one_target() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.intervals.tick_matrix import Floats, TickMatrix
+from iolens.analyses.intervals.tick_matrix import TickMatrix
 from iolens.analyses.workload.busy_scores import BusyScores, day_and_week
+from iolens.arrays import Floats
 from iolens.models.week_rhythm import hour_of_week, local_hours, normal_cdf
 from iolens.models.workload_model import Marginal
 

@@ -17,8 +17,7 @@ from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Steady
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.models.saturation import DEFAULT_CEILING_PCT, FsuCeiling
-from iolens.models.transaction_time import Calibration
-from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.models.transaction_time import Calibration, counter_costs, histogram_costs, utilization_pct
 from iolens.store.counters import Outcome
 
 HOLDS_INTERVALS: Final = 3.0  # a target that prints nothing new for so long says nothing of now …
@@ -61,23 +60,6 @@ class _Gauge(NamedTuple):
 _NO_GAUGE: Final = _Gauge(None, -math.inf)
 
 Costs = dict[str, float]  # seconds that one count of a counter stands for
-
-
-def histogram_costs(calibration: Calibration) -> Costs:
-    """By column of `target_sizes`: each I/O at its bin's upper bound."""
-    return {
-        size_column(direction, size): calibration.of(direction).seconds(size)
-        for direction in DIRECTIONS
-        for size in SIZE_BINS
-    }
-
-
-def counter_costs(calibration: Calibration) -> Costs:
-    """By counter of a block device: operations and bytes (U9)."""
-    latencies = {f"{direction}_ops": calibration.of(direction).latency_s for direction in DIRECTIONS}
-    return latencies | {f"{direction}_bytes": calibration.of(direction).s_per_byte for direction in DIRECTIONS}
-
-
 MODELS: Final[dict[str, Callable[[Calibration], Costs]]] = {"histogram": histogram_costs, "counters": counter_costs}
 
 
@@ -126,7 +108,7 @@ class Utilisation:
         if step.outcome is Outcome.INTERVAL and "" in step.movements and step.duration_s > 0:
             busy_s = busy_seconds(step.movements[""].moved, self._costs[target.filesystem])
             until_s = now_s + max(HOLDS_INTERVALS * step.duration_s, LEAST_HOLD_S)
-            self._fsu[target] = _Gauge(100.0 / step.duration_s * busy_s, until_s)
+            self._fsu[target] = _Gauge(utilization_pct(busy_s, step.duration_s), until_s)
         elif step.outcome is not Outcome.REPEATED or now_s > self._fsu.get(target, _NO_GAUGE).until_s:
             self._fsu.pop(target, None)
         return self._fsu.get(target, _NO_GAUGE).fsu_pct

@@ -10,9 +10,9 @@ from typing import Any
 
 import narwhals as nw
 
-from iolens.analyses.calibration.stored import find_calibration
+from iolens.analyses.calibration.stored import calibration_of_row, find_calibration
 from iolens.config import Config
-from iolens.models.transaction_time import Calibration, Coefficients
+from iolens.models.transaction_time import Calibration
 from iolens.units import epoch_us, from_epoch_us
 
 
@@ -104,7 +104,7 @@ def _by_date(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None) 
         if (since < high or is_first) and until > low:
             from_ = None if since == -ALWAYS or (since > low and is_first) else from_epoch_us(since)
             to = None if until == ALWAYS else from_epoch_us(until)
-            found.append(AppliedCalibration(None, None, from_, to, _calibration(row), row.get("ceiling_fsu_pct")))
+            found.append(AppliedCalibration(None, None, from_, to, calibration_of_row(row), row.get("ceiling_fsu_pct")))
     return found[::-1]
 
 
@@ -113,14 +113,6 @@ ALWAYS = 1 << 62
 
 def _since(row: Mapping[str, Any]) -> int:
     return -ALWAYS if row["valid_from"] is None else int(row["valid_from"])
-
-
-def _calibration(row: Mapping[str, Any]) -> Calibration:
-    return Calibration(
-        str(row["name"]),
-        Coefficients(row["write_latency_s"], row["write_s_per_byte"]),
-        Coefficients(row["read_latency_s"], row["read_s_per_byte"]),
-    )
 
 
 def _strangers(stored: Collection[str], members: Mapping[str, list[str]], filesystem: str) -> tuple[str, ...]:

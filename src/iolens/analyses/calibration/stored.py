@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -37,9 +37,9 @@ def find_calibration(
         own = of_class or [row for row in own if row.get("target_class") is None]
     valid = [row for row in own if at is None or row["valid_from"] is None or row["valid_from"] <= epoch_us(at)]
     if valid:
-        return _from_row(valid[-1]), ()
+        return calibration_of_row(valid[-1]), ()
     if own:
-        oldest = _from_row(own[0])
+        oldest = calibration_of_row(own[0])
         note = f"the data are older than every calibration of {filesystem}: {oldest.name} is the oldest, and later"
         return oldest, (note,)
     note = (
@@ -105,7 +105,7 @@ def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list
         where = f"stored for {row['filesystem'] or 'any file system'}{since}: {row['evidence'] or 'no evidence noted'}"
         found.append(
             KnownCalibration(
-                _from_row(row),
+                calibration_of_row(row),
                 where,
                 row["filesystem"],
                 row.get("target_class"),
@@ -177,7 +177,7 @@ def _configured(config: Config, name: str) -> Calibration:
 def _named(stored: Sequence[dict[str, Any]], config: Config, name: str) -> Calibration:
     for row in reversed(stored):
         if row["name"] == name:
-            return _from_row(row)
+            return calibration_of_row(row)
     if name in config.calibrations:
         return _configured(config, name)
     if name in SHIPPED:
@@ -186,7 +186,8 @@ def _named(stored: Sequence[dict[str, Any]], config: Config, name: str) -> Calib
     raise UsageError(f"no calibration is called {name!r}; there are: {', '.join(names)}")
 
 
-def _from_row(row: dict[str, Any]) -> Calibration:
+def calibration_of_row(row: Mapping[str, Any]) -> Calibration:
+    """A row of the table `calibrations`."""
     return Calibration(
         str(row["name"]),
         Coefficients(row["write_latency_s"], row["write_s_per_byte"]),

@@ -19,8 +19,10 @@ from iolens.analyses.capacity.outlook import (
     ProjectedUsage,
     outlook,
 )
-from iolens.analyses.capacity.readings import Floats, Integers, Readings, Step, Usage, gather
+from iolens.analyses.capacity.readings import Readings, Step, Usage, gather
+from iolens.analyses.quotients import pct
 from iolens.analyses.results import not_in_json
+from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
 from iolens.models.steps import LevelStep
 from iolens.models.trend import METHODS, Method, is_exact
@@ -227,7 +229,7 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
         used=[UsedBytes(from_epoch_us(at), used) for at, used in _pairs(thinned)],
         capacity_bytes=total,
         used_bytes=int(thinned.used[-1]) if len(thinned) else None,
-        fullness_pct=_pct(int(thinned.used[-1]), total) if len(thinned) else None,
+        fullness_pct=pct(int(thinned.used[-1]), total) if len(thinned) else None,
         threshold_pct=threshold_pct,
         threshold_bytes=None if threshold is None else round(threshold),
         method=method,
@@ -260,10 +262,6 @@ def _size(readings: Readings, threshold_pct: float) -> tuple[int | None, float |
         return None, None
     total = int(readings.total[known[-1]])
     return total, total * threshold_pct / 100.0
-
-
-def _pct(used: int | None, total: int | None) -> float | None:
-    return 100.0 * used / total if total and used is not None else None
 
 
 def _pairs(readings: Readings) -> list[tuple[int, int]]:
@@ -314,10 +312,10 @@ def _target(row: dict[str, Any]) -> TargetFullness:
         from_epoch_us(int(row["epoch_us"])),
         row["total_bytes"],
         row["used_bytes"],
-        _pct(row["used_bytes"], row["total_bytes"]),
+        pct(row["used_bytes"], row["total_bytes"]),
         row["total_inodes"],
         row["used_inodes"],
-        _pct(row["used_inodes"], row["total_inodes"]),
+        pct(row["used_inodes"], row["total_inodes"]),
     )
 
 
@@ -356,7 +354,7 @@ def _inodes(usage: Usage, threshold_pct: float, method: Method) -> InodeUsage | 
         used=[UsedInodes(from_epoch_us(at), used) for at, used in _pairs(thinned)],
         total_inodes=total,
         used_inodes=int(thinned.used[-1]),
-        fullness_pct=_pct(int(thinned.used[-1]), total),
+        fullness_pct=pct(int(thinned.used[-1]), total),
         slope_inodes_per_day=course.line.slope if course else None,
         slope_ci95=course.slope_interval if course else None,
         threshold_state=course.threshold_state if course else UNKNOWN,

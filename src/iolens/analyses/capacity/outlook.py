@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.capacity.readings import Floats, Readings
+from iolens.analyses.capacity.readings import Readings
+from iolens.arrays import Floats
 from iolens.models.bootstrap import interval95
 from iolens.models.steps import LEAST_SHARE, LevelStep, UsualChange, events, usual_pace
 from iolens.models.trend import METHODS, Method, TrendLine, TrendLines, fit, resampled_lines

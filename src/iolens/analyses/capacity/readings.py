@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Booleans, Columns, Floats, Integers
 from iolens.schema import DATA_KINDS
 from iolens.store.selection import Selection
 from iolens.units import DAY_US, MIB, from_epoch_us
@@ -32,10 +32,6 @@ HOURS_TO_THIN_HOURLY: Final = 10
 DAILY_SPACING_US: Final = DAY_US // 2  # readings this far apart come about daily, and are taken as they come
 LEAST_COMPLETE: Final = 0.5  # share of readings: with fewer, targets are read at moments of their own
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Columns = dict[str, NDArray[Any]]
 Unit = Literal["bytes", "inodes"]
 Step = Literal["as read", "hourly", "daily"]
 UNITS: Final[tuple[Unit, ...]] = ("bytes", "inodes")
@@ -49,18 +45,18 @@ class Readings:
     time_us: Integers
     used: Integers
     total: Integers
-    has_total: Flags
+    has_total: Booleans
     mean_pct: Floats  # unweighted mean fullness over targets; NaN where no total is known
     min_pct: Floats
     max_pct: Floats
     targets: Integers  # that answered
-    complete: Flags
+    complete: Booleans
     target_set: Integers  # readings with the same number have the same expected targets
 
     def __len__(self) -> int:
         return len(self.time_us)
 
-    def at(self, places: Integers | Flags) -> Readings:
+    def at(self, places: Integers | Booleans) -> Readings:
         """Only the readings at those places."""
         return Readings(*(getattr(self, column.name)[places] for column in fields(self)))
 

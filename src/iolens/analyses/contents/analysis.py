@@ -32,7 +32,6 @@ from iolens.analyses.contents.distribution import (
     bins_of,
     marked_bins,
     mean_size,
-    pct,
     remainder,
     size_points,
     size_summary,
@@ -53,6 +52,7 @@ from iolens.analyses.contents.scans import (
     scan_rows,
     scans,
 )
+from iolens.analyses.quotients import pct
 from iolens.errors import UsageError
 from iolens.store.selection import Selection
 from iolens.units import DAY_S, KIB, MIB

@@ -11,12 +11,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Booleans, Floats
 from iolens.models.dom import Bin
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class Share(NamedTuple):
@@ -114,7 +111,7 @@ class CumulativeHistogram:
         places = np.arange(len(self.bins))
         return [self.byte_share(places <= place) for place in places]
 
-    def byte_share(self, chosen: Flags) -> Share:
+    def byte_share(self, chosen: Booleans) -> Share:
         """Share of the bytes in some of the bins, whatever the sizes within the bins are."""
         if self.has_bytes:
             told = sum(one.bytes or 0 for one, mine in zip(self.bins, chosen, strict=True) if mine)
@@ -139,7 +136,7 @@ class CumulativeHistogram:
             return round(least), None, None
         return round(least), round((least + most) / 2.0), round(most)
 
-    def _middle(self, chosen: Flags, low: float | None, high: float | None) -> float | None:
+    def _middle(self, chosen: Booleans, low: float | None, high: float | None) -> float | None:
         """With all sizes at the same place in their bins: the middle, or where they add up to the total told."""
         least, most = self._byte_bounds()
         if low is None or high is None or (self.total_bytes is None and not np.isfinite(most).all()):
@@ -172,7 +169,7 @@ class CumulativeHistogram:
         one = self.bins[place]
         return self.bins[place - 1].up_to if one.above is None and place else one.above
 
-    def _up_to(self, size: int) -> tuple[Flags, Flags]:
+    def _up_to(self, size: int) -> tuple[Booleans, Booleans]:
         """Bins that hold only inodes of at most that size, and those that may hold some."""
         ends = np.array([np.inf if one.up_to is None else one.up_to for one in self.bins])
         starts = np.array([-1 if (above := self._above(place)) is None else above for place in range(len(self.bins))])

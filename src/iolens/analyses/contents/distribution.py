@@ -11,6 +11,7 @@ import narwhals as nw
 from iolens.analyses.contents.cumulative import CumulativeHistogram
 from iolens.analyses.contents.holdings import Holdings
 from iolens.analyses.contents.scans import ATIME, FILE, MTIME, SIZE, WIDTH, InodeSum, sums
+from iolens.analyses.quotients import pct
 from iolens.analyses.results import only_if_present
 from iolens.models.dom import Bin
 
@@ -258,11 +259,6 @@ def widths_of(widths: CumulativeHistogram, whole: Holdings) -> Widths | None:
     held = [one for one in widths.bins if one.count]
     mean = inodes / directories if directories and inodes is not None else None
     return Widths(widths.total, mean, widths.percentile(50), widths.percentile(99), held[-1].up_to, points)
-
-
-def pct(part: int | None, whole: int | None) -> float | None:
-    """A part in per cent; None of nothing, or where either is not told."""
-    return 100.0 * part / whole if whole and part is not None else None
 
 
 def mean_size(files: InodeSum) -> float | None:

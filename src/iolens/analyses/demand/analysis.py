@@ -13,16 +13,17 @@ from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.intervals.days import COMPLETE_PCT
-from iolens.analyses.intervals.disk_time import SIZE_COLUMNS, number, total
-from iolens.analyses.intervals.fsu_sums import Columns, collect, data_targets, of_kinds
+from iolens.analyses.intervals.disk_time import number, total
+from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
 from iolens.analyses.intervals.percentiles import BIN_WIDTH, Percentiles
 from iolens.analyses.intervals.tick_totals import HeldBack
 from iolens.analyses.results import not_in_json
+from iolens.arrays import Columns, Floats, Integers
 from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
+from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DATA_KINDS, DIRECTIONS, SUM_KINDS, SUMMED_OPERATIONS
 from iolens.store.selection import Selection
 from iolens.units import DAY_US, from_epoch_us
@@ -35,7 +36,6 @@ WHOLE: Final = ("bytes_per_s",)  # measures of which every part must be known
 NO_RATE: Final = -(10**6)  # the bin of ticks without any
 BINS: Final = 1 << 21  # more than there are between a tick without any and the largest number
 
-Floats = NDArray[np.float64]
 Terms = Mapping[str, tuple[str, ...]]  # measure → columns it adds up
 
 
@@ -103,7 +103,7 @@ class DayBins:
     """Ticks by day and logarithmic bin of their rate, for resampling days and for figures."""
 
     rates: Floats  # of each bin, rising; the first is 0
-    counts: NDArray[np.int64]  # days × bins
+    counts: Integers  # days × bins
 
     def resampled(self, percentile: float, random: np.random.Generator, count: int = RESAMPLES) -> Floats:
         """The percentile of `count` resamples of whole days."""
@@ -170,7 +170,7 @@ class _RateMeasure:
     def ticks(self) -> int:
         return self.whole.count
 
-    def add(self, time_us: NDArray[np.int64], days: NDArray[np.int64], rates: Floats) -> None:
+    def add(self, time_us: Integers, days: Integers, rates: Floats) -> None:
         if not len(rates):
             return
         self.whole.add(rates)
@@ -282,7 +282,7 @@ class _Ticks:
             take = whole & (ticks[f"{name}_known"] > 0)
             self.measures.setdefault(name, _RateMeasure()).add(time_us[take], days[take], ticks[name][take])
 
-    def _tick(self, time_us: NDArray[np.int64], seconds: Floats) -> float:
+    def _tick(self, time_us: Integers, seconds: Floats) -> float:
         """Its length in seconds, found in the first chunk."""
         if self.tick_s is None:
             apart = np.diff(time_us)

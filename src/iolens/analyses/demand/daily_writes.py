@@ -15,7 +15,8 @@ import numpy as np
 
 from iolens.analyses.capacity.readings import gather
 from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, tick_length
-from iolens.analyses.intervals.fsu_sums import Columns, collect
+from iolens.analyses.intervals.fsu_sums import collect
+from iolens.arrays import Columns
 from iolens.schema import DATA_KINDS, SIZE_BINS, SUM_KINDS, size_column
 from iolens.store.selection import Selection
 from iolens.units import DAY_US, from_epoch_us

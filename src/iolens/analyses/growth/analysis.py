@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.capacity.readings import Integers, Readings, Usage, gather, local_days
+from iolens.analyses.capacity.readings import Readings, Usage, gather, local_days
+from iolens.arrays import Integers
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import mean_interval, median_interval
 from iolens.models.growth import CHANGED, GAP, KEPT, METHODS, SHRANK, Changes, Method, paper_changes, strict_changes

@@ -12,15 +12,15 @@ from datetime import date, datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses import Analysis
 from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, LoadSnapshots
 from iolens.analyses.imbalance.peers import Peers, PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
 from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries, loads, spread
-from iolens.analyses.intervals.tick_matrix import TABLE, Floats, TickMatrix, Ticks, ticks_of
+from iolens.analyses.intervals.tick_matrix import TABLE, TickMatrix, Ticks, ticks_of
 from iolens.analyses.results import OverIntervals, not_in_json
+from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
@@ -284,7 +284,7 @@ def _result(
 
 
 def _threshold(
-    asked: tuple[str, float | None, float], unbalanced: NDArray[np.bool_], lasted: Periods, tick_s: float
+    asked: tuple[str, float | None, float], unbalanced: Booleans, lasted: Periods, tick_s: float
 ) -> ImbalanceThreshold:
     name, percentile, limit = asked
     count = int(unbalanced.sum())
@@ -292,7 +292,7 @@ def _threshold(
     return ImbalanceThreshold(name, percentile, limit, count, share, hours, int(lasted.lifetimes.size), lasted.cut)
 
 
-def _hot_targets(name: str, series: SpreadSeries, chosen: NDArray[np.bool_], ticks: Ticks) -> Iterator[HotTarget]:
+def _hot_targets(name: str, series: SpreadSeries, chosen: Booleans, ticks: Ticks) -> Iterator[HotTarget]:
     """Those that ever were, the longest first."""
     hot = HotTargets(len(ticks.targets))
     for part in series.hot(chosen):
@@ -313,7 +313,7 @@ def _hot_targets(name: str, series: SpreadSeries, chosen: NDArray[np.bool_], tic
             )
 
 
-def _hot_map(series: SpreadSeries, chosen: NDArray[np.bool_], ticks: Ticks) -> HotMap:
+def _hot_map(series: SpreadSeries, chosen: Booleans, ticks: Ticks) -> HotMap:
     numbers = series.numbers
     first, count = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
     width = -(-count // MOST_BUCKETS)

@@ -11,6 +11,7 @@ import numpy as np
 
 from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.analyses.quotients import not_nan
 from iolens.schema import DIRECTIONS
 from iolens.units import DAY_US, from_epoch_us
 
@@ -91,9 +92,5 @@ def _snapshot(matrix: TickMatrix, found: TickSpread, place: int) -> LoadSnapshot
         float(found.mean[place]),
         float(found.maximum[place]),
         float(found.std[place]),
-        [TargetLoad(matrix.targets[one], *(_known(rate[one]) for rate in rates)) for one in reporting.tolist()],
+        [TargetLoad(matrix.targets[one], *(not_nan(rate[one]) for rate in rates)) for one in reporting.tolist()],
     )
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

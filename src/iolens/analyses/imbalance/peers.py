@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from iolens.analyses.imbalance.outliers import FAR, FEWEST_PEERS, robust_spread
 from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import GAP, Floats, Integers, TickMatrix
+from iolens.analyses.intervals.tick_matrix import GAP, TickMatrix
+from iolens.analyses.quotients import not_nan
+from iolens.analyses.utilization.outliers import FAR, FEWEST_PEERS, robust_spread
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 
@@ -21,7 +22,6 @@ MATTERS: Final = 0.25  # of the usual load: a share closer to it is far only in 
 SILENT_S: Final = 600.0  # without a byte while peers move data: shorter may be chance
 SILENT_FACTOR: Final = 5.0  # longer than the peers' own longest silence, in the median
 
-Booleans = NDArray[np.bool_]
 Finding = Literal["dead", "silent", "low", "high", "usual"]
 
 
@@ -143,8 +143,8 @@ class Peers:
             reported_pct=100.0 * reported / self.ticks if self.ticks else 0.0,
             mean_bytes_per_s=float(self.load[place]) / reported if reported else None,
             max_bytes_per_s=float(self.most[place]) if reported else None,
-            load_ratio=_known(ratio[place]),
-            robust_z=_known(score[place]),
+            load_ratio=not_nan(ratio[place]),
+            robust_z=not_nan(score[place]),
             active_pct=100.0 * int(self.active[place]) / reported if reported else None,
             silent_pct=100.0 * int(silences.rows[place]) / judged if judged else None,
             longest_silent_s=length * tick_us / 1e6,
@@ -176,7 +176,3 @@ def _finding(is_silent: bool, still: bool, is_far: bool, score: float) -> Findin
     if not is_far:
         return "usual"
     return "high" if score > 0 else "low"
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iolens.analyses.imbalance.stretches import Booleans, Integers, runs_of
+from iolens.analyses.imbalance.stretches import runs_of
+from iolens.arrays import Booleans, Integers
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import Floats, Integers, TickMatrix
+from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
 
@@ -23,8 +24,6 @@ STANDS_OUT: Final = 2.0  # standard deviations above the mean of the tick
 BACKGROUND: Final = "background_bytes"
 EXTREMES: Final = ("minimum", "mean", "maximum")
 ROWS_AT_ONCE: Final = 100_000  # unpacked
-
-Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Booleans = NDArray[np.bool_]
-Integers = NDArray[np.int64]
+from iolens.arrays import Booleans, Integers
 
 
 def runs_of(true: Booleans, follows: Booleans) -> tuple[Integers, Integers, Integers]:

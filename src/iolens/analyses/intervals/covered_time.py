@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.intervals.fsu_sums import Columns
 from iolens.analyses.intervals.tick_matrix import GAP
+from iolens.arrays import Columns
 from iolens.units import DAY_S
 
 FEWEST_FOR_TICK: Final = 10  # intervals of a day: fewer do not tell its tick

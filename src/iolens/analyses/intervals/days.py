@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Floats, Integers
 from iolens.units import DAY_US
 
 DAY_S: Final = 86_400.0
@@ -65,17 +66,17 @@ def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]
     return dict(zip(days.tolist(), np.minimum(shares, 100.0).tolist(), strict=True))
 
 
-def _medians(values: NDArray[Any], weights: NDArray[Any], group: NDArray[Any]) -> NDArray[np.float64]:
+def _medians(values: NDArray[Any], weights: NDArray[Any], group: NDArray[Any]) -> Floats:
     """Of each group the first value that half of its weight has reached; values rise within a group."""
     total = np.bincount(group, weights)
     before = np.concatenate([[0.0], np.cumsum(total)[:-1]])
     reached = np.flatnonzero(2 * (np.cumsum(weights) - before[group]) >= total[group])
     _, first = np.unique(group[reached], return_index=True)
-    medians: NDArray[np.float64] = values[reached[first]]
+    medians: Floats = values[reached[first]]
     return medians
 
 
-def _expected(days: NDArray[np.int64], buckets: NDArray[np.int64], targets: Sequence[str]) -> NDArray[np.int64]:
+def _expected(days: Integers, buckets: Integers, targets: Sequence[str]) -> Integers:
     """How many targets there were on each day."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}

@@ -12,13 +12,10 @@ from typing import Any, Final, Protocol
 
 import narwhals as nw
 
-from iolens.models.transaction_time import Calibration
-from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.models.transaction_time import SIZE_COLUMNS, Calibration, added, time_terms
+from iolens.schema import DIRECTIONS
 from iolens.units import MIB
 
-SIZE_COLUMNS: Final = {
-    size_column(direction, size): (direction, size) for direction in DIRECTIONS for size in SIZE_BINS
-}
 OUTSIDE_COLUMNS: Final = tuple(f"{direction}_ios_outside" for direction in DIRECTIONS)
 
 
@@ -153,8 +150,8 @@ _COUNTERS: Final = (("ios", "ops"), ("bytes", "bytes"))
 
 def _as_observed(group: str, calibration: Calibration) -> nw.Expr:
     cost = calibration.of(group.partition("_")[2])
-    latency = nw.col(f"{group}_ios") * number(100.0 * cost.latency_s)
-    return latency + nw.col(f"{group}_bytes") * number(100.0 * cost.s_per_byte)
+    per_cent = (number(100.0 * coefficient) for coefficient in (cost.latency_s, cost.s_per_byte))
+    return added(time_terms(nw.col(f"{group}_ios"), nw.col(f"{group}_bytes"), *per_cent))
 
 
 def _as_optimal(group: str, calibration: Calibration) -> nw.Expr:
@@ -169,9 +166,4 @@ def number(value: float) -> nw.Expr:
 
 def total(terms: Sequence[nw.Expr]) -> nw.Expr:
     """The sum of the terms, zero of none."""
-    if not terms:
-        return number(0.0)
-    result = terms[0]
-    for term in terms[1:]:
-        result = result + term
-    return result
+    return added(terms) if terms else number(0.0)

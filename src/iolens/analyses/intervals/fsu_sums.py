@@ -11,19 +11,16 @@ from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.calibration.applied import AppliedCalibration, chosen, columns_needed
 from iolens.analyses.intervals.days import tick_length
 from iolens.analyses.intervals.disk_time import DiskTime, number
+from iolens.arrays import Columns
+from iolens.models.transaction_time import BUSY_ABOVE_PCT
 from iolens.schema import DIRECTIONS
 from iolens.units import DAY_US
 
-IDLE_BELOW_PCT: Final = 2.0
-BUSY_ABOVE_PCT: Final = 30.0
 IRREGULAR_SHARE: Final = 0.1
-
-Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)

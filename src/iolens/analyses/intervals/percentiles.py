@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from iolens.arrays import Floats
 
 EXACT_AT_MOST: Final = 150_000  # values of 8 bytes; a week of 5 s ticks is 120,960
 BIN_WIDTH: Final = 1.01  # ratio of neighbouring bins; a percentile is off by half of that at most
@@ -19,7 +20,7 @@ class Percentiles:
 
     count: int = 0
     largest: float = 0.0
-    _values: list[NDArray[np.float64]] = field(default_factory=list)
+    _values: list[Floats] = field(default_factory=list)
     _bins: dict[int, int] = field(default_factory=dict)
     _zeros: int = 0
 
@@ -28,7 +29,7 @@ class Percentiles:
         """How far an answer may be off: 0 while it is exact."""
         return 0.0 if self.count <= EXACT_AT_MOST else ERROR_PCT
 
-    def add(self, values: NDArray[np.float64]) -> None:
+    def add(self, values: Floats) -> None:
         """Take the next values."""
         self.count += len(values)
         self.largest = max(self.largest, float(values.max(initial=0.0)))

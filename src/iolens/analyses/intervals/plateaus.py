@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from iolens.arrays import Booleans, Floats, Integers
 
 MINIMUM_S: Final = 600.0
 MAXIMUM_SPREAD: Final = 0.25
@@ -20,8 +21,7 @@ AWAY_S: Final = 60.0
 _GAP_TICKS: Final = 2.5
 _BLOCK: Final = 8192
 
-Ticks = NDArray[np.int64]
-Values = NDArray[np.float64]
+Ticks = Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class PlateauFinder:
     minimum_median: float = MINIMUM_MEDIAN_PCT
     found: list[TickStretch] = field(default_factory=list)
     _time_us: Ticks = field(default_factory=lambda: np.empty(0, np.int64))
-    _fsu: Values = field(default_factory=lambda: np.empty(0))
+    _fsu: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def length(self) -> int:
@@ -55,7 +55,7 @@ class PlateauFinder:
         """Whether ticks are short enough to tell anything of a stretch of the minimum length."""
         return self.length >= FEWEST_TICKS
 
-    def feed(self, time_us: Ticks, fsu: Values) -> None:
+    def feed(self, time_us: Ticks, fsu: Floats) -> None:
         """Take the next ticks and settle all stretches that cannot grow any more."""
         self._time_us = np.concatenate([self._time_us, time_us])
         self._fsu = np.concatenate([self._fsu, fsu])
@@ -90,7 +90,7 @@ class PlateauFinder:
         splits = np.flatnonzero(np.diff(starts) > self.length) + 1
         return [(int(part[0]), int(part[-1]) + self.length) for part in np.split(starts, splits)]
 
-    def _qualifying(self, fsu: Values) -> NDArray[np.bool_]:
+    def _qualifying(self, fsu: Floats) -> Booleans:
         """For each window of the minimum length, whether it is a plateau by itself."""
         length = self.length
         if len(fsu) < length:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from iolens.analyses.intervals.covered_time import CoveredTime
 from iolens.analyses.intervals.days import covered_pct
-from iolens.analyses.intervals.fsu_sums import Columns
+from iolens.arrays import Columns, Floats, Integers
 
 ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "irregular", "resets")
 
@@ -48,9 +48,7 @@ class TargetTotals:
     left_out: set[str] = field(default_factory=set)
     covered: CoveredTime = field(init=False)
     _days: list[Columns] = field(default_factory=list)
-    _heat: list[tuple[NDArray[np.object_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = field(
-        default_factory=list
-    )
+    _heat: list[tuple[NDArray[np.object_], Integers, Floats, Floats]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.covered = CoveredTime(self.bucket_s)
@@ -107,7 +105,7 @@ class TargetTotals:
         """Share of its samples that each day has."""
         return covered_pct(self._days)
 
-    def heat(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
+    def heat(self) -> tuple[list[str], Integers, Floats]:
         """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""
         target, bucket, busy, seconds = (np.concatenate(columns) for columns in zip(*self._heat, strict=True))
         names, row = codes(target)
@@ -120,14 +118,14 @@ class TargetTotals:
         return names, np.arange(first, first + width), matrix
 
 
-def codes(values: NDArray[np.object_]) -> tuple[list[str], NDArray[np.int64]]:
+def codes(values: NDArray[np.object_]) -> tuple[list[str], Integers]:
     """Distinct names in order, and the place of each value among them."""
     names = sorted(set(values.tolist()))
     place = {name: number for number, name in enumerate(names)}
     return names, np.fromiter((place[value] for value in values), np.int64, len(values))
 
 
-def _add_moved(totals: dict[Key, Moved], keys: Mapping[int, Key], where: NDArray[np.int64], rows: Columns) -> None:
+def _add_moved(totals: dict[Key, Moved], keys: Mapping[int, Key], where: Integers, rows: Columns) -> None:
     """Add bytes by key; a direction that nobody counted stays unknown."""
     found = []
     for way in ("read", "write"):

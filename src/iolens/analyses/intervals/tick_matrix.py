@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.schema import DATA_KINDS, SUM_KINDS
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
@@ -25,9 +26,6 @@ MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "backgr
 MOST_ROWS: Final = 3_000_000  # in memory at a time, unless a single day has more
 GAP: Final = 1.5  # ticks between two samples of a target: more is a gap
 FEWEST_SPARSE, SPARSE = 10_000_000, 20  # ticks without a row, and such ticks per row, from which they cost too much
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +55,7 @@ class TickMatrix:
         found: Floats = np.minimum(longest, (self.end_us - before) / 1e6)
         return found
 
-    def part(self, chosen: slice | NDArray[np.bool_]) -> TickMatrix:
+    def part(self, chosen: slice | Booleans) -> TickMatrix:
         """Some of the ticks."""
         measures = {name: values[chosen] for name, values in self.measures.items()}
         return TickMatrix(self.end_us[chosen], self.tick_us, self.targets, self.duration_s[chosen], measures)
@@ -88,7 +86,7 @@ class TickMatrix:
         )
 
     @property
-    def follows(self) -> NDArray[np.bool_]:
+    def follows(self) -> Booleans:
         """Whether a tick comes right after the one before it in this matrix; the first does not."""
         return np.diff(self.end_us, prepend=self.end_us[:1] - 10 * self.tick_us) <= GAP * self.tick_us
 

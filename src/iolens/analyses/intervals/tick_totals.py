@@ -11,19 +11,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.intervals.buckets import bucket_seconds
-from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
-from iolens.analyses.intervals.fsu_sums import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, Columns
 from iolens.analyses.intervals.plateaus import PlateauFinder, TickStretch
+from iolens.arrays import Columns, Floats, Integers
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, SIZE_COLUMNS
 from iolens.units import MIB
 
 BIN_PCT: Final = 2.0
 BINS: Final = 100
 MOST_SERIES_POINTS: Final = 20_000
-
-Values = NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -55,10 +52,10 @@ class PeakWatch:
     known_peak: float | None
     largest: float = 0.0
     seconds: float = 0.0
-    rates: Values = field(default_factory=lambda: np.empty(0))
-    lengths: Values = field(default_factory=lambda: np.empty(0))
+    rates: Floats = field(default_factory=lambda: np.empty(0))
+    lengths: Floats = field(default_factory=lambda: np.empty(0))
 
-    def add(self, rates: Values, lengths: Values) -> None:
+    def add(self, rates: Floats, lengths: Floats) -> None:
         """Take the next ticks."""
         self.largest = max(self.largest, float(rates.max(initial=0.0)))
         self.seconds += float(lengths.sum())
@@ -83,7 +80,7 @@ class SeriesBuckets:
 
     first_us: int
     bucket_us: int
-    sums: NDArray[np.float64]  # rows: fsu·s, s of fsu, read bytes, write bytes, s of bytes, util·s, s of util
+    sums: Floats  # rows: fsu·s, s of fsu, read bytes, write bytes, s of bytes, util·s, s of util
 
     @classmethod
     def over(cls, extent_us: tuple[int, int], tick_us: int) -> SeriesBuckets:
@@ -95,13 +92,13 @@ class SeriesBuckets:
         first = extent_us[0] // bucket
         return cls(first * bucket, bucket, np.zeros((7, (extent_us[1] - 1) // bucket - first + 2)))
 
-    def add(self, rows: slice, time_us: NDArray[np.int64], weights: Values, *values: Values) -> None:
+    def add(self, rows: slice, time_us: Integers, weights: Floats, *values: Floats) -> None:
         """Add rates weighted by time to the given rows, and the time itself to the row after them."""
         where = np.clip((time_us - 1 - self.first_us) // self.bucket_us, 0, self.sums.shape[1] - 1)
         for row, value in zip(self.sums[rows], [*(value * weights for value in values), weights], strict=True):
             row += np.bincount(where, weights=value, minlength=len(row))
 
-    def columns(self) -> tuple[NDArray[np.int64], Values, Values, Values, Values]:
+    def columns(self) -> tuple[Integers, Floats, Floats, Floats, Floats]:
         """Time (end of bucket), FSU, read and write bytes per second, %util; NaN where nothing was reported."""
         fsu, fsu_s, read, write, bytes_s, util, util_s = self.sums
         some = (fsu_s > 0) | (bytes_s > 0)
@@ -127,9 +124,9 @@ class TickTotals:
     optimal_busy_s: float = 0.0
     util_seconds: float = 0.0
     util_s: float = 0.0
-    observations: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BINS + 1, np.int64))
-    category_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
-    category_ios: Values = field(default_factory=lambda: np.zeros((3, 2)))
+    observations: Integers = field(default_factory=lambda: np.zeros(BINS + 1, np.int64))
+    category_counts: Integers = field(default_factory=lambda: np.zeros(3, np.int64))
+    category_ios: Floats = field(default_factory=lambda: np.zeros((3, 2)))
     ios: dict[str, int] = field(default_factory=dict)
     tick_us: int | None = None
     series: SeriesBuckets | None = None
@@ -196,7 +193,7 @@ class TickTotals:
             self._finder.feed(sizes["epoch_us"], fsu)
             self.series.add(slice(0, 2), sizes["epoch_us"], seconds, fsu)
 
-    def _classify(self, fsu: Values, sizes: Columns) -> None:
+    def _classify(self, fsu: Floats, sizes: Columns) -> None:
         bins = np.minimum((fsu / BIN_PCT).astype(np.int64), BINS)
         self.observations += np.bincount(bins, minlength=BINS + 1)
         category = (fsu >= IDLE_BELOW_PCT).astype(np.int64) + (fsu > BUSY_ABOVE_PCT)

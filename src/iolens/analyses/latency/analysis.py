@@ -14,7 +14,6 @@ from math import gcd
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses import Analysis
 from iolens.analyses.intervals.buckets import checked_width, width_for
@@ -32,6 +31,7 @@ from iolens.analyses.latency.totals import (
     waits_by_bucket,
 )
 from iolens.analyses.results import OverIntervals
+from iolens.arrays import Floats
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
 from iolens.target_names import of_like_kind
@@ -41,8 +41,6 @@ TABLES: Final = ("target_histograms", "target_io")
 WAITS: Final = ("read_wait_us", "write_wait_us")
 MOST_BUCKETS: Final = 96
 MOST_PERIODS: Final = 48  # parts of the window in which targets are compared with their peers
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +89,12 @@ class LatencySeries:
 
     target: str | None
     direction: str
-    ios: Values
-    p50_ms: Values
-    p95_ms: Values
-    p99_ms: Values
-    max_ms: Values
-    mean_wait_ms: Values
+    ios: Floats
+    p50_ms: Floats
+    p95_ms: Floats
+    p99_ms: Floats
+    max_ms: Floats
+    mean_wait_ms: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +267,7 @@ def _ratio(value: float | None, usual: float | None) -> float | None:
     return value / usual if value is not None and usual else None
 
 
-def _series(key: Key, measures: dict[str, Values]) -> LatencySeries:
+def _series(key: Key, measures: dict[str, Floats]) -> LatencySeries:
     with np.errstate(invalid="ignore", divide="ignore"):
         wait_ms = np.where(measures["ops"] > 0, measures["wait_us"] / measures["ops"] / 1000.0, np.nan)
     target, direction = key

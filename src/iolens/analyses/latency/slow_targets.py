@@ -15,7 +15,8 @@ from functools import cache
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from iolens.arrays import Booleans, Floats, Integers
 
 FEWEST_PEERS: Final = 3  # itself included: among fewer there is no middle
 FEWEST_IOS: Final = 1_000  # of a target in the window: ten of them are beyond its 99th percentile
@@ -24,8 +25,6 @@ TAILS_PCT: Final = (95, 99)  # percentiles of the peers beyond which I/Os are co
 FAMILY_ERROR: Final = 0.01  # chance that any of equal targets is called slower
 FAR: Final = 2.0  # times the peers'
 
-Values = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 Finding = Literal["slower", "usual", "unknown"]
 
 
@@ -60,8 +59,8 @@ class Slowness:
 class TimedPeers:
     """I/Os of targets that are peers: targets × periods × bins, and the upper edges of the bins in milliseconds."""
 
-    counts: Values
-    edges: NDArray[np.int64]
+    counts: Floats
+    edges: Integers
 
     def judge(self, place: int, comparisons: int) -> Slowness:
         """One of them; `comparisons` is how many targets and directions are judged in all."""
@@ -72,7 +71,7 @@ class TimedPeers:
         judged = [self._beyond(place, others, tail_pct, chance) for tail_pct in TAILS_PCT]
         return next((one for one in judged if one.finding == "slower"), judged[-1])
 
-    def _beyond(self, place: int, others: NDArray[np.int64], tail_pct: int, chance: float) -> Slowness:
+    def _beyond(self, place: int, others: Integers, tail_pct: int, chance: float) -> Slowness:
         """The I/Os beyond a percentile of the peers, and those of the target beyond twice that."""
         whole = self.counts.sum(axis=1)
         tail_ms = statistics.median_high(self._edge(whole[one], tail_pct) for one in others)
@@ -88,7 +87,7 @@ class TimedPeers:
         )
         return _found(evidence, low > peers_share)
 
-    def _edge(self, counts: Values, percent: int) -> float:
+    def _edge(self, counts: Floats, percent: int) -> float:
         cumulative = counts.cumsum()
         return float(self.edges[int((cumulative * 100.0 >= percent * cumulative[-1]).argmax())])
 
@@ -97,8 +96,8 @@ class TimedPeers:
 class WaitingPeers:
     """Summed waits of targets that are peers, in microseconds, and their operations: both targets × periods."""
 
-    wait_us: Values
-    ops: Values
+    wait_us: Floats
+    ops: Floats
 
     def judge(self, place: int, comparisons: int) -> Slowness:
         """One of them, by its mean wait."""
@@ -114,7 +113,7 @@ class WaitingPeers:
         return _found(evidence, float(means[place]) > FAR * usual)
 
 
-def _others(place: int, ios: Values) -> NDArray[np.int64] | Slowness:
+def _others(place: int, ios: Floats) -> Integers | Slowness:
     """The peers of a target that have enough I/Os, or why it cannot be judged."""
     if ios[place] < FEWEST_IOS:
         return Slowness("unknown", f"{ios[place]:,.0f} I/Os; {FEWEST_IOS:,} are needed")
@@ -132,7 +131,7 @@ def _found(evidence: SlownessEvidence, is_beyond_chance: bool) -> Slowness:
 
 
 def _agreement(
-    values: Values, enough: Booleans, place: int, others: NDArray[np.int64], chance: float
+    values: Floats, enough: Booleans, place: int, others: Integers, chance: float
 ) -> tuple[int, int, int | None]:
     """Periods in which it is compared, those in which it is above more of the others than below, and those needed.
 
@@ -163,8 +162,8 @@ def _lower_bound(share: float, count: float, chance: float) -> float:
     return max((middle - width) / (1 + z * z / count), 0.0)
 
 
-def _ratio(above: Values, below: Values) -> Values:
-    found: Values = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+def _ratio(above: Floats, below: Floats) -> Floats:
+    found: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     return found
 
 

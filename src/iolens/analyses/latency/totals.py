@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from iolens.analyses.intervals.fsu_sums import Columns
 from iolens.analyses.latency.slow_targets import TimedPeers, WaitingPeers
+from iolens.arrays import Columns, Floats, Integers
 from iolens.schema import DIRECTIONS
 
 HISTOGRAM: Final = "io_time_ms"
@@ -23,7 +22,6 @@ MEASURES: Final = ("ios", "p50_ms", "p95_ms", "p99_ms", "max_ms")
 WAITED: Final = ("wait_us", "ops")
 PLACED: Final = ("target", "bucket", "period")
 
-Values = NDArray[np.float64]
 Key = tuple[str | None, str]  # target (None: all data targets) and direction
 Bins = dict[int, float]
 
@@ -126,14 +124,14 @@ class LatencyTotals:
                     old = self.waits.get((target, way), (0.0, 0.0))
                     self.waits[target, way] = old[0] + float(wait_us), old[1] + float(ops)
 
-    def over_time(self) -> tuple[NDArray[np.int64], dict[Key, dict[str, Values]]]:
+    def over_time(self) -> tuple[Integers, dict[Key, dict[str, Floats]]]:
         """Numbers of the buckets without holes, and by target and direction every measure in them, NaN where none."""
         parts = [*self._io_times, *self._waits]
         if not parts:
             return np.zeros(0, np.int64), {}
         first = min(int(part["bucket"].min()) for part in parts)
         width = max(int(part["bucket"].max()) for part in parts) - first + 1
-        found: dict[Key, dict[str, Values]] = {}
+        found: dict[Key, dict[str, Floats]] = {}
         for part in parts:
             for key, mine in _by_key(part):
                 measures = found.setdefault(key, {name: np.full(width, np.nan) for name in (*MEASURES, *WAITED)})
@@ -206,7 +204,7 @@ class LatencyTotals:
         }
 
 
-def percentiles(counts: Values, edges: NDArray[np.int64]) -> dict[str, Values]:
+def percentiles(counts: Floats, edges: Integers) -> dict[str, Floats]:
     """Of histograms (rows) with these upper edges (columns): I/Os, percentiles and the largest bin used, else NaN."""
     ios = counts.sum(axis=1)
     cumulative = counts.cumsum(axis=1)
@@ -235,7 +233,7 @@ def slower_pct(bins: Bins, limit_ms: float) -> float | None:
 @dataclass(frozen=True, slots=True)
 class _Codes:
     names: list[Key]
-    where: NDArray[np.int64]
+    where: Integers
 
 
 def _codes(values: Iterable[Key]) -> _Codes:
@@ -244,7 +242,7 @@ def _codes(values: Iterable[Key]) -> _Codes:
     return _Codes(list(place), np.array(where, dtype=np.int64))
 
 
-def _by_key(part: Columns) -> Iterator[tuple[Key, NDArray[np.int64]]]:
+def _by_key(part: Columns) -> Iterator[tuple[Key, Integers]]:
     keys = _codes(zip(part["target"], part["direction"], strict=True))
     order = np.argsort(keys.where, kind="stable")
     bounds = np.searchsorted(keys.where[order], np.arange(len(keys.names) + 1))

@@ -7,24 +7,24 @@ nothing. A target that does not report has no numbers: unknown is never zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.live import interval_measures as im
-from iolens.analyses.live.interval_measures import SIZE_COLUMNS, Columns, Floats, Integers, Measures
+from iolens.analyses.live.interval_measures import Columns, Measures
+from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine, known_values
 from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json
-from iolens.models.transaction_time import GRACE_2012, Calibration
+from iolens.arrays import Booleans, Floats, Integers
+from iolens.models.transaction_time import GRACE_2012, SIZE_COLUMNS, Calibration
 from iolens.records import Item, Row, Rows
 from iolens.schema import DATA_KINDS, DIRECTIONS
 from iolens.units import from_epoch_us
+from iolens.visible_text import some_names
 
-IDLE_BELOW_PCT: Final = 2.0
-BUSY_ABOVE_PCT: Final = 30.0
 OVERDUE: Final = 1.5  # an interval's numbers hold until its successor is overdue by half its length
 LOOK_BACK_S: Final = 90.0  # at least this far for intervals that still hold
 LONGEST_HOLD_S: Final = 3600.0  # no interval says anything of now for longer than it and half of it, by the clock
@@ -34,8 +34,7 @@ CAPACITY_HOLDS_US: Final = 3_600_000_000  # fullness changes slowly
 MOST_CELLS: Final = 120_000  # ticks × targets that are kept: about 60 MB
 FEWEST_TICKS: Final = 64
 HISTORY_TICKS: Final = 60
-
-Flags = NDArray[np.bool_]
+NAMES_SHOWN: Final = 4
 
 # Rows of a tick's matrix: the nominal length of each table's interval (NaN: it did not report), then what it says.
 _LENGTHS: Final = {"target_sizes": 0, "target_io": 1, "metadata_ops": 2}
@@ -47,36 +46,6 @@ _TOLD_BY: Final = {
     "metadata_ops": ("metadata_ops_per_s",),
 }
 TABLES: Final = (*_LENGTHS, "target_histograms", "target_capacity")
-
-
-@dataclass(frozen=True, slots=True)
-class TargetLine:
-    """One target at one tick; its field names are the keys of the JSON. None: not known."""
-
-    target: str
-    target_kind: str | None
-    state: (
-        str  # reporting; late: its next interval is overdue; silent: none holds, no number is given; waiting: none yet
-    )
-    fsu_pct: float | None = None
-    fsu_bytes_pct: float | None = None
-    util_pct: float | None = None
-    read_bytes_per_s: float | None = None
-    write_bytes_per_s: float | None = None
-    iops: float | None = None
-    small_io_pct: float | None = None
-    latency_s: float | None = None
-    latency_kind: str | None = None
-    used_pct: float | None = None
-    metadata_ops_per_s: float | None = None
-    after_reset: bool = False
-    age_s: float | None = None  # of its last interval
-    number: int = field(default=0, metadata={"json": False})  # its row in the reading's courses
-
-    @property
-    def busy_pct(self) -> float | None:
-        """FSU from sizes; where a device counts only operations and bytes, from those."""
-        return self.fsu_pct if self.fsu_pct is not None else self.fsu_bytes_pct
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,32 +76,7 @@ class LiveReading:
 
     def course_of(self, line: TargetLine, ticks: int) -> list[float | None]:
         """FSU of one target at the last ticks, the oldest first."""
-        return _plain(self.courses[line.number, -ticks:]) if ticks > 0 else []
-
-
-class SizeRate(NamedTuple):
-    """Disk I/Os per second of one direction and size (upper bound)."""
-
-    direction: str
-    size_bytes: int
-    per_s: float
-
-
-class Past(NamedTuple):
-    """One tick of one target."""
-
-    time_us: int
-    busy_pct: float | None
-    bytes_per_s: float | None
-
-
-def category(fsu_pct: float | None) -> str | None:
-    """Idle, moderate or busy (DEFINITIONS, FSU)."""
-    if fsu_pct is None:
-        return None
-    if fsu_pct < IDLE_BELOW_PCT:
-        return "idle"
-    return "moderate" if fsu_pct <= BUSY_ABOVE_PCT else "busy"
+        return known_values(self.courses[line.number, -ticks:]) if ticks > 0 else []
 
 
 class Board:
@@ -286,7 +230,7 @@ class Board:
         self._ticks.put(time[reset], target[reset], {_RESET: np.ones(int(reset.sum()))}, len(self.names))
 
     def _measures(
-        self, table: str, columns: Columns, time: Integers, target: Integers, seconds: Floats, good: Flags
+        self, table: str, columns: Columns, time: Integers, target: Integers, seconds: Floats, good: Booleans
     ) -> Measures:
         if table == "metadata_ops":
             return im.of_metadata(columns, seconds)
@@ -319,7 +263,7 @@ class Board:
             for frames in (self._latency, self._used, self._sizes):
                 frames.forget_before(self.times[0])
 
-    def _reported(self, tick: int) -> Flags:
+    def _reported(self, tick: int) -> Booleans:
         matrix = self._ticks.of[tick][: len(_LENGTHS)]
         found = np.zeros(len(self.names), bool)
         found[: matrix.shape[1]] = np.isfinite(matrix).any(axis=0)
@@ -366,7 +310,7 @@ class Board:
                 shortest[of_kind] = np.fmin(shortest[of_kind], typical)
         return shortest
 
-    def _copy(self, time: int, table: str, which: Flags, measures: Floats) -> None:
+    def _copy(self, time: int, table: str, which: Booleans, measures: Floats) -> None:
         """What one table said of some targets at a time."""
         for name in _TOLD_BY[table]:
             measures[_PLACE[name], which] = self._ticks.row(time, _PLACE[name], len(which))[which]
@@ -393,9 +337,9 @@ class Board:
     def _lines(self, tick: int, now_us: int, values: _Values) -> list[TargetLine]:
         ages = [None if one < 0 else max(0.0, (now_us - one) / 1e6) for one in self._last_reports(tick).tolist()]
         latency, kinds = values.latencies
-        columns: dict[str, list[Any]] = {name: _plain(values.of(name)) for name in _LINE_MEASURES}
-        columns |= {"iops": _plain(values.iops), "latency_s": _plain(latency), "latency_kind": kinds}
-        columns |= {"used_pct": _plain(values.used), "after_reset": (values.measures[_RESET] > 0).tolist()}
+        columns: dict[str, list[Any]] = {name: known_values(values.of(name)) for name in _LINE_MEASURES}
+        columns |= {"iops": known_values(values.iops), "latency_s": known_values(latency), "latency_kind": kinds}
+        columns |= {"used_pct": known_values(values.used), "after_reset": (values.measures[_RESET] > 0).tolist()}
         columns |= {"age_s": ages, "number": list(range(len(self.names)))}
         told = list(zip(*(columns[name] for name in _LINE_FIELDS), strict=True))
         reporting, late = values.reporting.tolist(), values.late.tolist()
@@ -433,10 +377,10 @@ class Board:
                 break
         return last
 
-    def _is_data(self) -> Flags:
+    def _is_data(self) -> Booleans:
         return np.fromiter((kind != "mdt" for kind in self.kinds), bool, len(self.kinds))
 
-    def _is_counted_once(self) -> Flags:
+    def _is_counted_once(self) -> Booleans:
         """The outermost kind of data target there is: what an OST moves, its devices move again."""
         outermost = next((kind for kind in DATA_KINDS if kind in self.kinds), None)
         return np.fromiter((kind == outermost for kind in self.kinds), bool, len(self.kinds))
@@ -464,8 +408,8 @@ class _Values(NamedTuple):
     """Everything known at a tick, by target."""
 
     measures: Floats
-    reporting: Flags
-    late: Flags
+    reporting: Booleans
+    late: Booleans
     latency: Floats  # by the I/O-time histogram
     used: Floats
 
@@ -498,65 +442,10 @@ _LINE_MEASURES: Final = (
 _LINE_FIELDS: Final = tuple(one.name for one in fields(TargetLine))[3:]
 
 
-class Boards:
-    """A board for each file system that the rows speak of."""
-
-    def __init__(self, make: Callable[[str], Board], only: str | None = None) -> None:
-        self._make, self._only = make, only
-        self.of: dict[str, Board] = {}
-
-    @property
-    def filesystems(self) -> list[str]:
-        """Names of the file systems seen; those that are mere disks of a server come last."""
-        return sorted(self.of, key=lambda name: (self._is_disks(name), name))
-
-    def main(self) -> list[str]:
-        """File systems proper, or the servers whose disks are all there is."""
-        proper = [name for name in self.filesystems if not self._is_disks(name)]
-        return proper or self.filesystems
-
-    def expect(self, known: Mapping[str, Iterable[str]]) -> None:
-        """File systems and targets that exist, whether they report or not."""
-        for filesystem, targets in known.items():
-            if self._only in (None, filesystem):
-                self.board(filesystem).expect(targets)
-
-    def take(self, items: Iterable[Item]) -> None:
-        """Give each board its rows."""
-        parts: dict[str, list[Item]] = {}
-        for item in items:
-            if isinstance(item, Row | Rows):
-                of = item.values if isinstance(item, Row) else item.columns
-                parts.setdefault(str(of.get("filesystem") or ""), []).append(item)
-        for filesystem, rows in parts.items():
-            if self._only in (None, filesystem):
-                self.board(filesystem).take(rows)
-
-    def board(self, filesystem: str) -> Board:
-        """The board of a file system, new if need be."""
-        if filesystem not in self.of:
-            self.of[filesystem] = self._make(filesystem)
-        return self.of[filesystem]
-
-    def _is_disks(self, filesystem: str) -> bool:
-        kinds = self.of[filesystem].kinds
-        return bool(kinds) and all(kind == "device" for kind in kinds)
-
-
-def some(names: Sequence[str], most: int = 4) -> str:
-    """A few names, and how many more there are."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
 def _unknowns(lines: Sequence[TargetLine]) -> list[str]:
     shown = [line for line in lines if line.state != "silent" and line.target_kind != "mdt"]
     blind = [line.target for line in shown if line.busy_pct is None]
-    return [f"FSU is not known for {some(blind)}: no disk I/O sizes"] if blind else []
-
-
-def _plain(values: Floats) -> list[float | None]:
-    return [None if value != value else value for value in values.tolist()]
+    return [f"FSU is not known for {some_names(blind, NAMES_SHOWN)}: no disk I/O sizes"] if blind else []
 
 
 def _maybe(value: float) -> float | None:

@@ -9,20 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from iolens.schema import DIRECTIONS, DISK_KINDS, SIZE_BINS, SUMMED_OPERATIONS, size_column
+from iolens.arrays import Booleans, Floats, Integers
+from iolens.models.transaction_time import SIZE_COLUMNS, added, time_terms
+from iolens.schema import DIRECTIONS, DISK_KINDS, SIZE_BINS, SUMMED_OPERATIONS
 from iolens.units import MIB
 
 LATENCY_SHARE: Final = 0.95
 IO_TIME: Final = "io_time_ms"
-SIZE_COLUMNS: Final = {size_column(way, size): (way, size) for way in DIRECTIONS for size in SIZE_BINS}
 _LABELS: Final = np.array(SIZE_BINS, np.float64)
 _OF_WAY: Final = {way: [one == way for one, _ in SIZE_COLUMNS.values()] for way in DIRECTIONS}
 _IS_SMALL: Final = np.array([size < MIB for _, size in SIZE_COLUMNS.values()])
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Columns = Mapping[str, Any]
 
 
@@ -41,7 +39,7 @@ class Measures(NamedTuple):
     metadata_ops_per_s: Floats | None = None
 
 
-def size_counts(columns: Columns, count: int, seen: NDArray[np.bool_]) -> Floats:
+def size_counts(columns: Columns, count: int, seen: Booleans) -> Floats:
     """Rows × bins. A bin that no row ever had does not exist in this format; one that is missing here is unknown.
 
     `seen` remembers which bins there are.
@@ -61,7 +59,7 @@ def of_sizes(columns: Columns, counts: Floats, seconds: Floats, costs: Floats) -
     with np.errstate(invalid="ignore", divide="ignore"):
         small = 100.0 * counts[:, _IS_SMALL].sum(axis=1) / modelled
         return Measures(
-            fsu_pct=100.0 * _disk_time_s(ops, moved, costs) / seconds,
+            fsu_pct=_fsu_pct(ops, moved, costs, seconds),
             disk_iops=(modelled + outside) / seconds,
             small_io_pct=np.where(modelled > 0, small, np.nan),
         )
@@ -82,7 +80,7 @@ def of_io(columns: Columns, seconds: Floats, costs: Floats) -> Measures:
             ops_per_s=both / seconds,
             wait_s=np.where(both > 0, (waited[0] + waited[1]) / 1e6 / both, np.nan),
             util_pct=numbers(columns, "busy_us", count) / 1e4 / seconds,
-            fsu_bytes_pct=np.where(is_disk, 100.0 * _disk_time_s(ops, moved, costs) / seconds, np.nan),
+            fsu_bytes_pct=np.where(is_disk, _fsu_pct(ops, moved, costs, seconds), np.nan),
         )
 
 
@@ -101,7 +99,7 @@ class Latencies(NamedTuple):
     latency_s: Floats
 
 
-def latencies(columns: Columns, time: Integers, target: Integers, good: NDArray[np.bool_]) -> Latencies:
+def latencies(columns: Columns, time: Integers, target: Integers, good: Booleans) -> Latencies:
     """The percentile of reads and writes together: the upper edge of the first bin that reaches the share."""
     count = len(time)
     is_time = np.fromiter((name == IO_TIME for name in spread(columns["histogram"], count)), bool, count)
@@ -143,7 +141,8 @@ def numbers(columns: Columns, name: str, count: int) -> Floats:
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
-def _disk_time_s(ops: Sequence[Floats], moved: Sequence[Floats], costs: Floats) -> Floats:
-    """T = r0·N_r + r1·B_r + w0·N_w + w1·B_w."""
+def _fsu_pct(ops: Sequence[Floats], moved: Sequence[Floats], costs: Floats, seconds: Floats) -> Floats:
+    """FSU of each row from its operations and bytes, read and written."""
     r0, r1, w0, w1 = costs.T
-    return np.asarray(r0 * ops[0] + r1 * moved[0] + w0 * ops[1] + w1 * moved[1])
+    busy_s = added((*time_terms(ops[0], moved[0], r0, r1), *time_terms(ops[1], moved[1], w0, w1)))
+    return 100.0 * busy_s / seconds

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from iolens.arrays import Floats, Integers
 
 
 @dataclass(slots=True)

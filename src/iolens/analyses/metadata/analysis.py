@@ -13,16 +13,17 @@ from typing import Final
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.buckets import checked_width, width_for
 from iolens.analyses.intervals.coverage import metadata_coverage
 from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, per_day
-from iolens.analyses.intervals.fsu_sums import Columns, collect
+from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.metadata.totals import Load, MetadataSums, MetadataTotals
+from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
+from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import Basis, MetadataCalibration
 from iolens.schema import SUMMED_OPERATIONS
 from iolens.store.selection import Selection
@@ -30,8 +31,6 @@ from iolens.units import DAY_US, from_epoch_us
 
 TABLE: Final = "metadata_ops"
 MOST_BUCKETS: Final = 240
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +78,10 @@ class MetadataSeries:
     """The file system bucket by bucket; NaN where nothing was reported: for figures."""
 
     bucket_s: float
-    start_us: NDArray[np.int64]
-    ops_per_s: dict[str, Values]
-    mdu_pct: Values | None
-    mdu_service_pct: Values | None
+    start_us: Integers
+    ops_per_s: dict[str, Floats]
+    mdu_pct: Floats | None
+    mdu_service_pct: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns
         samples=totals.samples,
         target_samples=totals.target_samples,
         operations=round(sum(counts.values())),
-        mean_ops_per_s=_ratio(whole.rate_seconds, whole.seconds),
+        mean_ops_per_s=ratio(whole.rate_seconds, whole.seconds),
         p50_ops_per_s=whole.rates.at(0.5),
         p95_ops_per_s=whole.rates.at(0.95),
         p99_ops_per_s=whole.rates.at(0.99),
@@ -188,17 +187,13 @@ def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns
     )
 
 
-def _ratio(above: float, below: float) -> float | None:
-    return above / below if below > 0 else None
-
-
 def _mdu(load: Load) -> tuple[float | None, float | None, tuple[float, int] | None]:
     """Mean, share of time above 30, and the largest tick with its time."""
-    return _ratio(load.mdu_seconds, load.seconds), _ratio(100.0 * load.busy_s, load.seconds), load.peak_mdu
+    return ratio(load.mdu_seconds, load.seconds), ratio(100.0 * load.busy_s, load.seconds), load.peak_mdu
 
 
 def _service(totals: MetadataTotals, load: Load) -> float | None:
-    return _ratio(load.service_seconds, load.service_s) if totals.sums.live_us else None
+    return ratio(load.service_seconds, load.service_s) if totals.sums.live_us else None
 
 
 def _assumed(costs: MetadataCalibration | None, counts: dict[str, float]) -> tuple[float | None, float | None]:
@@ -206,8 +201,8 @@ def _assumed(costs: MetadataCalibration | None, counts: dict[str, float]) -> tup
     if costs is None:
         return None, None
     assumed = {name: count for name, count in counts.items() if costs.of(name).basis == "assumed"}
-    operations = _ratio(100.0 * sum(assumed.values()), sum(counts.values()))
-    return operations, _ratio(100.0 * costs.seconds(assumed), costs.seconds(counts))
+    operations = ratio(100.0 * sum(assumed.values()), sum(counts.values()))
+    return operations, ratio(100.0 * costs.seconds(assumed), costs.seconds(counts))
 
 
 def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> list[OperationLoad]:
@@ -215,7 +210,7 @@ def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> 
     costs = totals.sums.costs
     operations = sum(counts.values())
     modelled_s = costs.seconds(counts) if costs is not None else 0.0
-    mean = _ratio(totals.whole.rate_seconds, totals.whole.seconds)
+    mean = ratio(totals.whole.rate_seconds, totals.whole.seconds)
     lines = []
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if not count:
@@ -229,7 +224,7 @@ def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> 
                 None if mean is None else mean * count / operations,
                 cost.s_per_op if cost else None,
                 cost.basis if cost else None,
-                _ratio(100.0 * count * cost.s_per_op, modelled_s) if cost else None,
+                ratio(100.0 * count * cost.s_per_op, modelled_s) if cost else None,
                 _mean_service_s(name, buckets),
             )
         )
@@ -242,7 +237,7 @@ def _mean_service_s(operation: str, buckets: Columns) -> float | None:
     if times is None:
         return None
     timed = times > 0
-    return _ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
+    return ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
 
 
 def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]) -> list[DailyOperations]:
@@ -254,7 +249,7 @@ def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]
     ]
 
 
-def _operations(totals: MetadataTotals, buckets: Columns) -> Values:
+def _operations(totals: MetadataTotals, buckets: Columns) -> Floats:
     zero = np.zeros(len(buckets["bucket"]))
     return sum((buckets[name] for name in totals.sums.live), zero)
 
@@ -265,7 +260,7 @@ def _target(name: str, load: Load, totals: MetadataTotals, buckets: Columns) -> 
     return MetadataTarget(
         target=name,
         operations=round(float(_operations(totals, buckets)[mine].sum())),
-        mean_ops_per_s=_ratio(load.rate_seconds, load.seconds),
+        mean_ops_per_s=ratio(load.rate_seconds, load.seconds),
         p50_ops_per_s=load.rates.at(0.5),
         p95_ops_per_s=load.rates.at(0.95),
         p99_ops_per_s=load.rates.at(0.99),
@@ -285,7 +280,7 @@ def _series(totals: MetadataTotals, buckets: Columns) -> MetadataSeries | None:
     width = int(number_of.max()) - first + 1
     reporting = np.bincount(number_of - first, minlength=width)
 
-    def over_time(values: Values) -> Values:
+    def over_time(values: Floats) -> Floats:
         sums = np.bincount(number_of - first, weights=values / buckets["duration_s"], minlength=width)
         return np.where(reporting > 0, sums, np.nan)
 

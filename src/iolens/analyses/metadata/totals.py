@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.disk_time import number, total
-from iolens.analyses.intervals.fsu_sums import BUSY_ABOVE_PCT, QUALITY, Columns, quality
+from iolens.analyses.intervals.fsu_sums import QUALITY, quality
 from iolens.analyses.intervals.percentiles import Percentiles
 from iolens.analyses.intervals.target_totals import TargetTotals, codes
 from iolens.analyses.intervals.tick_totals import HeldBack
+from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import MetadataCalibration
-
-Values = NDArray[np.float64]
+from iolens.models.transaction_time import BUSY_ABOVE_PCT
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Load:
     peak_ops: tuple[float, int] | None = None
     peak_mdu: tuple[float, int] | None = None
 
-    def add(self, time_us: NDArray[np.int64], seconds: Values, rate: Values, mdu: Values, service: Values) -> None:
+    def add(self, time_us: Integers, seconds: Floats, rate: Floats, mdu: Floats, service: Floats) -> None:
         """Take ticks in time order; `service` is NaN where it is not known."""
         if not len(time_us):
             return
@@ -104,7 +104,7 @@ class Load:
         self.peak_mdu = _larger(self.peak_mdu, mdu, time_us)
 
 
-def _larger(old: tuple[float, int] | None, values: Values, time_us: NDArray[np.int64]) -> tuple[float, int]:
+def _larger(old: tuple[float, int] | None, values: Floats, time_us: Integers) -> tuple[float, int]:
     place = int(values.argmax())
     new = float(values[place]), int(time_us[place])
     return new if old is None or new[0] > old[0] else old
@@ -189,7 +189,7 @@ class MetadataTotals:
 UNUSED: Final = ("busy", "busy_s", "ios", "outside")  # what disks have and metadata targets have not
 
 
-def _groups(names: NDArray[np.object_]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+def _groups(names: NDArray[np.object_]) -> Iterator[tuple[str, Integers]]:
     distinct, where = codes(names)
     for place, name in enumerate(distinct):
         yield name, np.flatnonzero(where == place)

@@ -7,63 +7,36 @@ The engine sums each tick over its targets and each target over time (`fsu_sums`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
-from iolens.analyses.intervals.disk_time import (
-    OUTSIDE_COLUMNS,
-    SIZE_COLUMNS,
-    CounterTime,
-    DiskTime,
-    HistogramTime,
-)
-from iolens.analyses.intervals.fsu_sums import (
-    BUSY_ABOVE_PCT,
-    IDLE_BELOW_PCT,
-    FsuSums,
-    bytes_per_target,
-    bytes_per_tick,
-    collect,
-    data_targets,
-    of_kinds,
-)
+from iolens.analyses.intervals.fsu_sums import FsuSums, bytes_per_target, bytes_per_tick, collect, data_targets
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
+from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
+from iolens.analyses.utilization.model_rows import Model, model_rows
+from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
-from iolens.errors import UsageError
+from iolens.arrays import Floats, Integers
 from iolens.models.saturation import SATURATED_SHARE
-from iolens.models.transaction_time import GRACE_2012, Calibration
-from iolens.schema import DISK_KINDS, SUM_KINDS
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400
 TABLES: Final = ("target_sizes", "target_io")
 LARGEST_TICK: Final = "largest tick"  # stands in where no peak is known: says nothing of what the hardware can do
-MODELS: Final = ("histogram", "counters")
-OSTS_ARE_CLIENT_SIDE: Final = (
-    "what an OST counts outside its histogram are bytes and RPCs of clients, which never stand for disk I/Os"
-)
-OSTS_LEFT_OUT: Final = f"rows of OSTs are left out of FSU, bandwidth and volume: {OSTS_ARE_CLIENT_SIDE}"
-OTHERS_LEFT_OUT: Final = (
-    "not only OSTs report: devices, controllers and servers are left out, since they move the same bytes again"
-    " (--model counters is about disks)"
-)
-
-Model = Literal["histogram", "counters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +115,11 @@ class UtilizationSeries:
     """Tick by tick, or averaged into buckets when the window is long: for figures."""
 
     bucket_s: float
-    time_us: NDArray[np.int64]  # end of the tick or bucket
-    fsu_pct: NDArray[np.float64]  # mean over the bucket
-    read_bytes_per_s: NDArray[np.float64]
-    write_bytes_per_s: NDArray[np.float64]
-    util_pct: NDArray[np.float64] | None = None  # the kernel's; None: no device counts it
+    time_us: Integers  # end of the tick or bucket
+    fsu_pct: Floats  # mean over the bucket
+    read_bytes_per_s: Floats
+    write_bytes_per_s: Floats
+    util_pct: Floats | None = None  # the kernel's; None: no device counts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +128,8 @@ class FsuHeatMap:
 
     bucket_s: float
     targets: list[str]
-    time_us: NDArray[np.int64]  # start of each bucket
-    fsu_pct: NDArray[np.float64]  # targets × buckets
+    time_us: Integers  # start of each bucket
+    fsu_pct: Floats  # targets × buckets
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +162,7 @@ class Utilization(OverIntervals):
     daily_summary: DailySummary
     plateaus: list[Plateau] | None
     per_target: list[TargetUtilization]
+    target_outliers: TargetOutliers = field(kw_only=True)
     calibration: Calibration
     coverage: Coverage
     calibrations: list[AppliedCalibration] | None = only_if_present()
@@ -229,7 +203,7 @@ def utilization(
     `calibrations`, where given, say which one holds for which targets and when; the last is for all others. The FSU of
     a full disk is theirs where a saturating test has shown it, else `ceiling_fsu_pct`, else 100.
     """
-    rows = _rows(selection, model)
+    rows = model_rows(selection, model)
     applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
     extent = selection.extent_us(*TABLES)
     heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else 86400
@@ -259,61 +233,6 @@ def utilization(
     return _result(selection, rows.model, applied, ticks, targets, peak, saturation, (*notes, *rows.notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelRows:
-    """Which rows a model rests on; `other_kinds` are there too, and would count the same bytes again."""
-
-    model: Model
-    disk_time: DiskTime
-    has_util: bool
-    other_kinds: Sequence[str] = ()
-    notes: tuple[str, ...] = ()
-
-    def io(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Rows of `target_io` for bandwidth and volume, and with counters for FSU as well."""
-        return (
-            of_kinds(frame, DISK_KINDS) if self.model == "counters" else data_targets(frame, ("mdt", *self.other_kinds))
-        )
-
-    def left_out(self, frame: nw.LazyFrame[Any]) -> set[str]:
-        """Names of the targets that are not part of the answer."""
-        if not self.other_kinds:
-            return set()
-        names = of_kinds(frame, self.other_kinds).select("target").unique()
-        return set(collect(names)["target"])
-
-
-def _rows(selection: Selection, model: str) -> _ModelRows:
-    """The rows of the model asked for, or of the one there are rows for."""
-    if model not in ("auto", *MODELS):
-        raise UsageError(f"no model is called {model!r}; there are: auto, {', '.join(MODELS)}")
-    has_util = bool(selection.live_columns("target_io", ["busy_us"]))
-    if model == "histogram" or (model == "auto" and selection.holds("target_sizes")):
-        return _histogram_rows(selection, has_util)
-    has_osts = selection.holds("target_io", "target_kind", ("ost",))
-    if selection.holds("target_io", "target_kind", DISK_KINDS):
-        return _ModelRows(
-            "counters", CounterTime(), has_util, ("ost",) if has_osts else (), (OSTS_LEFT_OUT,) if has_osts else ()
-        )
-    if model == "counters":
-        why = f": {OSTS_ARE_CLIENT_SIDE}" if has_osts else ""
-        raise UsageError(f"{selection.filesystem} has no counters of devices, LUNs or controllers in this window{why}")
-    found = _histogram_rows(selection, has_util)
-    return replace(found, notes=(f"no FSU: there are no I/O sizes, and {OSTS_ARE_CLIENT_SIDE}",)) if has_osts else found
-
-
-def _histogram_rows(selection: Selection, has_util: bool) -> _ModelRows:
-    """Sizes as the OSTs' disks saw them; where others report the same bytes beside the OSTs, the OSTs' are taken."""
-    disk_time = HistogramTime(
-        selection.live_columns("target_sizes", list(SIZE_COLUMNS)),
-        selection.live_columns("target_sizes", OUTSIDE_COLUMNS),
-    )
-    others = (*DISK_KINDS, *SUM_KINDS)
-    if all(selection.holds("target_io", "target_kind", kinds) for kinds in (("ost",), others)):
-        return _ModelRows("histogram", disk_time, False, others, (OTHERS_LEFT_OUT,))
-    return _ModelRows("histogram", disk_time, has_util)
-
-
 def _result(
     selection: Selection,
     model: Model,
@@ -329,8 +248,9 @@ def _result(
         peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
     start, end = selection.window
     first_us, last_us = targets.extent_us or ticks.extent_of_ticks
-    daily = _daily(targets)
-    by_label, by_bytes = _by_model(model, _ratio(ticks.fsu_seconds, ticks.seconds))
+    daily, per_target = _daily(targets), _per_target(model, targets)
+    coverage = coverage_of(selection, targets, ticks, notes)
+    by_label, by_bytes = _by_model(model, ratio(ticks.fsu_seconds, ticks.seconds))
     reporting = len(targets.names_with_sizes) or ticks.most_targets
     return Utilization(
         filesystem=selection.filesystem,
@@ -342,10 +262,10 @@ def _result(
         target_samples=ticks.target_samples,
         mean_fsu_pct=by_label,
         mean_fsu_bytes_pct=by_bytes,
-        mean_util_pct=_ratio(ticks.util_seconds, ticks.util_s),
-        busy_time_pct=_ratio(100.0 * ticks.busy_s, ticks.seconds),
-        optimal_busy_time_pct=_ratio(100.0 * ticks.optimal_busy_s, ticks.seconds),
-        under_report_factor=_ratio(ticks.busy_s, ticks.optimal_busy_s),
+        mean_util_pct=ratio(ticks.util_seconds, ticks.util_s),
+        busy_time_pct=ratio(100.0 * ticks.busy_s, ticks.seconds),
+        optimal_busy_time_pct=ratio(100.0 * ticks.optimal_busy_s, ticks.seconds),
+        under_report_factor=ratio(ticks.busy_s, ticks.optimal_busy_s),
         bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
         peak_bytes_per_s=peak,
         peak_origin=peak_origin if peak is not None else None,
@@ -357,9 +277,10 @@ def _result(
         plateaus=None
         if ticks.plateaus is None
         else plateaus(selection, ticks.plateaus, saturation, applied, reporting, by_bytes=model == "counters"),
-        per_target=_per_target(model, targets),
+        per_target=per_target,
+        target_outliers=target_outliers(per_target, coverage.per_target),
         calibration=applied[-1].calibration,
-        coverage=coverage_of(selection, targets, ticks, notes),
+        coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         series=_series(ticks),
         heat_map=_heat_map(targets),
@@ -373,10 +294,6 @@ def _by_model(model: Model, value: float | None) -> tuple[float | None, float | 
 
 def _io_sizes(ticks: TickTotals) -> list[SizeCount]:
     return [SizeCount(way, size, ticks.ios.get(name, 0)) for name, (way, size) in SIZE_COLUMNS.items()]
-
-
-def _ratio(above: float, below: float) -> float | None:
-    return above / below if below > 0 else None
 
 
 def _categories(ticks: TickTotals) -> list[Category]:
@@ -394,9 +311,9 @@ def _categories(ticks: TickTotals) -> list[Category]:
                 name,
                 low,
                 high,
-                _ratio(100.0 * int(count), ticks.samples),
-                _ratio(100.0 * optimal, both),
-                _ratio(100.0 * suboptimal, both),
+                ratio(100.0 * int(count), ticks.samples),
+                ratio(100.0 * optimal, both),
+                ratio(100.0 * suboptimal, both),
             )
         )
     return lines
@@ -439,17 +356,17 @@ def _per_target(model: Model, targets: TargetTotals) -> list[TargetUtilization]:
     for name in sorted({*targets.names_with_sizes, *targets.bytes_by_target}):
         sums = targets.sums.get(name)
         read, written = targets.bytes_by_target.get(name, (None, None))
-        by_label, by_bytes = _by_model(model, _ratio(sums.busy, sums.duration_s) if sums else None)
+        by_label, by_bytes = _by_model(model, ratio(sums.busy, sums.duration_s) if sums else None)
         kernel_busy_s, kernel_s = targets.util_by_target.get(name, (0.0, 0.0))
         lines.append(
             TargetUtilization(
                 name,
                 by_label,
-                _ratio(100.0 * sums.busy_s, sums.duration_s) if sums else None,
+                ratio(100.0 * sums.busy_s, sums.duration_s) if sums else None,
                 _whole(read),
                 _whole(written),
                 by_bytes,
-                _ratio(100.0 * kernel_busy_s, kernel_s),
+                ratio(100.0 * kernel_busy_s, kernel_s),
             )
         )
     return lines

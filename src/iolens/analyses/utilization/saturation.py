@@ -15,9 +15,10 @@ import narwhals as nw
 import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.intervals.fsu_sums import Columns, collect, data_targets
+from iolens.analyses.intervals.fsu_sums import collect, data_targets
 from iolens.analyses.intervals.plateaus import TickStretch
 from iolens.analyses.latency.totals import HISTOGRAM, Bins, of_bins
+from iolens.arrays import Columns
 from iolens.models.saturation import SATURATED_SHARE, FsuCeiling, ceiling_of, mean_ceiling
 from iolens.store.selection import Selection
 from iolens.units import epoch_us, from_epoch_us

@@ -16,7 +16,7 @@ import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.intervals.peak import peak_options
-from iolens.analyses.intervals.tick_matrix import GAP, TABLE, Floats, Integers, TickMatrix, Ticks, ticks_of
+from iolens.analyses.intervals.tick_matrix import GAP, TABLE, TickMatrix, Ticks, ticks_of
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
@@ -30,8 +30,9 @@ from iolens.analyses.workload.request_sizes import (
     size_peaks,
 )
 from iolens.analyses.workload.rhythm import QuarterHours, Rhythm, zone_called
-from iolens.analyses.workload.silences import Booleans, Runs, run_sample
+from iolens.analyses.workload.silences import Runs, run_sample
 from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput, outside
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.heavy_tail import HeavyTail, heavy_tail
 from iolens.models.log_sketch import LogSketch

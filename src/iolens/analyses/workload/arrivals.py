@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.arrays import Floats, Integers
 from iolens.models.log_sketch import BINS, bin_ends, bin_of
 from iolens.models.tail_sample import TailSample
 from iolens.schema import DIRECTIONS
@@ -21,8 +22,6 @@ REGULAR: Final = 0.01  # how far a sample's length may be off the tick
 MOST_IRREGULAR: Final = 0.1  # share of samples up to which the irregular ones are left out
 EXACT_UP_TO: Final = 4096  # requests; above, neighbours count together
 STEP: Final = 0.002  # their width, as a logarithm
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -36,7 +35,7 @@ class Spacings:
     irregular_samples: int = 0
     least_s: float = np.inf  # between the requests of an irregular sample
 
-    def add(self, requests: NDArray[np.float64], duration_s: NDArray[np.float64]) -> None:
+    def add(self, requests: Floats, duration_s: Floats) -> None:
         """Take samples; NaN is none."""
         known = ~np.isnan(requests)
         requests, duration_s = requests[known], duration_s[known]
@@ -49,7 +48,7 @@ class Spacings:
         for weights, mine in zip((np.ones(odd.size), odd), self.irregular, strict=True):
             mine += _whole_sums(bin_of(length / odd), weights, BINS)
 
-    def _add_regular(self, requests: NDArray[np.float64]) -> None:
+    def _add_regular(self, requests: Floats) -> None:
         codes = _codes(requests)
         size = max(self.regular.shape[1], int(codes.max(initial=-1)) + 1)
         self.regular = np.pad(self.regular, ((0, 0), (0, size - self.regular.shape[1])))
@@ -76,7 +75,7 @@ class Spacings:
             return TailSample.of_spacings(self.tick_s, requests / counts, weights, self.most)
         return self._binned(requests / counts, weights, int(by_requests))
 
-    def _binned(self, requests: NDArray[np.float64], weights: Integers, weighted: int) -> TailSample:
+    def _binned(self, requests: Floats, weights: Integers, weighted: int) -> TailSample:
         some = requests > 0
         regular = _whole_sums(bin_of(self.tick_s / requests[some]), weights[some], BINS)
         everything = self.irregular[weighted] + regular
@@ -104,7 +103,7 @@ class Arrivals:
                 spacings.add(matrix.measures[f"{way}_ops"].ravel(), matrix.duration_s.ravel())
 
 
-def _codes(requests: NDArray[np.float64]) -> Integers:
+def _codes(requests: Floats) -> Integers:
     """N itself while it is small, then its logarithm in steps."""
     small = requests <= EXACT_UP_TO
     with np.errstate(divide="ignore"):

@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import Floats, Integers, TickMatrix
+from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.arrays import Floats, Integers
 from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
 

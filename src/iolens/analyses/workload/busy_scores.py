@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from iolens.analyses.intervals.tick_matrix import Floats, Integers, TickMatrix
+from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.week_rhythm import FIRST_WEEKDAY, hour_of_week, normal_cdf
 from iolens.models.workload_model import Marginal
 
@@ -24,8 +24,6 @@ HIGH: Final = 0.9  # the upper tenth is where targets have to agree for their su
 MEASURES: Final = 8  # what is summed up for every hour
 LEAST_TICKS: Final = 200  # of an hour, to tell its level from what its targets have in common
 MOST_CORRELATED: Final = 0.999
-
-Booleans = NDArray[np.bool_]
 
 
 @dataclass(slots=True)

@@ -19,10 +19,11 @@ from iolens.analyses.intervals.tick_matrix import ticks_of
 from iolens.analyses.workload.analysis import SECTIONS, Workload
 from iolens.analyses.workload.busy_scores import BusyScores, day_and_week
 from iolens.analyses.workload.throughput import outside
+from iolens.arrays import Floats
 from iolens.errors import UsageError
 from iolens.models.heavy_tail import HeavyTail
 from iolens.models.tail_families import PARETO, TRUNCATED_PARETO
-from iolens.models.tail_sample import Floats, TailSample
+from iolens.models.tail_sample import TailSample
 from iolens.models.week_rhythm import local_hours
 from iolens.models.workload_model import SHARES, DirectionModel, Marginal, WorkloadModel
 from iolens.schema import DIRECTIONS

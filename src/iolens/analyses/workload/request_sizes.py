@@ -14,9 +14,10 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
 from iolens.analyses.intervals.fsu_sums import data_targets
-from iolens.analyses.intervals.tick_matrix import Floats, Integers, TickMatrix, places_of
+from iolens.analyses.intervals.tick_matrix import TickMatrix, places_of
+from iolens.arrays import Floats, Integers
+from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Chunk, Selection
 

@@ -11,15 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Booleans, Integers
 from iolens.models.heavy_tail import multiples
 from iolens.models.tail_sample import TailSample
 
 WHOLE, AT_GAP, AT_END = range(3)  # what a run touches: nothing, a gap, an end of the window
-
-Booleans = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 
 @dataclass(slots=True)

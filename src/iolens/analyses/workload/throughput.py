@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from iolens.analyses.intervals.tick_matrix import Floats, Integers, TickMatrix
+from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us, from_epoch_us
 
@@ -190,7 +190,7 @@ def outside(matrix: TickMatrix, windows: Sequence[Maintenance]) -> TickMatrix:
     return matrix.part(keep)
 
 
-def _runs(minutes: Integers, is_idle: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(minutes: Integers, is_idle: Booleans) -> list[tuple[int, int]]:
     """First and last minute of every run of idle minutes without a hole."""
     idle = minutes[is_idle]
     if not idle.size:
@@ -199,7 +199,7 @@ def _runs(minutes: Integers, is_idle: NDArray[np.bool_]) -> list[tuple[int, int]
     return [(int(part[0]), int(part[-1])) for part in np.split(idle, cuts)]
 
 
-def _periods(minutes: Integers, is_idle: NDArray[np.bool_]) -> Integers:
+def _periods(minutes: Integers, is_idle: Booleans) -> Integers:
     return np.array([last - first + 1 for first, last in _runs(minutes, is_idle)], np.int64)
 
 

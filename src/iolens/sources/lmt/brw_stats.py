@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from iolens.arrays import Integers
 from iolens.errors import InputError
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.sources.reading.sql_database import Database, SqlSelection, Table, TableSchema
@@ -26,8 +26,6 @@ _WIDE_KEYS: Final = ("read_columns", "write_columns")
 _KEYS: Final = ("table", "ts_id", "ost_id", *_LONG_KEYS, "where", *_WIDE_KEYS)
 _COLUMN_OF: Final = {size: number for number, size in enumerate(SIZE_BINS)}
 _OUTSIDE: Final = len(SIZE_BINS)
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

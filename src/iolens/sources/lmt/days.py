@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Integers
 from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources.reading.local_time import LocalClock, local_text
@@ -24,8 +25,6 @@ MOMENTS: Final = "TIMESTAMP_INFO"
 LATEST_S: Final = 4_102_444_800  # the year 2100
 NO_TIME: Final = -(2**62)
 _DTYPE: Final = np.dtype([("ts_id", np.int64), ("local_s", np.int64)])
-
-Integers = NDArray[np.int64]
 
 
 class OffsetStretch(NamedTuple):

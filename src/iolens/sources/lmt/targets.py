@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Integers
 from iolens.records import Item, Note, Problem, Row, Rows, Samples
 from iolens.sources.lmt import brw_stats as lmt_brw_stats
 from iolens.sources.lmt.brw_stats import BrwStats
@@ -45,7 +46,6 @@ TARGET_COLUMN: Final = {
 _CAPACITY: Final = ("KBYTES_FREE", "KBYTES_USED", "INODES_FREE", "INODES_USED")
 _UUID_ENDING: Final = "_UUID"
 
-Integers = NDArray[np.int64]
 Masked = np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]
 Schema = Mapping[str, TableSchema]
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Integers
 from iolens.errors import InputError
 from iolens.records import Problem, Rows
 from iolens.sources.reading.bounded_input import opened_packed
@@ -41,7 +42,6 @@ _TARGET: Final = re.compile(r"(?P<filesystem>.+)-(?P<kind>OST|MDT)[0-9a-fA-F]{4,
 _DATED: Final = re.compile(r"(?P<filesystem>.+)_\d{4}-\d{2}-\d{2}")
 
 Grid = NDArray[np.float64]  # steps × columns
-Integers = NDArray[np.int64]
 
 
 @contextlib.contextmanager

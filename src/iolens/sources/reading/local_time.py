@@ -13,13 +13,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import Integers
 from iolens.errors import InputError
 
 QUARTER_S: Final = 900  # zones change their offset at quarters of an hour
 CORRECTION_S: Final = 60  # a clock that goes back by less was put right, not set to winter time
 _EPOCH: Final = datetime(1970, 1, 1)  # without a zone, like the times it is for
-
-Integers = NDArray[np.int64]
 
 
 def find_zone(name: str, place: str) -> tzinfo:

@@ -53,13 +53,7 @@ def steps(result: Acceptance) -> TableView:
         t.number("write_p99_s", "Writes' p99", "s"), t.percent("served_pct", "Served"),
         t.percent("read_requests_pct", "Reads"), t.text("trouble", "Trouble"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (
-            one.name, one.tool, one.read_bytes_per_s, one.write_bytes_per_s, one.read_ops_per_s, one.write_ops_per_s,
-            one.read_p99_s, one.write_p99_s, one.served_pct, one.read_requests_pct, one.trouble,
-        )
-        for one in result.steps
-    ]  # fmt: skip
+    rows = [t.row_of(step, columns, {"step": step.name}) for step in result.steps]
     return t.TableView("Steps", columns, rows)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,7 +24,7 @@ from iolens.views.render.figures import (
     Rule,
     Span,
 )
-from iolens.views.render.window_axes import EMPTY, window_title
+from iolens.views.render.window_axes import EMPTY, midnight_us, window_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,13 +129,9 @@ def _horizon(times: NDArray[Any], dates: Sequence[date | None]) -> int:
     """Half as far ahead as the readings reach back; further, to the threshold, if that is near."""
     first, last = int(times[0]), int(times[-1])
     span = last - first
-    crossings = [_midnight(day) for day in dates if day is not None]
+    crossings = [midnight_us(day) for day in dates if day is not None]
     near = [at + span // 20 for at in crossings if last < at <= last + span]
     return max([last + span // 2, *near]) if span else last + DAY_US
-
-
-def _midnight(day: date) -> int:
-    return epoch_us(datetime.combine(day, time(), UTC))
 
 
 def _line(course: ProjectedUsage, times: NDArray[Any], end: int, factor: float) -> LineMark:

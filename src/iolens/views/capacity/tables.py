@@ -70,9 +70,8 @@ def usage(result: Capacity) -> TableView:
     """The last readings."""
     columns = (t.moment("time", "Time (UTC)"), t.volume("bytes", "Used"))
     shown = result.used[-READINGS_SHOWN:]
-    rows: list[Row] = [(one.time, one.bytes) for one in shown]
     note = f"The last {len(shown)} of {len(result.used)} readings; JSON has them all."
-    return t.TableView("Usage", columns, rows, note if len(shown) < len(result.used) else "")
+    return t.TableView("Usage", columns, t.rows_of(shown, columns), note if len(shown) < len(result.used) else "")
 
 
 def headline(result: Capacity) -> TableView:
@@ -86,8 +85,8 @@ def headline(result: Capacity) -> TableView:
         t.text("target_kinds", "Targets are"), t.text("sources", "Sources"),
         t.count("overlapping_rows", "Overlapping rows left out"),
     )  # fmt: skip
-    row = tuple(getattr(result, column.name) for column in columns)
-    notes = [verdict(result), *map(sentence, result.notes)]
+    row = t.row_of(result, columns)
+    notes = [verdict(result), *map(t.sentence, result.notes)]
     return t.TableView(f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True)
 
 
@@ -139,8 +138,7 @@ def spread(result: Capacity) -> TableView:
         t.text("fullest", "… is"), t.number("stddev_pct", "Standard deviation", "points", ".2f"),
         t.text("above_threshold", f"At {result.threshold_pct:g} % or more"),
     )  # fmt: skip
-    row = tuple(getattr(result.fullness, column.name) for column in columns)
-    return t.TableView("Imbalance of fullness", columns, [row], sideways=True)
+    return t.TableView("Imbalance of fullness", columns, [t.row_of(result.fullness, columns)], sideways=True)
 
 
 def per_target(result: Capacity) -> TableView:
@@ -153,7 +151,7 @@ def per_target(result: Capacity) -> TableView:
     ordered = sorted(result.per_target, key=lambda one: (-(one.fullness_pct or 0.0), one.target))
     few = len(ordered) <= TARGETS_SHOWN
     shown = ordered if few else [*ordered[:EXTREMES_SHOWN], *ordered[-EXTREMES_SHOWN:]]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in shown]
+    rows = t.rows_of(shown, columns)
     note = "" if few else f"The {EXTREMES_SHOWN} fullest and {EXTREMES_SHOWN} emptiest of {len(ordered)}; JSON has all."
     return t.TableView("Fullness of targets", columns, rows, note)
 
@@ -181,10 +179,4 @@ def changes(result: Capacity) -> TableView:
         t.moment("time", "Time (UTC)"), t.count("targets_before", "Targets before"),
         t.count("targets_after", "Targets after"),
     )  # fmt: skip
-    rows: list[Row] = [(one.time, one.targets_before, one.targets_after) for one in result.target_changes]
-    return t.TableView("Targets came or went", columns, rows)
-
-
-def sentence(note: str) -> str:
-    """A note as a sentence of its own."""
-    return f"{note[:1].upper()}{note[1:]}."
+    return t.TableView("Targets came or went", columns, t.rows_of(result.target_changes, columns))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,10 +25,10 @@ from iolens.views.render.figures import (
     side_by_side,
 )
 from iolens.views.render.tables import show_moment
+from iolens.views.render.window_axes import midnight_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
 
     from numpy.typing import NDArray
 
@@ -210,7 +209,7 @@ def history(result: Contents) -> Figure:
 def _horizon(times: NDArray[Any], lines: Sequence[CountLine]) -> int:
     """Half as far ahead as the scans reach back; to the limit, however far, where a line reaches it in time to plan."""
     span = int(times[-1] - times[0])
-    reached = [_midnight(line.limit_date) for line in lines if line.limit_date is not None]
+    reached = [midnight_us(line.limit_date) for line in lines if line.limit_date is not None]
     ahead = [at + (at - int(times[0])) // 20 for at in reached if int(times[-1]) < at <= int(times[-1]) + 12 * span]
     return max([int(times[-1]) + (span // 2 or DAY_US), *ahead])
 
@@ -219,12 +218,8 @@ def _shown_limit(found: Projection | None, lines: Sequence[CountLine], end: int)
     """The limit, unless it is so far off that the files would be a line at the bottom."""
     if found is None or found.limit is None:
         return None
-    near = any(line.limit_date is not None and _midnight(line.limit_date) <= end for line in lines)
+    near = any(line.limit_date is not None and midnight_us(line.limit_date) <= end for line in lines)
     return found.limit if near else None
-
-
-def _midnight(day: date) -> int:
-    return epoch_us(datetime.combine(day, time(), UTC))
 
 
 def _at(line: CountLine, times: NDArray[Any], moment: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import DAY_S, format_bytes, format_bytes_si
-from iolens.views.capacity.tables import METHODS, sentence
+from iolens.views.capacity.tables import METHODS
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
@@ -145,12 +145,12 @@ def headline(result: Contents) -> TableView:
         "projects": result.coverage.projects if result.coverage is not None else None,
         **{name: getattr(result.sizes, name) for name in _OF_SIZES},
     }
-    row = tuple(own[column.name] if column.name in own else getattr(result, column.name) for column in columns)
+    row = t.row_of(result, columns, own)
     shown = [(column, value) for column, value in zip(columns, row, strict=True) if column.name not in _IF_KNOWN
              or value is not None]  # fmt: skip
     chosen = [f"Only {word} {', '.join(names)}." for word, names in
               (("the projects", result.projects), ("the owners", result.owners)) if names]  # fmt: skip
-    notes = [verdict(result), *chosen, *map(sentence, result.notes)]
+    notes = [verdict(result), *chosen, *map(t.sentence, result.notes)]
     title = f"{result.filesystem}: contents"
     return t.TableView(
         title, tuple(one for one, _ in shown), [tuple(value for _, value in shown)], "\n".join(notes), True
@@ -379,8 +379,7 @@ def by_type(result: Contents) -> TableView:
         t.text("inode_type", "Type"), t.count("inodes", "Inodes"), t.percent("inodes_pct", "Of all"),
         t.volume("bytes", "Bytes"), t.volume("allocated_bytes", "Allocated"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.by_type]
-    return t.TableView("Types of inodes", columns, rows)
+    return t.TableView("Types of inodes", columns, t.rows_of(result.by_type, columns))
 
 
 def widths(result: Contents) -> TableView:
@@ -390,8 +389,7 @@ def widths(result: Contents) -> TableView:
         t.count("median_entries", "Median, at most"), t.count("p99_entries", "99 % have at most"),
         t.count("widest_entries", "Widest, at most"),
     )  # fmt: skip
-    row = tuple(getattr(result.widths, column.name) for column in columns)
-    return t.TableView("Directories", columns, [row])
+    return t.TableView("Directories", columns, [t.row_of(result.widths, columns)])
 
 
 def history(result: Contents) -> TableView:
@@ -401,8 +399,7 @@ def history(result: Contents) -> TableView:
         t.count("directories", "Directories"), t.count("inodes", "Inodes"),
     )  # fmt: skip
     shown = result.history[-SCANS_SHOWN:]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in shown]
-    return t.TableView("Scans", columns, rows, _rest(len(result.history), len(shown)))
+    return t.TableView("Scans", columns, t.rows_of(shown, columns), _rest(len(result.history), len(shown)))
 
 
 def projections(result: Contents) -> TableView:

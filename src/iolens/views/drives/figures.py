@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.drives.analysis import DriveLife, Drives
+    from iolens.analyses.drives.analysis import Drives
+    from iolens.analyses.drives.lives import DriveLife
     from iolens.analyses.drives.readings import FleetMoment
+    from iolens.arrays import Floats
 
 BINS: Final = 40
 MARGIN: Final = 1.15  # of a logarithmic axis beyond its values
@@ -81,11 +83,11 @@ def over_time(result: Drives) -> Figure:
     return Figure(name, heading, panels, linked_x=True)
 
 
-def _values(lives: Iterable[DriveLife], number: Callable[[DriveLife], float | None]) -> NDArray[np.float64]:
+def _values(lives: Iterable[DriveLife], number: Callable[[DriveLife], float | None]) -> Floats:
     return np.array([value for value in map(number, lives) if value is not None], dtype=float)
 
 
-def _log_axis(label: str, values: NDArray[np.float64], rated: float | None = None) -> Axis:
+def _log_axis(label: str, values: Floats, rated: float | None = None) -> Axis:
     """From the smallest to the largest value; a rating stands inside, with room for its text."""
     low, high = float(values.min()), max(float(values.max()), ROOM * (rated or 0.0))
     widen = max(1.0, (NARROWEST * low / high) ** 0.5)
@@ -102,7 +104,7 @@ def _ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
     return tuple((place, f"{place:,.10g}") for place in places if low <= place <= high)
 
 
-def _distribution(result: Drives, values: NDArray[np.float64], x: Axis) -> Panel:
+def _distribution(result: Drives, values: Floats, x: Axis) -> Panel:
     """Drives in bins of equal ratio; single drives show on a logarithmic scale."""
     assert x.low is not None
     assert x.high is not None
@@ -139,7 +141,7 @@ def _scatter(result: Drives, known: list[DriveLife], x: Axis) -> Panel:
     return Panel(title, x, y, tuple(marks))
 
 
-def _shares(values: NDArray[np.float64], recent: NDArray[np.float64], x: Axis, rated: float | None) -> Panel:
+def _shares(values: Floats, recent: Floats, x: Axis, rated: float | None) -> Panel:
     """Share of drives at or below a DWPD; those below the axis stand at its beginning."""
     marks: list[Mark] = [
         LineMark(
@@ -179,12 +181,12 @@ def _paces(moments: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
     return Panel("All drives together, since the readings before", x, y, tuple(marks), right)
 
 
-def _series(moments: list[FleetMoment], name: str) -> NDArray[np.float64]:
+def _series(moments: list[FleetMoment], name: str) -> Floats:
     values = [getattr(one, name) for one in moments]
     return np.array([np.nan if value is None else value for value in values], dtype=float)
 
 
-def _mark(times: NDArray[Any], values: NDArray[np.float64], label: str, colour: str, side: Any = "left") -> Mark:
+def _mark(times: NDArray[Any], values: Floats, label: str, colour: str, side: Any = "left") -> Mark:
     """A line over what is known; dots where that is a single one, or very many."""
     known = np.isfinite(values)
     shown = LineMark if 1 < int(known.sum()) <= LINE_AT_MOST else PointsMark

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.drives.analysis import DriveLife, Drives, DriveSpread
+    from iolens.analyses.drives.analysis import Drives
+    from iolens.analyses.drives.lives import DriveLife, DriveSpread
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 SHOWN: Final = 10  # drives and groups; JSON has them all
@@ -34,7 +36,7 @@ def verdict(result: Drives) -> str:
     if not result.drives:
         return NO_DATA
     size = "" if result.capacity_bytes is None else f" of {format_bytes_si(result.capacity_bytes)}"
-    parts = [f"{_drives(result.drives)}{size}."]
+    parts = [f"{counted(result.drives, 'drive')}{size}."]
     if result.waf.median is not None:
         fleet = f"{result.fleet_waf:.3g}"
         parts.append(f"Write amplification: {_range(result.waf)}, {fleet} for all together.")
@@ -45,10 +47,6 @@ def verdict(result: Drives) -> str:
     return " ".join([*parts, *_explained(result)])
 
 
-def _drives(count: int) -> str:
-    return "1 drive" if count == 1 else f"{count:,} drives"
-
-
 def _range(one: DriveSpread) -> str:
     return f"median {one.median:.3g} ({one.min:.3g} … {one.max:.3g})"
 
@@ -57,7 +55,9 @@ def _explained(result: Drives) -> list[str]:
     found = result.outliers
     if not found.drives or found.waf_above is None:
         return []
-    those = f"{_drives(found.drives)} {'has' if found.drives == 1 else 'have'} a WAF above {found.waf_above:.3g}"
+    those = (
+        f"{counted(found.drives, 'drive')} {'has' if found.drives == 1 else 'have'} a WAF above {found.waf_above:.3g}"
+    )
     if found.low_use and found.median_drive_writes is not None and found.others_median_drive_writes is not None:
         few, usual = f"{found.median_drive_writes:.3g}", f"{found.others_median_drive_writes:.3g}"
         share = "because of low use" if found.low_use == found.drives else f"{found.low_use} of them because of low use"
@@ -78,8 +78,8 @@ def headline(result: Drives) -> TableView:
         _number("fleet_dwpd", "DWPD, all together"), t.count("media_errors", "Media errors"),
         t.count("samples", "Readings"),
     )  # fmt: skip
-    row = tuple(getattr(result, column.name) for column in columns)
-    notes = [verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)]
+    row = t.row_of(result, columns)
+    notes = [verdict(result), *map(t.sentence, result.notes)]
     return t.TableView(f"{result.filesystem}: drives", columns, [row], "\n".join(notes), sideways=True)
 
 
@@ -174,7 +174,7 @@ def groups(result: Drives) -> TableView:
         _number("dwpd", "DWPD"), _number("dwpd_max", "… max"), _number("window_dwpd", "DWPD in the window"),
         t.percent("wear_max_pct", "Most worn"), t.count("outliers", "High WAF"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.groups[:SHOWN]]
+    rows = t.rows_of(result.groups[:SHOWN], columns)
     return t.TableView(f"By {result.group_by}", columns, rows, _some(rows, result.groups).strip())
 
 
@@ -212,7 +212,7 @@ def _cells(life: DriveLife, columns: Sequence[TableColumn]) -> Row:
         "window_dwpd": life.window.dwpd if life.window else None,
         "years_left": min(left, default=None),
     }
-    return tuple(own[column.name] if column.name in own else getattr(life, column.name) for column in columns)
+    return t.row_of(life, columns, own)
 
 
 def _pace(life: DriveLife) -> float | None:

@@ -45,9 +45,9 @@ def headline(result: Growth) -> TableView:
         t.volume("capacity_bytes", "Capacity"), t.text("capacity_origin", "Capacity is"),
     )  # fmt: skip
     own = {"mean_ci95": interval(result.mean_ci95), "median_ci95": interval(result.median_ci95)}
-    row = tuple(own[column.name] if column.name in own else getattr(result, column.name) for column in columns)
+    row = t.row_of(result, columns, own)
     notes = result.notes if result.days_with_growth else [NO_GROWTH, *result.notes]
-    return t.TableView(f"{result.filesystem}: daily growth", columns, [row], "\n".join(map(_sentence, notes)), True)
+    return t.TableView(f"{result.filesystem}: daily growth", columns, [row], "\n".join(map(t.sentence, notes)), True)
 
 
 def daily(result: Growth) -> TableView:
@@ -67,7 +67,3 @@ def report_sections(result: Growth) -> list[ReportSection]:
 
     parts: tuple[Part, ...] = (drawn.distribution(result), headline(result))
     return [ReportSection("Daily growth", parts)]
-
-
-def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}."

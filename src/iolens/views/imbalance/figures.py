@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from iolens.analyses.imbalance.analysis import Imbalance
     from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
+    from iolens.arrays import Floats
 
 BACKGROUND: Final = "#BBBBBB"
 CURVES: Final = (WRITE, READ, FSU, "#009988", "#EE7733")  # of thresholds
@@ -130,7 +131,7 @@ def std_cdf(result: Imbalance) -> Figure:
     return Figure("std-cdf", "Standard deviation between targets", (panel,))
 
 
-def _shares() -> NDArray[np.float64]:
+def _shares() -> Floats:
     return np.unique(np.concatenate([np.linspace(0.0, 1.0, POINTS), 1.0 - np.logspace(-1.0, -5.0, POINTS // 4)]))
 
 

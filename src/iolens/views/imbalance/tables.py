@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import coverage_table
+from iolens.visible_text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, ImbalanceThreshold
     from iolens.analyses.imbalance.peers import PeerTarget
     from iolens.views.render.tables import Row, TableColumn, TableView
@@ -85,14 +85,8 @@ def _strangers(result: Imbalance) -> list[str]:
     for finding, (one, several) in words.items():
         names = [line.target for line in result.peers if line.finding == finding]
         if names:
-            found.append(f"{_listed(names)} {one if len(names) == 1 else several}.")
+            found.append(f"{listed(names, NAMED)} {one if len(names) == 1 else several}.")
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > NAMED:
-        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
-    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def duration(name: str, heading: str) -> TableColumn:
@@ -132,9 +126,7 @@ def extremes(result: Imbalance) -> TableView:
         t.rate("max_bytes_per_s", "Largest"),
     )  # fmt: skip
     words = {"minimum": "Least loaded", "mean": "Mean", "maximum": "Most loaded", "std": "Standard deviation"}
-    rows: list[Row] = [
-        (words[name], *(getattr(one, column.name) for column in columns[1:])) for name, one in result.extremes.items()
-    ]
+    rows: list[Row] = [(words[name], *t.row_of(one, columns[1:])) for name, one in result.extremes.items()]
     return t.TableView(
         "Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}."
     )
@@ -155,8 +147,7 @@ def hot_targets(result: Imbalance) -> TableView:
     elif len(mine) > ALL_SHOWN:
         note += f" The first {SHOWN} of {len(mine)}; JSON has them all, by every threshold."
         mine = mine[:SHOWN]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in mine]
-    return t.TableView(f"Hot targets at the {threshold_name(first)}", columns, rows, note)
+    return t.TableView(f"Hot targets at the {threshold_name(first)}", columns, t.rows_of(mine, columns), note)
 
 
 def peers(result: Imbalance) -> TableView:
@@ -196,7 +187,7 @@ def dispersion(result: Imbalance) -> TableView:
         t.percent("ticks_pct", "Time"), t.rate("std_p50_bytes_per_s", "Std, 50 %"),
         t.rate("std_p95_bytes_per_s", "Std, 95 %"), t.number("std_over_mean", "Std ÷ mean", "", ",.2f"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.dispersion]
+    rows = t.rows_of(result.dispersion, columns)
     note = "Mean load of a target, in steps of a quarter of a power of ten; std ÷ mean is the median."
     return t.TableView("Spread by load", columns, rows, note)
 
@@ -215,7 +206,7 @@ def background(result: Imbalance) -> TableView:
     row: Row = (
         result.filesystem,
         "yes" if one.included else "no",
-        *(getattr(one, column.name) for column in columns[2:]),
+        *t.row_of(one, columns[2:]),
     )
     return t.TableView("Background I/O", columns, [row], sideways=True)
 
@@ -226,9 +217,7 @@ def snapshots(result: Imbalance) -> TableView:
         t.moment("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
         t.rate("max_bytes_per_s", "Most"), t.rate("mean_bytes_per_s", "Mean"), t.rate("std_bytes_per_s", "Std"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (one.time, len(one.targets), *(getattr(one, column.name) for column in columns[2:])) for one in result.snapshots
-    ]
+    rows: list[Row] = [(one.time, len(one.targets), *t.row_of(one, columns[2:])) for one in result.snapshots]
     return t.TableView("Snapshots", columns, rows)
 
 
@@ -242,6 +231,6 @@ def coverage(result: Imbalance) -> TableView:
         t.count("ticks_incomplete", "Ticks that lack a target"), t.count("gaps", "Gaps"),
         t.percent("percentile_error_pct", "Percentiles of load are off by at most"),
     )  # fmt: skip
-    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
-    notes = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.coverage.notes)
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    return coverage_table(
+        [(result.filesystem, result.coverage)], fields, "\n".join(map(t.sentence, result.coverage.notes))
+    )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.analyses.latency.analysis import Latency, LatencySeries
+    from iolens.arrays import Integers
 
     Curve = tuple[NDArray[Any], str, str]
 
@@ -93,7 +94,7 @@ def _of(whole: LatencySeries) -> list[Curve]:
     return [*percentiles, *wait]
 
 
-def _starts_us(result: Latency) -> NDArray[np.int64]:
+def _starts_us(result: Latency) -> Integers:
     return np.array([epoch_us(start) for start in result.bucket_starts], dtype=np.int64)
 
 

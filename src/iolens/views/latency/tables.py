@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import coverage_table
+from iolens.visible_text import some_names
 
 if TYPE_CHECKING:
     from iolens.analyses.latency.analysis import Latency, TargetLatency
-    from iolens.views.render.tables import Row, TableColumn, TableView
+    from iolens.views.render.tables import TableColumn, TableView
 
 TARGETS_SHOWN: Final = 24
 WORST_SHOWN: Final = 12
 NO_DATA: Final = "No data in this window."
 SLOW_NAMED: Final = 6
-PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
 
 
 def tables(result: Latency) -> list[TableView]:
@@ -47,9 +48,8 @@ def _slow_words(result: Latency) -> str:
     if not slow:
         return ""
     names = list(dict.fromkeys(line.target for line in slow))
-    listed = ", ".join(names[:SLOW_NAMED]) + (f" and {len(names) - SLOW_NAMED} more" if names[SLOW_NAMED:] else "")
     ends = "is far slower than its peers" if len(names) == 1 else "are far slower than their peers"
-    return f" {listed} {ends}: {_evidence(slow[0], result.period_s)}."
+    return f" {some_names(names, SLOW_NAMED)} {ends}: {_evidence(slow[0], result.period_s)}."
 
 
 def _evidence(line: TargetLatency, period_s: float) -> str:
@@ -79,7 +79,7 @@ def headline(result: Latency) -> TableView:
         milliseconds("p95_ms", "95 % within"), milliseconds("p99_ms", "99 % within"),
         milliseconds("max_ms", "All within"), milliseconds("mean_wait_ms", "Mean wait"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.whole]
+    rows = t.rows_of(result.whole, columns)
     notes = [verdict(result)]
     if any(line.p99_ms is not None for line in result.whole):
         notes.append("Percentiles are upper edges of histogram bins, which double from one to the next.")
@@ -105,8 +105,7 @@ def worst(result: Latency) -> TableView:
     if unknown is not None:
         note += f"\nUnknown: {unknown.target}, {unknown.direction}s: {unknown.not_judged}."
     used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in used) for line in shown]
-    return t.TableView(f"Targets of {result.filesystem}", tuple(used or columns), rows, note)
+    return t.TableView(f"Targets of {result.filesystem}", tuple(used or columns), t.rows_of(shown, used), note)
 
 
 def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:
@@ -122,6 +121,4 @@ def coverage(result: Latency) -> TableView:
         t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
         t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
     )  # fmt: skip
-    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
-    notes = "\n".join(result.coverage.notes)
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    return coverage_table([(result.filesystem, result.coverage)], fields, "\n".join(result.coverage.notes))

@@ -33,8 +33,8 @@ _TOTALS: Final = (
 
 def tables(result: LiveReading) -> list[t.TableView]:
     """The targets, then the file system as a whole."""
-    rows: list[t.Row] = [tuple(getattr(line, column.name) for column in COLUMNS) for line in result.targets]
-    total: t.Row = tuple(getattr(result, column.name) for column in _TOTALS)
+    rows = t.rows_of(result.targets, COLUMNS)
+    total = t.row_of(result, _TOTALS)
     return [
         t.TableView(f"Targets of {result.filesystem}", COLUMNS, rows),
         t.TableView(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import COLUMNS, coverage_table
 
 if TYPE_CHECKING:
     from iolens.analyses.metadata.analysis import Metadata
     from iolens.views.render.tables import Row, TableView
 
 DAYS_SHOWN: Final = 14
+NOT_OF_METADATA: Final = ("hours_min", "hours_median", "hours_max", "ios_outside_bins", "targets_without_sizes")
 NO_DATA: Final = "No data in this window."
 
 
@@ -49,7 +51,7 @@ def headline(result: Metadata) -> TableView:
         t.percent("assumed_ops_pct", "Operations of assumed cost"),
         t.percent("assumed_time_pct", "… of the modelled time"),
     )  # fmt: skip
-    row: Row = tuple(getattr(result, column.name) for column in columns)
+    row = t.row_of(result, columns)
     notes = [verdict(result)]
     if result.percentile_error_pct:
         notes.append(f"Percentiles are from a sketch, right to {result.percentile_error_pct:g} %.")
@@ -68,7 +70,7 @@ def mix(result: Metadata) -> TableView:
         rate("mean_ops_per_s", "Mean rate"), t.number("s_per_op", "Cost", "s", ".3g"), t.text("basis", "Cost is"),
         t.percent("time_share_pct", "of MDU"), t.number("mean_service_s", "Mean service time", "s", ".3g"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.mix]
+    rows = t.rows_of(result.mix, columns)
     return t.TableView("Operations by kind", columns, rows, "" if rows else NO_DATA)
 
 
@@ -80,7 +82,7 @@ def per_target(result: Metadata) -> TableView:
         rate("peak_ops_per_s", "Largest"), t.percent("mean_mdu_pct", "Mean MDU"), t.percent("busy_time_pct", "Busy"),
         t.percent("mean_mdu_service_pct", "MDU by service times"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.per_target]
+    rows = t.rows_of(result.per_target, columns)
     return t.TableView(f"Metadata targets of {result.filesystem}", columns, rows, "" if rows else NO_DATA)
 
 
@@ -114,14 +116,5 @@ def costs(result: Metadata) -> TableView:
 
 def coverage(result: Metadata) -> TableView:
     """What the answer rests on, and what was missing."""
-    fields = (
-        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
-        t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
-        t.number("hours_window", "Window", "h", ",.2f"), t.count("resets", "Counter resets"),
-        t.count("missed_samples", "Missed samples"), t.count("irregular_samples", "Irregular samples"),
-        t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
-        t.moment("first_sample", "First sample (UTC)"), t.moment("last_sample", "Last sample (UTC)"),
-    )  # fmt: skip
-    row: Row = (result.filesystem, *(getattr(result.coverage, field.name) for field in fields))
-    notes = "\n".join(result.coverage.notes)
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *fields), [row], notes, sideways=True)
+    fields = [column for column in COLUMNS if column.name not in NOT_OF_METADATA]
+    return coverage_table([(result.filesystem, result.coverage)], fields, "\n".join(result.coverage.notes))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes_si
-from iolens.views.capacity.tables import sentence
 from iolens.views.growth import tables as growth_view
 from iolens.views.plan_inputs import warned
 from iolens.views.render import tables as t
@@ -41,7 +40,10 @@ def cases(result: CapacityPlan) -> TableView:
         )
         for one in result.cases
     ]  # fmt: skip
-    notes = [f"{result.equation}. Low and high: every input at its better or worse end.", *map(sentence, result.notes)]
+    notes = [
+        f"{result.equation}. Low and high: every input at its better or worse end.",
+        *map(t.sentence, result.notes),
+    ]
     return t.TableView("Capacity of the new system", columns, rows, "\n".join(notes))
 
 
@@ -89,8 +91,7 @@ def purges(result: CapacityPlan) -> TableView:
             f" Ages by {first.clock} of the scan of {t.show_moment(first.time)}; what survives now is of the reference"
             " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.purges]
-    return t.TableView("Purge policies", tuple(columns), rows, note)
+    return t.TableView("Purge policies", tuple(columns), t.rows_of(result.purges, columns), note)
 
 
 def ages(result: CapacityPlan) -> TableView:

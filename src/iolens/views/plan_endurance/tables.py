@@ -46,7 +46,7 @@ def cases(result: EndurancePlan) -> TableView:
         tuple(interval(case.ci95) if column.name == "ci95" else getattr(case, column.name) for column in columns)
         for case in result.cases
     ]
-    note = "\n".join([verdict(result), *(f"{note[:1].upper()}{note[1:]}." for note in result.notes)])
+    note = "\n".join([verdict(result), *map(t.sentence, result.notes)])
     return t.TableView(f"Drive writes per day: {result.equations[0]}", columns, rows, note)
 
 
@@ -128,8 +128,7 @@ def over_provisioning(result: EndurancePlan) -> TableView:
         t.number("class_dwpd", "Rating", "DWPD", "g"), t.volume("usable_bytes", "Usable"),
         t.percent("reserved_pct", "Reserved"), t.percent("capacity_gain_pct", "More capacity than at the first"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.over_provisioning]
-    return t.TableView("The same flash at other ratings", columns, rows)
+    return t.TableView("The same flash at other ratings", columns, t.rows_of(result.over_provisioning, columns))
 
 
 def writes(result: EndurancePlan) -> TableView:
@@ -143,8 +142,7 @@ def writes(result: EndurancePlan) -> TableView:
         t.volume("capacity_bytes", "Capacity"), t.text("capacity_origin", "Capacity is of"),
     )  # fmt: skip
     own = {"mean_ci95": interval(result.fswpd.mean_ci95)}
-    row = tuple(own[one.name] if one.name in own else getattr(result.fswpd, one.name) for one in columns)
-    return t.TableView("File-system writes per day", columns, [row], sideways=True)
+    return t.TableView("File-system writes per day", columns, [t.row_of(result.fswpd, columns, own)], sideways=True)
 
 
 def amplification(result: EndurancePlan) -> TableView:
@@ -156,8 +154,7 @@ def amplification(result: EndurancePlan) -> TableView:
         t.number("p95", "95 % of drives are at or below", form=".3g"), t.number("max", "Largest", form=".4g"),
         t.number("fleet", "All flash ÷ all host bytes", form=".3g"),
     )  # fmt: skip
-    row = tuple(getattr(result.waf, column.name) for column in columns)
-    return t.TableView("Write amplification", columns, [row], sideways=True)
+    return t.TableView("Write amplification", columns, [t.row_of(result.waf, columns)], sideways=True)
 
 
 def _yes(is_so: bool) -> str:

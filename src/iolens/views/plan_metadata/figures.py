@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 TIB: Final = float(1 << 40)
 DOM_BAND: Final = "#B3D4EA"
 INODE_BAND: Final = "#F3C1B5"
-PAPER: Final = "#868686"
 # Paul Tol's vibrant colours.
 COLOURS: Final = ("#0077BB", "#EE7733", "#009988", "#CC3311", "#33BBEE", "#EE3377", "#BBBBBB")
 EMPTY_AT: Final = -1.0  # where the bin of empty files stands, left of the power 0

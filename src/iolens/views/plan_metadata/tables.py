@@ -45,7 +45,7 @@ def thresholds(result: MetadataPlan) -> TableView:
     columns += [t.percent("capacity_pct", "Of the capacity"), t.percent("files_whole_pct", "Files wholly on MDTs")]
     if result.prices is not None:
         columns += [_money("cost_avg", "Cost, average"), _money("cost_over_inodes_only", "… more than without DOM")]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.thresholds]
+    rows = t.rows_of(result.thresholds, columns)
     title = f"Metadata capacity for {format_bytes_si(result.capacity_bytes)}: {result.equation}"
     note = "\n".join([verdict(result), *_sentences(result.notes)])
     return t.TableView(title, tuple(columns), rows, note, sideways=len(rows) <= SIDEWAYS_AT_MOST)
@@ -73,7 +73,7 @@ def inodes(result: MetadataPlan) -> TableView:
         t.size("bytes_avg", "Bytes, average"), t.size("bytes_max", "Bytes, highest"),
         t.size("largest_bin_bytes", "Largest, at most"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.inodes]
+    rows = t.rows_of(result.inodes, columns)
     small = result.small_files
     note = "" if small is None else (
         f"{t.show_percent(small.files_pct)} % of the files are at most {format_bytes(small.size_bytes)} "
@@ -88,8 +88,7 @@ def huge_files(result: MetadataPlan) -> TableView:
         t.count("count", "Files"), t.size("from_bytes", "From"), t.size("to_bytes", "To"),
         t.percent("bytes_pct", "Share of all bytes"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.huge_files]
-    return t.TableView("Huge files", columns, rows)
+    return t.TableView("Huge files", columns, t.rows_of(result.huge_files, columns))
 
 
 def _with_interval(one: DomThreshold, columns: list[TableColumn]) -> Row:

@@ -83,7 +83,7 @@ def cases(result: PerformancePlan) -> TableView:
         amounts = (case.demand, case.required, case.low_required, case.high_required, *(case.ci95 or (None, None)))
         shown = [Rate.of(case.measure, one) for one in amounts]
         rows.append((case.ssi, case.measure, case.percentile, *shown))
-    note = "\n".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
+    note = "\n".join(map(t.sentence, result.notes))
     return t.TableView(f"Performance: {result.equation}", columns, rows, note)
 
 

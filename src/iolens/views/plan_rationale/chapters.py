@@ -9,7 +9,6 @@ from iolens.models.bootstrap import RESAMPLES, SEED
 from iolens.plans.rationale import NEEDED
 from iolens.plans.specification import INPUT_NAMES
 from iolens.units import format_bytes, format_bytes_si
-from iolens.views.capacity.tables import sentence
 from iolens.views.plan_capacity import tables as plan_capacity
 from iolens.views.plan_endurance import tables as plan_endurance
 from iolens.views.plan_inputs import shown
@@ -37,6 +36,7 @@ from iolens.views.plan_rationale.tables import (
     specification,
 )
 from iolens.views.render import tables as t
+from iolens.views.render.tables import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -241,8 +241,7 @@ def _thresholds_what_if(plan: MetadataPlan) -> TableView:
         columns.append(t.number("cost_avg", "Cost, average", "", ",.0f"))
     curve = [one for one in plan.curve or [] if one.method == plan.thresholds[0].method]
     few = curve[:: _every(curve)][:WHAT_IF_THRESHOLDS]
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in few]
-    return t.TableView("What if the threshold were another", tuple(columns), rows)
+    return t.TableView("What if the threshold were another", tuple(columns), t.rows_of(few, columns))
 
 
 def _every(curve: Sequence[object]) -> int:

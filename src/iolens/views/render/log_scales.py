@@ -11,11 +11,9 @@ from iolens.views.render.figures import Axis, LineMark
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
+    from iolens.arrays import Floats, Integers
     from iolens.models.tail_sample import TailSample
 
-    Floats = NDArray[np.float64]
 
 MOST_POINTS: Final = 600  # of a curve
 MOST_TICKS: Final = 9
@@ -73,7 +71,7 @@ def powers(low: int, high: int) -> tuple[tuple[float, str], ...]:
     return tuple((10.0**power, f"{10.0**power:,g}") for power in range(low, high + 1, every))
 
 
-def curve_points(size: int) -> NDArray[np.int64]:
+def curve_points(size: int) -> Integers:
     """Places of as many points as a curve needs: evenly spread, and all of the last ones."""
     if size <= MOST_POINTS:
         return np.arange(size)

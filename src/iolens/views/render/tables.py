@@ -20,7 +20,7 @@ from iolens.views.render.markdown_text import markdown_cell, markdown_lines
 from iolens.visible_text import shortened, shown_lines, shown_name, visible, with_short_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from rich.table import Table as RichTable
@@ -87,6 +87,22 @@ class TableView:
     note: str = ""
     sideways: bool = False
     warnings: tuple[str, ...] = ()
+
+
+def sentence(note: str) -> str:
+    """A note with a capital letter and a full stop."""
+    return f"{note[:1].upper()}{note[1:]}."
+
+
+def row_of(result: object, columns: Sequence[TableColumn], own: Mapping[str, Any] | None = None) -> Row:
+    """A line of the result's fields, by the columns' names; `own` are cells that are no field as it is."""
+    cells = own or {}
+    return tuple(cells[one.name] if one.name in cells else getattr(result, one.name) for one in columns)
+
+
+def rows_of(results: Iterable[object], columns: Sequence[TableColumn]) -> list[Row]:
+    """A line for each result."""
+    return [row_of(result, columns) for result in results]
 
 
 def text(name: str, heading: str) -> TableColumn:

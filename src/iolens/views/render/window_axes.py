@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -14,9 +14,16 @@ from iolens.views.render.tables import show_moment
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iolens.arrays import Floats, Integers
+
 EMPTY: Final = "no data in this window"
 LINE_AT_MOST: Final = 1500  # more points than this look calmer as dots
 ROW_LABELS: Final = 26
+
+
+def midnight_us(day: date) -> int:
+    """When a UTC day begins."""
+    return epoch_us(datetime.combine(day, time(), UTC))
 
 
 class Windowed(Protocol):
@@ -62,9 +69,7 @@ def largest(*arrays: NDArray[Any]) -> float:
     return max((float(array.max()) for array in finite if array.size), default=0.0)
 
 
-def over_time(
-    x: NDArray[np.int64], y: NDArray[np.float64], bucket_s: float, label: str, colour: str, side: Side
-) -> Mark:
+def over_time(x: Integers, y: Floats, bucket_s: float, label: str, colour: str, side: Side) -> Mark:
     """A line that breaks at gaps, or dots where there are many or most stand alone."""
     known = np.isfinite(y)
     x, y = x[known], y[known]

@@ -19,6 +19,7 @@ from iolens.views.render.resolution import on_section, warnings
 from iolens.views.render.section import Facts, Part, ReportSection
 from iolens.views.render.view_names import view_name, view_of
 from iolens.views.report.figures import bokeh_script, report_figure
+from iolens.visible_text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ POLICY: Final = (
 )
 NO_RESULTS: Final = "This store holds no data to report on. Load some with `iolens ingest`."
 USUAL_ORDER: Final = 100
+NAMES_SHOWN: Final = 6
 _BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|min|s)\b)")
 
 
@@ -71,7 +73,7 @@ def report_html(results: Sequence[Any], about: ReportInfo) -> str:
     page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
     names = _filesystems(results)
     return page.get_template("report.html.jinja").render(
-        title=f"Storage report: {_listed(names)}" if names else "Storage report",
+        title=f"Storage report: {listed(names, NAMES_SHOWN)}" if names else "Storage report",
         policy=POLICY,
         about=about,
         facts=_title_block(results, names, about),
@@ -80,13 +82,6 @@ def report_html(results: Sequence[Any], about: ReportInfo) -> str:
         bokeh=Markup(bokeh_script() if numbers.figures else ""),  # noqa: S704
         program=Markup(_beside("report.js") if numbers.figures else ""),  # noqa: S704
     )
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    """`a, b and c`, or the first few and how many more."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def _beside(name: str) -> str:

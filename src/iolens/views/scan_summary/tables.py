@@ -56,8 +56,7 @@ def types(result: ScanSummary) -> TableView:
         t.text("inode_type", "Type"), t.count("inodes", "Inodes"), t.volume("bytes", "Bytes"),
         t.volume("allocated_bytes", "Allocated"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(one, column.name) for column in columns) for one in result.by_type]
-    return t.TableView("Types", columns, rows)
+    return t.TableView("Types", columns, t.rows_of(result.by_type, columns))
 
 
 def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> TableView:
@@ -80,6 +79,6 @@ def unreadable(result: ScanSummary) -> TableView:
     walk = result.walk
     columns = (t.text("path", "Place"), t.text("reason", "Why"))
     shown = walk.unreadable_places[:PLACES_SHOWN]
-    rows: list[Row] = [(one.path, one.reason) for one in shown]
+    rows = t.rows_of(shown, columns)
     more = len(walk.unreadable_places) - len(shown)
     return t.TableView("Not readable", columns, rows, f"… and {more} more; JSON names them." if more > 0 else "")

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
-from iolens.analyses.live.analysis import TargetLine
+from iolens.analyses.live.target_lines import TargetLine
 from iolens.views.top import words
 from iolens.visible_text import shown_name
 

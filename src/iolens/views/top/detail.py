@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from iolens.analyses.live.analysis import Board, Past, SizeRate, TargetLine, category
+from iolens.analyses.live.analysis import Board
+from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine
+from iolens.models.transaction_time import FsuCategory
 from iolens.units import MIB, from_epoch_us, iso
 from iolens.views.top import words
 from iolens.visible_text import shown_name
@@ -32,7 +34,7 @@ def _facts(line: TargetLine, width: int) -> Text:
     facts = [line.target_kind or "", line.state]
     busy = line.busy_pct
     if busy is not None:
-        facts.append(f"FSU {words.per_cent(busy)} % ({category(busy)})")
+        facts.append(f"FSU {words.per_cent(busy)} % ({FsuCategory.of(busy)})")
     if line.util_pct is not None:
         facts.append(f"util {words.per_cent(line.util_pct)} %")
     if line.latency_s is not None:

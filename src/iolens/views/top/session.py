@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from iolens.analyses.live.analysis import MOST_CELLS, Board, Boards, LiveReading, TargetLine
+from iolens.analyses.live.analysis import MOST_CELLS, Board, LiveReading
+from iolens.analyses.live.boards import Boards
+from iolens.analyses.live.target_lines import TargetLine
 from iolens.units import epoch_us
 from iolens.views.top.columns import COLUMNS, SORTABLE, SPARKLINE
 

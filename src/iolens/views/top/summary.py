@@ -6,11 +6,11 @@ from typing import Final
 
 from rich.text import Text
 
-from iolens.analyses.live.analysis import LiveReading, some
+from iolens.analyses.live.analysis import NAMES_SHOWN, LiveReading
 from iolens.units import iso
 from iolens.views.top import words
 from iolens.views.top.columns import short_name
-from iolens.visible_text import shown_name, visible
+from iolens.visible_text import shown_name, some_names, visible
 
 BAR_WIDTH: Final = 20
 NARROW: Final = 80
@@ -84,7 +84,7 @@ def coverage(reading: LiveReading | None, width: int) -> Text:
     )
     if reading.missing_targets:
         names = [short_name(name, reading.filesystem) for name in reading.missing_targets]
-        line.append(f" · {words.SILENT} silent: {some(names)}", style=words.STYLES["busy"])
+        line.append(f" · {words.SILENT} silent: {some_names(names, NAMES_SHOWN)}", style=words.STYLES["busy"])
     if reading.resets:
         line.append(f" · {words.AFTER_RESET} {reading.resets} after a reset", style=words.STYLES["moderate"])
     if reading.gaps:

@@ -15,7 +15,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from iolens.analyses.live.analysis import LiveReading, TargetLine, category
+from iolens.analyses.live.analysis import LiveReading
+from iolens.analyses.live.target_lines import TargetLine
+from iolens.models.transaction_time import FsuCategory
 from iolens.views.top import words
 from iolens.views.top.columns import SPARKLINE, TARGET, Placed, place, short_name
 from iolens.views.top.session import LineOrder
@@ -104,7 +106,8 @@ class TargetTable(ScrollView, can_focus=True):
         if number >= len(self.lines):
             return Strip.blank(width, self._style)
         line = self.lines[number]
-        segments = [Segment(f"{_mark(line)} ", _STYLES["busy" if line.state == "silent" else category(line.busy_pct)])]
+        category = FsuCategory.BUSY if line.state == "silent" else FsuCategory.of(line.busy_pct)
+        segments = [Segment(f"{_mark(line)} ", _STYLES[category])]
         segments += self._cells(line) if line.state in ("reporting", "late") else self._without_numbers(line)
         strip = Strip(segments).adjust_cell_length(width, _PLAIN)
         return strip.apply_style(self._chosen_style if number == self.cursor and self.has_focus else self._style)
@@ -131,7 +134,7 @@ class TargetTable(ScrollView, can_focus=True):
             else:
                 value = column.value(line)
                 level = isinstance(value, float) and column.is_level
-                style = _STYLES[category(value)] if level and isinstance(value, float) else faint
+                style = _STYLES[FsuCategory.of(value)] if level and isinstance(value, float) else faint
                 style = _DIM if value is None else style
                 segments.append(Segment(column.show(line)[:wide].rjust(wide), style))
             segments.append(Segment(" "))
@@ -196,14 +199,14 @@ def _mark(line: TargetLine) -> str:
         return words.SILENT
     if line.state == "late":
         return words.LATE
-    return words.AFTER_RESET if line.after_reset else words.MARKS[category(line.busy_pct)]
+    return words.AFTER_RESET if line.after_reset else words.MARKS[FsuCategory.of(line.busy_pct)]
 
 
 def _sparkline(course: Sequence[float | None], width: int) -> list[Segment]:
     segments = [Segment(" " * (width - len(course)))]
     run, style = "", _PLAIN
     for value in course:
-        mark, new = words.level(value), _STYLES[category(value)]
+        mark, new = words.level(value), _STYLES[FsuCategory.of(value)]
         if new is not style and run:
             segments.append(Segment(run, style))
             run = ""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
 from typing import Final
 
-from iolens.analyses.live.analysis import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, category
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, FsuCategory
 from iolens.units import MIB, format_bytes
 
 UNKNOWN: Final = "–"
@@ -22,7 +21,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 def style_of(fsu_pct: float | None) -> str:
     """The colour of an FSU's category."""
-    return STYLES[category(fsu_pct)]
+    return STYLES[FsuCategory.of(fsu_pct)]
 
 
 def short(value: float | None) -> str:
@@ -71,12 +70,6 @@ def level(fsu_pct: float | None) -> str:
     if fsu_pct is None:
         return " "
     return LEVELS[0 if fsu_pct < IDLE_BELOW_PCT else 1 + bisect.bisect_left(LEVEL_ENDS, fsu_pct)]
-
-
-def sparkline(history: Sequence[float | None], width: int) -> str:
-    """The last values, one character each, right-aligned."""
-    shown = history[-width:] if width > 0 else ()
-    return "".join(map(level, shown)).rjust(width)
 
 
 def bar(share: float, width: int) -> str:

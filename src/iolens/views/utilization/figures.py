@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from iolens.analyses.utilization.analysis import Category, Utilization
     from iolens.analyses.utilization.saturation import Plateau
+    from iolens.arrays import Floats
 
 _COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
 _SI: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
@@ -260,7 +261,7 @@ def _optimal_rule(bins: list[int]) -> list[Rule]:
     return [Rule(optimal[0] - 0.5, "vertical", "optimal")] if optimal else []
 
 
-def _counts(system: Utilization, direction: str, bins: list[int]) -> NDArray[np.float64]:
+def _counts(system: Utilization, direction: str, bins: list[int]) -> Floats:
     counts = {size.size_bytes: size.count for size in system.io_sizes if size.direction == direction}
     return np.array([counts.get(size, 0) for size in bins], dtype=float)
 

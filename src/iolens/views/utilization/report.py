@@ -7,26 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.imbalance.outliers import (
-    ENOUGH_TIME,
-    FAR,
-    FEWEST_PEERS,
-    MATTERS_PCT,
-    TargetOutlier,
-    target_outliers,
-)
+from iolens.analyses.utilization.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
 from iolens.views.render.section import Fact, Facts, Part, ReportSection
 from iolens.views.utilization import figures as drawn
 from iolens.views.utilization import tables as view
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.imbalance.outliers import TargetOutliers
     from iolens.analyses.utilization.analysis import Utilization
+    from iolens.analyses.utilization.outliers import TargetOutlier, TargetOutliers
     from iolens.analyses.utilization.saturation import Plateau
     from iolens.views.render.tables import Row, TableView
 
@@ -176,7 +170,7 @@ def _saturation_fact(result: Utilization) -> list[Fact]:
     if result.plateaus is None:
         return []
     full = [plateau for plateau in result.plateaus if plateau.saturated]
-    steady = f"{len(full)} of {view.counted(len(result.plateaus), 'steady stretch')}"
+    steady = f"{len(full)} of {counted(len(result.plateaus), 'steady stretch')}"
     return [Fact(_hours(_length_of(full)), "saturated", steady)]
 
 
@@ -210,7 +204,7 @@ def _saturation(result: Utilization) -> str:
     if not full:
         return f"{begins}. None of that was saturated, close to {view.ceiling(max(result.plateaus, key=_duration))}."
     below = len(result.plateaus) - len(full)
-    others = f" {view.counted(below, 'other steady stretch')} stayed below." if below else ""
+    others = f" {counted(below, 'other steady stretch')} stayed below." if below else ""
     longest = max(full, key=_duration)
     near = f"close to {view.ceiling(longest)}"
     return f"{begins}, {near}: the disks had no more to give{_evidence(longest)}.{others}"
@@ -243,12 +237,12 @@ def _evidence(plateau: Plateau) -> str:
 
 
 def _differing(result: Utilization) -> str:
-    found = target_outliers(result.per_target, result.coverage.per_target)
+    found = result.target_outliers
     if not found.outliers:
         return ""
     names = _listed([f"{one.target} ({_direction(one)})" for one in found.outliers])
     verb = "is far from its" if len(found.outliers) == 1 else "are far from their"
-    return f"{len(found.outliers)} of {view.counted(found.judged, 'target')} {verb} peers: {names}."
+    return f"{len(found.outliers)} of {counted(found.judged, 'target')} {verb} peers: {names}."
 
 
 def _direction(one: TargetOutlier) -> str:
@@ -267,15 +261,15 @@ def _missing(result: Utilization) -> str:
     faults = [
         *([f"nothing from {_listed(coverage.missing_targets)}"] if coverage.missing_targets else []),
         *([f"no I/O sizes from {_listed(coverage.targets_without_sizes)}"] if coverage.targets_without_sizes else []),
-        *([view.counted(coverage.missed_samples, "missed sample")] if coverage.missed_samples else []),
-        *([view.counted(coverage.resets, "counter reset")] if coverage.resets else []),
-        *([f"{view.counted(coverage.ios_outside_bins, 'I/O')} of unknown size"] if coverage.ios_outside_bins else []),
+        *([counted(coverage.missed_samples, "missed sample")] if coverage.missed_samples else []),
+        *([counted(coverage.resets, "counter reset")] if coverage.resets else []),
+        *([f"{counted(coverage.ios_outside_bins, 'I/O')} of unknown size"] if coverage.ios_outside_bins else []),
     ]
     complete = coverage.complete_pct
     if complete is None or t.is_missing(complete):
         return f"What is missing: {'; '.join(faults)}." if faults else "How complete the data are is not known."
     if complete >= ALMOST_COMPLETE_PCT and not faults:
-        return f"The data are complete: all {view.counted(coverage.targets_known, 'target')} reported throughout."
+        return f"The data are complete: all {counted(coverage.targets_known, 'target')} reported throughout."
     begins = f"The data are {_percent(complete)} complete"
     if not faults:
         return f"{begins}; the rest is time in which targets did not report."
@@ -289,7 +283,7 @@ def _measured(result: Utilization) -> list[Part]:
     coverage = result.coverage
     parts: list[Part] = [_missing(result)]
     if coverage.missing_targets:
-        known = f"{len(coverage.missing_targets):,} of {view.counted(coverage.targets_known, 'known target')}"
+        known = f"{len(coverage.missing_targets):,} of {counted(coverage.targets_known, 'known target')}"
         parts.append(f"{known} did not report: {', '.join(coverage.missing_targets)}.")
     gaps = view.gaps(result)
     return [*parts, view.coverage([result]), *([gaps] if gaps is not None else [])]
@@ -325,7 +319,7 @@ def _described_busy(result: Utilization) -> str:
 
 
 def _outliers(result: Utilization) -> list[Part]:
-    found = target_outliers(result.per_target, result.coverage.per_target)
+    found = result.target_outliers
     parts: list[Part] = [_judged(found)]
     if found.too_short:
         share = f"less than {100 * ENOUGH_TIME:.0f} % of the time of others"
@@ -334,10 +328,10 @@ def _outliers(result: Utilization) -> list[Part]:
 
 
 def _judged(found: TargetOutliers) -> str:
-    if found.median_fsu_pct is None or found.spread_fsu_pct is None:
+    if found.median_pct is None or found.spread_pct is None:
         return f"Fewer than {FEWEST_PEERS} targets can be compared, too few to tell which one differs."
-    middle = f"their mean FSU is {_percent(found.median_fsu_pct)} in the median, with a robust standard deviation of"
-    told = f"{view.counted(found.judged, 'target')} compared: {middle} {_percent(found.spread_fsu_pct)}."
+    middle = f"their mean FSU is {_percent(found.median_pct)} in the median, with a robust standard deviation of"
+    told = f"{counted(found.judged, 'target')} compared: {middle} {_percent(found.spread_pct)}."
     return told if found.outliers else f"{told} None is far from the others."
 
 
@@ -348,10 +342,7 @@ def _outlier_table(found: TargetOutliers) -> TableView:
         t.number("fsu_ratio", "FSU, of median", "×", ",.2f"), t.number("bytes_ratio", "Bytes, of median", "×", ",.2f"),
         t.text("reason", "Why"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (one.target, one.mean_pct, one.robust_z, one.fsu_ratio, one.bytes_ratio, WHY[one.reason])
-        for one in found.outliers
-    ]
+    rows = [t.row_of(outlier, columns, {"reason": WHY[outlier.reason]}) for outlier in found.outliers]
     return t.TableView("Far from their peers", columns, rows, "The farthest first.")
 
 

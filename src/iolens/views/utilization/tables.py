@@ -8,6 +8,8 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import COLUMNS, coverage_table
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -235,7 +237,7 @@ def daily(system: Utilization) -> TableView:
         t.percent("covered_pct", "Observed"),
     )  # fmt: skip
     shown = system.daily[-DAYS_SHOWN:]
-    rows: list[Row] = [tuple(getattr(day, column.name) for column in columns) for day in shown]
+    rows = t.rows_of(shown, columns)
     notes = [_daily_note(system)] if system.daily else [NO_DATA]
     if len(shown) < len(system.daily):
         notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
@@ -251,12 +253,6 @@ def _daily_note(system: Utilization) -> str:
     median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
     without = f" {left_out} {'is' if of.days_left_out == 1 else 'are'} left out." if of.days_left_out else ""
     return f"Per UTC day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
-
-
-def counted(number: int, word: str) -> str:
-    """`1 day`, `2 days`, `2 stretches`."""
-    plural = "es" if word.endswith("ch") else "s"
-    return f"{number:,} {word}{plural if number != 1 else ''}"
 
 
 def plateaus(system: Utilization) -> TableView:
@@ -308,7 +304,7 @@ def evidence(system: Utilization) -> TableView | None:
         t.number("window_io_time_p50_ms", "In the window", "ms", ",.0f"),
     )  # fmt: skip
     rows: list[Row] = [
-        (plateau.start, _yes(plateau.saturated), *(getattr(plateau, column.name) for column in columns[2:]))
+        (plateau.start, _yes(plateau.saturated), *t.row_of(plateau, columns[2:]))
         for plateau in system.plateaus or ()
         if plateau.evidence_missing is None
     ]
@@ -326,8 +322,7 @@ def per_target(system: Utilization) -> TableView:
     if len(shown) > TARGETS_SHOWN:
         shown = sorted(shown, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
         note = f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all."
-    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in shown]
-    return t.TableView(f"Targets of {system.filesystem}", columns, rows, note)
+    return t.TableView(f"Targets of {system.filesystem}", columns, t.rows_of(shown, columns), note)
 
 
 def _busyness(target: TargetUtilization) -> float:
@@ -345,31 +340,15 @@ def gaps(system: Utilization) -> TableView | None:
         target for target in system.coverage.per_target if target.missing_hours >= NOTEWORTHY_HOURS or target.resets
     ]
     gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
-    rows: list[Row] = [tuple(getattr(target, column.name) for column in columns) for target in gaps[:BUSIEST_SHOWN]]
+    rows = t.rows_of(gaps[:BUSIEST_SHOWN], columns)
     note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
     return t.TableView(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
 
 
 def coverage(systems: list[Utilization]) -> TableView:
     """What the answer rests on, and what was missing."""
-    fields = (
-        t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
-        t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
-        t.number("hours_window", "Window", "h", ",.2f"), t.number("hours_min", "Reported, least", "h", ",.2f"),
-        t.number("hours_median", "Reported, median", "h", ",.2f"), t.number("hours_max", "Reported, most", "h", ",.2f"),
-        t.count("resets", "Counter resets"), t.count("missed_samples", "Missed samples"),
-        t.count("irregular_samples", "Irregular samples"), t.count("ios_outside_bins", "I/Os outside bins"),
-        t.text("targets_without_sizes", "Targets without sizes"), t.text("sources", "Sources"),
-        t.count("overlapping_rows", "Overlapping rows"), t.moment("first_sample", "First sample (UTC)"),
-        t.moment("last_sample", "Last sample (UTC)"),
-    )  # fmt: skip
-    rows: list[Row] = [
-        (system.filesystem, *(getattr(system.coverage, field.name) for field in fields)) for system in systems
-    ]
     notes = [_prefixed(systems, system, note) for system in systems for note in system.coverage.notes]
-    return t.TableView(
-        "Coverage", (t.text("filesystem", "File system"), *fields), rows, "\n".join(notes), sideways=True
-    )
+    return coverage_table([(system.filesystem, system.coverage) for system in systems], COLUMNS, "\n".join(notes))
 
 
 def calibration(systems: list[Utilization]) -> TableView:

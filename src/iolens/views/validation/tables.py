@@ -32,13 +32,10 @@ def checks(result: Validation) -> TableView:
         t.text("unit", "Unit"), t.TableColumn("deviation_pct", "Deviation", "number", shown_deviation, "%"),
         t.text("verdict", "Verdict"), t.text("reason", "Reason"),
     )  # fmt: skip
-    rows: list[Row] = [
-        (
-            one.study, one.where, one.quantity, one.basis, one.published_text, one.recomputed, one.unit or None,
-            one.deviation_pct, one.verdict, one.reason,
-        )
-        for one in result.checks
-    ]  # fmt: skip
+    rows = [
+        t.row_of(check, columns, {"published": check.published_text, "unit": check.unit or None})
+        for check in result.checks
+    ]
     return t.TableView("Published studies, recomputed", columns, rows, "\n".join(notes(result)))
 
 

@@ -33,13 +33,11 @@ from iolens.views.workload.tables import ORDINALS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from iolens.analyses.workload.analysis import BandwidthSeries, Workload
     from iolens.analyses.workload.bandwidth import PeakAgainstSum
     from iolens.analyses.workload.rhythm import RhythmHours
+    from iolens.arrays import Floats, Integers
 
-    Floats = NDArray[np.float64]
 
 FOUND: Final = "#DDD6F0"  # maintenance nobody told of
 BY_BYTES: Final = "#9A9A9A"
@@ -314,7 +312,7 @@ def throughput_cdf(result: Workload) -> Figure:
 # Time.
 
 
-def _thinned(series: BandwidthSeries) -> tuple[NDArray[np.int64], float, dict[str, Floats]]:
+def _thinned(series: BandwidthSeries) -> tuple[Integers, float, dict[str, Floats]]:
     """Middles of minutes or of buckets, their width, and the largest minute of each by direction."""
     half_us = round(series.width_s * 5e5)
     if series.end_us.size <= MOST_MINUTES:

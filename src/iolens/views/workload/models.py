@@ -12,13 +12,11 @@ from iolens.views.render.window_axes import EMPTY, window_title
 from iolens.views.workload.tables import named
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iolens.analyses.workload.analysis import Workload
+    from iolens.arrays import Floats
     from iolens.models.heavy_tail import HeavyTail
     from iolens.models.tail_sample import TailSample
 
-    Floats = NDArray[np.float64]
 
 COLOURS: Final = {"read": READ, "write": WRITE}
 PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 95, 99, 100 %

@@ -145,8 +145,7 @@ def _by_target(result: Workload, title: str, columns: tuple[TableColumn, ...], n
     lines: list[TargetWorkload] = busiest(result)
     if result.aggregate is not None:
         lines = [*lines, result.aggregate]
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
-    return t.TableView(title, columns, rows, "\n".join(one for one in note if one))
+    return t.TableView(title, columns, t.rows_of(lines, columns), "\n".join(one for one in note if one))
 
 
 def busiest(result: Workload) -> list[TargetWorkload]:
@@ -251,7 +250,7 @@ def size_peaks(result: Workload) -> TableView:
     columns = (
         t.text("direction", "Direction"), t.size("size_bytes", "Up to"), t.percent("requests_pct", "Of its requests"),
     )  # fmt: skip
-    rows: list[Row] = [(one.direction, one.size_bytes, one.requests_pct) for one in result.size_peaks]
+    rows = t.rows_of(result.size_peaks, columns)
     shares = [
         f"{sum(one.requests_pct for one in mine):.3g} % of the {way}s"
         for way in WAYS
@@ -300,7 +299,7 @@ def _rhythm(result: Workload, title: str, heading: str, lines: Sequence[RhythmHo
         t.text("name", heading), t.number("observed_hours", "Observed", "h", ",.1f"),
         t.volume("read_bytes_per_hour", "Read per hour"), t.volume("write_bytes_per_hour", "Written per hour"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
+    rows = t.rows_of(lines, columns)
     zone = "" if result.rhythm is None else f"In {result.rhythm.timezone}; per hour that was observed."
     return t.TableView(f"{title} of {result.filesystem}", columns, rows, zone)
 
@@ -321,7 +320,7 @@ def throughput(result: Workload) -> TableView:
     )  # fmt: skip
     rows: list[Row] = []
     if result.throughput is not None:
-        rows = [(result.filesystem, *(getattr(result.throughput, column.name) for column in columns))]
+        rows = [(result.filesystem, *t.row_of(result.throughput, columns))]
     head = t.text("filesystem", "File system")
     note = "" if result.throughput is None else _per_day(result.throughput.observed_minutes)
     return t.TableView(f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True)
@@ -351,8 +350,7 @@ def _periods(title: str, lines: Sequence[IdlePeriods]) -> TableView:
         t.count("minutes", "Minutes"), t.percent("share_pct", "Of observed time"),
         t.percent("wall_share_pct", "Of all time"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in lines]
-    return t.TableView(title, columns, rows, "Missing minutes are not idle, and end a period.")
+    return t.TableView(title, columns, t.rows_of(lines, columns), "Missing minutes are not idle, and end a period.")
 
 
 def maintenance(result: Workload) -> TableView:
@@ -361,7 +359,7 @@ def maintenance(result: Workload) -> TableView:
         t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.text("name", "Name"),
         t.text("origin", "Origin"),
     )  # fmt: skip
-    rows: list[Row] = [tuple(getattr(line, column.name) for column in columns) for line in result.maintenance]
+    rows = t.rows_of(result.maintenance, columns)
     note = "Left out of everything above but the sizes." if result.maintenance_left_out else (
         "Part of everything above; --without-maintenance leaves it out."
     )  # fmt: skip
@@ -386,7 +384,7 @@ def coverage(result: Workload) -> TableView:
         result.filesystem,
         result.tick_s,
         result.samples,
-        *(getattr(result.coverage, field.name) for field in fields),
+        *t.row_of(result.coverage, fields),
     )
     return t.TableView("Coverage", (*columns, *fields), [row], "\n".join(result.coverage.notes), sideways=True)
 

@@ -40,11 +40,14 @@ class TargetOutlier:
 
 @dataclass(frozen=True, slots=True)
 class TargetOutliers:
-    """All targets that are far from their peers, the farthest first; `too_short` reported too little to be judged."""
+    """All targets that are far from their peers, the farthest first; `too_short` reported too little to be judged.
+
+    Numbers in per cent are FSU by the model of the result.
+    """
 
     judged: int
-    median_fsu_pct: float | None
-    spread_fsu_pct: float | None  # robust standard deviation
+    median_pct: float | None
+    spread_pct: float | None  # robust standard deviation
     outliers: list[TargetOutlier]
     too_short: list[str]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.analyses.imbalance.outliers import target_outliers
+import iolens
 from iolens.analyses.results import TargetCoverage
 from iolens.analyses.utilization.analysis import TargetUtilization
+from iolens.analyses.utilization.outliers import target_outliers
+from tests.analyses.telemetry import made_up
 
 TB = 10**12
 
@@ -25,8 +27,8 @@ def reported(number: int, hours: float) -> TargetCoverage:
 
 def test_the_score_is_the_distance_from_the_median_in_robust_standard_deviations() -> None:
     found = target_outliers(peers(8, 9, 10, 11, 12, 40))
-    assert (found.judged, found.median_fsu_pct) == (6, 10.5)
-    assert found.spread_fsu_pct == pytest.approx(1.4826 * 1.5)
+    assert (found.judged, found.median_pct) == (6, 10.5)
+    assert found.spread_pct == pytest.approx(1.4826 * 1.5)
     (one,) = found.outliers
     assert one.target == "OST0005"
     assert one.robust_z == pytest.approx(29.5 / (1.4826 * 1.5))
@@ -55,7 +57,7 @@ def test_where_most_are_equal_the_mean_deviation_serves() -> None:
 
 def test_few_targets_are_not_judged() -> None:
     found = target_outliers(peers(1, 2, 3, 90))
-    assert (found.judged, found.median_fsu_pct, found.outliers) == (0, None, [])
+    assert (found.judged, found.median_pct, found.outliers) == (0, None, [])
     assert target_outliers([]).judged == 0
 
 
@@ -87,3 +89,10 @@ def test_bytes_tell_why(fsu: float, moved: int | None, reason: str) -> None:
 def test_without_bytes_anywhere_the_reason_is_unknown() -> None:
     (one,) = target_outliers(peers(9, 10, 11, 10, 10.5, 40, moved=None)).outliers
     assert (one.reason, one.bytes_ratio) == ("unknown", None)
+
+
+def test_they_are_part_of_the_result() -> None:
+    part = made_up(1, 12, 6)
+    result = iolens.utilization(target_sizes=part.table("target_sizes"), target_io=part.table("target_io"))
+    assert result.target_outliers.judged == 6
+    assert result.target_outliers == target_outliers(result.per_target, result.coverage.per_target)

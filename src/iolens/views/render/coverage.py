@@ -1,0 +1,30 @@
+"""The table of what an answer rests on and what was missing, and its columns for results that rest on intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from iolens.views.render.tables import Row, TableColumn, TableView
+
+COLUMNS: Final = (
+    t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
+    t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
+    t.number("hours_window", "Window", "h", ",.2f"), t.number("hours_min", "Reported, least", "h", ",.2f"),
+    t.number("hours_median", "Reported, median", "h", ",.2f"), t.number("hours_max", "Reported, most", "h", ",.2f"),
+    t.count("resets", "Counter resets"), t.count("missed_samples", "Missed samples"),
+    t.count("irregular_samples", "Irregular samples"), t.count("ios_outside_bins", "I/Os outside bins"),
+    t.text("targets_without_sizes", "Targets without sizes"), t.text("sources", "Sources"),
+    t.count("overlapping_rows", "Overlapping rows"), t.moment("first_sample", "First sample (UTC)"),
+    t.moment("last_sample", "Last sample (UTC)"),
+)  # fmt: skip
+
+
+def coverage_table(coverages: Iterable[tuple[str, object]], columns: Sequence[TableColumn], note: str) -> TableView:
+    """A line for each file system and its coverage."""
+    rows: list[Row] = [(filesystem, *t.row_of(coverage, columns)) for filesystem, coverage in coverages]
+    return t.TableView("Coverage", (t.text("filesystem", "File system"), *columns), rows, note, sideways=True)
