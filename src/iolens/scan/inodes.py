@@ -37,7 +37,6 @@ INODE: Final = np.dtype(
 )
 SAVED: Final = ("device", "inode", "links", "seen", "code", "size", "allocated", "atime", "mtime")
 _AS_STAT_SAYS: Final = ("device", "inode", "links", "size", "atime", "mtime")
-_COUNTED: Final = ("code", "size", "allocated", "atime", "mtime")
 _BYTES: Final = np.dtype((np.void, INODE.itemsize))
 _UID_BITS: Final = 32
 _TYPE_BITS: Final = 4
@@ -62,16 +61,15 @@ def type_of(key: Any) -> Any:
 
 
 def rows_of(columns: Mapping[str, Any]) -> Inodes:
-    """Rows of these columns; `seen` is 1 unless given."""
-    rows = np.zeros(np.size(columns["inode"]), INODE)
-    rows["seen"] = 1
-    for name, column in columns.items():
+    """Rows of these columns; where they are not given, `seen` is 1, `key` and `code` are 0."""
+    rows = np.empty(np.size(columns["inode"]), INODE)
+    for name, column in ({"seen": 1, "key": 0, "code": 0} | dict(columns)).items():
         rows[name] = column
     return rows
 
 
-def scanned(stats: Any, projects: Numbers) -> Inodes:
-    """Rows of stat results: columns by name, or records with these fields."""
+def scanned(stats: Mapping[str, NDArray[Any]], projects: Numbers) -> Inodes:
+    """Rows of what `stat` says, column by column, each with the code of its project."""
     blocks = stats["blocks"]
     allocated = (blocks * BLOCK_BYTES).astype(np.int64)
     allocated[(blocks < 0) | (blocks > LARGEST // BLOCK_BYTES)] = IMPOSSIBLE
@@ -79,12 +77,16 @@ def scanned(stats: Any, projects: Numbers) -> Inodes:
     return rows_of({name: stats[name] for name in _AS_STAT_SAYS} | {"allocated": allocated, "key": keys})
 
 
+def copy_rows(rows: Inodes, place: Inodes) -> None:
+    """As plain bytes, for NumPy copies records field by field."""
+    place.view(_BYTES)[:] = rows.view(_BYTES)
+
+
 def joined(parts: Sequence[Inodes]) -> Inodes:
-    """All rows in one array; as plain bytes, for NumPy joins records field by field."""
+    """All rows in one array."""
     return np.concatenate([part.view(_BYTES) for part in parts]).view(INODE)
 
 
 def count(rows: Inodes, counts: InodeCounts) -> None:
     """Count each inode once, by its size and its ages."""
-    code, size, allocated, atime, mtime = (np.ascontiguousarray(rows[name]) for name in _COUNTED)
-    counts.add(code, size, allocated, atimes_s=atime, mtimes_s=mtime)
+    counts.add(rows["code"], rows["size"], rows["allocated"], atimes_s=rows["atime"], mtimes_s=rows["mtime"])

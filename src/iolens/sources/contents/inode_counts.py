@@ -30,7 +30,6 @@ AGES: Final[tuple[int, ...]] = (0, HOUR_S, 6 * HOUR_S, *(days * DAY_S for days i
 ENDS: Final[Mapping[str, tuple[int, ...]]] = {SIZE: POWERS, WIDTH: POWERS, ATIME: AGES, MTIME: AGES}
 
 Numbers = NDArray[np.int64]
-Halves = tuple[Numbers, Numbers]  # the upper and the lower 32 bits of each number
 _EDGES: Final[Mapping[str, Numbers]] = {name: np.array(ends, np.int64) for name, ends in ENDS.items()}
 
 
@@ -89,12 +88,12 @@ class InodeCounts:
     ) -> None:
         """Count inodes, one per place of the sequences; times are whole seconds since 1970. None: not told."""
         group, size = _whole(codes), _whole(sizes)
-        sums = _halves(size), None if allocated is None else _halves(_whole(allocated))
-        self._count(SIZE, group, size, *sums)
+        room = None if allocated is None else _whole(allocated)
+        self._count(SIZE, group, size, size, room)
         for histogram, times in ((ATIME, atimes_s), (MTIME, mtimes_s)):
             if times is not None:
                 ages = self.time_us // 1_000_000 - _whole(times)
-                self._count(histogram, group, ages, *sums)
+                self._count(histogram, group, ages, size, room)
 
     def add_widths(self, codes: Sequence[int] | Numbers, widths: Sequence[int] | Numbers) -> None:
         """Count directories by how many entries they have."""
@@ -130,13 +129,13 @@ class InodeCounts:
             yield Rows(TABLE, columns, count)
 
     def _count(
-        self, histogram: str, group: Numbers, values: Numbers, size: Halves | None, allocated: Halves | None
+        self, histogram: str, group: Numbers, values: Numbers, size: Numbers | None, room: Numbers | None
     ) -> None:
         if not len(group):
             return
         keys = group * _PLACES + np.searchsorted(_EDGES[histogram], values)
         by_key = _dense_sums if int(keys.max()) < _DENSEST * len(keys) and len(keys) <= _EXACT else _sorted_sums
-        for key, one in by_key(keys, size, allocated):
+        for key, one in by_key(keys, size, room):
             self.add_sum(key // _PLACES, histogram, key % _PLACES, one)
 
 
@@ -163,37 +162,34 @@ def _whole(values: Sequence[int] | Numbers) -> Numbers:
     return np.asarray(values, np.int64)
 
 
-def _halves(values: Numbers) -> Halves:
-    return values >> 32, values & 0xFFFFFFFF
-
-
-def _dense_sums(keys: Numbers, size: Halves | None, allocated: Halves | None) -> Iterator[tuple[int, BinSum]]:
+def _dense_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, BinSum]]:
     """Sums of each key that occurs, where keys are few for so many inodes: no sorting."""
     counts = np.bincount(keys)
     found = np.flatnonzero(counts)
 
-    def sums(halves: Halves | None) -> list[Any]:
-        if halves is None:
+    def sums(values: Numbers | None) -> list[Any]:
+        if values is None:
             return [None] * len(found)
-        high, low = (np.bincount(keys, half)[found].tolist() for half in halves)
+        high, low = (np.bincount(keys, half)[found].tolist() for half in (values >> 32, values & 0xFFFFFFFF))
         return [(int(one) << 32) + int(other) for one, other in zip(high, low, strict=True)]
 
-    for key, count, one, other in zip(found.tolist(), counts[found].tolist(), sums(size), sums(allocated), strict=True):
+    for key, count, one, other in zip(found.tolist(), counts[found].tolist(), sums(size), sums(room), strict=True):
         yield key, BinSum(count, one, other)
 
 
-def _sorted_sums(keys: Numbers, size: Halves | None, allocated: Halves | None) -> Iterator[tuple[int, BinSum]]:
+def _sorted_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, BinSum]]:
     """The same where keys are many or far apart."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     counts = np.diff(np.concatenate((starts, [len(keys)])))
 
-    def sums(halves: Halves | None) -> list[Any]:
-        if halves is None:
+    def sums(values: Numbers | None) -> list[Any]:
+        if values is None:
             return [None] * len(starts)
-        high, low = (np.add.reduceat(half[order], starts).tolist() for half in halves)
+        halves = (values[order] >> 32, values[order] & 0xFFFFFFFF)
+        high, low = (np.add.reduceat(half, starts).tolist() for half in halves)
         return [(one << 32) + other for one, other in zip(high, low, strict=True)]
 
-    for key, count, one, other in zip(keys[starts].tolist(), counts.tolist(), sums(size), sums(allocated), strict=True):
+    for key, count, one, other in zip(keys[starts].tolist(), counts.tolist(), sums(size), sums(room), strict=True):
         yield key, BinSum(count, one, other)
