@@ -146,7 +146,7 @@ def load_config(given: str | Path | None = None) -> Config:
 
 
 def _read(path: Path) -> Config:
-    top = _checked(path, "", _toml(path), {
+    top = _checked(path, "", toml_document(path, "a configuration file"), {
         "store": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION, "thresholds": SECTION,
         "agent": SECTION, "devices": SECTION, "projects": SECTION, "sources": SECTION,
     })  # fmt: skip
@@ -164,11 +164,12 @@ def _read(path: Path) -> Config:
     )
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def toml_document(path: Path, expected: str) -> dict[str, Any]:
+    """The whole file, or a refusal that names the line; `expected`: what kind of file."""
     try:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read", "a configuration file") from error
+        raise InputError(str(path), error.strerror or "cannot be read", expected) from error
     except UnicodeDecodeError as error:
         raise InputError(str(path), f"byte {error.start} is not UTF-8", "valid TOML") from error
     except tomllib.TOMLDecodeError as error:

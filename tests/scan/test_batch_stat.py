@@ -9,22 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.scan.batch_stat import (
-    ATIME,
-    BLOCKS,
-    DEVICE,
-    INODE,
-    LINKS,
-    MODE,
-    MTIME,
-    PROJECT,
-    ROWS,
-    SIZE,
-    UID,
-    BatchStat,
-    _device,
-    usable,
-)  # fmt: skip
+from iolens.scan.batch_stat import ROWS, BatchStat, _device, usable
+from iolens.scan.inodes import group_key
 from tests.sources.trees import NAMES, grow
 
 
@@ -40,22 +26,21 @@ def folder(tmp_path: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-def test_columns_are_what_lstat_says(folder: int) -> None:
+def test_rows_are_what_lstat_says(folder: int) -> None:
     assert usable(folder)
     names = [os.fsencode(name) for name in os.listdir(folder)]
     assert any(name.startswith(os.fsencode(NAMES[3])) for name in names)
     batch = BatchStat()
     assert batch.take(folder, names[:5], 7)
     assert batch.take(folder, names[5:], 8)
-    columns = batch.columns()
+    rows = batch.rows()
     assert batch.held == 0
-    for place, name in enumerate(names):
+    for place, (name, row) in enumerate(zip(names, rows, strict=True)):
         about = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        found = columns[:, place].tolist()
-        assert (found[MODE], found[INODE], found[DEVICE]) == (about.st_mode, about.st_ino, about.st_dev)
-        assert (found[LINKS], found[UID], found[SIZE]) == (about.st_nlink, about.st_uid, about.st_size)
-        assert (found[ATIME], found[MTIME], found[BLOCKS]) == (about[7], about[8], about.st_blocks)
-        assert found[PROJECT] == (7 if place < 5 else 8)
+        assert (row["inode"], row["device"], row["links"]) == (about.st_ino, about.st_dev, about.st_nlink)
+        assert (row["size"], row["allocated"]) == (about.st_size, 512 * about.st_blocks)
+        assert (row["atime"], row["mtime"], row["seen"]) == (about[7], about[8], 1)
+        assert row["key"] == group_key(7 if place < 5 else 8, about.st_uid, about.st_mode >> 12)
 
 
 def test_a_name_that_is_not_there_fails_the_batch_and_nothing_of_it_is_kept(folder: int) -> None:
@@ -64,7 +49,7 @@ def test_a_name_that_is_not_there_fails_the_batch_and_nothing_of_it_is_kept(fold
     assert batch.take(folder, names[:2], 0)
     assert not batch.take(folder, [*names[2:4], b"nobody", names[4]], 0)
     assert batch.take(folder, names[5:6], 0)
-    assert batch.columns()[INODE].tolist() == [
+    assert batch.rows()["inode"].tolist() == [
         os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino for name in [*names[:2], names[5]]
     ]
 
@@ -72,8 +57,8 @@ def test_a_name_that_is_not_there_fails_the_batch_and_nothing_of_it_is_kept(fold
 def test_a_full_batch(folder: int) -> None:
     batch = BatchStat()
     assert batch.take(folder, [b"huge"] * ROWS, 0)
-    assert batch.columns()[SIZE].tolist() == [1 << 42] * ROWS
-    assert batch.columns().shape[1] == 0
+    assert batch.rows()["size"].tolist() == [1 << 42] * ROWS
+    assert len(batch.rows()) == 0
 
 
 def test_device_numbers_are_those_of_stat() -> None:

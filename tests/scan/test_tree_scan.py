@@ -32,8 +32,9 @@ from iolens.errors import InputError, IolensError
 from iolens.scan import batch_stat
 from iolens.scan import owners as inode_owners
 from iolens.scan import walk as tree_walk
-from iolens.scan.batch_stat import SIZE, EntryStats
+from iolens.scan.batch_stat import EntryStats
 from iolens.scan.findings import Findings, from_plain
+from iolens.scan.inodes import rows_of
 from iolens.scan.journal import Journal, Progress
 from iolens.scan.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
 from iolens.scan.pace import ScanPace
@@ -388,15 +389,15 @@ def test_files_above_4_eib_are_counted(endless_path: Path, monkeypatch: pytest.M
 
 def test_a_size_that_cannot_be_is_told_and_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(b"x")
-    whole = EntryStats.columns
+    whole = EntryStats.rows
 
     def wrong(self: EntryStats) -> Any:
-        columns = whole(self)
-        columns[SIZE][columns[SIZE] == 1] = -1
-        return columns
+        rows = whole(self)
+        rows["size"][rows["size"] == 1] = -1
+        return rows
 
     monkeypatch.setattr(tree_walk, "usable", lambda descriptor: False)
-    monkeypatch.setattr(EntryStats, "columns", wrong)
+    monkeypatch.setattr(EntryStats, "rows", wrong)
     found = walked(rule(tmp_path))
     assert found.unreadable == 1
     assert "1 inodes of an impossible size, such as -1 bytes" in found.unreadable_places[0].reason
@@ -411,7 +412,7 @@ def test_inode_numbers_of_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         if number == 0:
             findings = Findings(InodeCounts(0))
         code = findings.counts.code("ada", None, "file")
-        findings.links.add({**columns, "inode": [inode], "code": code}, findings.counts.groups)
+        findings.links.add(rows_of({**columns, "inode": [inode], "code": code}), findings.counts.groups)
     assert findings.settle() == (2, 3)
 
 
@@ -791,7 +792,7 @@ def test_linked_inodes_in_any_order_and_any_parts(names: list[tuple[int, str | N
         one = parts[place]
         columns = {"device": 0, "inode": [inode], "links": 50, "size": inode, "allocated": 0, "atime": 0, "mtime": 0}
         code = one.counts.code("ada", project, "file")
-        one.links.add({**columns, "code": code}, one.counts.groups)
+        one.links.add(rows_of({**columns, "code": code}), one.counts.groups)
     whole = Findings(InodeCounts(0))
     for one in parts:
         whole.add(one)
@@ -840,3 +841,22 @@ def test_the_mounts_of_this_machine() -> None:
     found_ = mount_of("/proc/self", mounts())
     assert found_ == Mount("/proc", "proc", found_.source if found_ else "")
     assert mounts(Path("/nowhere")) == []
+
+
+def test_a_journal_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
+    """Its lines, as the release before wrote them: a directory done, another to do, a hard-linked inode met once."""
+    links = {"device": [0], "inode": [2**64 - 1], "links": [2], "seen": [1], "code": [0], "size": [5],
+             "allocated": [512], "atime": [10], "mtime": [20]}  # fmt: skip
+    first = {"groups": [["ada", None, "file"]], "sums": [[0, "size", 3, 2, 8, 1024]], "names": 3}
+    findings = [first, {"groups": [["ada", None, "file"]], "links": links}]
+    lines = [
+        {"iolens_scan_journal": 2, "order": {"time_us": 0}, "scan": "s", "unfinished": [""], "number": 0},
+        {"done": [""], "found": ["a"], "findings": findings, "piece": None, "number": 1},
+    ]
+    (tmp_path / "journal").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    journal = Journal(tmp_path)
+    progress = journal.progress()
+    journal.close()
+    assert (list(progress.unfinished), progress.findings.names) == (["a"], 3)
+    assert progress.findings.settle() == (1, 1)
+    assert sum(one.inodes for key, one in progress.findings.counts.sums.items() if key[1] == "size") == 3

@@ -1,4 +1,4 @@
-"""What `stat` says of many names at once, as columns of numbers: no Python object per name.
+"""What `stat` says of many names at once, as rows of numbers: no Python object per name.
 
 `statx` of the C library fills records in a row, which NumPy reads as they lie. That takes three quarters of the time of
 `DirEntry.stat`. Where it cannot be called (an old kernel or C library, a container that forbids it), `usable` says so.
@@ -13,14 +13,12 @@ from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from iolens.scan.inodes import Inodes, Numbers, scanned
 
 ROWS: Final = 2048  # half a megabyte of records: they stay in a processor's cache
-# The columns, in order; those of `DirEntry.stat` are brought into the same.
-MODE, INODE, DEVICE, LINKS, UID, SIZE, ATIME, MTIME, PROJECT, BLOCKS = range(10)
-COLUMNS: Final = 10
-BLOCK_BYTES: Final = 512  # of st_blocks, whatever the file system's own block is
-_TAKEN: Final = (0, 1, 2, 3, 4, 6, 7, 8)  # of the ten fields of a stat result, those that are counted by
+# Where a stat result has what is counted, of its ten fields.
+_PLACES: Final = {"mode": 0, "inode": 1, "device": 2, "links": 3, "uid": 4, "size": 6, "atime": 7, "mtime": 8}
 _FIELDS: Final = 10
 _blocks = attrgetter("st_blocks")
 _RECORD_BYTES: Final = 256  # struct statx, on every architecture
@@ -32,14 +30,9 @@ _RECORD: Final = np.dtype(
         "itemsize": _RECORD_BYTES,
     }
 )
-_PLAIN: Final = (
-    (MODE, "mode"), (INODE, "inode"), (LINKS, "links"), (UID, "uid"), (SIZE, "size"), (ATIME, "atime"),
-    (MTIME, "mtime"), (BLOCKS, "blocks"),
-)  # fmt: skip
+_TAKEN: Final = ("mode", "inode", "links", "uid", "size", "blocks", "atime", "mtime")
 _FLAGS: Final = 0x100 | 0x800  # AT_SYMLINK_NOFOLLOW, AT_NO_AUTOMOUNT: as lstat does
 _BASIC: Final = 0x7FF  # STATX_BASIC_STATS: what stat tells
-
-Numbers = NDArray[np.int64]
 
 
 def usable(descriptor: int) -> bool:
@@ -50,13 +43,14 @@ def usable(descriptor: int) -> bool:
             return False
     except (AttributeError, OSError):
         return False
-    found, about = batch.columns()[:, 0].tolist(), os.fstat(descriptor)
-    told = about.st_mode, about.st_ino, about.st_dev, about.st_uid, about.st_size
-    return told == (found[MODE], found[INODE] % 2**64, found[DEVICE], found[UID], found[SIZE])
+    of_fstat = EntryStats()
+    of_fstat.add([os.fstat(descriptor)], 0)
+    expected, answer = of_fstat.rows(), batch.rows()
+    return all((answer[name] == expected[name]).all() for name in ("key", "inode", "device", "size"))
 
 
 class BatchStat:
-    """Records of names looked at since the last `columns`."""
+    """Records of names looked at since the last `rows`."""
 
     def __init__(self) -> None:
         # No other thread waits in a process that scans, so that the interpreter's lock need not be let go each time.
@@ -69,7 +63,7 @@ class BatchStat:
         self.held = 0
 
     def take(self, descriptor: int, names: list[bytes], project: int) -> bool:
-        """Look at names below an open directory, not more than there is room for; False: at least one failed.
+        """Look at names below an open directory, not more than `ROWS` in all; False: at least one failed.
 
         Nothing of them is kept then.
         """
@@ -81,16 +75,18 @@ class BatchStat:
         self._runs.append(len(names))
         return True
 
-    def columns(self) -> Numbers:
-        """All of them column by column; and forget them."""
+    def rows(self) -> Inodes:
+        """All of them; and forget them."""
         records = self._records[: self.held]
-        columns = np.empty((COLUMNS, self.held), np.int64)
-        for place, name in _PLAIN:
-            columns[place] = records[name].astype(np.int64)  # an inode number of 64 bits keeps its bits
-        columns[DEVICE] = _device(records["major"].astype(np.int64), records["minor"].astype(np.int64))
-        columns[PROJECT] = np.repeat(self._projects, self._runs)
+        stats = {name: records[name] for name in _TAKEN}
+        stats["device"] = _device(records["major"].astype(np.int64), records["minor"].astype(np.int64))
+        rows = scanned(stats, _repeated(self._projects, self._runs))
         self.held, self._projects, self._runs = 0, [], []
-        return columns
+        return rows
+
+
+def _repeated(projects: list[int], runs: list[int]) -> Numbers:
+    return np.repeat(np.array(projects, np.int64), np.array(runs, np.int64))
 
 
 def _device(major: Numbers, minor: Numbers) -> Numbers:
@@ -99,7 +95,7 @@ def _device(major: Numbers, minor: Numbers) -> Numbers:
 
 
 class EntryStats:
-    """What `DirEntry.stat` said of neighbours in the tree, with the project of each, in the same columns."""
+    """What `DirEntry.stat` said of neighbours in the tree, with the project of each, in the same rows."""
 
     def __init__(self) -> None:
         self.stats: list[os.stat_result] = []
@@ -113,14 +109,14 @@ class EntryStats:
             self._projects.append(project)
             self._runs.append(len(stats))
 
-    def columns(self) -> Numbers:
-        """All of them column by column; and forget them."""
-        columns = np.empty((COLUMNS, len(self.stats)), np.int64)
-        columns[:PROJECT] = _fields(self.stats)[list(_TAKEN)]
-        columns[PROJECT] = np.repeat(self._projects, self._runs)
-        columns[BLOCKS] = np.fromiter(map(_blocks, self.stats), np.int64, len(self.stats))
+    def rows(self) -> Inodes:
+        """All of them; and forget them."""
+        fields = _fields(self.stats)
+        stats = {name: fields[place] for name, place in _PLACES.items()}
+        stats["blocks"] = np.fromiter(map(_blocks, self.stats), np.int64, len(self.stats))
+        rows = scanned(stats, _repeated(self._projects, self._runs))
         self.stats, self._projects, self._runs = [], [], []
-        return columns
+        return rows
 
 
 def _fields(stats: list[os.stat_result]) -> Numbers:
@@ -129,6 +125,6 @@ def _fields(stats: list[os.stat_result]) -> Numbers:
     try:
         flat = np.fromiter(chain.from_iterable(stats), np.int64, _FIELDS * count)
     except OverflowError:  # an inode number of 64 bits: it keeps its bits, and is read without a sign
-        signed = ((one + 2**63) % 2**64 - 2**63 for about in stats for one in about)
+        signed = ((number + 2**63) % 2**64 - 2**63 for about in stats for number in about)
         flat = np.fromiter(signed, np.int64, _FIELDS * count)
     return flat.reshape(count, _FIELDS).T

@@ -6,22 +6,19 @@ journal and for saved parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from iolens.scan.inodes import SAVED, TYPES, Inodes, count, rows_of
+from iolens.scan.linked_inodes import LinkedInodes
 from iolens.schema import LARGEST
 from iolens.sources.contents.inode_counts import ENDS, BinSum, InodeCounts
-from iolens.sources.contents.linked_inodes import LinkedInodes, columns_of, count_linked
 
 PLACES_KEPT: Final = 1000  # places that are named; the others are counted
 LINKS_PER_PIECE: Final = 20_000
 SUMS_PER_PIECE: Final = 100_000
 MOST_BYTES: Final = 1000 * LARGEST  # of one sum: several rows hold it
-# The file type in `st_mode >> 12`.
-TYPES: Final[Mapping[int, str]] = {
-    0o10: "file", 0o04: "dir", 0o12: "symlink", 0o06: "blk", 0o02: "chr", 0o01: "fifo", 0o14: "sock",
-}  # fmt: skip
 _COUNTS: Final = ("names", "vanished", "excluded", "unreadable")
 _LISTS: Final = ("unreadable_places", "other_filesystems", "snapshots")
 
@@ -66,12 +63,12 @@ class Findings:
 
     def settle_complete(self) -> None:
         """Count hard-linked inodes all of whose names were seen: no other part of the scan will meet them."""
-        count_linked(self.links.split_off_complete(self.counts.groups), self.counts)
+        count(self.links.split_off_complete(self.counts.groups), self.counts)
 
     def settle(self) -> Links:
         """Count every hard-linked inode once: nothing is to be added any more."""
         rows = self.links.rows(self.counts.groups)
-        count_linked(rows, self.counts)
+        count(rows, self.counts)
         self.links = LinkedInodes()
         return Links(len(rows), int(rows["seen"].sum()))
 
@@ -85,7 +82,8 @@ class Findings:
             yield {"groups": list(self.counts.groups), "sums": sums[begin : begin + SUMS_PER_PIECE]}
         rows = self.links.rows(self.counts.groups)
         for begin in range(0, len(rows), LINKS_PER_PIECE):
-            yield {"groups": list(self.counts.groups), "links": columns_of(rows[begin : begin + LINKS_PER_PIECE])}
+            piece = rows[begin : begin + LINKS_PER_PIECE]
+            yield {"groups": list(self.counts.groups), "links": {name: piece[name].tolist() for name in SAVED}}
 
 
 class Links(NamedTuple):
@@ -115,7 +113,7 @@ def _from_plain(time_us: int, plain: Any) -> Findings:
         one = BinSum(_number(inodes, LARGEST), _bytes(size), _bytes(allocated))
         found.counts.add_sum(_number(code, groups - 1), histogram, _number(place, len(ends)), one)
     if "links" in plain:
-        found.links.add(_link_columns(plain["links"], groups), found.counts.groups)
+        found.links.add(_links(plain["links"], groups), found.counts.groups)
     for name in _COUNTS:
         setattr(found, name, _number(plain.get(name, 0), LARGEST))
     for name in _LISTS:
@@ -123,14 +121,13 @@ def _from_plain(time_us: int, plain: Any) -> Findings:
     return found
 
 
-def _link_columns(plain: dict[str, list[Any]], groups: int) -> dict[str, list[int]]:
-    names = ("device", "inode", "links", "seen", "code", "size", "allocated", "atime", "mtime")
-    columns = {name: [_whole(one) for one in plain[name]] for name in names}
+def _links(plain: dict[str, list[Any]], groups: int) -> Inodes:
+    columns = {name: [_whole(value) for value in plain[name]] for name in SAVED}
     if len({len(column) for column in columns.values()}) != 1:
         raise ValueError("columns of different length")
     if not all(0 <= code < groups for code in columns["code"]):
         raise ValueError("a group that is not there")
-    return columns
+    return rows_of(columns)
 
 
 def _whole(value: Any) -> int:

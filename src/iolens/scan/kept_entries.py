@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iolens.errors import IolensError
-from iolens.scan.batch_stat import BLOCK_BYTES
-from iolens.scan.findings import TYPES
+from iolens.scan.inodes import BLOCK_BYTES, TYPES
 from iolens.scan.owners import owner_name
 
 ROWS_PER_GROUP: Final = 65536

@@ -1,6 +1,6 @@
 """A scan of a directory tree by several processes that share the work; exact, resumable, and as gentle as asked.
 
-Each process walks directories of its own (`tree_walk`) and tells after every step what it did. One that has nothing to
+Each process walks directories of its own (`walk`) and tells after every step what it did. One that has nothing to
 do is given half of what another has left. A step counts when the journal has it, and never twice.
 """
 
@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
@@ -29,7 +29,8 @@ from iolens.scan.findings import Findings
 from iolens.scan.journal import Journal, Progress
 from iolens.scan.mounts import Mount, mount_points_below
 from iolens.scan.pace import ScanPace
-from iolens.scan.walk import ROOT, ScanPart, Signals, TreeWalk, WalkRule, WalkStep
+from iolens.scan.rule import ROOT, ScanPart, WalkRule
+from iolens.scan.walk import Signals, TreeWalk, WalkStep
 from iolens.sources.contents.inode_counts import InodeCounts
 
 LOOK_S: Final = 0.25  # how often progress is told
@@ -83,17 +84,9 @@ class ScanOrder:
             os.close(descriptor)
         except OSError as error:
             raise InputError(self.root, f"cannot be scanned: {error.strerror}", "a directory") from error
+        inner = frozenset(mount_points_below(os.path.realpath(self.root), mounts))
         return WalkRule(
-            self.root,
-            self.time_us,
-            device,
-            self.cross_filesystems,
-            frozenset(mount_points_below(os.path.realpath(self.root), mounts)),
-            self.exclude,
-            self.projects,
-            self.project_ids,
-            self.part,
-            self.pieces,
+            device=device, mount_points=inner, **{one.name: getattr(self, one.name) for one in fields(self)}
         )
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
+from iolens.config import toml_document
 from iolens.errors import InputError
 from iolens.units import parse_bytes, parse_duration
-
-_TOML_LINE: Final = re.compile(r"\(at line (\d+),")
 
 
 class TomlSection:
@@ -111,12 +109,4 @@ class TomlSection:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The whole file, or a refusal that names the line."""
-    try:
-        return tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read", "a workload file") from error
-    except UnicodeDecodeError as error:
-        raise InputError(str(path), f"byte {error.start} is not UTF-8", "valid TOML") from error
-    except tomllib.TOMLDecodeError as error:
-        line = _TOML_LINE.search(str(error))
-        raise InputError(str(path), str(error), "valid TOML", int(line[1]) if line else None) from error
+    return toml_document(path, "a workload file")

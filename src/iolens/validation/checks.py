@@ -74,6 +74,11 @@ def within(
     return Published(text, value, unit, *ends, why, basis)
 
 
+def exactly(text: str, value: float, unit: str, why: str, basis: Basis = "implied") -> Published:
+    """A count or a fraction of whole numbers."""
+    return within(text, value, unit, (value, value), why, basis)
+
+
 def at_least(text: str, least: float, unit: str, why: str) -> Published:
     """Words such as "over eight million"."""
     return Published(text, None, unit, least, math.inf, why, "implied")

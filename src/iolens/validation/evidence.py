@@ -85,6 +85,30 @@ class PublicData:
         return self.store.select(filesystem, since=since, until=until)
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredNumber:
+    """One number of an answer: the attribute at `path`, such as `waf.max`, in units of `unit`."""
+
+    answer: Callable[[PublicData], Any]
+    path: str
+    unit: float = 1.0
+    file: PublicFile | None = None  # where it should be told
+
+    def __call__(self, evidence: PublicData) -> float:
+        """The number; an error where the data do not tell it."""
+        number = self.answer(evidence)
+        for name in self.path.split("."):
+            number = None if number is None else getattr(number, name)
+        return known(number, self.file) / self.unit
+
+
+def known(number: float | None, file: PublicFile | None) -> float:
+    """A number that the data tell; an error where they do not."""
+    if number is None:
+        raise InputError(file.path if file else "public data", "the number is not in these data")
+    return float(number)
+
+
 def remembered(
     question: Callable[Concatenate[PublicData, Arguments], Answer],
 ) -> Callable[Concatenate[PublicData, Arguments], Answer]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -23,15 +24,16 @@ from iolens.analyses.growth.analysis import Growth, growth
 from iolens.errors import InputError
 from iolens.models.dom import Bin, Method, SizeBins
 from iolens.models.growth import Method as GrowthMethod
+from iolens.models.read_modify_write import read_modify_write_factor, stripe_bytes_written
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.cases import EnduranceCase, FileSystemWrites
-from iolens.plans.endurance import CaseInputs, file_system_writes, plan_endurance
+from iolens.plans.endurance import TRINITY, CaseInputs, file_system_writes, over_provisioning, plan_endurance
 from iolens.plans.inputs import Input, value
 from iolens.plans.layouts import StripeLayout
 from iolens.plans.metadata import MetadataPlan, plan_metadata
 from iolens.sources import ReadOptions
 from iolens.units import GIB, KIB, MIB
-from iolens.validation.evidence import PublicData, PublicFile, remembered
+from iolens.validation.evidence import AnsweredNumber, PublicData, PublicFile, known, remembered
 
 DESIGN: Final = "https://github.com/NERSC/lustre-design-analysis, datasets"
 FULLNESS: Final = PublicFile("nersc-fs-design/cscratch_fullness-2017-02-14_2018-04-26.csv", DESIGN)
@@ -52,6 +54,8 @@ TB, PB, TIB = 1e12, 1e15, 2.0**40
 HOURS_PER_YEAR: Final = 24 * 365.25
 NEW_BYTES: Final = 30e15  # the capacity that Fig. 6 is drawn for
 HIGH_WAF: Final = 5.0
+LOW, HIGH, PLAIN = StripeLayout(10, 2), StripeLayout(8, 2), StripeLayout(8, 0)
+RAID_BLOCK: Final = 128 * KIB  # any size will do: the study counts in blocks
 ANY: Final = 1 << 62  # a threshold above every file
 FINE: Final = tuple(round(MIB * 2 ** (step / 4)) for step in range(1, 17))  # up to 16 MiB
 
@@ -75,19 +79,14 @@ def growth_by(evidence: PublicData, method: GrowthMethod) -> Growth:
     return growth(evidence.select(SCRATCH), method=method)
 
 
-def mean_growth(evidence: PublicData, method: GrowthMethod) -> float:
-    """TB/day."""
-    return _known(growth_by(evidence, method).mean_bytes_per_day, FULLNESS) / TB
-
-
-def median_growth(evidence: PublicData, method: GrowthMethod) -> float:
-    """TB/day."""
-    return _known(growth_by(evidence, method).median_bytes_per_day, FULLNESS) / TB
+def of_growth(statistic: str, method: GrowthMethod) -> AnsweredNumber:
+    """`mean` or `median`, TB/day."""
+    return AnsweredNumber(partial(growth_by, method=method), f"{statistic}_bytes_per_day", TB, FULLNESS)
 
 
 def growth_skew(evidence: PublicData) -> float:
     """Mean over median."""
-    return mean_growth(evidence, "paper") / median_growth(evidence, "paper")
+    return of_growth("mean", "paper")(evidence) / of_growth("median", "paper")(evidence)
 
 
 def growth_days(evidence: PublicData) -> float:
@@ -106,9 +105,7 @@ def scratch_capacity(evidence: PublicData) -> SystemCapacity:
     return found
 
 
-def scratch_petabytes(evidence: PublicData) -> float:
-    """PB."""
-    return scratch_capacity(evidence).bytes / PB
+SCRATCH_PETABYTES: Final = AnsweredNumber(scratch_capacity, "bytes", PB)
 
 
 def scratch_targets(evidence: PublicData) -> float:
@@ -148,19 +145,13 @@ def writes_per_day(evidence: PublicData) -> FileSystemWrites:
     return file_system_writes(daily_writes(evidence.select(SCRATCH, *TWO_YEARS)), scratch_capacity(evidence))
 
 
-def mean_fswpd(evidence: PublicData) -> float:
-    """File-system writes per day."""
-    return _known(writes_per_day(evidence).mean, IO_RATES)
+MEAN_FSWPD: Final = AnsweredNumber(writes_per_day, "mean", file=IO_RATES)
+DAYS_WITH_WRITES: Final = AnsweredNumber(writes_per_day, "days")
 
 
 def written_per_day(evidence: PublicData) -> float:
     """PB/day."""
-    return mean_fswpd(evidence) * scratch_petabytes(evidence)
-
-
-def days_with_writes(evidence: PublicData) -> float:
-    """Days of the two years that were reported."""
-    return float(writes_per_day(evidence).days)
+    return MEAN_FSWPD(evidence) * SCRATCH_PETABYTES(evidence)
 
 
 @remembered
@@ -170,14 +161,9 @@ def burst_buffer(evidence: PublicData) -> Drives:
     return drives(evidence.select(BURST_BUFFER), waf_limit=HIGH_WAF, group_by="host")
 
 
-def waf(evidence: PublicData, statistic: str) -> float:
-    """`min`, `median`, `p95` or `max` over the drives."""
-    return _known(getattr(burst_buffer(evidence).waf, statistic), DRIVES)
-
-
-def drive_count(evidence: PublicData) -> float:
-    """Drives of the burst buffer."""
-    return float(burst_buffer(evidence).drives)
+def of_drives(path: str, unit: float = 1.0) -> AnsweredNumber:
+    """A number of the burst buffer's drives, such as `waf.p95`."""
+    return AnsweredNumber(burst_buffer, path, unit, DRIVES)
 
 
 def drive_hosts(evidence: PublicData) -> float:
@@ -185,33 +171,23 @@ def drive_hosts(evidence: PublicData) -> float:
     return float(len(burst_buffer(evidence).groups))
 
 
-def drives_petabytes(evidence: PublicData) -> float:
-    """PB of all drives together."""
-    return _known(burst_buffer(evidence).capacity_bytes, DRIVES) / PB
-
-
-def years_in_service(evidence: PublicData) -> float:
-    """Of the drive that has been powered longest."""
-    return _known(burst_buffer(evidence).power_on_hours.max, DRIVES) / HOURS_PER_YEAR
-
-
 def idle_among_amplified(evidence: PublicData) -> float:
     """% of the drives with a WAF above 5 that low use explains."""
     found = burst_buffer(evidence).outliers
-    return 100.0 * found.low_use / _known(found.drives or None, DRIVES)
+    return 100.0 * found.low_use / known(found.drives or None, DRIVES)
 
 
 def use_of_amplified(evidence: PublicData) -> float:
     """Lifetime writes of the median drive with a WAF above 5, in % of those of the median of the others."""
     found = burst_buffer(evidence).outliers
-    return 100.0 * _known(found.median_drive_writes, DRIVES) / _known(found.others_median_drive_writes, DRIVES)
+    return 100.0 * known(found.median_drive_writes, DRIVES) / known(found.others_median_drive_writes, DRIVES)
 
 
 def amplified_servers(evidence: PublicData) -> float:
     """Of all drives in servers that have one with a WAF above 5: the % that have such a WAF."""
     groups = [group for group in burst_buffer(evidence).groups if group.outliers]
     outliers, everyone = sum(group.outliers for group in groups), sum(group.drives for group in groups)
-    return 100.0 * outliers / _known(everyone or None, DRIVES)
+    return 100.0 * outliers / known(everyone or None, DRIVES)
 
 
 def endurance_case(ssi: Input, fswpd: Input, layout: StripeLayout, waf: Input, *drive_bytes: int) -> EnduranceCase:
@@ -223,8 +199,54 @@ def endurance_case(ssi: Input, fswpd: Input, layout: StripeLayout, waf: Input, *
 
 def measured_dwpd(evidence: PublicData, ssi: float, layout: StripeLayout, statistic: str) -> float:
     """Eq. 2 with FSWPD and WAF as the data give them."""
-    inputs = given("ssi", ssi), given("fswpd", mean_fswpd(evidence)), layout, given("waf", waf(evidence, statistic))
+    waf = given("waf", of_drives(f"waf.{statistic}")(evidence))
+    inputs = given("ssi", ssi), given("fswpd", MEAN_FSWPD(evidence)), layout, waf
     return endurance_case(*inputs).dwpd
+
+
+def reserved_pct(evidence: PublicData) -> float:
+    """Of the capacity, for 10 instead of 3 DWPD."""
+    return max(drive.reserved_pct for drive in over_provisioning(TRINITY))
+
+
+def gained_pct(evidence: PublicData) -> float:
+    """Of the capacity, for 3 instead of 10 DWPD."""
+    return max(drive.capacity_gain_pct for drive in over_provisioning(TRINITY))
+
+
+def one_byte_blocks(evidence: PublicData, writes: int, layout: StripeLayout) -> float:
+    """RAID blocks written for so many writes of one byte."""
+    return writes * stripe_bytes_written(1, layout.data, layout.parity, RAID_BLOCK) / RAID_BLOCK
+
+
+def full_stripes(evidence: PublicData) -> float:
+    """Bytes written per byte of full-stripe writes."""
+    return known(read_modify_write_factor({HIGH.data * RAID_BLOCK: 1}, HIGH.data, HIGH.parity, RAID_BLOCK), None)
+
+
+def needed_dwpd(evidence: PublicData, ssi: float, layout: StripeLayout, waf: float) -> float:
+    """Eq. 2 with FSWPD and WAF as printed."""
+    return _printed_case(ssi, layout, waf).dwpd
+
+
+def class_dwpd(evidence: PublicData) -> float:
+    """The lowest class of drives at or above the largest need."""
+    return known(_printed_case(4, HIGH, 3.17).class_dwpd, None)
+
+
+def on_twice_the_drive(evidence: PublicData) -> float:
+    """DWPD on a drive of twice the size over that on the old one."""
+    small, large = _printed_case(4, HIGH, 3.17, 1_600_000_000_000, 3_200_000_000_000).larger_drives
+    return large.dwpd / small.dwpd
+
+
+def _printed_case(ssi: float, layout: StripeLayout, waf: float, *drive_bytes: int) -> EnduranceCase:
+    return endurance_case(given("ssi", ssi), given("fswpd", 0.024), layout, given("waf", waf), *drive_bytes)
+
+
+def overhead(evidence: PublicData, layout: StripeLayout, over: StripeLayout = PLAIN) -> float:
+    """Raw bytes per byte of data, over those of another layout."""
+    return layout.overhead / over.overhead
 
 
 # Metadata: section V
@@ -275,7 +297,7 @@ def at_threshold(evidence: PublicData, method: Method, dom_bytes: int, part: str
     """TiB; `part` such as `dom_avg` or `inode_max`."""
     plan = metadata_plan(evidence, method)
     found = next(one for one in plan.thresholds if one.dom_bytes == dom_bytes)
-    return _known(getattr(found, f"{part}_bytes"), SIZES) / TIB
+    return known(getattr(found, f"{part}_bytes"), SIZES) / TIB
 
 
 def all_on_mdts(evidence: PublicData) -> float:
@@ -288,10 +310,9 @@ def inodes_by_threshold(evidence: PublicData) -> float:
     return at_threshold(evidence, "paper", MIB, "inode_avg") / at_threshold(evidence, "paper", 64 * KIB, "inode_avg")
 
 
-def small_files(evidence: PublicData, part: str) -> float:
+def small_files(part: str) -> AnsweredNumber:
     """% of `files` or `bytes` up to the bin that holds the 95th percentile of files."""
-    found = metadata_plan(evidence, "paper").small_files
-    return _known(getattr(found, f"{part}_pct", None), SIZES)
+    return AnsweredNumber(partial(metadata_plan, method="paper"), f"small_files.{part}_pct", file=SIZES)
 
 
 def threshold_gain(evidence: PublicData) -> float:
@@ -313,15 +334,16 @@ def threshold_gain_by_powers(evidence: PublicData) -> float:
     return nearest(1024 * TIB) / nearest(512 * TIB)
 
 
-def inode_count(evidence: PublicData, *types: str) -> float:
-    """Inodes of those types."""
-    return float(sum(one.count for one in metadata_plan(evidence, "paper").inodes if one.inode_type in types))
+def device_inodes(evidence: PublicData) -> float:
+    """Block and character devices."""
+    inodes = metadata_plan(evidence, "paper").inodes
+    return float(sum(line.count for line in inodes if line.inode_type in ("blk", "chr")))
 
 
 def largest_directory(evidence: PublicData) -> float:
     """GiB: the upper end of the last bin that holds a directory."""
     found = next((one for one in metadata_plan(evidence, "paper").inodes if one.inode_type == "dir"), None)
-    return _known(None if found is None else found.largest_bin_bytes, SIZES) / GIB
+    return known(None if found is None else found.largest_bin_bytes, SIZES) / GIB
 
 
 def small_directories(evidence: PublicData) -> float:
@@ -335,9 +357,3 @@ def bin_mass(evidence: PublicData, end: str) -> float:
     """KiB of 512 files in the bin (1024, 2048]: `low` or `high`."""
     mass: float = getattr(SizeBins.of([Bin(1024, 2048, 512)]).mass, end)
     return mass / KIB
-
-
-def _known(number: float | None, file: PublicFile) -> float:
-    if number is None:
-        raise InputError(file.path, "the number is not in these data")
-    return number

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.sources.contents.inode_counts import Group, InodeCounts
+from iolens.scan.inodes import INODE, Inodes, joined
+from iolens.sources.contents.inode_counts import Group
 
-_COLUMNS: Final = ("device", "inode", "links", "seen", "code", "size", "allocated", "atime", "mtime")
-_KIND: Final = np.dtype([(name, np.uint64 if name == "inode" else np.int64) for name in _COLUMNS])
 _FEWEST: Final = 65536  # names: not worth sorting before
-
-Table = NDArray[Any]
 
 
 class LinkedInodes:
@@ -25,35 +22,28 @@ class LinkedInodes:
     """
 
     def __init__(self) -> None:
-        self._rows: Table = np.empty(0, _KIND)
-        self._new: list[Table] = []
+        self._rows: Inodes = np.empty(0, INODE)
+        self._new: list[Inodes] = []
         self._new_count = 0
 
-    def add(self, columns: Mapping[str, Sequence[int] | NDArray[Any] | int], groups: Mapping[Group, int]) -> None:
-        """Names just met, with all columns but `seen`, which is 1 unless given."""
-        rows = np.empty(np.size(columns["inode"]), _KIND)
-        rows["seen"] = 1
-        for name, column in columns.items():
-            rows[name] = column
-        self._take(rows, groups)
-
-    def merge(self, other: LinkedInodes, codes: Mapping[int, int], groups: Mapping[Group, int]) -> None:
-        """Names met elsewhere; `codes` gives our code for each of theirs."""
-        rows = np.concatenate((other._rows, *other._new))
-        if not len(rows):
-            return
-        ours = np.zeros(max(codes) + 1, np.int64)
-        ours[list(codes)] = list(codes.values())
-        rows["code"] = ours[rows["code"]]
-        self._take(rows, groups)
-
-    def _take(self, rows: Table, groups: Mapping[Group, int]) -> None:
+    def add(self, rows: Inodes, groups: Mapping[Group, int]) -> None:
+        """Names just met."""
         self._new.append(rows)
         self._new_count += len(rows)
         if self._new_count > max(_FEWEST, len(self._rows)):
             self._gather(groups)
 
-    def rows(self, groups: Mapping[Group, int]) -> Table:
+    def merge(self, other: LinkedInodes, codes: Mapping[int, int], groups: Mapping[Group, int]) -> None:
+        """Names met elsewhere; `codes` gives our code for each of theirs."""
+        rows = joined((other._rows, *other._new))
+        if not len(rows):
+            return
+        ours = np.zeros(max(codes) + 1, np.int64)
+        ours[list(codes)] = list(codes.values())
+        rows["code"] = ours[rows["code"]]
+        self.add(rows, groups)
+
+    def rows(self, groups: Mapping[Group, int]) -> Inodes:
         """One row per inode."""
         self._gather(groups)
         return self._rows
@@ -61,7 +51,7 @@ class LinkedInodes:
     def _gather(self, groups: Mapping[Group, int]) -> None:
         if not self._new_count:
             return
-        rows = np.concatenate((self._rows, *self._new))
+        rows = joined((self._rows, *self._new))
         rows = rows[np.lexsort((_ranks(groups)[rows["code"]], rows["inode"], rows["device"]))]
         is_first = np.ones(len(rows), np.bool_)
         is_first[1:] = (rows["inode"][1:] != rows["inode"][:-1]) | (rows["device"][1:] != rows["device"][:-1])
@@ -70,23 +60,13 @@ class LinkedInodes:
         kept["seen"] = np.add.reduceat(rows["seen"], starts)
         self._rows, self._new, self._new_count = kept, [], 0
 
-    def split_off_complete(self, groups: Mapping[Group, int]) -> Table:
+    def split_off_complete(self, groups: Mapping[Group, int]) -> Inodes:
         """Remove and return the inodes all of whose names were seen: nobody else will meet them."""
         self._gather(groups)
         is_complete = self._rows["seen"] >= self._rows["links"]
         complete = self._rows[is_complete]
         self._rows = self._rows[~is_complete]
         return complete
-
-
-def count_linked(rows: Table, counts: InodeCounts) -> None:
-    """Count each inode once."""
-    counts.add(rows["code"], rows["size"], rows["allocated"], atimes_s=rows["atime"], mtimes_s=rows["mtime"])
-
-
-def columns_of(rows: Table) -> dict[str, list[int]]:
-    """Rows as they are saved."""
-    return {name: rows[name].tolist() for name in _COLUMNS}
 
 
 def _ranks(groups: Mapping[Group, int]) -> NDArray[np.int64]:
