@@ -190,7 +190,7 @@ def test_a_date_that_is_none_is_refused(tmp_path: Path) -> None:
         ("a://:secret@h and b://u:p@h", "a://:***@h and b://u:***@h"),
     ],
 )
-def test_passwords_aremasked(text: str, shown: str) -> None:
+def test_passwords_are_masked(text: str, shown: str) -> None:
     assert masked(text) == shown
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolens.api.listener import Listener
-from iolens.api.store_analyses import StoreAnalyses
+from iolens.api.access.listener import Listener
+from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.store.scope import Scope
 from iolens.units import utc_time
 

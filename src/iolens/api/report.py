@@ -11,8 +11,8 @@ from typing import Any
 
 from iolens import __version__
 from iolens.analyses import analysis_names, get_analysis
-from iolens.api.listener import Listener
-from iolens.api.store_analyses import StoreAnalyses
+from iolens.api.access.listener import Listener
+from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
 from iolens.nearest_names import not_among
 from iolens.store.scope import Scope

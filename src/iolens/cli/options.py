@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from iolens.api.listener import Listener
+from iolens.api.access.listener import Listener
 from iolens.cli.terminal_output import present, progress
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time

@@ -60,7 +60,7 @@ def COMMAND(
     with what is missing in the data beside it.
     """
     from iolens.api import OpenStore
-    from iolens.api.listener import Listener
+    from iolens.api.access.listener import Listener
     from iolens.api.report import write_report
     from iolens.views.render import atomic
 

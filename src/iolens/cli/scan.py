@@ -106,7 +106,7 @@ def COMMAND(
     Never follows symbolic links and never leaves the file system. Hard links count once. What cannot be read is named,
     and the exit code is then 3. An interrupted scan goes on with --resume.
     """
-    from iolens.api.listener import Listener
+    from iolens.api.access.listener import Listener
     from iolens.api.scan import ScanInterruptedError, ScanRequest, merged_parts, scanned
     from iolens.config import load_config
 

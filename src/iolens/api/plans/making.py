@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from iolens.api.listener import Listener
+from iolens.api.access.listener import Listener
 from iolens.api.plans.defaults import DEFAULTS
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem, StoreAccess

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from iolens.api.listener import Listener
-from iolens.api.store_analyses import StoreAnalyses
+from iolens.api.access.listener import Listener
+from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.config import load_config
 from iolens.errors import IolensError, NotKnownError
 from iolens.store.scope import NARROWING, RAW, Scope
