@@ -90,9 +90,11 @@ def summarise(
     walk: Walk, items: Iterable[object], *, stored_rows: int | None, store: str | None, saved: str | None, top: int
 ) -> ScanSummary:
     """Totals over the `size` histogram, which has every inode once."""
-    rows = [one for item in items if isinstance(item, Rows) for one in _records(item) if one["histogram"] == SIZE]
+    rows = [
+        record for item in items if isinstance(item, Rows) for record in _records(item) if record["histogram"] == SIZE
+    ]
     types = _by(rows, "inode_type")
-    by_type = [TypeTotal(str(name), *(_sum(of, one) for one in _SUMS)) for name, of in types.items()]
+    by_type = [TypeTotal(str(name), *(_sum(of, name) for name in _SUMS)) for name, of in types.items()]
     files = types.get(FILE, [])
     duration_s = walk.duration_s
     return ScanSummary(
@@ -105,7 +107,7 @@ def summarise(
         _sum(files, "allocated_bytes"),
         walk.names / duration_s if duration_s else None,
         walk,
-        tuple(sorted(by_type, key=lambda one: (-one.inodes, one.inode_type))),
+        tuple(sorted(by_type, key=lambda type_total: (-type_total.inodes, type_total.inode_type))),
         _holdings(rows, "owner"),
         _holdings(rows, "project"),
         stored_rows,
@@ -117,18 +119,20 @@ def summarise(
 
 def _holdings(rows: Sequence[dict[str, Any]], column: str) -> tuple[Holding, ...]:
     """Everybody's, the largest first."""
-    found = []
+    result = []
     for name, mine in _by(rows, column).items():
         files = [row for row in mine if row["inode_type"] == FILE]
-        found.append(Holding(name, _sum(mine, "count"), *(_sum(files, one) for one in _SUMS)))
-    return tuple(sorted(found, key=lambda one: (-one.bytes, -one.inodes, one.name is None, one.name or "")))
+        result.append(Holding(name, _sum(mine, "count"), *(_sum(files, name) for name in _SUMS)))
+    return tuple(
+        sorted(result, key=lambda holding: (-holding.bytes, -holding.inodes, holding.name is None, holding.name or ""))
+    )
 
 
 def _by(rows: Sequence[dict[str, Any]], column: str) -> dict[str | None, list[dict[str, Any]]]:
-    found: dict[str | None, list[dict[str, Any]]] = {}
+    records: dict[str | None, list[dict[str, Any]]] = {}
     for row in rows:
-        found.setdefault(row[column], []).append(row)
-    return found
+        records.setdefault(row[column], []).append(row)
+    return records
 
 
 def _sum(rows: Sequence[dict[str, Any]], column: str) -> int:

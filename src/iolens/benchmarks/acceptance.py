@@ -109,40 +109,42 @@ class _Needs:
     percentile: float
     latency_limit_s: float | None
 
-    def rate(self, measure: Literal["bytes", "requests"], way: str) -> Limit:
+    def rate(self, measure: Literal["bytes", "requests"], direction: str) -> Limit:
         """Bandwidth or operations of one direction."""
-        level = self.demand.percentile(measure, way, self.percentile)
+        level = self.demand.percentile(measure, direction, self.percentile)
         if level <= 0:
-            raise UsageError(f"{self.percentile:g} % of the time the model has no {way}s: name a higher --percentile")
-        name = f"{way}_{'bytes' if measure == 'bytes' else 'ops'}_per_s"
+            raise UsageError(
+                f"{self.percentile:g} % of the time the model has no {direction}s: name a higher --percentile"
+            )
+        name = f"{direction}_{'bytes' if measure == 'bytes' else 'ops'}_per_s"
         reason = f"{self.percentile:g}th percentile of demand × SSI {self.bounds.ssi:g}"
         return Limit(name, self.bounds.ssi * level, None, reason)
 
-    def latency(self, way: str) -> Limit:
+    def latency(self, direction: str) -> Limit:
         """With Q requests in flight, a rate is only served while they take Q ÷ rate on average (Little's law)."""
         if self.latency_limit_s is not None:
-            return Limit(f"{way}_p99_s", None, self.latency_limit_s, "given")
+            return Limit(f"{direction}_p99_s", None, self.latency_limit_s, "given")
         flying = self.bounds.jobs * (self.bounds.queue_depth if self.bounds.direct else 1)
         rate = self.bounds.ssi * self.demand.percentile("requests", None, self.percentile)
         reason = f"{flying} in flight ÷ {rate:.4g} requests/s, × ln 100 for the slowest hundredth"
-        return Limit(f"{way}_p99_s", None, EXPONENTIAL_P99 * flying / rate, reason)
+        return Limit(f"{direction}_p99_s", None, EXPONENTIAL_P99 * flying / rate, reason)
 
 
 def _suite(model: WorkloadModel, bounds: TrafficBounds, workload: FioWorkload, needs: _Needs) -> Suite:
     steps = [
-        *(_saturating_step(way, "bandwidth", needs.rate("bytes", way)) for way in ("write", "read")),
-        *(_saturating_step(way, "operations", needs.rate("requests", way)) for way in ("write", "read")),
+        *(_saturating_step(direction, "bandwidth", needs.rate("bytes", direction)) for direction in ("write", "read")),
+        *(_saturating_step(kind, "operations", needs.rate("requests", kind)) for kind in ("write", "read")),
         SuiteStep(
             "workload",
             "workload",
             WORKLOAD,
             (
-                _served_limit(sum(workload.offered(way) for way in DIRECTIONS)),
-                *(needs.latency(way) for way in DIRECTIONS),
-                _mix_limit(min(workload.offered(way) for way in DIRECTIONS)),
+                _served_limit(sum(workload.offered(direction) for direction in DIRECTIONS)),
+                *(needs.latency(direction) for direction in DIRECTIONS),
+                _mix_limit(min(workload.offered(direction) for direction in DIRECTIONS)),
             ),
-            {way: workload.offered(way) for way in DIRECTIONS},
-            {way: workload.size_shares(way) for way in DIRECTIONS},
+            {direction: workload.offered(direction) for direction in DIRECTIONS},
+            {direction: workload.size_shares(direction) for direction in DIRECTIONS},
         ),
         SuiteStep("ior", "script", SCRIPT, ()),
     ]  # fmt: skip
@@ -165,17 +167,19 @@ def _mix_limit(requests: float) -> Limit:
     return Limit("size_deviation_points", None, most, "whether the load was the model's: shares of request sizes")
 
 
-def _saturating_step(way: str, kind: Kind, limit: Limit) -> SuiteStep:
-    return SuiteStep(f"{way}-{kind}", kind, f"{way}-{kind}.fio", (limit,))
+def _saturating_step(direction: str, kind: Kind, limit: Limit) -> SuiteStep:
+    return SuiteStep(f"{direction}-{kind}", kind, f"{direction}-{kind}.fio", (limit,))
 
 
 def _saturating(workload: FioWorkload, bounds: TrafficBounds) -> dict[str, str]:
     runtime = (1.0 - WORKLOAD_SHARE) * bounds.max_s / 4
     chosen = {"bandwidth": most_bytes, "operations": most_requests}
     return {
-        f"{way}-{kind}.fio": saturating_text(way, choose(workload.sizes[way]), runtime, workload.file_bytes, bounds)
+        f"{direction}-{kind}.fio": saturating_text(
+            direction, choose(workload.sizes[direction]), runtime, workload.file_bytes, bounds
+        )
         for kind, choose in chosen.items()
-        for way in DIRECTIONS
+        for direction in DIRECTIONS
     }
 
 
@@ -203,10 +207,12 @@ def suite_text(suite: Suite) -> str:
             f"job = {_toml(step.job)}",
         ]
         if step.requests is not None and step.sizes is not None:
-            lines.append(f"requests = {{ {', '.join(f'{way} = {count!r}' for way, count in step.requests.items())} }}")
-            for way, shares in step.sizes.items():
+            lines.append(
+                f"requests = {{ {', '.join(f'{name} = {count!r}' for name, count in step.requests.items())} }}"
+            )
+            for side, shares in step.sizes.items():
                 pairs = ", ".join(f"{size} = {share!r}" for size, share in shares.items())
-                lines.append(f"{way}_sizes = {{ {pairs} }}")
+                lines.append(f"{side}_sizes = {{ {pairs} }}")
         for limit in step.limits:
             lines += ["", "[[steps.limits]]", f"measure = {_toml(limit.measure)}"]
             lines += [f"at_least = {limit.at_least!r}"] if limit.at_least is not None else []
@@ -236,7 +242,7 @@ def read_suite(directory: Path) -> Suite:
         round(reader.number(document, "file_bytes")),
         round(reader.number(document, "jobs")),
         reader.of(document, "direct", bool),
-        tuple(reader.step(one) for one in steps),
+        tuple(reader.step(step) for step in steps),
     )
 
 
@@ -271,12 +277,17 @@ class _SuiteReader:
             raise InputError(str(self.path), f"name = {name!r}", "small letters, digits and hyphens")
         if Path(job).name != job or not (self.path.parent / job).is_file():
             raise InputError(str(self.path), f"job = {job!r}", "a file beside it")
-        limits = tuple(self.limit(one) for one in table.get("limits", []))
+        limits = tuple(self.limit(item) for item in table.get("limits", []))
         if "requests" not in table:
             return SuiteStep(name, kind, job, limits)
-        requests = {way: self.number(self.of(table, "requests", dict), way) for way in DIRECTIONS}
+        requests = {direction: self.number(self.of(table, "requests", dict), direction) for direction in DIRECTIONS}
         return SuiteStep(
-            name, kind, job, limits, requests, {way: self.sizes(table, f"{way}_sizes") for way in DIRECTIONS}
+            name,
+            kind,
+            job,
+            limits,
+            requests,
+            {direction: self.sizes(table, f"{direction}_sizes") for direction in DIRECTIONS},
         )
 
     def sizes(self, table: dict[str, Any], key: str) -> dict[int, float]:

@@ -61,7 +61,7 @@ def run_acceptance(directory: Path, place: Path, results: Path, say: Say = lambd
 
 def outcome(suite: Suite, directory: str, place: str, steps: list[StepResult], notes: list[str]) -> Acceptance:
     """Limits held against what was measured."""
-    measured = {one.name: one for one in steps}
+    measured = {step.name: step for step in steps}
     checks = [
         LimitCheck.of(step.name, limit, measured[step.name].value(limit.measure))
         for step in suite.steps
@@ -81,7 +81,7 @@ def outcome(suite: Suite, directory: str, place: str, steps: list[StepResult], n
         thousand_ops_per_s=operations,
         checks=checks,
         steps=steps,
-        notes=[*notes, *(f"{one.name}: {one.trouble}" for one in steps if one.trouble)],
+        notes=[*notes, *(f"{step.name}: {step.trouble}" for step in steps if step.trouble)],
     )
 
 
@@ -138,8 +138,8 @@ def _fio(program: str, job: Path, folder: Path, results: Path) -> str:
 def measured(step: SuiteStep, text: str, log: RequestLog, job: Path) -> StepResult:
     """What the tool's output and its log of requests say."""
     rows = _rows(step, text, job)
-    sums = {way: _sums([row for row in rows if row.get("direction") == way]) for way in DIRECTIONS}
-    found = StepResult(
+    sums = {direction: _sums([row for row in rows if row.get("direction") == direction]) for direction in DIRECTIONS}
+    step_result = StepResult(
         step.name,
         step.kind,
         step.tool,
@@ -149,16 +149,18 @@ def measured(step: SuiteStep, text: str, log: RequestLog, job: Path) -> StepResu
         write_ops_per_s=sums["write"][1],
     )
     if step.requests is None or step.sizes is None:
-        return found
-    served = sum(min(log.count(way), count) for way, count in step.requests.items())
+        return step_result
+    served = sum(min(log.count(direction), count) for direction, count in step.requests.items())
     return replace(
-        found,
+        step_result,
         read_p99_s=log.latency_percentile_s("read", 99.0),
         write_p99_s=log.latency_percentile_s("write", 99.0),
         served_pct=100.0 * served / sum(step.requests.values()),
         read_requests_pct=log.read_requests_pct,
         size_deviation_points=max(
-            largest_deviation_points(step.sizes[way], log.size_shares(way)) for way in DIRECTIONS if log.count(way)
+            largest_deviation_points(step.sizes[direction], log.size_shares(direction))
+            for direction in DIRECTIONS
+            if log.count(direction)
         )
         if len(log.direction)
         else None,

@@ -53,8 +53,8 @@ class BlockDeviceCounters:
         """The counters now."""
         path = self.root / DISKSTATS
         for line in path.read_text("ascii", "replace").splitlines():
-            if line.split()[2:3] == [self.name] and (found := parse_line(line)) is not None:
-                counters = found.counters
+            if line.split()[2:3] == [self.name] and (device_line := parse_line(line)) is not None:
+                counters = device_line.counters
                 return Counts(
                     {direction: counters[f"{direction}_ops"] for direction in DIRECTIONS},
                     {direction: counters[f"{direction}_bytes"] for direction in DIRECTIONS},
@@ -79,13 +79,13 @@ class LustreTargetCounters:
         sizes: dict[str, dict[int, int]] = {direction: {} for direction in DIRECTIONS}
         for target in self.targets:
             path = self._path(target)
-            found = parse_brw_stats(path.read_bytes(), str(path))
-            if found.sizes is None:
-                why = str(found.problems[0]) if found.problems else f"{path}: no sizes of disk I/Os"
+            histograms = parse_brw_stats(path.read_bytes(), str(path))
+            if histograms.sizes is None:
+                why = str(histograms.problems[0]) if histograms.problems else f"{path}: no sizes of disk I/Os"
                 raise IolensError(f"{why}; expected a `disk I/O size` histogram")
             for direction, bins in sizes.items():
                 for size in SIZE_BINS:
-                    bins[size] = bins.get(size, 0) + found.sizes[size_column(direction, size)]
+                    bins[size] = bins.get(size, 0) + histograms.sizes[size_column(direction, size)]
         ops = {direction: sum(bins.values()) for direction, bins in sizes.items()}
         return Counts(ops, None, None, sizes)
 
@@ -109,8 +109,8 @@ class DeviceMovement(NamedTuple):
         """The device's columns of a row; a counter that ran backwards makes it none."""
         other = "read" if direction == "write" else "write"
         values: dict[str, object] = {"device": device, "device_window_s": self.window_s}
-        values["device_ops"], values["device_other_ops"] = (self._ops(one) for one in (direction, other))
-        values["device_bytes"], values["device_other_bytes"] = (self._bytes(one) for one in (direction, other))
+        values["device_ops"], values["device_other_ops"] = (self._ops(name) for name in (direction, other))
+        values["device_bytes"], values["device_other_bytes"] = (self._bytes(name) for name in (direction, other))
         if self.before.busy_us is not None and self.after.busy_us is not None:
             values["device_busy_us"] = max(self.after.busy_us - self.before.busy_us, 0)
         return {name: value for name, value in values.items() if value is not None}
@@ -169,7 +169,7 @@ def _descend(folder: Path) -> Underlying:
         if not below:
             return Underlying(folder.name, f"disk {folder.name}{via}")
         if len(below) > 1:
-            names = ", ".join(one.name for one in below)
+            names = ", ".join(path.name for path in below)
             return Underlying(folder.name, f"{folder.name}, which spreads over {names}: sizes are those before that")
         via += f" below {folder.name}"
         folder = below[0].resolve()
@@ -198,7 +198,7 @@ def users_of_device(device: str, number: str, root: Path = Path("/")) -> list[st
     swaps = root / "proc/swaps"
     lines = swaps.read_text("utf-8", "replace").splitlines()[1:] if swaps.is_file() else []
     users += [f"used for swap as {line.split()[0]}" for line in lines if line.split() and line.split()[0] in names]
-    users += [f"part of {one.name}" for part in parts for one in sorted(part.glob("holders/*"))]
+    users += [f"part of {path.name}" for part in parts for path in sorted(part.glob("holders/*"))]
     return users
 
 

@@ -28,24 +28,24 @@ class RequestLog:
     direction: NDArray[np.int64]
     size_bytes: NDArray[np.int64]
 
-    def count(self, way: str) -> int:
+    def count(self, direction: str) -> int:
         """Requests of that direction."""
-        return int((self.direction == DIRECTIONS.index(way)).sum())
+        return int((self.direction == DIRECTIONS.index(direction)).sum())
 
     @property
     def read_requests_pct(self) -> float | None:
         """None where there is no request."""
         return 100.0 * self.count("read") / len(self.direction) if len(self.direction) else None
 
-    def size_shares(self, way: str) -> dict[int, float]:
+    def size_shares(self, direction: str) -> dict[int, float]:
         """Share of the direction's requests by size."""
-        sizes, counts = np.unique(self.size_bytes[self.direction == DIRECTIONS.index(way)], return_counts=True)
+        sizes, counts = np.unique(self.size_bytes[self.direction == DIRECTIONS.index(direction)], return_counts=True)
         total = counts.sum()
         return {int(size): float(count / total) for size, count in zip(sizes, counts, strict=True)}
 
-    def latency_percentile_s(self, way: str, percent: float) -> float | None:
+    def latency_percentile_s(self, direction: str, percent: float) -> float | None:
         """From issue to completion; None where there is no request."""
-        mine = self.latency_s[self.direction == DIRECTIONS.index(way)]
+        mine = self.latency_s[self.direction == DIRECTIONS.index(direction)]
         return float(np.percentile(mine, percent)) if mine.size else None
 
 

@@ -29,9 +29,9 @@ def request_sizes(model: DirectionModel, block_bytes: int, most: int) -> Shares:
     return tuple((size, share / total) for size, share in sizes)
 
 
-def _joined(one: tuple[int, float], other: tuple[int, float]) -> tuple[int, float]:
+def _joined(item: tuple[int, float], other: tuple[int, float]) -> tuple[int, float]:
     """Two sizes as one: that of the more frequent."""
-    return max(one, other, key=lambda pair: pair[1])[0], one[1] + other[1]
+    return max(item, other, key=lambda pair: pair[1])[0], item[1] + other[1]
 
 
 def mean_bytes(sizes: Shares) -> float:

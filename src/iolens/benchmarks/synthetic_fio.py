@@ -51,7 +51,7 @@ class Phase:
     @property
     def requests(self) -> dict[str, float]:
         """Requests offered, by direction."""
-        return {way: rate * self.length_s for way, rate in self.rates.items()}
+        return {direction: rate * self.length_s for direction, rate in self.rates.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class FioWorkload:
     file_bytes: int  # of each process
     silent_share: float  # of the model's time, which the run may shorten
 
-    def offered(self, way: str) -> float:
+    def offered(self, direction: str) -> float:
         """Requests of that direction, all phases together."""
-        return sum(phase.requests.get(way, 0.0) for phase in self.phases)
+        return sum(phase.requests.get(direction, 0.0) for phase in self.phases)
 
     @property
     def read_requests_pct(self) -> float:
@@ -73,35 +73,35 @@ class FioWorkload:
         reads = self.offered("read")
         return 100.0 * reads / (reads + self.offered("write"))
 
-    def size_shares(self, way: str) -> dict[int, float]:
+    def size_shares(self, direction: str) -> dict[int, float]:
         """Share of the requests by size, as the phases ask for them."""
-        found: dict[int, float] = {}
-        total = self.offered(way)
+        values: dict[int, float] = {}
+        total = self.offered(direction)
         for phase in self.phases:
-            for size, percent in phase.percents.get(way, {}).items():
-                found[size] = found.get(size, 0.0) + phase.requests[way] * percent / 100.0
-        return {size: count / total for size, count in sorted(found.items())}
+            for size, percent in phase.percents.get(direction, {}).items():
+                values[size] = values.get(size, 0.0) + phase.requests[direction] * percent / 100.0
+        return {size: count / total for size, count in sorted(values.items())}
 
 
 def fio_workload(model: WorkloadModel, bounds: TrafficBounds, demand: DrawnDemand | None = None) -> FioWorkload:
     """The phases of a model within bounds; `demand` where it was drawn already, for the targets of the bounds."""
     demand = demand or drawn_demand(model, bounds.targets(model))
-    sizes = {way: request_sizes(model.of(way), bounds.block_bytes, MOST_SIZES) for way in DIRECTIONS}
+    sizes = {direction: request_sizes(model.of(direction), bounds.block_bytes, MOST_SIZES) for direction in DIRECTIONS}
     largest = max(size for shares in sizes.values() for size, _ in shares)
     busy = round((1.0 - demand.silent_share) * len(demand.requests_per_s["read"]))  # moments
     number = max(1, min(PHASES, busy, int(bounds.max_s / (2 * SHORTEST_PHASE_S))))
     order = np.random.default_rng(SEED).permutation(number)  # bursts and lulls take turns
-    levels = {way: (_levels(demand, way, number) * bounds.ssi)[order] for way in DIRECTIONS}
-    rates = {way: _whole_rates(levels[way], bounds.jobs) for way in DIRECTIONS}
-    if not any(any(one) for one in rates.values()):
+    levels = {direction: (_levels(demand, direction, number) * bounds.ssi)[order] for direction in DIRECTIONS}
+    rates = {direction: _whole_rates(levels[direction], bounds.jobs) for direction in DIRECTIONS}
+    if not any(any(rate) for rate in rates.values()):
         raise UsageError("less than a request per second is left: name a larger --scale")
     pauses = _pauses(model, number, bounds.max_s * min(demand.silent_share, MOST_SILENT))
     length = round((bounds.max_s - sum(pauses)) / number, 3)
-    percents = {way: WholePercents(shares) for way, shares in sizes.items()}
+    percents = {direction: WholePercents(shares) for direction, shares in sizes.items()}
     phases, start = [], 0.0
     for place in range(number):
-        present = {way: rates[way][place] for way in DIRECTIONS if rates[way][place]}
-        mixed = {way: percents[way].next(rate * length) for way, rate in present.items()}
+        present = {direction: rates[direction][place] for direction in DIRECTIONS if rates[direction][place]}
+        mixed = {direction: percents[direction].next(rate * length) for direction, rate in present.items()}
         if present:
             phases.append(Phase(f"phase-{place + 1:02}", round(start, 3), length, present, mixed))
         start += length + pauses[place]
@@ -152,10 +152,10 @@ def workload_text(workload: FioWorkload, bounds: TrafficBounds, about: Sequence[
     return "\n".join([_comment(*about), *sections])
 
 
-def saturating_text(way: str, size: int, runtime_s: float, file_bytes: int, bounds: TrafficBounds) -> str:
+def saturating_text(direction: str, size: int, runtime_s: float, file_bytes: int, bounds: TrafficBounds) -> str:
     """A job of random requests of one size, as fast as they go."""
     options = {
-        "rw": f"rand{way}",
+        "rw": f"rand{direction}",
         "bs": size,
         "size": file_bytes,
         "numjobs": bounds.jobs,
@@ -165,27 +165,27 @@ def saturating_text(way: str, size: int, runtime_s: float, file_bytes: int, boun
         "runtime": _milliseconds(runtime_s),
         **_common(bounds),
     }
-    return _section(way, options)
+    return _section(direction, options)
 
 
-def _levels(demand: DrawnDemand, way: str, number: int) -> Floats:
+def _levels(demand: DrawnDemand, direction: str, number: int) -> Floats:
     """Mean requests per second in equal parts of the time with traffic, parted by the requests of both directions."""
     total = demand.requests_per_s["read"] + demand.requests_per_s["write"]
     busy = np.flatnonzero(total)
     ordered = busy[np.argsort(total[busy], kind="stable")]
     return np.array(
-        [demand.requests_per_s[way][part].sum() / max(part.size, 1) for part in np.array_split(ordered, number)]
+        [demand.requests_per_s[direction][part].sum() / max(part.size, 1) for part in np.array_split(ordered, number)]
     )
 
 
 def _whole_rates(levels: Floats, jobs: int) -> list[int]:
     """Requests per second and phase, a whole number for each process; what rounding takes is given to the next."""
-    found, owed = [], 0.0
+    result, owed = [], 0.0
     for level in levels:
         given = jobs * max(round((level + owed) / jobs), 0)
         owed += float(level) - given
-        found.append(given)
-    return found
+        result.append(given)
+    return result
 
 
 def _pauses(model: WorkloadModel, number: int, seconds: float) -> list[float]:
@@ -194,17 +194,17 @@ def _pauses(model: WorkloadModel, number: int, seconds: float) -> list[float]:
     if not seconds or idle is None:
         return [0.0] * number
     lengths = idle.quantile((np.arange(number) + 0.5) / number)
-    return [float(one) for one in seconds * lengths / lengths.sum()]
+    return [float(length) for length in seconds * lengths / lengths.sum()]
 
 
 def _phase_section(phase: Phase, number: int, bounds: TrafficBounds) -> str:
-    rates = {way: rate // bounds.jobs for way, rate in phase.rates.items()}
+    rates = {direction: rate // bounds.jobs for direction, rate in phase.rates.items()}
     options: dict[str, object] = {
         "rw": "randrw" if len(rates) > 1 else f"rand{next(iter(rates))}",
         "startdelay": _milliseconds(phase.start_s),
         "runtime": _milliseconds(phase.length_s),
         "rate_iops": ",".join(str(rate) for rate in rates.values()),  # reads, then writes; one alone is for both
-        "bssplit": ",".join(_split(phase.percents[way]) for way in rates),
+        "bssplit": ",".join(_split(phase.percents[direction]) for direction in rates),
         "randseed": SEED + number,
     }
     if len(rates) > 1:
@@ -242,7 +242,7 @@ def _comment(*lines: str) -> str:
 
 
 def _about(model: WorkloadModel, workload: FioWorkload, bounds: TrafficBounds) -> list[str]:
-    requests = " and ".join(f"{workload.offered(way):,.0f} {way}s" for way in DIRECTIONS)
+    requests = " and ".join(f"{workload.offered(direction):,.0f} {direction}s" for direction in DIRECTIONS)
     space = format_bytes(workload.file_bytes * bounds.jobs)
     return [
         f"Workload of {model.filesystem}: {100 * bounds.share_of(model):.3g} % of its traffic, {bounds.ssi:g} times.",

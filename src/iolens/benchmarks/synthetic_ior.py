@@ -48,9 +48,9 @@ class IorWorkload:
     files: Mapping[int, int]
     left_out: Mapping[str, Sequence[int]]  # sizes whose share is less than one transfer per task
 
-    def requests(self, way: str) -> int:
+    def requests(self, direction: str) -> int:
         """Transfers of one task in that direction."""
-        return sum(run.transfers for run in self.runs if run.direction == way)
+        return sum(run.transfers for run in self.runs if run.direction == direction)
 
     @property
     def read_requests_pct(self) -> float:
@@ -58,30 +58,34 @@ class IorWorkload:
         reads = self.requests("read")
         return 100.0 * reads / (reads + self.requests("write"))
 
-    def size_shares(self, way: str) -> dict[int, float]:
+    def size_shares(self, direction: str) -> dict[int, float]:
         """Share of the direction's transfers by size."""
-        total = self.requests(way)
-        return {run.transfer_bytes: run.transfers / total for run in self.runs if run.direction == way}
+        total = self.requests(direction)
+        return {run.transfer_bytes: run.transfers / total for run in self.runs if run.direction == direction}
 
 
 def ior_workload(model: WorkloadModel, bounds: TrafficBounds) -> IorWorkload:
     """As many transfers as the space allows, in the model's proportions."""
     most = max(1, min(MOST_SIZES, int(bounds.max_s / 2)))  # a run takes a second or more, and there are two directions
-    sizes = {way: request_sizes(model.of(way), bounds.block_bytes, most) for way in DIRECTIONS}
+    sizes = {direction: request_sizes(model.of(direction), bounds.block_bytes, most) for direction in DIRECTIONS}
     mix = {"read": model.read_requests_pct / 100.0, "write": 1.0 - model.read_requests_pct / 100.0}
-    weights = {way: {size: mix[way] * share for size, share in shares} for way, shares in sizes.items()}
-    per_request = sum(size * max(one.get(size, 0.0) for one in weights.values()) for size in _all_sizes(sizes))
+    weights = {
+        direction: {size: mix[direction] * share for size, share in shares} for direction, shares in sizes.items()
+    }
+    per_request = sum(size * max(weight.get(size, 0.0) for weight in weights.values()) for size in _all_sizes(sizes))
     number = bounds.max_bytes / bounds.jobs / per_request  # transfers of one task whose files fill the space
     runs = [
-        IorRun(way, size, transfers)
+        IorRun(direction, size, transfers)
         for size in _all_sizes(sizes)
-        for way in ("write", "read")
-        if (transfers := floor(number * weights[way].get(size, 0.0) + 1e-9))
+        for direction in ("write", "read")
+        if (transfers := floor(number * weights[direction].get(size, 0.0) + 1e-9))
     ]
     if {run.direction for run in runs} != set(DIRECTIONS):
         raise UsageError(f"--max-size {format_bytes(bounds.max_bytes)} leaves no transfers: name more, or fewer --jobs")
     done = {(run.direction, run.transfer_bytes) for run in runs}
-    left = {way: [size for size, _ in shares if (way, size) not in done] for way, shares in sizes.items()}
+    left = {
+        direction: [size for size, _ in shares if (direction, size) not in done] for direction, shares in sizes.items()
+    }
     files: dict[int, int] = {}
     for run in runs:
         files[run.transfer_bytes] = max(files.get(run.transfer_bytes, 0), run.transfers)
@@ -172,15 +176,15 @@ def _all_sizes(sizes: Mapping[str, Shares]) -> list[int]:
 
 def _about(model: WorkloadModel, workload: IorWorkload, bounds: TrafficBounds, seconds: int) -> list[str]:
     space = bounds.jobs * sum(size * transfers for size, transfers in workload.files.items())
-    moved = {way: bounds.jobs * workload.requests(way) for way in DIRECTIONS}
+    moved = {direction: bounds.jobs * workload.requests(direction) for direction in DIRECTIONS}
     lines = [
         f"Workload of {model.filesystem} for IOR: {moved['read']:,} reads and {moved['write']:,} writes a round,"
         f" {workload.read_requests_pct:.1f} % reads, on {format_bytes(space)}.",
         f"A run that is not done after {seconds} s is stopped: its size then has less than its share.",
         "DIR: the directory; IOR: the program; LAUNCH: what starts its tasks, such as 'srun -n 16'; ROUNDS: how often.",
     ]
-    for way, sizes in workload.left_out.items():
+    for side, sizes in workload.left_out.items():
         if sizes:
             words = ", ".join(format_bytes(size) for size in sizes)
-            lines.append(f"Left out, for less than one transfer would fit in the space: {way}s of {words}.")
+            lines.append(f"Left out, for less than one transfer would fit in the space: {side}s of {words}.")
     return lines

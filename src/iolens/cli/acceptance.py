@@ -51,10 +51,10 @@ def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output
     try:
         with progress(len(read_suite(suite).steps) + 1, "testing") as step:
             said = step if sys.stderr.isatty() else lambda text: click.echo(text, err=True)
-            found = run_acceptance(
+            acceptance = run_acceptance(
                 suite, place, results or suite / time.strftime("results-%Y%m%dT%H%M%SZ", time.gmtime()), said
             )
     finally:
         signal.signal(signal.SIGTERM, before)
-    present(found, format_, output, ())
-    return 0 if found.passed else 1
+    present(acceptance, format_, output, ())
+    return 0 if acceptance.passed else 1

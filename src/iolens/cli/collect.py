@@ -119,13 +119,13 @@ def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: f
         **said,
     )
     others = (settings.slow_interval_s, settings.ship_every_s, settings.device_interval_s)
-    if settings.interval_s < SHORTEST_INTERVAL_S or any(one is not None and one <= 0 for one in others):
+    if settings.interval_s < SHORTEST_INTERVAL_S or any(other is not None and other <= 0 for other in others):
         raise click.UsageError(f"intervals are above zero, --interval at least {SHORTEST_INTERVAL_S} s")
     return replace(settings, slow_interval_s=max(settings.slow_interval_s, settings.interval_s))
 
 
 def _known(part: AgentConfig) -> dict[str, Any]:
-    return {one.name: value for one in fields(part) if (value := getattr(part, one.name)) is not None}
+    return {field.name: value for field in fields(part) if (value := getattr(part, field.name)) is not None}
 
 
 def _absolute(url: str) -> str:

@@ -18,20 +18,20 @@ def show(config: str | None) -> None:
 
     from iolens.config import load_config
 
-    found = load_config(config)
-    click.echo(f"# {found.path or 'no configuration file: defaults'}")
-    click.echo(f"store = {found.store_url()}")
-    click.echo(f"engine = {found.engine}")
+    result = load_config(config)
+    click.echo(f"# {result.path or 'no configuration file: defaults'}")
+    click.echo(f"store = {result.store_url()}")
+    click.echo(f"engine = {result.engine}")
     for section in ("filesystems", "calibrations"):
-        for name, part in getattr(found, section).items():
+        for name, part in getattr(result, section).items():
             click.echo(f"[{section}.{name}]")
             for key, value in asdict(part).items():
                 click.echo(f"{key} = {value}")
     for section in ("thresholds", "agent", "devices"):
         click.echo(f"[{section}]")
-        for key, value in asdict(getattr(found, section)).items():
+        for key, value in asdict(getattr(result, section)).items():
             click.echo(f"{key} = {value}")
-    for name, settings in found.sources.items():
+    for name, settings in result.sources.items():
         click.echo(f"[sources.{name}]")
         for key, value in settings.items():
             click.echo(f"{key} = {value}")

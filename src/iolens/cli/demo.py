@@ -111,10 +111,10 @@ def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]]) -> None:
     """What was found of the two simulated days beside what is true of them."""
     click.echo("\nFound and true, over the simulated days")
     for name, truth in truths.items():
-        found = opened.analyse("utilization", name, since=truth["from"], until=truth["to"])
+        result = opened.analyse("utilization", name, since=truth["from"], until=truth["to"])
         click.echo(
-            f"  {name:9} mean FSU {found.mean_fsu_pct:.4f} % (true {truth['mean_fsu_pct']:.4f} %), "
-            f"busy {found.busy_time_pct:.3f} % of the time (true {truth['busy_time_pct']:.3f} %)"
+            f"  {name:9} mean FSU {result.mean_fsu_pct:.4f} % (true {truth['mean_fsu_pct']:.4f} %), "
+            f"busy {result.busy_time_pct:.3f} % of the time (true {truth['busy_time_pct']:.3f} %)"
         )
 
 

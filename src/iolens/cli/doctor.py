@@ -41,7 +41,7 @@ def COMMAND(root: Path | None, spool: Path | None, format_: str, store: str | No
     from iolens.config import load_config
 
     known = load_config(config)
-    found = diagnose(
+    diagnosis = diagnose(
         root or Path(known.agent.root or DEFAULT_ROOT),
         known.store_url(store),
         spool or Path(known.agent.spool or DEFAULT_SPOOL),
@@ -52,31 +52,31 @@ def COMMAND(root: Path | None, spool: Path | None, format_: str, store: str | No
         import json
         from dataclasses import asdict
 
-        click.echo(json.dumps({**asdict(found), "exit_code": found.exit_code}, indent=2))
+        click.echo(json.dumps({**asdict(diagnosis), "exit_code": diagnosis.exit_code}, indent=2))
     else:
-        _show(found)
-    return found.exit_code
+        _show(diagnosis)
+    return diagnosis.exit_code
 
 
-def _show(found: Diagnosis) -> None:
-    click.echo(f"{found.root} as {found.user}, Lustre {found.lustre_version or 'not found'}")
-    for target in found.targets[:SHOWN_TARGETS]:
+def _show(diagnosis: Diagnosis) -> None:
+    click.echo(f"{diagnosis.root} as {diagnosis.user}, Lustre {diagnosis.lustre_version or 'not found'}")
+    for target in diagnosis.targets[:SHOWN_TARGETS]:
         click.echo(f"  {target.target} ({target.kind}): {', '.join(target.readable) or 'nothing'} readable")
         for name, state in target.files.items():
             if name not in target.readable:
                 click.echo(f"    missing {name}: {state}")
-    if len(found.targets) > SHOWN_TARGETS:
-        click.echo(f"  … and {len(found.targets) - SHOWN_TARGETS} more targets: --format json lists all")
-    _show_devices(found)
-    for one in found.findings:
-        click.echo(f"  {one.status:8}{one.subject}: {one.detail}")
+    if len(diagnosis.targets) > SHOWN_TARGETS:
+        click.echo(f"  … and {len(diagnosis.targets) - SHOWN_TARGETS} more targets: --format json lists all")
+    _show_devices(diagnosis)
+    for finding in diagnosis.findings:
+        click.echo(f"  {finding.status:8}{finding.subject}: {finding.detail}")
 
 
-def _show_devices(found: Diagnosis) -> None:
-    kept = [one for one in found.devices if one.left_out is None]
-    left_out = [f"{one.device} ({one.left_out})" for one in found.devices if one.left_out is not None]
+def _show_devices(diagnosis: Diagnosis) -> None:
+    kept = [device for device in diagnosis.devices if device.left_out is None]
+    left_out = [f"{device.device} ({device.left_out})" for device in diagnosis.devices if device.left_out is not None]
     if kept:
-        click.echo(f"  block devices: {', '.join(one.target for one in kept[:SHOWN_TARGETS])}")
+        click.echo(f"  block devices: {', '.join(finding.target for finding in kept[:SHOWN_TARGETS])}")
     if left_out:
         more = f" and {len(left_out) - SHOWN_LEFT_OUT} more" if len(left_out) > SHOWN_LEFT_OUT else ""
         click.echo(f"  left out by rule: {', '.join(left_out[:SHOWN_LEFT_OUT])}{more}")

@@ -60,12 +60,12 @@ def COMMAND(
     that move nothing while their peers do, or far more or less than they, are named.
     """
     wanted = {} if percentiles is None and threshold is None else {"percentiles": percentiles or ()}
-    moments = [moment for moment in (in_zone(one, asked.timezone) for one in at or ()) if moment is not None]
+    times = [time for time in (in_zone(time, asked.timezone) for time in at or ()) if time is not None]
     result = asked.analyse(
         "imbalance",
         thresholds=threshold or (),
         with_background=not without_background,
-        at=moments,
+        at=times,
         **wanted,
     )
     asked.show(result)

@@ -133,7 +133,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _gathered(kind: type[Selected], function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with one object in place of the options that are its fields."""
-    names = [one.name for one in fields(kind)]
+    names = [field.name for field in fields(kind)]
 
     @wraps(function)
     def ask(*args: Any, **values: Any) -> Any:

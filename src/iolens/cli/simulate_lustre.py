@@ -65,8 +65,8 @@ def COMMAND(
     from iolens.simulator.workload import load_workload
 
     chosen = load_workload(workload)
-    moment = in_zone(start, None)
-    start_s = time.time() if moment is None else moment.timestamp()
+    timestamp = in_zone(start, None)
+    start_s = time.time() if timestamp is None else timestamp.timestamp()
     events = _events(start_s, chosen.filesystem, reset_at, dead_ost, failover)
     server = Tree(root, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed)
     partner = (
@@ -78,7 +78,7 @@ def COMMAND(
     click.echo(f"{chosen.filesystem}: {len(server.mounted)} targets of Lustre {version} under {root}", err=True)
     until_s = None if duration is None else start_s + duration
     with progress(None, "simulating") as step, suppress(KeyboardInterrupt):
-        clock = RealClock(time.time() if moment is None else start_s, speed)
+        clock = RealClock(time.time() if timestamp is None else start_s, speed)
         run(centre, clock, until_s, lambda second: step(f"{second - start_s:.0f} s"))
     truth = server.truth.summary()
     mean = f"{truth['mean_fsu_pct']:.3f} %" if truth["mean_fsu_pct"] is not None else "unknown"
@@ -93,8 +93,8 @@ def _events(
     from iolens.units import parse_duration
 
     try:
-        found = [SimulatedEvent(start_s + parse_duration(word), "reset") for word in reset_at]
+        events = [SimulatedEvent(start_s + parse_duration(word), "reset") for word in reset_at]
     except ValueError as error:
         raise UsageError(f"--reset-at: {error}") from None
-    found += [event_of("dead", word, start_s, filesystem, parse_duration) for word in dead_ost]
-    return found + [event_of("failover", word, start_s, filesystem, parse_duration) for word in failover]
+    events += [event_of("dead", word, start_s, filesystem, parse_duration) for word in dead_ost]
+    return events + [event_of("failover", word, start_s, filesystem, parse_duration) for word in failover]

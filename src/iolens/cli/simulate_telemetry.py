@@ -52,14 +52,14 @@ def COMMAND(
     from iolens.simulator.workload import load_workload
 
     url = load_config(config).store_url(store)
-    moment = in_zone(start, None) or start
+    timestamp = in_zone(start, None) or start
     if is_model(workload):
         if mdts:
             raise click.UsageError("a workload model has no MDTs")
-        _controllers(url, workload, osts, moment, days, seed, format_)
+        _controllers(url, workload, osts, timestamp, days, seed, format_)
         return
     order = order_of(
-        url, load_workload(workload), start=moment, days=days, osts=osts, mdts=mdts, seed=seed, with_jobs=jobs
+        url, load_workload(workload), start=timestamp, days=days, osts=osts, mdts=mdts, seed=seed, with_jobs=jobs
     )
     began = time.monotonic()
     with progress(None, "simulating") as step:
@@ -72,9 +72,9 @@ def COMMAND(
     rows = written.rows["target_sizes"]
     click.echo(f"{truth['filesystem']}: {order.osts} OSTs, {truth['from']} to {truth['to']}, seed {seed}, in {url}")
     click.echo(f"true mean FSU {truth['mean_fsu_pct']:.6f} %, busy {truth['busy_time_pct']:.4f} % of the time")
-    for one in truth["categories"]:
-        shown = f"{one['optimal_pct']:5.1f} %" if one["optimal_pct"] is not None else "    –"
-        click.echo(f"  {one['name']:9} {one['observations_pct']:5.1f} % of the observations, optimal I/Os {shown}")
+    for item in truth["categories"]:
+        shown = f"{item['optimal_pct']:5.1f} %" if item["optimal_pct"] is not None else "    –"
+        click.echo(f"  {item['name']:9} {item['observations_pct']:5.1f} % of the observations, optimal I/Os {shown}")
     click.echo(
         f"{rows} rows of target_sizes and as many of target_io in {seconds:.1f} s: {rows / seconds:.0f} a second"
     )

@@ -70,7 +70,7 @@ def COMMAND(
         raise click.UsageError(f"--interval is at least {SHORTEST_INTERVAL_S} s")
     if root is not None and spool is not None:
         raise click.UsageError("--root and --spool are two places to look at: give one")
-    times = [in_zone(one, timezone) for one in (since, until, at)]
+    times = [in_zone(time, timezone) for time in (since, until, at)]
     if any(time is not None for time in times) and (root is not None or spool is not None):
         raise click.UsageError("only a store can be played back: give --store with --from or --at")
     if times[0] is None and times[1] is not None:

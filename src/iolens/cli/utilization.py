@@ -48,5 +48,5 @@ def COMMAND(
     from dataclasses import replace
 
     others = () if compare is None else (compare,)
-    found = asked.analyse("utilization", *others, model=model, calibration=calibration, peak=peak)
-    asked.show(replace(found[0], compare=found[1]) if others else found)
+    result = asked.analyse("utilization", *others, model=model, calibration=calibration, peak=peak)
+    asked.show(replace(result[0], compare=result[1]) if others else result)

@@ -41,8 +41,8 @@ def _guarded(stream: TextIO, *, colours: bool) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper):  # closed, or somebody else's
         return stream
     stream.flush()
-    found = VisibleStream(
+    visible_stream = VisibleStream(
         stream.buffer, stream.encoding, stream.errors, None, stream.line_buffering, stream.write_through
     )
-    found.colours = colours
-    return found
+    visible_stream.colours = colours
+    return visible_stream

@@ -79,8 +79,8 @@ class StepResult:
 
     def value(self, measure: str) -> float | None:
         """A measure by its name."""
-        found: float | None = getattr(self, measure)
-        return found
+        number: float | None = getattr(self, measure)
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ MEASURES: tuple[str, ...] = tuple(
 def bandwidth_score(steps: Iterable[StepResult]) -> float | None:
     """GiB/s, over the directions of the bandwidth steps."""
     return _score(
-        (one.read_bytes_per_s or one.write_bytes_per_s for one in steps if one.kind == "bandwidth"), float(GIB)
+        (step.read_bytes_per_s or step.write_bytes_per_s for step in steps if step.kind == "bandwidth"), float(GIB)
     )
 
 
 def operations_score(steps: Iterable[StepResult]) -> float | None:
     """Thousand operations per second, over the directions of the operations steps."""
-    return _score((one.read_ops_per_s or one.write_ops_per_s for one in steps if one.kind == "operations"), 1000.0)
+    return _score((step.read_ops_per_s or step.write_ops_per_s for step in steps if step.kind == "operations"), 1000.0)
 
 
 def total_score(bandwidth: float | None, operations: float | None) -> float | None:
@@ -131,6 +131,6 @@ def geometric_mean(values: list[float]) -> float:
 
 def _score(values: Iterable[float | None], unit: float) -> float | None:
     """None where one is missing: a score over fewer steps is not comparable."""
-    found = list(values)
-    known = [value / unit for value in found if value]
-    return geometric_mean(known) if known and len(known) == len(found) else None
+    numbers = list(values)
+    known = [value / unit for value in numbers if value]
+    return geometric_mean(known) if known and len(known) == len(numbers) else None

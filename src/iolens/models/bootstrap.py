@@ -60,8 +60,8 @@ def persistence(residuals: Floats) -> float:
     power = float(centred @ centred)
     if power <= 0:
         return 0.0
-    found = float(centred[1:] @ centred[:-1]) / power
-    return min(max(found + (2.0 + 4.0 * found) / residuals.size, 0.0), MOST_PERSISTENT)
+    value = float(centred[1:] @ centred[:-1]) / power
+    return min(max(value + (2.0 + 4.0 * value) / residuals.size, 0.0), MOST_PERSISTENT)
 
 
 def persistent_noise(residuals: Floats, random: np.random.Generator, count: int) -> Floats:

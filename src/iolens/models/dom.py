@@ -63,15 +63,17 @@ class SizeBins:
         merged = _merged(bins)
         low, high, known = [], [], []
         below = -1
-        for one in merged:
-            least = below + 1 if one.above is None else one.above + 1 if one.up_to != 0 else 0
+        for item in merged:
+            least = below + 1 if item.above is None else item.above + 1 if item.up_to != 0 else 0
             low.append(float(max(least, 0)))
-            high.append(_upper_end(one, low[-1], largest))
-            known.append(np.nan if one.bytes is None else float(one.bytes))
-            below = max(below, one.up_to or 0)
-        found = cls(np.array(low), np.array(high), np.array([float(one.count) for one in merged]), np.array(known))
-        found._check()
-        return found
+            high.append(_upper_end(item, low[-1], largest))
+            known.append(np.nan if item.bytes is None else float(item.bytes))
+            below = max(below, item.up_to or 0)
+        size_bins = cls(
+            np.array(low), np.array(high), np.array([float(item.count) for item in merged]), np.array(known)
+        )
+        size_bins._check()
+        return size_bins
 
     @property
     def total(self) -> float:
@@ -138,25 +140,25 @@ class SizeBins:
 
 def _merged(bins: Iterable[Bin]) -> list[Bin]:
     """Each bin once and in order, empty ones left out; bytes are known only where every part knew them."""
-    found: dict[tuple[int | None, int | None], Bin] = {}
-    for one in bins:
-        if one.count < 0 or (one.bytes or 0) < 0:
-            raise UsageError(f"a histogram counts {one.count} inodes of {one.bytes} bytes: less than nothing")
-        before = found.get((one.above, one.up_to), Bin(one.above, one.up_to, 0, 0))
-        both = None if before.bytes is None or one.bytes is None else before.bytes + one.bytes
-        found[one.above, one.up_to] = Bin(one.above, one.up_to, before.count + one.count, both)
-    order = sorted(found.values(), key=lambda one: (one.up_to is None, one.up_to or 0, one.above or -1))
-    return [one for one in order if one.count]
+    by_name: dict[tuple[int | None, int | None], Bin] = {}
+    for item in bins:
+        if item.count < 0 or (item.bytes or 0) < 0:
+            raise UsageError(f"a histogram counts {item.count} inodes of {item.bytes} bytes: less than nothing")
+        before = by_name.get((item.above, item.up_to), Bin(item.above, item.up_to, 0, 0))
+        both = None if before.bytes is None or item.bytes is None else before.bytes + item.bytes
+        by_name[item.above, item.up_to] = Bin(item.above, item.up_to, before.count + item.count, both)
+    order = sorted(by_name.values(), key=lambda entry: (entry.up_to is None, entry.up_to or 0, entry.above or -1))
+    return [item for item in order if item.count]
 
 
-def _upper_end(one: Bin, low: float, largest: int | None) -> float:
-    if one.up_to is not None:
-        return float(one.up_to)
-    if one.bytes is not None:  # if all the others are as small as can be
-        return max(low, float(one.bytes) - (one.count - 1) * low)
+def _upper_end(item: Bin, low: float, largest: int | None) -> float:
+    if item.up_to is not None:
+        return float(item.up_to)
+    if item.bytes is not None:  # if all the others are as small as can be
+        return max(low, float(item.bytes) - (item.count - 1) * low)
     if largest is None or largest < low:
         raise UsageError(
-            f"the last bin has no upper end: {one.count:,} inodes of {low:,.0f} bytes or more, whose bytes are not "
+            f"the last bin has no upper end: {item.count:,} inodes of {low:,.0f} bytes or more, whose bytes are not "
             "known; give the size of the largest file with --largest-file"
         )
     return float(largest)
@@ -218,10 +220,10 @@ def resampled_totals(
 def thresholds_of(files: SizeBins, smallest: int = INODE_BYTES) -> list[int]:
     """Powers of two from `smallest` to the largest file."""
     largest = float(files.high.max(initial=smallest))
-    found = [smallest]
-    while found[-1] < largest:
-        found.append(2 * found[-1])
-    return found
+    values = [smallest]
+    while values[-1] < largest:
+        values.append(2 * values[-1])
+    return values
 
 
 def knee(benefit: Floats, cost: Floats) -> int | None:
@@ -260,7 +262,7 @@ def _paper_inodes(
     files: SizeBins, others: Mapping[str, SizeBins], capacity: AnswerRange, inode_bytes: int
 ) -> AnswerRange:
     """Types other than files in proportion to the files of the same bin; those in bins without files are lost."""
-    found = []
+    result = []
     for counts, end in zip(_paper_counts(files, capacity), ("low", "middle", "high"), strict=True):
         new_by_old = {
             (low, high): new / old
@@ -272,8 +274,8 @@ def _paper_inodes(
             sizes = {"low": bins.low, "middle": middle, "high": bins.high}[end]
             ratios = np.array([new_by_old.get(ends, 0.0) for ends in zip(bins.low, bins.high, strict=True)])
             total += float((bins.count * ratios * np.maximum(sizes, inode_bytes)).sum())
-        found.append(total if np.isfinite(total) else float("nan"))
-    return AnswerRange(*found)
+        result.append(total if np.isfinite(total) else float("nan"))
+    return AnswerRange(*result)
 
 
 # Our way: the ratio Σ min(s, S0) ÷ Σ s, with s chosen per bin.
@@ -311,10 +313,10 @@ def _extreme_share(files: SizeBins, s0: float, known_sum: float, start: float, h
         bytes_ = float((count * sizes[chosen]).sum()) + known_bytes
         if not bytes_:  # as good as the files of no bytes that were chosen are those that gave this share
             return share
-        found = (float((count * parts[chosen]).sum()) + known_sum) / bytes_
-        if np.isclose(found, share, rtol=1e-14, atol=0.0):
-            return found
-        share = found
+        value = (float((count * parts[chosen]).sum()) + known_sum) / bytes_
+        if np.isclose(value, share, rtol=1e-14, atol=0.0):
+            return value
+        share = value
     return share
 
 

@@ -42,7 +42,7 @@ class Changes:
 def paper_changes(fullness_pct: Floats, capacity_bytes: float) -> Changes:
     """Change of the mean fullness from reading to reading times the capacity, as it stands; kept if not negative."""
     change = np.diff(fullness_pct) / 100.0 * capacity_bytes
-    fates = tuple(KEPT if one >= 0 else SHRANK for one in change)
+    fates = tuple(KEPT if item >= 0 else SHRANK for item in change)
     return Changes(np.arange(1, fullness_pct.size), change, fates)
 
 

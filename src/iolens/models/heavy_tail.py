@@ -136,8 +136,8 @@ class Contest:
         """Fit all of them."""
         families = {name: fit(name, sample) for name in FAMILIES}
         weights = np.ones(sample.values.size) if sample.values is not None else sample.counts
-        each = {name: one.log_likelihoods(sample) for name, one in families.items()}
-        return cls(weights, families, each, {name: _weighted(weights, one) for name, one in each.items()})
+        each = {name: family.log_likelihoods(sample) for name, family in families.items()}
+        return cls(weights, families, each, {name: _weighted(weights, values) for name, values in each.items()})
 
     @property
     def best(self) -> str:
@@ -151,19 +151,19 @@ class Contest:
         """Log-likelihood of all values."""
         return self.totals[name]
 
-    def is_better(self, one: str, other: str) -> bool:
+    def is_better(self, name: str, other: str) -> bool:
         """Whether `one` fits better by more than chance and its parameters explain."""
-        free = max(PARAMETERS[one] - PARAMETERS[other], 0)
-        gain = self.total(one) - self.total(other)
-        return gain > free + LEAST_GAIN and self.p_value(one, other) < SIGNIFICANT
+        free = max(PARAMETERS[name] - PARAMETERS[other], 0)
+        gain = self.total(name) - self.total(other)
+        return gain > free + LEAST_GAIN and self.p_value(name, other) < SIGNIFICANT
 
-    def p_value(self, one: str, other: str) -> float:
+    def p_value(self, name: str, other: str) -> float:
         """Two-sided, of the hypothesis that both are equally near to the truth."""
-        if (one, other) in NESTED or (other, one) in NESTED:
+        if (name, other) in NESTED or (other, name) in NESTED:
             return self._p_of_nested(
-                min(one, other, key=PARAMETERS.__getitem__), max(one, other, key=PARAMETERS.__getitem__)
+                min(name, other, key=PARAMETERS.__getitem__), max(name, other, key=PARAMETERS.__getitem__)
             )
-        return self._vuong(one, other)
+        return self._vuong(name, other)
 
     def table(self) -> list[FittedFamily]:
         """Every family beside Pareto."""
@@ -187,8 +187,8 @@ class Contest:
         gain = max(self.total(general) - self.total(simple), 0.0)
         return exp(-gain) if general == TRUNCATED_PARETO else erfc(sqrt(gain))
 
-    def _vuong(self, one: str, other: str) -> float:
-        differences = self.each[one] - self.each[other]
+    def _vuong(self, name: str, other: str) -> float:
+        differences = self.each[name] - self.each[other]
         count = float(self.weights.sum())
         mean = _weighted(self.weights, differences) / count
         spread = sqrt(max(_weighted(self.weights, (differences - mean) ** 2) / count, 0.0))

@@ -69,7 +69,7 @@ class LogSketch:
         """How many values, zeros among them."""
         zeros = int(self.zeros[_chosen(column)].sum())
         if self.is_exact:
-            return zeros + sum(int((~np.isnan(one[:, _chosen(column)])).sum()) for one in self._kept)
+            return zeros + sum(int((~np.isnan(values[:, _chosen(column)])).sum()) for values in self._kept)
         return zeros + int(self.counts[_chosen(column)].sum())
 
     def quantile(self, share: float, column: int | None = None) -> float | None:
@@ -84,19 +84,19 @@ class LogSketch:
         zeros = int(self.zeros[_chosen(column)].sum())
         if self.is_exact:
             everything = np.concatenate([np.zeros(zeros), self._positive(column)])
-            return [float(one) for one in np.quantile(everything, shares)]
+            return [float(item) for item in np.quantile(everything, shares)]
         reached = zeros + np.cumsum(self.counts[_chosen(column)].sum(axis=0))
         largest, smallest = self.largest[_chosen(column)].max(), self.smallest[_chosen(column)].min()
-        found: list[float | None] = []
+        values: list[float | None] = []
         for share in shares:
             needed = share * (total - 1)
             if zeros > needed:
-                found.append(0.0)
+                values.append(0.0)
             else:
                 place = int(np.searchsorted(reached, needed, side="right"))
                 middle = np.exp((place + _FIRST + 0.5) * _LOG)
-                found.append(float(largest if share >= 1.0 else np.clip(middle, smallest, largest)))
-        return found
+                values.append(float(largest if share >= 1.0 else np.clip(middle, smallest, largest)))
+        return values
 
     def sample(self, column: int | None = None) -> TailSample:
         """What the tail models take."""
@@ -113,11 +113,11 @@ class LogSketch:
     def cumulative(self, column: int | None = None, points: int = 400) -> tuple[Floats, Floats]:
         """Values and the share of all at or below them, for a figure."""
         shares = np.unique(np.concatenate([np.linspace(0.0, 1.0, points), 1.0 - np.logspace(-1.0, -5.0, points // 4)]))
-        values = [one if one is not None else np.nan for one in self.quantiles(shares.tolist(), column)]
+        values = [quantile if quantile is not None else np.nan for quantile in self.quantiles(shares.tolist(), column)]
         return np.array(values), shares
 
     def _positive(self, column: int | None) -> Floats:
-        parts = [one[:, _chosen(column)].ravel() for one in self._kept]
+        parts = [values[:, _chosen(column)].ravel() for values in self._kept]
         together = np.concatenate(parts) if parts else np.empty(0)
         return together[~np.isnan(together)]
 

@@ -119,4 +119,4 @@ def _still_rises(rates: Collection[BenchmarkRate], phase: str) -> bool:
         if rate.phase == phase and rate.tasks is not None and rate.operations > 0 and rate.duration_s > 0:
             best[rate.tasks] = max(1.0 / rate.s_per_op, best.get(rate.tasks, 0.0))
     tasks = sorted(best)
-    return len(tasks) > 1 and best[tasks[-1]] > STILL_RISING * max(best[one] for one in tasks[:-1])
+    return len(tasks) > 1 and best[tasks[-1]] > STILL_RISING * max(best[task] for task in tasks[:-1])

@@ -143,8 +143,8 @@ def _farthest(sample: TailSample, starts: Places, alphas: Floats) -> Floats:
         np.abs(reached[:, :-1] + np.expm1(slope * np.maximum(low - from_start, 0.0))),
     )
     apart[np.arange(low.size)[None, :] < starts[:, None]] = 0.0
-    found: Floats = apart.max(axis=1)
-    return found
+    values: Floats = apart.max(axis=1)
+    return values
 
 
 def _distance(tail: TailSample, alpha: float) -> float:

@@ -51,7 +51,7 @@ class AgeDistribution:
     def by_day(self) -> Floats:
         """Bytes by whole days of age, spread evenly within a bin; what is in an open bin is as young as it can be."""
         closed = self.ends[np.isfinite(self.ends)]
-        longest = max((float(one.max()) for one in (closed, self.starts) if one.size), default=0.0)
+        longest = max((float(start.max()) for start in (closed, self.starts) if start.size), default=0.0)
         days = np.arange(min(int(np.ceil(longest)), LONGEST_DAYS) + 1, dtype=np.float64)
         cumulative = np.array([self.younger(day).likely for day in days])
         cohorts = np.append(np.diff(cumulative), self.total - cumulative[-1])

@@ -66,8 +66,8 @@ def events(days: Floats, values: Floats, least: float, broken: NDArray[np.bool_]
     sides = np.sign(beyond).astype(np.int64)
     if broken is not None:
         sides[broken] = 0
-    found = (_event(values, beyond, spread, *run, least) for run in _runs(sides))
-    return [event for event in found if event is not None]
+    level_steps = (_event(values, beyond, spread, *run, least) for run in _runs(sides))
+    return [event for event in level_steps if event is not None]
 
 
 def _runs(sides: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

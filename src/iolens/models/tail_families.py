@@ -63,8 +63,8 @@ def pareto(alpha: float, start: float) -> Family:
     low = float(np.log(start))
 
     def log_density(logs: Floats) -> Floats:
-        found: Floats = np.log(alpha) - alpha * (logs - low) - logs
-        return found
+        values: Floats = np.log(alpha) - alpha * (logs - low) - logs
+        return values
 
     return Family(PARETO, {"alpha": alpha, "xm": start}, log_density, lambda logs: -alpha * (logs - low))
 
@@ -76,12 +76,12 @@ def truncated_pareto(alpha: float, start: float, end: float) -> Family:
 
     def log_survival(logs: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            found: Floats = np.log(np.maximum(np.exp(-alpha * (logs - low)) - cut, 0.0)) - np.log1p(-cut)
-        return found
+            values: Floats = np.log(np.maximum(np.exp(-alpha * (logs - low)) - cut, 0.0)) - np.log1p(-cut)
+        return values
 
     def log_density(logs: Floats) -> Floats:
-        found: Floats = np.log(alpha) - alpha * (logs - low) - logs - np.log1p(-cut)
-        return found
+        array: Floats = np.log(alpha) - alpha * (logs - low) - logs - np.log1p(-cut)
+        return array
 
     return Family(TRUNCATED_PARETO, {"alpha": alpha, "xm": start, "maximum": end}, log_density, log_survival)
 
@@ -102,12 +102,12 @@ def weibull(shape: float, hazard: float, start: float) -> Family:
 
     def log_survival(logs: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            found: Floats = -hazard * np.expm1(np.minimum(shape * (logs - low), LARGEST_EXPONENT)) / shape
-        return found
+            values: Floats = -hazard * np.expm1(np.minimum(shape * (logs - low), LARGEST_EXPONENT)) / shape
+        return values
 
     def log_density(logs: Floats) -> Floats:
-        found: Floats = np.log(hazard) + shape * (logs - low) - logs + log_survival(logs)
-        return found
+        array: Floats = np.log(hazard) + shape * (logs - low) - logs + log_survival(logs)
+        return array
 
     scale = float(np.exp(np.clip(low + np.log(shape / hazard) / shape, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
     return Family(WEIBULL, {"shape": shape, "scale": scale}, log_density, log_survival)
@@ -120,20 +120,20 @@ def lognormal(mu: float, sigma: float, start: float) -> Family:
     below = float(log_ndtr((mu - np.log(start)) / sigma))
 
     def log_density(logs: Floats) -> Floats:
-        found: Floats = -0.5 * ((logs - mu) / sigma) ** 2 - np.log(sigma * np.sqrt(2.0 * np.pi)) - logs - below
-        return found
+        values: Floats = -0.5 * ((logs - mu) / sigma) ** 2 - np.log(sigma * np.sqrt(2.0 * np.pi)) - logs - below
+        return values
 
     def log_survival(logs: Floats) -> Floats:
-        found: Floats = log_ndtr((mu - logs) / sigma) - below
-        return found
+        array: Floats = log_ndtr((mu - logs) / sigma) - below
+        return array
 
     return Family(LOGNORMAL, {"mu": mu, "sigma": sigma}, log_density, log_survival)
 
 
 def fit(name: str, sample: TailSample) -> Family:
     """The member of a family under which the sample is likeliest."""
-    found: Family = _FITS[name](sample)
-    return found
+    family: Family = _FITS[name](sample)
+    return family
 
 
 def _fit_pareto(sample: TailSample) -> Family:
@@ -162,7 +162,7 @@ def _fit_weibull(sample: TailSample) -> Family:
     if sample.values is not None:
         return _likeliest(sample, family, 0.5, SHAPES)
     return _likeliest_of_two(
-        sample, lambda one, other: family(_within(np.exp(one), SHAPES), np.exp(other)), (-1.0, 0.0)
+        sample, lambda value, other: family(_within(np.exp(value), SHAPES), np.exp(other)), (-1.0, 0.0)
     )
 
 
@@ -210,10 +210,10 @@ def _likeliest(
         return family(_within(float(np.exp(log_parameter)), limits))
 
     start = float(np.log(first))
-    found = minimize_scalar(
-        lambda one: -member(one).condensed(sample), bracket=(start - 0.3, start + 0.3), options={"xtol": 1e-9}
+    result = minimize_scalar(
+        lambda item: -member(item).condensed(sample), bracket=(start - 0.3, start + 0.3), options={"xtol": 1e-9}
     )
-    return member(float(found.x))
+    return member(float(result.x))
 
 
 def _likeliest_of_two(

@@ -42,14 +42,14 @@ class TailSample:
     @classmethod
     def of_values(cls, values: NDArray[np.floating]) -> TailSample:
         """Values known exactly, zeros among them."""
-        found = _checked(values)
-        ordered = np.sort(found[found > 0])
+        array = _checked(values)
+        ordered = np.sort(array[array > 0])
         logs = np.log(ordered)
         starts = _starts(logs)
         ends = np.append(starts[1:], ordered.size)[: starts.size]
         counts = (ends - starts).astype(np.float64)
         means = np.add.reduceat(logs, starts) / counts if ordered.size else logs
-        return cls(ordered[starts], ordered[ends - 1], counts, means, found.size - ordered.size, ordered)
+        return cls(ordered[starts], ordered[ends - 1], counts, means, array.size - ordered.size, ordered)
 
     @classmethod
     def of_multiples(
@@ -64,8 +64,8 @@ class TailSample:
         The smallest is where the distribution begins (DEFINITIONS "Pareto"), unless it was rounded up to it. `often`
         tells how often each value was seen, if not once.
         """
-        found = _checked(values)
-        steps, where = np.unique(np.rint(found / quantum), return_inverse=True)
+        array = _checked(values)
+        steps, where = np.unique(np.rint(array / quantum), return_inverse=True)
         counts = np.bincount(where, weights=often, minlength=steps.size)
         below = ROUNDINGS[rounded]
         zeros = int(counts[steps == 0].sum())
@@ -175,10 +175,10 @@ class TailSample:
 
 
 def _checked(values: NDArray[np.floating]) -> Floats:
-    found = np.asarray(values, np.float64)
-    if found.ndim != 1 or not np.all(np.isfinite(found)) or np.any(found < 0):
+    array = np.asarray(values, np.float64)
+    if array.ndim != 1 or not np.all(np.isfinite(array)) or np.any(array < 0):
         raise ValueError("a sample is one row of finite numbers, zero or more")
-    return found
+    return array
 
 
 def _starts(logs: Floats) -> NDArray[np.int64]:

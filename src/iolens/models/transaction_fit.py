@@ -94,15 +94,15 @@ def predicted_bytes_per_s(run: Run, coefficients: Coefficients) -> float:
 
 def r_squared(measured: Sequence[float], predicted: Sequence[float]) -> float | None:
     """1 − Σ(B−B̂)²/Σ(B−B̄)²; None where all measurements are the same."""
-    found, told = np.asarray(measured), np.asarray(predicted)
-    total = float(((found - found.mean()) ** 2).sum())
-    return 1.0 - float(((found - told) ** 2).sum()) / total if total > 0 else None
+    values, reported = np.asarray(measured), np.asarray(predicted)
+    total = float(((values - values.mean()) ** 2).sum())
+    return 1.0 - float(((values - reported) ** 2).sum()) / total if total > 0 else None
 
 
 def mean_error_pct(measured: Sequence[float], predicted: Sequence[float]) -> float:
     """Mean of |B̂ − B|/B in per cent."""
-    found, told = np.asarray(measured), np.asarray(predicted)
-    return 100.0 * float(np.abs(told / found - 1.0).mean())
+    values, reported = np.asarray(measured), np.asarray(predicted)
+    return 100.0 * float(np.abs(reported / values - 1.0).mean())
 
 
 def _equations(runs: Sequence[Run]) -> tuple[Floats, Floats]:
@@ -190,7 +190,7 @@ def find_asymptote(sizes: Sequence[int], bytes_per_s: Sequence[float], flat: flo
     tail: list[tuple[int, float]] = []
     for size, rates in levels.items():
         rate = float(np.median(rates))
-        if tail and abs(rate - (level := float(np.median([one for _, one in tail])))) > flat * level:
+        if tail and abs(rate - (level := float(np.median([value for _, value in tail])))) > flat * level:
             break
         tail.append((size, rate))
     if len(tail) < 2:

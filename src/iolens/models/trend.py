@@ -100,9 +100,9 @@ def resampled_lines(method: Method, days: Floats, values: Floats, line: TrendLin
     refit = _LeastSquares(days) if method == "linear" else _TheilSen(days, random)
     slopes, levels = [], []
     for count in portions(RESAMPLES, max(days.size, RESAMPLED_PAIRS if method == "theil-sen" else 0)):
-        found = refit(fitted + persistent_noise(residuals, random, count))
-        slopes.append(found.slopes)
-        levels.append(found.levels)
+        lines = refit(fitted + persistent_noise(residuals, random, count))
+        slopes.append(lines.slopes)
+        levels.append(lines.levels)
     return TrendLines(np.concatenate(slopes), np.concatenate(levels))
 
 

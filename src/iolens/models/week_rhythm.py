@@ -34,10 +34,10 @@ def local_hours(end_us: Integers, timezone: str) -> Integers:
     """For every tick, by its end, the number of the local hour: 24 × days since 1970 + hour of the day."""
     zone = ZoneInfo(timezone)
     quarters, where = np.unique((end_us - 1) // QUARTER_US, return_inverse=True)
-    local = [from_epoch_us(one * QUARTER_US).astimezone(zone) for one in quarters.tolist()]
-    hours = np.array([(moment.toordinal() - EPOCH) * 24 + moment.hour for moment in local], np.int64)
-    found: Integers = hours[where]
-    return found
+    local = [from_epoch_us(quarter * QUARTER_US).astimezone(zone) for quarter in quarters.tolist()]
+    hours = np.array([(time.toordinal() - EPOCH) * 24 + time.hour for time in local], np.int64)
+    values: Integers = hours[where]
+    return values
 
 
 def hour_of_week(local_hour: Integers) -> Integers:
@@ -54,15 +54,17 @@ def normal_cdf(score: Floats) -> Floats:
     """The share of a normal distribution below, to full precision in both tails."""
     from scipy.special import ndtr
 
-    found: Floats = ndtr(score)
-    return found
+    values: Floats = ndtr(score)
+    return values
 
 
 def mixture_cdf(shifts: Floats, weights: Floats) -> Floats:
     """On the grid, the distribution function of scores that are shifted so with these weights."""
     distinct, where = np.unique(np.round(shifts, 9), return_inverse=True)
     share = np.bincount(where, weights=weights) / weights.sum()
-    return sum((part * normal_cdf(GRID - one) for one, part in zip(distinct, share, strict=True)), np.zeros(GRID.size))
+    return sum(
+        (part * normal_cdf(GRID - item) for item, part in zip(distinct, share, strict=True)), np.zeros(GRID.size)
+    )
 
 
 def mixture_survival(shifts: Floats, weights: Floats) -> Floats:
@@ -89,9 +91,9 @@ def week_shifts(marginal: Marginal, factors: Floats, weights: Floats) -> Floats:
     for _ in range(ROUNDS):
         values = marginal.quantile(mixture_cdf(shifts[present], weights[present]))
         means = np.interp(trial, inner, np.convolve(values, kernel, mode="valid"))
-        found = np.interp(wanted * mean, means, trial)
-        found -= float(found[present] @ weights[present] / weights.sum())  # only differences matter
-        before, shifts = shifts, np.where(present, np.clip(found, -FURTHEST, FURTHEST), 0.0)
+        result = np.interp(wanted * mean, means, trial)
+        result -= float(result[present] @ weights[present] / weights.sum())  # only differences matter
+        before, shifts = shifts, np.where(present, np.clip(result, -FURTHEST, FURTHEST), 0.0)
         if np.abs(shifts - before).max() < TOLERANCE:
             break
     return shifts

@@ -35,8 +35,8 @@ class DrawnDemand:
 
     def percentile(self, measure: Literal["bytes", "requests"], direction: str | None, percent: float) -> float:
         """Of bytes or requests per second over all moments, silent ones too; of both directions together for None."""
-        found = self.bytes_per_s if measure == "bytes" else self.requests_per_s
-        values = found["read"] + found["write"] if direction is None else found[direction]
+        arrays = self.bytes_per_s if measure == "bytes" else self.requests_per_s
+        values = arrays["read"] + arrays["write"] if direction is None else arrays[direction]
         return float(np.percentile(values, percent))
 
     @property
@@ -54,40 +54,43 @@ def drawn_demand(model: WorkloadModel, targets: float, seed: int = SEED) -> Draw
     with suppress(ValueError):
         model = model.balanced()
     whole = min(max(1, round(targets)), MOST_TARGETS)
-    moments = min(MOST_MOMENTS, DRAWS // whole)
-    drawn = {way: _direction(model, way, whole, moments, seed + number) for number, way in enumerate(DIRECTIONS)}
+    times = min(MOST_MOMENTS, DRAWS // whole)
+    drawn = {
+        direction: _direction(model, direction, whole, times, seed + number)
+        for number, direction in enumerate(DIRECTIONS)
+    }
     part = targets / whole
-    reads, writes = (float(drawn[way][1].mean()) for way in DIRECTIONS)
+    reads, writes = (float(drawn[direction][1].mean()) for direction in DIRECTIONS)
     wanted = model.read_requests_pct / 100.0
     mixed = {"read": 1.0, "write": 1.0}
     if reads and writes:  # a direction may be so rare that no moment has it
         mixed = {"read": wanted * (reads + writes) / reads, "write": (1.0 - wanted) * (reads + writes) / writes}
     return DrawnDemand(
-        {way: part * drawn[way][0] for way in DIRECTIONS},
-        {way: part * mixed[way] * drawn[way][1] for way in DIRECTIONS},
+        {direction: part * drawn[direction][0] for direction in DIRECTIONS},
+        {direction: part * mixed[direction] * drawn[direction][1] for direction in DIRECTIONS},
     )
 
 
-def _direction(model: WorkloadModel, way: str, targets: int, moments: int, seed: int) -> tuple[Floats, Floats]:
+def _direction(model: WorkloadModel, direction: str, targets: int, times: int, seed: int) -> tuple[Floats, Floats]:
     """Bytes and requests per second, added up over targets moment by moment."""
-    one = model.of(way)
+    direction_model = model.of(direction)
     below = normal_cdf(_GRID)
-    speed = one.bandwidth.quantile(below)
+    speed = direction_model.bandwidth.quantile(below)
     # Fast moments have many requests: the same score, from the other end of the times between them.
-    requests = one.requests(one.interarrival.quantile(1.0 - below), model.tick_s) / model.tick_s
-    busy_share = one.busy_share(model.tick_s)
+    requests = direction_model.requests(direction_model.interarrival.quantile(1.0 - below), model.tick_s) / model.tick_s
+    busy_share = direction_model.busy_share(model.tick_s)
     random = np.random.default_rng(seed)
-    common = np.sqrt(model.correlation) * random.standard_normal(moments)
+    common = np.sqrt(model.correlation) * random.standard_normal(times)
     own = np.sqrt(1.0 - model.correlation)
-    found = np.zeros(moments), np.zeros(moments)
+    pair = np.zeros(times), np.zeros(times)
     step = max(1, AT_ONCE // targets)
-    for first in range(0, moments, step):
-        shape = (min(step, moments - first), targets)
+    for first in range(0, times, step):
+        shape = (min(step, times - first), targets)
         scores = common[first : first + step, None] + own * random.standard_normal(shape)
         busy = random.random(shape) < busy_share
-        for total, level in zip(found, (speed, requests), strict=True):
+        for total, level in zip(pair, (speed, requests), strict=True):
             total[first : first + step] = (np.interp(scores, _GRID, level) * busy).sum(axis=1)
-    return found
+    return pair
 
 
 def normal_cdf(scores: Floats) -> Floats:

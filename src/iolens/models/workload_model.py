@@ -48,7 +48,7 @@ class Marginal:
         if self.model == "pareto" and (self.alpha is None or not 0.0 < self.alpha < inf or self.xm == self.maximum):
             raise ValueError("a Pareto distribution has an alpha above zero and a maximum above xm")
         if self.model == "quantiles":
-            falls = any(one > other for one, other in zip(self.quantiles, self.quantiles[1:], strict=False))
+            falls = any(quantile > other for quantile, other in zip(self.quantiles, self.quantiles[1:], strict=False))
             if len(self.quantiles) != len(SHARES) or falls or not isfinite(self.maximum):
                 raise ValueError(f"quantiles are {len(SHARES)} rising finite numbers")
 
@@ -83,8 +83,8 @@ class Marginal:
             logs, first = np.unique(np.log(self.quantiles)[::-1], return_index=True)  # the last of equal ones
             reached = np.interp(np.log(inside), logs, np.array(SHARES)[::-1][first])
             return np.where(value < self.xm, 0.0, reached)
-        found: Floats = -np.expm1(-self.alpha * np.log(inside / self.xm)) / (1.0 - self._beyond)
-        return np.minimum(found, 1.0)
+        values: Floats = -np.expm1(-self.alpha * np.log(inside / self.xm)) / (1.0 - self._beyond)
+        return np.minimum(values, 1.0)
 
     def mean(self) -> float:
         """Infinite for a Pareto distribution without an end whose α is 1 or less."""
@@ -197,8 +197,8 @@ class WorkloadModel:
                 f" only {100.0 * share(power):.1f} %"
             )
         read, write = (
-            replace(one, busy_run_s=_stretched(one, sign * power, self.tick_s))
-            for one, sign in ((self.read, 1.0), (self.write, -1.0))
+            replace(model, busy_run_s=_stretched(model, sign * power, self.tick_s))
+            for model, sign in ((self.read, 1.0), (self.write, -1.0))
         )
         return replace(self, read=read, write=write)
 
@@ -209,12 +209,12 @@ class WorkloadModel:
     def _read_share_by_power(self) -> Callable[[float], float]:
         """The share of reads if their busy runs were longer by e^power, and those of writes shorter."""
         both = [
-            (one, sign, one.mean_requests(self.tick_s), one.mean_idle_s(self.tick_s))
-            for one, sign in ((self.read, 1.0), (self.write, -1.0))
+            (model, sign, model.mean_requests(self.tick_s), model.mean_idle_s(self.tick_s))
+            for model, sign in ((self.read, 1.0), (self.write, -1.0))
         ]
 
         def share(power: float) -> float:
-            runs = [_stretched(one, sign * power, self.tick_s) for one, sign, _, _ in both]
+            runs = [_stretched(model, sign * power, self.tick_s) for model, sign, _, _ in both]
             read, write = (
                 number * run / (run + silence) for run, (_, _, number, silence) in zip(runs, both, strict=True)
             )

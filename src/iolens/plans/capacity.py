@@ -117,8 +117,8 @@ def plan_capacity(
     if not given.get("daily_growth_bytes"):
         given["daily_growth_bytes"] = [growth_input(growth)]
     for name in NAMES:
-        for one in given.get(name, ()):
-            _check(one)
+        for parameter in given.get(name, ()):
+            _check(parameter)
     grid = list(itertools.product(*(given[name] for name in NAMES)))
     policies = _policies(grid, purge_every_days)
     clock = ages[0] if ages else None
@@ -130,9 +130,9 @@ def plan_capacity(
         warnings=capacity_warnings(cases, given["daily_growth_bytes"], growth, usage, clock),
         cases=cases,
         growth=growth,
-        inputs=[one for name in NAMES for one in given[name]],
+        inputs=[parameter for name in NAMES for parameter in given[name]],
         purges=[_outcome(ssi, policy, daily, clock) for ssi, policy, daily in policies],
-        ages=[_curve(one) for one in ages],
+        ages=[_curve(age) for age in ages],
         notes=_notes(ages),
         courses=_courses(policies, clock) or None,
     )
@@ -167,9 +167,9 @@ def _name(ssi: Input, days: Input, fraction: Input, growth: Input, *, with_growt
 
 def _case(name: str, ssi: Input, days: Input, fraction: Input, growth: Input) -> CapacityCase:
     inputs = (ssi, days, fraction, growth)
-    uncertain = any(one.kind != "value" for one in inputs)
+    uncertain = any(parameter.kind != "value" for parameter in inputs)
     random = np.random.default_rng(SEED)
-    drawn = [one.draws(random) for one in inputs] if uncertain else None
+    drawn = [parameter.draws(random) for parameter in inputs] if uncertain else None
     ends = interval95(drawn[0] * drawn[1] / drawn[2] * drawn[3]) if drawn is not None else None
     return CapacityCase(
         name=name,
@@ -191,11 +191,11 @@ def capacity_of(ssi: float, purge_days: float, purge_fraction: float, daily_grow
 
 def _policies(grid: Sequence[tuple[Input, ...]], every_days: int | None) -> list[tuple[float, Policy, float]]:
     """SSI, policy and daily growth of every case, each once."""
-    found = []
+    result = []
     for ssi, days, _, growth in grid:
         keep = max(round(days.expected), 1)
-        found.append((ssi.expected, Policy(keep, every_days or keep), growth.expected))
-    return list(dict.fromkeys(found))
+        result.append((ssi.expected, Policy(keep, every_days or keep), growth.expected))
+    return list(dict.fromkeys(result))
 
 
 def _outcome(ssi: float, policy: Policy, daily: float, ages: Ages | None) -> PurgeOutcome:
@@ -235,13 +235,13 @@ def _courses(policies: Sequence[tuple[float, Policy, float]], ages: Ages | None)
 
 
 def _curve(ages: Ages) -> AgeCurve:
-    found, total = ages.distribution, ages.distribution.total
-    sums = np.cumsum(found.bytes)
+    age_distribution, total = ages.distribution, ages.distribution.total
+    sums = np.cumsum(age_distribution.bytes)
     points = [
         TierSize(
             float(end) if np.isfinite(end) else None, round(float(size)), 100.0 * float(size) / total if total else None
         )
-        for end, size in zip(found.ends, sums, strict=True)
+        for end, size in zip(age_distribution.ends, sums, strict=True)
     ]
     return AgeCurve(ages.clock, ages.time, ages.scan, ages.source, points)
 

@@ -196,7 +196,7 @@ def plan_endurance(
         raise UsageError("larger drives are compared with one: give its size with --reference-drive")
     for case in cases:
         _check(case)
-    inputs = [one for case in cases for one in case.factors] + [capacity_ratio]
+    inputs = [factor for case in cases for factor in case.factors] + [capacity_ratio]
     inputs += [reference_drive] if reference_drive is not None else []
     question = _EnduranceInputs(capacity_ratio, ratings, warranty_years, reference_drive, tuple(drive_sizes))
     answers = [question.answer(name, case) for name, case in zip(_names(cases), cases, strict=True)]
@@ -222,18 +222,18 @@ def on_larger_drive(dwpd: float, reference_bytes: float, drive_bytes: float) -> 
 
 def over_provisioning(provisions: Sequence[Provision]) -> list[OverProvisioning]:
     """Usable capacity by rating, the highest rating first."""
-    ordered = sorted(provisions, key=lambda one: -one.class_dwpd)
-    if any(one.usable_bytes <= 0 for one in ordered):
+    ordered = sorted(provisions, key=lambda provision: -provision.class_dwpd)
+    if any(provision.usable_bytes <= 0 for provision in ordered):
         raise UsageError("a drive has a usable capacity above 0")
-    most = max((one.usable_bytes for one in ordered), default=0)
+    most = max((provision.usable_bytes for provision in ordered), default=0)
     return [
         OverProvisioning(
-            one.class_dwpd,
-            one.usable_bytes,
-            100.0 * (1.0 - one.usable_bytes / most),
-            100.0 * (one.usable_bytes / ordered[0].usable_bytes - 1.0),
+            provision.class_dwpd,
+            provision.usable_bytes,
+            100.0 * (1.0 - provision.usable_bytes / most),
+            100.0 * (provision.usable_bytes / ordered[0].usable_bytes - 1.0),
         )
-        for one in ordered
+        for provision in ordered
     ]
 
 
@@ -296,13 +296,13 @@ class _EnduranceInputs:
         """By Eq. 2, by host writes, by flash writes."""
         factors = (*case.factors, self.ratio)
         expected, low, high = (
-            _products(case.layout, *(getattr(one, end) for one in factors)) for end in ("expected", "low", "high")
+            _products(case.layout, *(getattr(factor, end) for factor in factors)) for end in ("expected", "low", "high")
         )
         intervals: list[Interval | None] = [None, None, None]
-        if any(one.kind != "value" for one in factors):
+        if any(factor.kind != "value" for factor in factors):
             random = np.random.default_rng(SEED)
-            drawn = _products(case.layout, *(one.draws(random) for one in factors))
-            intervals = [interval95(np.asarray(one)) for one in drawn]
+            drawn = _products(case.layout, *(factor.draws(random) for factor in factors))
+            intervals = [interval95(np.asarray(values)) for values in drawn]
         paper, host, nand = (_Need(*ends) for ends in zip(expected, low, high, intervals, strict=True))
         return paper, host, nand
 
@@ -393,10 +393,12 @@ def _check(case: CaseInputs) -> None:
 
 def _distinct(inputs: list[Input]) -> list[Input]:
     """Each input once, in order."""
-    found: dict[tuple[object, ...], Input] = {}
-    for one in inputs:
-        found.setdefault((one.name, one.low, one.expected, one.high, one.origin), one)
-    return list(found.values())
+    parameters: dict[tuple[object, ...], Input] = {}
+    for parameter in inputs:
+        parameters.setdefault(
+            (parameter.name, parameter.low, parameter.expected, parameter.high, parameter.origin), parameter
+        )
+    return list(parameters.values())
 
 
 def _days(count: int) -> str:

@@ -58,11 +58,11 @@ def between(name: str, low: float, high: float, origin: str) -> Input:
 
 def distribution(name: str, samples: Sequence[float] | Floats, origin: str) -> Input:
     """Samples; their mean is expected."""
-    found = np.asarray(samples, dtype=np.float64)
-    if not found.size or not np.isfinite(found).all():
+    values = np.asarray(samples, dtype=np.float64)
+    if not values.size or not np.isfinite(values).all():
         raise UsageError(f"{name}: there are no samples to take a mean of ({origin})")
-    ends = interval95(resampled_means(found, np.random.default_rng(SEED)))
-    return Input(name, "distribution", ends[0], float(found.mean()), ends[1], origin, found)
+    ends = interval95(resampled_means(values, np.random.default_rng(SEED)))
+    return Input(name, "distribution", ends[0], float(values.mean()), ends[1], origin, values)
 
 
 def parse_input(name: str, text: str, parse: Callable[[str], float], origin: str) -> Input:

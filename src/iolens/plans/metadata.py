@@ -130,15 +130,15 @@ def plan_metadata(
     """
     if not capacity.low > 0:
         raise UsageError(f"the new file system must have a capacity above 0, not {capacity.low:g}")
-    wrong = [one for one in thresholds if one < 0]
+    wrong = [threshold for threshold in thresholds if threshold < 0]
     if not thresholds or wrong or inode_bytes < 0:
         raise UsageError("give one or more DOM thresholds of 0 bytes or more, and inodes of 0 bytes or more")
     ask = _MetadataInputs(sizes, capacity, inode_bytes, prices)
     if not sizes.files.mass.low:
         raise UsageError(f"{sizes.origin}: no file holds a byte for certain; sizes are not known well enough")
-    curve = [ask.answer(one, method) for method in methods for one in thresholds_of(sizes.files)]
+    curve = [ask.answer(threshold, method) for method in methods for threshold in thresholds_of(sizes.files)]
     huge = _huge_files(sizes.files)
-    answers = [ask.answer(one, method, resample=True) for method in methods for one in thresholds]
+    answers = [ask.answer(threshold, method, resample=True) for method in methods for threshold in thresholds]
     return MetadataPlan(
         equation=EQUATION,
         filesystem=sizes.filesystem,
@@ -146,7 +146,7 @@ def plan_metadata(
         capacity_bytes=round(capacity.expected),
         warnings=metadata_warnings(sizes, capacity, answers, usage),
         thresholds=answers,
-        knee=_knee(ask, [one for one in curve if one.method == methods[0]]),
+        knee=_knee(ask, [threshold for threshold in curve if threshold.method == methods[0]]),
         inodes=_types(sizes),
         small_files=_small_files(sizes.files),
         huge_files=huge,
@@ -203,8 +203,8 @@ class _MetadataInputs:
         pairs = zip(self.band, dom, total, strict=True)
         low, avg, high = (self._price(capacity, on_dom, on_mdt) for capacity, on_dom, on_mdt in pairs)
         bare = self._price(self.band.avg, 0.0, inodes.avg)
-        found = {"cost_min": low, "cost_avg": avg, "cost_max": high, "cost_over_inodes_only": avg - bare}
-        return {name: one if math.isfinite(one) else None for name, one in found.items()}
+        values = {"cost_min": low, "cost_avg": avg, "cost_max": high, "cost_over_inodes_only": avg - bare}
+        return {name: number if math.isfinite(number) else None for name, number in values.items()}
 
     def _price(self, capacity: float, on_dom: float, on_mdt: float) -> float:
         """Raw terabytes of both kinds; what DOM holds needs no room on OSTs."""
@@ -220,20 +220,20 @@ def _whole(amount: float) -> int | None:
 
 def _knee(ask: _MetadataInputs, curve: list[DomThreshold]) -> DomThreshold | None:
     """The threshold at which the share of whole files is furthest ahead of the capacity they take."""
-    known = [one for one in curve if one.total_avg_bytes is not None]
-    benefit = np.array([one.files_whole_pct for one in known])
-    cost = np.array([float(one.total_avg_bytes or 0) for one in known])
+    known = [threshold for threshold in curve if threshold.total_avg_bytes is not None]
+    benefit = np.array([threshold.files_whole_pct for threshold in known])
+    cost = np.array([float(threshold.total_avg_bytes or 0) for threshold in known])
     place = knee(benefit, cost)
     return None if place is None else ask.answer(known[place].dom_bytes, known[place].method, resample=True)
 
 
 def _types(sizes: InodeSizes) -> list[InodeType]:
-    found = []
+    result = []
     for name, bins in {"file": sizes.files, **sizes.others}.items():
         mass = bins.mass
         ends = (round(mass.low), round(mass.avg), round(mass.high))
-        found.append(InodeType(name, round(bins.total), *ends, round(float(bins.high.max(initial=0)))))
-    return found
+        result.append(InodeType(name, round(bins.total), *ends, round(float(bins.high.max(initial=0)))))
+    return result
 
 
 def _small_files(files: SizeBins) -> SmallFiles | None:
@@ -258,26 +258,27 @@ def _huge_files(files: SizeBins) -> list[HugeFiles]:
 
 
 def _inputs(sizes: InodeSizes, capacity: Input, inode_bytes: int, prices: Prices | None) -> list[Input]:
-    found = [
+    parameters = [
         capacity,
         value("inode_bytes", inode_bytes, "default" if inode_bytes == INODE_BYTES else "option --inode-size"),
         value("files", sizes.files.total, sizes.origin),
         *(value(f"inodes_{name}", bins.total, sizes.origin) for name, bins in sizes.others.items()),
     ]
     if prices is not None:
-        found += [
+        parameters += [
             value("cost_mdt_per_raw_tb", prices.mdt_per_tb, "option --cost-mdt"),
             value("cost_ost_per_raw_tb", prices.ost_per_tb, "option --cost-ost"),
         ]
-    return found
+    return parameters
 
 
 def _notes(sizes: InodeSizes, methods: Sequence[Method], huge: list[HugeFiles]) -> list[str]:
     notes = [
-        f"{one.count:,} file{'s' * (one.count > 1)} of {format_bytes(one.from_bytes)} to {format_bytes(one.to_bytes)} "
-        f"{'carry' if one.count > 1 else 'carries'} {one.bytes_pct:.1f} % of all bytes: without "
-        f"{'them' if one.count > 1 else 'it'} every answer would be {_rise(one.bytes_pct)} % higher"
-        for one in huge
+        f"{files.count:,} file{'s' * (files.count > 1)} of {format_bytes(files.from_bytes)} to "
+        f"{format_bytes(files.to_bytes)} "
+        f"{'carry' if files.count > 1 else 'carries'} {files.bytes_pct:.1f} % of all bytes: without "
+        f"{'them' if files.count > 1 else 'it'} every answer would be {_rise(files.bytes_pct)} % higher"
+        for files in huge
     ]
     if sizes.files.has_bytes.all() and "tight" in methods:
         notes.append("the bytes of every bin are known: a threshold at the edge of a bin has no band of its own")

@@ -51,20 +51,20 @@ def plan_performance(
     percentiles: Sequence[float] = DEFAULT_PERCENTILES,
 ) -> PerformancePlan:
     """Cases for the store's `demand` at each percentile, and for demands that are `given` by the name of a measure."""
-    wrong = [one for one in percentiles if one not in PERCENTILES]
+    wrong = [percentile for percentile in percentiles if percentile not in PERCENTILES]
     if wrong:
-        known = ", ".join(f"{one:g}" for one in PERCENTILES)
+        known = ", ".join(f"{value:g}" for value in PERCENTILES)
         raise UsageError(f"no percentile {wrong[0]:g} here; there are {known} (100 is the largest tick)")
     if demand is None and not given:
         raise NotKnownError("no demand: give it with --demand, or a store that has bytes and operations of targets")
     for speed in speeds:
         if not (speed.low > 0 and np.isfinite(speed.high)):
             raise UsageError(f"ssi must be above 0, not {speed.low:g}")
-    named = {one.name for one in given}
-    measured = [one for one in demand.measures if one.measure not in named] if demand is not None else []
+    named = {parameter.name for parameter in given}
+    measured = [measure for measure in demand.measures if measure.measure not in named] if demand is not None else []
     cases = [
-        *(_given_case(speed, one) for speed in speeds for one in given),
-        *(_case(speed, one, share) for speed in speeds for one in measured for share in percentiles),
+        *(_given_case(speed, parameter) for speed in speeds for parameter in given),
+        *(_case(speed, measure, share) for speed in speeds for measure in measured for share in percentiles),
     ]
     return PerformancePlan(
         equation=EQUATION,
@@ -78,7 +78,7 @@ def plan_performance(
         cases=cases,
         demand=measured,
         partial_days=demand.partial_days if demand is not None else [],
-        inputs=[*speeds, *given, *(_input(one, percentiles, demand) for one in measured if demand is not None)],
+        inputs=[*speeds, *given, *(_input(measure, percentiles, demand) for measure in measured if demand is not None)],
         notes=list(demand.notes) if demand is not None else [],
     )
 

@@ -212,15 +212,15 @@ def _growth_evidence(growth: Growth) -> InputData:
 
 def _scan_evidence(plan: MetadataPlan) -> InputData:
     day = plan.scanned.date() if plan.scanned is not None else None
-    origin = next((one.origin for one in plan.inputs if one.name == "files"), "")
-    return InputData("sizes of inodes", origin, day, day, sum(one.count for one in plan.inodes), "inodes", [])
+    origin = next((parameter.origin for parameter in plan.inputs if parameter.name == "files"), "")
+    return InputData("sizes of inodes", origin, day, day, sum(inode.count for inode in plan.inodes), "inodes", [])
 
 
 def _demand_evidence(plan: PerformancePlan) -> Iterator[InputData]:
     if not plan.demand or plan.window_start is None or plan.window_end is None:
         return
     first, last = plan.window_start.date(), (plan.window_end - timedelta(microseconds=1)).date()
-    ticks = max(one.ticks for one in plan.demand)
+    ticks = max(measure.ticks for measure in plan.demand)
     tick = f" of {plan.tick_s:g} s" if plan.tick_s is not None else ""
     left = [note for note in plan.notes if "left out" in note]
     yield InputData("demand", plan.origin or "", first, last, ticks, f"ticks{tick}", left)
@@ -228,21 +228,27 @@ def _demand_evidence(plan: PerformancePlan) -> Iterator[InputData]:
 
 def _assumptions(plans: Mapping[Part, AnyPlan | None], stripes: Sequence[Stripe]) -> list[str]:
     made = [words for part in PARTS if plans[part] is not None for words in ASSUMED[part]]
-    inputs = [one for plan in plans.values() if plan is not None for one in plan.inputs]
-    made += [f"{INPUT_NAMES.get(one.name, one.name)}: {_amount(one)}, {one.origin}" for one in inputs if _is_taken(one)]
+    inputs = [parameter for plan in plans.values() if plan is not None for parameter in plan.inputs]
+    made += [
+        f"{INPUT_NAMES.get(parameter.name, parameter.name)}: {_amount(parameter)}, {parameter.origin}"
+        for parameter in inputs
+        if _is_taken(parameter)
+    ]
     return list(
-        dict.fromkeys([*made, *(f"stripes of {one.layout}: {one.origin}" for one in stripes if _is_taken(one))])
+        dict.fromkeys(
+            [*made, *(f"stripes of {stripe.layout}: {stripe.origin}" for stripe in stripes if _is_taken(stripe))]
+        )
     )
 
 
-def _is_taken(one: Input | Stripe) -> bool:
+def _is_taken(parameter: Input | Stripe) -> bool:
     """Whether nobody measured it or said it."""
-    return one.origin.startswith(("default", "assumed", "not measured"))
+    return parameter.origin.startswith(("default", "assumed", "not measured"))
 
 
 def _days(count: int) -> str:
     return f"{count:,} day{'s' * (count != 1)}"
 
 
-def _amount(one: Input) -> str:
-    return format_bytes(one.expected) if one.name.endswith("_bytes") else shown(one.expected)
+def _amount(parameter: Input) -> str:
+    return format_bytes(parameter.expected) if parameter.name.endswith("_bytes") else shown(parameter.expected)

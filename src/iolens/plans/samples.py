@@ -43,14 +43,14 @@ def statistic(
     known = (*STATISTICS, *((WEIGHTED,) if weights is not None else ()))
     if which not in known:
         raise UsageError(f"{name}: {which!r} is neither a number, a range nor one of {', '.join(known)}")
-    found = np.asarray(samples, dtype=np.float64)
-    if not found.size:
+    values = np.asarray(samples, dtype=np.float64)
+    if not values.size:
         raise UsageError(f"{name}: there are no samples to take the {which} of ({origin})")
     heavy = None if weights is None or which != WEIGHTED else np.asarray(weights, dtype=np.float64)
-    ends = interval95(_resampled(found, which, heavy, np.random.default_rng(SEED), RESAMPLES))
-    expected = float(_of(found[None, :], which, None if heavy is None else heavy[None, :])[0])
+    ends = interval95(_resampled(values, which, heavy, np.random.default_rng(SEED), RESAMPLES))
+    expected = float(_of(values[None, :], which, None if heavy is None else heavy[None, :])[0])
     words = f"{which} of {origin}"
-    return Statistic(name, "distribution", ends[0], expected, ends[1], words, found, which, heavy)
+    return Statistic(name, "distribution", ends[0], expected, ends[1], words, values, which, heavy)
 
 
 def _resampled(samples: Floats, which: str, weights: Floats | None, random: np.random.Generator, count: int) -> Floats:

@@ -107,8 +107,8 @@ def _capacity_origins(plan: CapacityPlan, case: CapacityCase) -> list[str]:
 
 def _raw(plan: CapacityPlan, stripes: Sequence[Stripe]) -> Iterator[Requirement]:
     for case in plan.cases:
-        own = [one for one in stripes if one.ssi in (case.ssi, None)] or list(stripes)
-        for layout, origin in dict.fromkeys((one.layout, one.origin) for one in own):
+        own = [stripe for stripe in stripes if stripe.ssi in (case.ssi, None)] or list(stripes)
+        for layout, origin in dict.fromkeys((stripe.layout, stripe.origin) for stripe in own):
             factor = layout.overhead
             yield Requirement(
                 "capacity",
@@ -172,7 +172,7 @@ def _host_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
 
 
 def _drive_class(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
-    offered = ", ".join(f"{one.class_dwpd:g}" for one in case.classes)
+    offered = ", ".join(f"{verdict.class_dwpd:g}" for verdict in case.classes)
     needs = f"{shown(case.published_need_dwpd)} (published) and {shown(case.strict_need_dwpd)} (strict)"
     verdict = "none suffices" if case.needed_class_dwpd is None else f"{case.needed_class_dwpd:g}"
     return Requirement(
@@ -201,38 +201,39 @@ def _drive_class(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
 
 def metadata_requirements(plan: MetadataPlan, stripe: Stripe | None) -> Iterator[Requirement]:
     """Metadata capacity of every threshold and of the knee; raw as well where the stripes are known."""
-    found = [*plan.thresholds, *_knee_apart(plan)]
-    for one in found:
-        yield _usable_metadata(plan, one)
+    thresholds = [*plan.thresholds, *_knee_apart(plan)]
+    for threshold in thresholds:
+        yield _usable_metadata(plan, threshold)
     if stripe is not None:
-        yield from (_raw_metadata(plan, one, stripe) for one in found)
+        yield from (_raw_metadata(plan, threshold, stripe) for threshold in thresholds)
 
 
 def _knee_apart(plan: MetadataPlan) -> list[DomThreshold]:
     """The knee, where it is none of the thresholds asked for."""
-    asked = {one.dom_bytes for one in plan.thresholds}
+    asked = {threshold.dom_bytes for threshold in plan.thresholds}
     return [plan.knee] if plan.knee is not None and plan.knee.dom_bytes not in asked else []
 
 
-def _usable_metadata(plan: MetadataPlan, one: DomThreshold) -> Requirement:
-    amounts = [one.dom_avg_bytes, one.inode_avg_bytes, one.total_avg_bytes]
+def _usable_metadata(plan: MetadataPlan, threshold: DomThreshold) -> Requirement:
+    amounts = [threshold.dom_avg_bytes, threshold.inode_avg_bytes, threshold.total_avg_bytes]
     dom, inodes, total = (None if amount is None else _two(amount) for amount in amounts)
-    share = None if one.dom_avg_bytes is None else 100.0 * one.dom_avg_bytes / plan.capacity_bytes
-    found = [
+    share = None if threshold.dom_avg_bytes is None else 100.0 * threshold.dom_avg_bytes / plan.capacity_bytes
+    names = [
         f"C_DOM = {_si(plan.capacity_bytes)} · {share:.{DIGITS}g} % = {dom}" if share is not None else "C_DOM unknown",
-        f"C_MDT = {dom} + {inodes} = {total}" + (f" ({_si(one.total_avg_bytes)})" if one.total_avg_bytes else ""),
+        f"C_MDT = {dom} + {inodes} = {total}"
+        + (f" ({_si(threshold.total_avg_bytes)})" if threshold.total_avg_bytes else ""),
     ]
     return Requirement(
         "metadata",
         "capacity of metadata targets",
-        _threshold_name(plan, one),
+        _threshold_name(plan, threshold),
         "bytes",
-        one.total_min_bytes,
-        one.total_avg_bytes,
-        one.total_max_bytes,
-        one.total_ci95,
+        threshold.total_min_bytes,
+        threshold.total_avg_bytes,
+        threshold.total_max_bytes,
+        threshold.total_ci95,
         f"{plan.equation}, C_DOM = C · Σ min(s, S0) / Σ s",
-        "; ".join(found),
+        "; ".join(names),
         _metadata_origins(plan),
     )
 
@@ -241,19 +242,19 @@ def _metadata_origins(plan: MetadataPlan) -> list[str]:
     return _origins(plan.inputs, {"capacity_bytes": None, "files": None, "inode_bytes": None})
 
 
-def _raw_metadata(plan: MetadataPlan, one: DomThreshold, stripe: Stripe) -> Requirement:
+def _raw_metadata(plan: MetadataPlan, threshold: DomThreshold, stripe: Stripe) -> Requirement:
     layout, factor = stripe.layout, stripe.layout.overhead
-    total = one.total_avg_bytes
+    total = threshold.total_avg_bytes
     raw = None if total is None else total * factor
     return Requirement(
         "metadata",
         "raw capacity of metadata targets",
-        f"{_threshold_name(plan, one)}, {layout}",
+        f"{_threshold_name(plan, threshold)}, {layout}",
         "bytes",
-        None if one.total_min_bytes is None else one.total_min_bytes * factor,
+        None if threshold.total_min_bytes is None else threshold.total_min_bytes * factor,
         raw,
-        None if one.total_max_bytes is None else one.total_max_bytes * factor,
-        _times(one.total_ci95, factor),
+        None if threshold.total_max_bytes is None else threshold.total_max_bytes * factor,
+        _times(threshold.total_ci95, factor),
         "C_raw = C_MDT · (D + P)/D",
         "unknown"
         if raw is None or total is None
@@ -265,7 +266,7 @@ def _raw_metadata(plan: MetadataPlan, one: DomThreshold, stripe: Stripe) -> Requ
 def performance_requirements(plan: PerformancePlan) -> Iterator[Requirement]:
     """At the usual percentile, or the one nearest to it that was asked for; and demands that were given."""
     shares = {case.percentile for case in plan.cases if case.percentile is not None}
-    wanted = min(shares, key=lambda one: abs(one - USUAL_PERCENTILE), default=None)
+    wanted = min(shares, key=lambda value: abs(value - USUAL_PERCENTILE), default=None)
     for case in plan.cases:
         if case.percentile in (None, wanted):
             yield _rate(plan, case)
@@ -294,17 +295,17 @@ def _threshold_name(plan: MetadataPlan, threshold: DomThreshold) -> str:
 
 def _origins(inputs: Sequence[Input], wanted: Mapping[str, float | None]) -> list[str]:
     """Where the inputs of these names come from, and where one has several values, of this value."""
-    found = [
-        f"{one.name}: {one.origin}"
+    names = [
+        f"{parameter.name}: {parameter.origin}"
         for name, amount in wanted.items()
-        for one in inputs
-        if one.name == name and (amount is None or _same(one.expected, amount))
+        for parameter in inputs
+        if parameter.name == name and (amount is None or _same(parameter.expected, amount))
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
-def _same(one: float, other: float) -> bool:
-    return abs(one - other) <= 1e-9 * max(abs(one), abs(other)) or round(one) == other
+def _same(value: float, other: float) -> bool:
+    return abs(value - other) <= 1e-9 * max(abs(value), abs(other)) or round(value) == other
 
 
 def _times(ends: Interval | None, factor: float) -> Interval | None:

@@ -76,7 +76,7 @@ class Findings:
         """Pieces of JSON that `from_plain` adds up to the same again."""
         counts = {name: getattr(self, name) for name in _COUNTS}
         lists = {name: getattr(self, name) for name in _LISTS}
-        sums = [[*key, *one] for key, one in self.counts.sums.items()]
+        sums = [[*key, *bin_sum] for key, bin_sum in self.counts.sums.items()]
         yield {"groups": list(self.counts.groups), "sums": sums[:SUMS_PER_PIECE]} | counts | lists
         for begin in range(SUMS_PER_PIECE, len(sums), SUMS_PER_PIECE):
             yield {"groups": list(self.counts.groups), "sums": sums[begin : begin + SUMS_PER_PIECE]}
@@ -102,23 +102,23 @@ def from_plain(time_us: int, plain: Any) -> Findings:
 
 
 def _from_plain(time_us: int, plain: Any) -> Findings:
-    found = Findings(InodeCounts(time_us))
+    findings = Findings(InodeCounts(time_us))
     for owner, project, inode_type in plain["groups"]:
-        found.counts.code(_name(owner), _name(project), _choice(inode_type, TYPES.values()))
-    groups = len(found.counts.groups)
+        findings.counts.code(_name(owner), _name(project), _choice(inode_type, TYPES.values()))
+    groups = len(findings.counts.groups)
     if groups != len(plain["groups"]):
         raise ValueError("the same group twice")
     for code, histogram, place, inodes, size, allocated in plain.get("sums", ()):
         ends = ENDS[_choice(histogram, ENDS)]
-        one = BinSum(_number(inodes, LARGEST), _bytes(size), _bytes(allocated))
-        found.counts.add_sum(_number(code, groups - 1), histogram, _number(place, len(ends)), one)
+        bin_sum = BinSum(_number(inodes, LARGEST), _bytes(size), _bytes(allocated))
+        findings.counts.add_sum(_number(code, groups - 1), histogram, _number(place, len(ends)), bin_sum)
     if "links" in plain:
-        found.links.add(_links(plain["links"], groups), found.counts.groups)
+        findings.links.add(_links(plain["links"], groups), findings.counts.groups)
     for name in _COUNTS:
-        setattr(found, name, _number(plain.get(name, 0), LARGEST))
+        setattr(findings, name, _number(plain.get(name, 0), LARGEST))
     for name in _LISTS:
-        setattr(found, name, [FaultyPlace(str(path), str(reason)) for path, reason in plain.get(name, ())])
-    return found
+        setattr(findings, name, [FaultyPlace(str(path), str(reason)) for path, reason in plain.get(name, ())])
+    return findings
 
 
 def _links(plain: dict[str, list[Any]], groups: int) -> Inodes:

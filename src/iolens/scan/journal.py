@@ -44,8 +44,8 @@ class Progress:
     def take(self, step: WalkStep) -> None:
         """Add one step."""
         self.findings.add(step.findings)
-        for one in step.done:
-            self.unfinished.pop(one, None)
+        for name in step.done:
+            self.unfinished.pop(name, None)
         self.unfinished.update(dict.fromkeys(step.found))
         if step.piece is not None:
             self.pieces.append(step.piece)
@@ -79,7 +79,7 @@ class Journal:
     @property
     def descriptors(self) -> list[int]:
         """What is open. A forked process must close these, or the place stays taken as long as it lives."""
-        return [one for one in (self._stream, self._lock) if one >= 0]
+        return [value for value in (self._stream, self._lock) if value >= 0]
 
     def close(self) -> None:
         """Let go; what is written stays."""
@@ -203,15 +203,15 @@ def _records(order: dict[str, Any], progress: Progress) -> Iterator[dict[str, An
         "unfinished": unfinished[:DIRECTORIES_PER_LINE],
     }
     for begin in range(DIRECTORIES_PER_LINE, len(unfinished), DIRECTORIES_PER_LINE):
-        yield _record(found=unfinished[begin : begin + DIRECTORIES_PER_LINE])
+        yield _record(names=unfinished[begin : begin + DIRECTORIES_PER_LINE])
     for piece in progress.findings.plain():
         yield _record(findings=[piece])
     for name in progress.pieces:
         yield _record(piece=name)
 
 
-def _record(found: Sequence[str] = (), findings: Sequence[Any] = (), piece: str | None = None) -> dict[str, Any]:
-    return {"done": [], "found": list(found), "findings": list(findings), "piece": piece}
+def _record(names: Sequence[str] = (), findings: Sequence[Any] = (), piece: str | None = None) -> dict[str, Any]:
+    return {"done": [], "found": list(names), "findings": list(findings), "piece": piece}
 
 
 def _line(record: dict[str, Any], number: int) -> bytes:

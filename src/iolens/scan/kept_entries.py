@@ -48,15 +48,15 @@ class EntriesPiece:
         """Some entries of one directory."""
         columns = self._columns
         columns["path"] += paths
-        columns["inode_type"] += [TYPES.get(one.st_mode >> 12) for one in stats]
-        columns["owner"] += [owner_name(one.st_uid) for one in stats]
+        columns["inode_type"] += [TYPES.get(stat.st_mode >> 12) for stat in stats]
+        columns["owner"] += [owner_name(stat.st_uid) for stat in stats]
         columns["project"] += [project] * len(stats)
-        columns["bytes"] += [one.st_size for one in stats]
-        columns["allocated_bytes"] += [one.st_blocks * BLOCK_BYTES for one in stats]
-        columns["atime"] += [one.st_atime_ns // 1000 for one in stats]
-        columns["mtime"] += [one.st_mtime_ns // 1000 for one in stats]
-        columns["inode"] += [one.st_ino for one in stats]
-        columns["links"] += [one.st_nlink for one in stats]
+        columns["bytes"] += [stat.st_size for stat in stats]
+        columns["allocated_bytes"] += [stat.st_blocks * BLOCK_BYTES for stat in stats]
+        columns["atime"] += [stat.st_atime_ns // 1000 for stat in stats]
+        columns["mtime"] += [stat.st_mtime_ns // 1000 for stat in stats]
+        columns["inode"] += [stat.st_ino for stat in stats]
+        columns["links"] += [stat.st_nlink for stat in stats]
         if len(columns["path"]) >= ROWS_PER_GROUP:
             self._write()
 

@@ -72,7 +72,7 @@ class LinkedInodes:
 def _ranks(groups: Mapping[Group, int]) -> NDArray[np.int64]:
     """The place of each code in the order in which projects are preferred."""
     preferred = sorted(
-        groups, key=lambda one: (one.project is None, one.project or "", one.owner or "", one.inode_type)
+        groups, key=lambda item: (item.project is None, item.project or "", item.owner or "", item.inode_type)
     )
     ranks = np.zeros(len(groups), np.int64)
     ranks[[groups[group] for group in preferred]] = np.arange(len(groups))

@@ -56,33 +56,33 @@ def _parsed(text: bytes) -> Iterator[Mount]:
 
 
 def _plain(word: bytes) -> str:
-    return os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), word))
+    return os.fsdecode(_ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), word))
 
 
 def mount_of(path: str, known: Sequence[Mount]) -> Mount | None:
     """The mount a path (absolute, without symbolic links) lies on: the deepest, and of those the last made."""
-    holding = [one for one in known if _is_at_or_below(path, one.point)]
-    return max(reversed(holding), key=lambda one: len(one.point.rstrip("/")), default=None)
+    holding = [mount for mount in known if _is_at_or_below(path, mount.point)]
+    return max(reversed(holding), key=lambda item: len(item.point.rstrip("/")), default=None)
 
 
 def mount_points_below(path: str, known: Sequence[Mount]) -> list[str]:
     """Mount points inside a directory, as paths relative to it."""
-    inside = {one.point for one in known if one.point != path and _is_at_or_below(one.point, path)}
+    inside = {mount.point for mount in known if mount.point != path and _is_at_or_below(mount.point, path)}
     return sorted(os.path.relpath(point, path) for point in inside)
 
 
 def filesystem_name(path: str, known: Sequence[Mount]) -> FilesystemName:
     """What the file system of a path is called: by Lustre or Spectrum Scale, else by its mount point, else its host."""
-    found = mount_of(path, known)
-    if found is None:
+    mount = mount_of(path, known)
+    if mount is None:
         return FilesystemName(_host(), "this host: its mounts are not known")
-    named = _NAMED_BY_SOURCE.get(found.kind)
-    if named is not None and (match := named.fullmatch(found.source) or named.match(found.source)):
-        return FilesystemName(match["name"], f"{found.kind} mounted from {found.source}")
-    last = found.point.rstrip("/").rpartition("/")[2]
+    named = _NAMED_BY_SOURCE.get(mount.kind)
+    if named is not None and (match := named.fullmatch(mount.source) or named.match(mount.source)):
+        return FilesystemName(match["name"], f"{mount.kind} mounted from {mount.source}")
+    last = mount.point.rstrip("/").rpartition("/")[2]
     if not last:
         return FilesystemName(_host(), f"this host: {path} lies on its root file system")
-    return FilesystemName(last, f"the mount point {found.point}")
+    return FilesystemName(last, f"the mount point {mount.point}")
 
 
 def _host() -> str:

@@ -56,12 +56,14 @@ class WholeScan:
 
     def items(self) -> Iterator[Item]:
         """Rows of `contents`; what could not be read is told without its path, for the store keeps none."""
-        found = self.findings
-        if found.unreadable:
-            yield Problem(self.filesystem, None, f"{_places(found.unreadable)} could not be read and are not counted")
-        if found.vanished:
-            yield Note(self.filesystem, None, f"{_places(found.vanished)} went away during the scan")
-        yield from found.counts.rows(self.filesystem, self.scan)
+        findings = self.findings
+        if findings.unreadable:
+            yield Problem(
+                self.filesystem, None, f"{_places(findings.unreadable)} could not be read and are not counted"
+            )
+        if findings.vanished:
+            yield Note(self.filesystem, None, f"{_places(findings.vanished)} went away during the scan")
+        yield from findings.counts.rows(self.filesystem, self.scan)
 
 
 def saved(header: PartHeader, findings: Findings) -> Iterator[bytes]:
@@ -87,8 +89,8 @@ def merged(paths: Sequence[Path]) -> WholeScan:
     _check(headers)
     first = parts[0][0]
     findings = Findings(InodeCounts(first.time_us))
-    for _, one in parts:
-        findings.add(one)
+    for _, item in parts:
+        findings.add(item)
     names = sorted({header.scan for header in headers.values()})
     scan = names[0] if len(names) == 1 else hashlib.sha256("\0".join(names).encode()).hexdigest()[:16]
     roots = tuple(sorted({header.root for header in headers.values()}))
@@ -104,16 +106,20 @@ def _check(headers: Mapping[Path, PartHeader]) -> None:
         if (before := seen.setdefault((header.root, header.part), path)) is not path:
             raise InputError(str(path), f"the same part of {header.root} as {before}")
     for path, header in headers.items():
-        _check_complete(path, header, [one.part for one in headers.values() if one.root == header.root])
-        above = [one.root for one in headers.values() if header.root.startswith(one.root.rstrip("/") + "/")]
+        _check_complete(
+            path, header, [scan_part.part for scan_part in headers.values() if scan_part.root == header.root]
+        )
+        above = [
+            scan_part.root for scan_part in headers.values() if header.root.startswith(scan_part.root.rstrip("/") + "/")
+        ]
         if above:
             raise InputError(str(path), f"{header.root} lies in {above[0]}, which another part has counted")
 
 
 def _check_complete(path: Path, header: PartHeader, parts: list[ScanPart]) -> None:
-    if any((one.of, one.depth) != (header.part.of, header.part.depth) for one in parts):
+    if any((part.of, part.depth) != (header.part.of, header.part.depth) for part in parts):
         raise InputError(str(path), f"parts of {header.root} that were cut differently", "one --part …/N for all")
-    missing = sorted(set(range(1, header.part.of + 1)) - {one.number for one in parts})
+    missing = sorted(set(range(1, header.part.of + 1)) - {part.number for part in parts})
     if missing:
         which = ", ".join(map(str, missing))
         raise InputError(str(path), f"of {header.part.of} parts, part {which} is missing", "all parts in one call")
@@ -139,14 +145,14 @@ def _read_header(path: Path) -> tuple[Path, PartHeader, str]:
     return path, _header(path, next(_json_lines(path), None)), content_identity(path)
 
 
-def _header(path: Path, found: tuple[int, dict[str, Any]] | None) -> PartHeader:
-    record = found[1] if found is not None else {}
+def _header(path: Path, pair: tuple[int, dict[str, Any]] | None) -> PartHeader:
+    record = pair[1] if pair is not None else {}
     if record.get(_MARK) != FORMAT:
         raise InputError(str(path), "not a part of a scan", "a file that `iolens scan --save` wrote")
     try:
         number, of, depth = record["part"]
         part, time_us = ScanPart(number, of, depth), record["time_us"]
-        if not all(type(one) is int for one in (*part, time_us)):
+        if not all(type(value) is int for value in (*part, time_us)):
             raise ValueError("a number that is not whole")
         if not 1 <= number <= of <= MOST_PARTS or depth < 1 or not 0 <= time_us < LATEST_US:
             raise ValueError("a number out of range")
@@ -190,15 +196,15 @@ class ScanParts:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per scan, of all its parts, the earliest first."""
-        found, refused = read_each(paths, _read_header)
+        scan_parts, refused = read_each(paths, _read_header)
         yield from refused
         scans: dict[tuple[int, str], list[tuple[Path, str]]] = {}
-        for path, header, identity in found:
+        for path, header, identity in scan_parts:
             scans.setdefault((header.time_us, header.filesystem), []).append((path, identity))
         for _, parts in sorted(scans.items()):
             files = [path for path, _ in parts]
             more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-            identity = combined_identity([one for _, one in parts])
+            identity = combined_identity([name for _, name in parts])
             yield Capture(f"{files[0]}{more}", identity, partial(_items, files))
 
 

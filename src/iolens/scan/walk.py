@@ -127,11 +127,11 @@ class TreeWalk:
         """Everything since the last step. Who shares gives away every other directory: large and small ones alike."""
         self._take_stats()
         piece, self._kept = None if self._kept is None else self._kept.close(), None
-        done, found = self._known[self._common :], self._stack[self._common :]
+        done, names = self._known[self._common :], self._stack[self._common :]
         given = self._stack[::2] if is_sharing else []
         if is_sharing:
             del self._stack[::2]
-        step = WalkStep(done, found, given, self._tally.end_step(), piece, is_last)
+        step = WalkStep(done, names, given, self._tally.end_step(), piece, is_last)
         self._known = self._stack.copy()
         self._common = len(self._stack)
         return step
@@ -184,28 +184,28 @@ class TreeWalk:
         if depth(directory) >= self.rule.part.depth:
             return
         with os.scandir(descriptor) as listing:
-            names = [one.name for one in listing if one.is_dir(follow_symlinks=False)]
+            names = [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
         self._push(directory, [name for name in names if not self._exclusion.covers(directory, name)])
 
     def _take_entries(self, directory: str, descriptor: int, batch: list[os.DirEntry[str]], project: int) -> None:
         if self._exclusion:
-            kept = [one for one in batch if not self._exclusion.covers(directory, one.name)]
+            kept = [entry for entry in batch if not self._exclusion.covers(directory, entry.name)]
             self._findings.excluded += len(batch) - len(kept)
             batch = kept
         try:
-            inner = [one for one in batch if one.is_dir(follow_symlinks=False)]
-            others = [one for one in batch if not one.is_dir(follow_symlinks=False)] if inner else batch
+            inner = [entry for entry in batch if entry.is_dir(follow_symlinks=False)]
+            others = [entry for entry in batch if not entry.is_dir(follow_symlinks=False)] if inner else batch
             if self._batch is not None and self._take_batch(descriptor, _names(others), project):
-                self._push(directory, [one.name for one in inner])
+                self._push(directory, [entry.name for entry in inner])
                 return
-            stats = [one.stat(follow_symlinks=False) for one in others]
+            stats = [other.stat(follow_symlinks=False) for other in others]
         except OSError:
             inner, others, stats = self._one_by_one(directory, batch)
-        self._push(directory, [one.name for one in inner])
+        self._push(directory, [entry.name for entry in inner])
         self.walked += len(stats)
         self._others.add(stats, project)
         if self.rule.pieces is not None:
-            self._keep([inside(directory, one.name) for one in others], stats, project)
+            self._keep([inside(directory, other.name) for other in others], stats, project)
         if len(self._others.stats) >= STATS_HELD:
             self._take_stats()
 
@@ -227,12 +227,12 @@ class TreeWalk:
         others: list[os.DirEntry[str]] = []
         stats: list[os.stat_result] = []
         refused: dict[str, int] = {}
-        for one in batch:
+        for entry in batch:
             try:
-                if one.is_dir(follow_symlinks=False):
-                    inner.append(one)
+                if entry.is_dir(follow_symlinks=False):
+                    inner.append(entry)
                     continue
-                about = one.stat(follow_symlinks=False)
+                about = entry.stat(follow_symlinks=False)
             except OSError as error:
                 if error.errno in GONE:
                     self._findings.vanished += 1
@@ -240,7 +240,7 @@ class TreeWalk:
                     reason = error.strerror or str(error)
                     refused[reason] = refused.get(reason, 0) + 1
                 continue
-            others.append(one)
+            others.append(entry)
             stats.append(about)
         for reason, count in refused.items():
             what = "one of its entries" if count == 1 else f"{count} of its entries"
@@ -317,4 +317,4 @@ class TreeWalk:
 
 def _names(entries: list[os.DirEntry[str]]) -> list[bytes]:
     encoding, errors = _ENCODING
-    return [one.name.encode(encoding, errors) for one in entries]
+    return [entry.name.encode(encoding, errors) for entry in entries]

@@ -86,7 +86,7 @@ class ScanOrder:
             raise InputError(self.root, f"cannot be scanned: {error.strerror}", "a directory") from error
         inner = frozenset(mount_points_below(os.path.realpath(self.root), mounts))
         return WalkRule(
-            device=device, mount_points=inner, **{one.name: getattr(self, one.name) for one in fields(self)}
+            device=device, mount_points=inner, **{item.name: getattr(self, item.name) for item in fields(self)}
         )
 
 
@@ -216,7 +216,7 @@ class _Workers:
         throttle = None if max_rate is None else (max_rate, RawValue("d", 0.0), context.Lock())
         for place in range(workers):
             ours, theirs = context.Pipe()
-            inherited = [one.close for one in (*self._pipes, ours)] + [partial(os.close, one) for one in held]
+            inherited = [pipe.close for pipe in (*self._pipes, ours)] + [partial(os.close, value) for value in held]
             orders = (theirs, inherited if is_alone else [], rule, self.signals, place, throttle, step_s, os.getpid())
             process = context.Process(target=_work, args=orders, daemon=True)  # type: ignore[attr-defined]
             process.start()
@@ -240,7 +240,7 @@ class _Workers:
     def receive(self, timeout_s: float) -> list[tuple[int, WalkStep]]:
         """Steps that were made, each with who made it."""
         ready = wait([self._pipes[place] for place in self.busy], timeout_s)
-        found = []
+        result = []
         for pipe in ready:
             place = self._pipes.index(pipe)  # type: ignore[arg-type]
             try:
@@ -249,8 +249,8 @@ class _Workers:
                 raise self._died(place) from error
             if isinstance(step, IolensError):
                 raise step
-            found.append((place, step))
-        return found
+            result.append((place, step))
+        return result
 
     def _died(self, place: int) -> IolensError:
         process = self._processes[place]

@@ -61,8 +61,10 @@ class Activity:
         self.targets = workload.osts if targets is None else targets
         self.tick_s = workload.tick_s
         self.ticks_per_hour = HOUR_S // workload.tick_s
-        self.seconds = np.array([[workload.disks.of(way).seconds(size) for size in SIZES] for way in DIRECTIONS])
-        shares = np.array([[workload.sizes[phase, way] for way in DIRECTIONS] for phase in PHASES])
+        self.seconds = np.array(
+            [[workload.disks.of(direction).seconds(size) for size in SIZES] for direction in DIRECTIONS]
+        )
+        shares = np.array([[workload.sizes[phase, direction] for direction in DIRECTIONS] for phase in PHASES])
         self._cumulative = np.cumsum(shares, axis=2)
         self._mean_s = (shares * self.seconds).sum(axis=2)  # time of one I/O by phase and direction
         self._skew = _skew(self._random(SKEW, 0), self.targets, workload.skew)
@@ -108,23 +110,23 @@ class Activity:
         random = self._random(COUNTS, hour)
         counts = np.empty((2, len(SIZES), self.ticks_per_hour, self.targets), np.int64)
         busy_s = np.zeros((self.ticks_per_hour, self.targets))
-        for way in range(2):
+        for value in range(2):
             expected = [
-                level[way] * scale / self._mean_s[phase, way] for phase, level in enumerate((quiet, usual, burst))
+                level[value] * scale / self._mean_s[phase, value] for phase, level in enumerate((quiet, usual, burst))
             ]
-            self._draw_counts(random, way, expected, counts[way], busy_s)
+            self._draw_counts(random, value, expected, counts[value], busy_s)
         self._hold_back(counts, busy_s)
         return TickBlock(hour * self.ticks_per_hour, counts, busy_s * (100.0 / self.tick_s))
 
     def _draw_counts(
-        self, random: np.random.Generator, way: int, expected: list[Floats], counts: Counts, busy_s: Floats
+        self, random: np.random.Generator, value: int, expected: list[Floats], counts: Counts, busy_s: Floats
     ) -> None:
         """A Poisson number of I/Os, dealt out to the sizes by systematic sampling: cheap, and adds up exactly."""
         total = expected[0] + expected[1] + expected[2]
         number = random.poisson(total).astype(np.float64)
         offset = random.random(total.shape)
         per_expected = number / np.maximum(total, 1e-300)
-        cumulative = self._cumulative[:, way]
+        cumulative = self._cumulative[:, value]
         top = int(np.flatnonzero(cumulative.min(axis=0) >= 1.0 - 1e-12)[0])
         before = np.zeros_like(total)
         for size in range(len(SIZES)):
@@ -140,7 +142,7 @@ class Activity:
                 upto = number
             drawn = upto - before
             counts[size] = drawn
-            busy_s += drawn * self.seconds[way, size]
+            busy_s += drawn * self.seconds[value, size]
             before = upto
 
     def _hold_back(self, counts: Counts, busy_s: Floats) -> None:
@@ -158,9 +160,9 @@ class Activity:
         holds = HOUR_S // HOLD_S
         random = self._random(BACKGROUND, hour)
         levels = np.empty((2, holds, self.targets))
-        for way, name in enumerate(DIRECTIONS):
+        for value, name in enumerate(DIRECTIONS):
             common, own = random.normal(size=(holds, 1)), random.normal(size=(holds, self.targets))
-            levels[way] = self._levels(common, own, self.workload.background[name])
+            levels[value] = self._levels(common, own, self.workload.background[name])
         levels *= self.workload.rhythm(hour * HOUR_S) * self._skew
         is_quiet = levels.sum(axis=0) < self.workload.quiet_below_pct
         ticks = HOLD_S // self.tick_s
@@ -171,27 +173,27 @@ class Activity:
     def _burst_levels(self, hour: int) -> Floats:
         levels = np.zeros((2, self.ticks_per_hour, self.targets))
         first_s = hour * HOUR_S
-        for way, name in enumerate(DIRECTIONS):
+        for value, name in enumerate(DIRECTIONS):
             longest = LONGEST * self.workload.bursts[name].length_s
             for earlier in range(hour - int(longest // HOUR_S) - 1, hour + 1):
-                for burst in self._bursts_of(way, earlier):
+                for burst in self._bursts_of(value, earlier):
                     low = max(0, round((burst.start_s - first_s) / self.tick_s))
                     high = min(self.ticks_per_hour, round((burst.end_s - first_s) / self.tick_s))
                     if low < high:
-                        levels[way, low:high] += burst.level_pct
+                        levels[value, low:high] += burst.level_pct
         return levels
 
-    def _draw_bursts(self, way: int, hour: int) -> list[_Burst]:
-        bursts: Bursts = self.workload.bursts[DIRECTIONS[way]]
-        random = self._random(BURSTS, 2 * hour + way)
-        found = []
+    def _draw_bursts(self, value: int, hour: int) -> list[_Burst]:
+        bursts: Bursts = self.workload.bursts[DIRECTIONS[value]]
+        random = self._random(BURSTS, 2 * hour + value)
+        result = []
         for _ in range(random.poisson(HOUR_S / bursts.every_s * self.workload.rhythm(hour * HOUR_S))):
             start = hour * HOUR_S + random.random() * HOUR_S
             length = min(random.exponential(bursts.length_s), LONGEST * bursts.length_s)
             common, own = random.normal(size=1), random.normal(size=self.targets)
             level = self._levels(common, own, bursts.level) * self._skew
-            found.append(_Burst(start, start + max(length, self.tick_s), level))
-        return found
+            result.append(_Burst(start, start + max(length, self.tick_s), level))
+        return result
 
     def _levels(self, common: Floats, own: Floats, tail: Tail) -> Floats:
         """Levels whose distribution is the tail's and whose ranks are correlated between targets."""

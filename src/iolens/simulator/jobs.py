@@ -25,7 +25,7 @@ class Job(NamedTuple):
 
 def running_jobs(workload: SimulatedWorkload, second: int) -> list[Job]:
     """The job of each stream at that moment, in the order of the workload."""
-    return [_job(workload, number, one, second) for number, one in enumerate(workload.jobs)]
+    return [_job(workload, number, job, second) for number, job in enumerate(workload.jobs)]
 
 
 def jobs_between(workload: SimulatedWorkload, start_s: int, end_s: int) -> Iterator[Job]:

@@ -82,11 +82,11 @@ def count_ios(osts: Sequence[OstCounters], block: TickBlock, seconds: NDArray[np
     depth = column + 1 + np.minimum(DEEPEST * load, DEEPEST - 1).astype(np.int64)
     waiting = np.log2(1000.0 * (1.0 + QUEUEING * load))
     times, depths = (np.zeros((2, len(osts) * ROWS)) for _ in range(2))
-    for way in range(2):
-        depths[way] += _by_row(depth, block.counts[way].sum(axis=0), len(osts))
-        for size, alone_s in enumerate(seconds[way]):
+    for value in range(2):
+        depths[value] += _by_row(depth, block.counts[value].sum(axis=0), len(osts))
+        for size, alone_s in enumerate(seconds[value]):
             row = column + np.clip(np.ceil(waiting + math.log2(alone_s)), 0, ROWS - 1).astype(np.int64)
-            times[way] += _by_row(row, block.counts[way, size], len(osts))
+            times[value] += _by_row(row, block.counts[value, size], len(osts))
     moved = block.counts.sum(axis=2)
     for number, ost in enumerate(osts):
         rows = slice(number * ROWS, (number + 1) * ROWS)
@@ -117,7 +117,7 @@ def ost_stats(ost: OstCounters, dialect: Dialect, now_ns: int, seconds: NDArray[
     age_s = (now_ns - ost.start_ns) // NS
     side = _side_counters(ops, int(ost.counts[1].sum()), age_s)
     if dialect.timed:
-        moved += [_time_counter(way, ost.counts[n], seconds[n]) for n, way in enumerate(DIRECTIONS)]
+        moved += [_time_counter(direction, ost.counts[n], seconds[n]) for n, direction in enumerate(DIRECTIONS)]
         return [*moved, *(_constant(name, side[name], 40 + len(name)) for name in dialect.ost_counters)]
     if dialect.early:
         moved += [Counter("get_page", ops, "usec", 0, 273, 3 * ops, 9 * ops, valued=True), *_cache_counters(ost)]
@@ -176,17 +176,17 @@ def lock_files(name: str, second: float) -> dict[str, str]:
 
 def ost_jobs(ost: OstCounters, dialect: Dialect, seconds: NDArray[np.float64]) -> list[JobEntry]:
     """Entries of an OST's job_stats."""
-    found = []
+    result = []
     for job_id, job in ost.jobs.items():
         lines = _byte_counters(job.counts, dialect)
         if dialect.timed:
-            lines += [_time_counter(way, job.counts[n], seconds[n]) for n, way in enumerate(DIRECTIONS)]
+            lines += [_time_counter(direction, job.counts[n], seconds[n]) for n, direction in enumerate(DIRECTIONS)]
         writes = int(job.counts[1].sum())
         done = {"punch": writes // 500, "create": writes // 2000}
         names = (*JOB_OST_COUNTERS, "prealloc") if dialect.timed else JOB_OST_COUNTERS
         lines += [_operation(name, done.get(name, 0), dialect) for name in names]
-        found.append(JobEntry(job_id, job.start_ns, job.last_ns, lines))
-    return found
+        result.append(JobEntry(job_id, job.start_ns, job.last_ns, lines))
+    return result
 
 
 def mdt_jobs(mdt: MdtCounters, dialect: Dialect) -> list[JobEntry]:
@@ -225,13 +225,13 @@ def _histogram(title: str, unit: str, counts: Array, *, log2: bool = False) -> B
 
 def _byte_counters(counts: Array, dialect: Dialect) -> list[Counter]:
     lines = []
-    for number, way in enumerate(DIRECTIONS):
+    for number, direction in enumerate(DIRECTIONS):
         ios = [(size, int(count)) for size, count in zip(SIZES, counts[number], strict=True) if count]
         total = sum(size * count for size, count in ios)
         squares = sum(size * size * count for size, count in ios) if dialect.timed else None
         low, high = (ios[0][0], ios[-1][0]) if ios else (0, 0)
         samples = sum(count for _, count in ios)
-        lines.append(Counter(f"{way}_bytes", samples, "bytes", low, high, total, squares, valued=True))
+        lines.append(Counter(f"{direction}_bytes", samples, "bytes", low, high, total, squares, valued=True))
     return lines
 
 
@@ -241,11 +241,11 @@ def _cache_counters(ost: OstCounters) -> list[Counter]:
     return [Counter(name, count, "pages", 1, 1, count, valued=True) for name, count in counts.items()]
 
 
-def _time_counter(way: str, counts: Array, seconds: NDArray[np.float64]) -> Counter:
-    ios = [(round(one * 1e6), int(count)) for one, count in zip(seconds, counts, strict=True) if count]
+def _time_counter(direction: str, counts: Array, seconds: NDArray[np.float64]) -> Counter:
+    ios = [(round(item * 1e6), int(count)) for item, count in zip(seconds, counts, strict=True) if count]
     low, high = (ios[0][0], ios[-1][0]) if ios else (0, 0)
     total, squares = (sum(us**power * count for us, count in ios) for power in (1, 2))
-    return Counter(way, sum(count for _, count in ios), "usecs", low, high, total, squares, valued=True)
+    return Counter(direction, sum(count for _, count in ios), "usecs", low, high, total, squares, valued=True)
 
 
 def _operation(name: str, count: int, dialect: Dialect) -> Counter:

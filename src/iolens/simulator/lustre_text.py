@@ -80,11 +80,11 @@ def stats_text(dialect: Dialect, now_ns: int, start_ns: int, counters: Iterable[
     if dialect.starts:
         lines.append(f"{'start_time':<25} {_stamp(dialect, start_ns)} {dialect.stamp_unit}")
         lines.append(f"{'elapsed_time':<25} {_stamp(dialect, now_ns - start_ns)} {dialect.stamp_unit}")
-    for one in counters:
-        if one.samples:
-            values = f" {one.minimum} {one.maximum} {one.total}" if one.valued else ""
-            squares = f" {min(one.sumsq, SATURATED)}" if one.sumsq is not None else ""
-            lines.append(f"{one.name:<25} {one.samples} samples [{one.unit}]{values}{squares}")
+    for counter in counters:
+        if counter.samples:
+            values = f" {counter.minimum} {counter.maximum} {counter.total}" if counter.valued else ""
+            squares = f" {min(counter.sumsq, SATURATED)}" if counter.sumsq is not None else ""
+            lines.append(f"{counter.name:<25} {counter.samples} samples [{counter.unit}]{values}{squares}")
     return "\n".join(lines) + "\n"
 
 
@@ -95,10 +95,12 @@ def brw_stats_text(dialect: Dialect, now_ns: int, start_ns: int, histograms: Ite
     if dialect.starts:
         lines.append(f"{'start_time:':<{width}} {_stamp(dialect, start_ns)} {dialect.brw_stamp}")
         lines.append(f"{'elapsed_time:':<{width}} {_stamp(dialect, now_ns - start_ns)} {dialect.brw_stamp}")
-    for one in histograms:
+    for histogram in histograms:
         lines += ["", f"{'':26} read      |     write"]
-        lines.append(f"{one.title:<22} {one.unit:<5} % cum % |  {one.unit:<{dialect.write_head_width}} % cum %")
-        lines += _rows(one)
+        lines.append(
+            f"{histogram.title:<22} {histogram.unit:<5} % cum % |  {histogram.unit:<{dialect.write_head_width}} % cum %"
+        )
+        lines += _rows(histogram)
     text = "\n".join([*lines, ""] if dialect.blank_at_end else lines) + "\n"
     return text if dialect.tabs else text.expandtabs()
 
@@ -114,7 +116,7 @@ def job_stats_text(dialect: Dialect, jobs: Iterable[JobEntry]) -> str:
             lines += [f"  {name:<16} {_stamp(dialect, ns)} {dialect.stamp_unit}" for name, ns in times.items()]
         else:
             lines.append(f"  {'snapshot_time:':<16} {job.last_ns // 1_000_000_000}")
-        lines += [_job_line(dialect, one) for one in job.counters]
+        lines += [_job_line(dialect, counter) for counter in job.counters]
     return "\n".join(lines) + "\n"
 
 
@@ -145,18 +147,18 @@ def _recovering_text(dialect: Dialect, start_s: int, duration_s: int, clients: i
     return "\n".join(lines) + "\n"
 
 
-def _rows(one: BrwSection) -> Iterator[str]:
-    totals = sum(one.read), sum(one.write)
+def _rows(brw_section: BrwSection) -> Iterator[str]:
+    totals = sum(brw_section.read), sum(brw_section.write)
     read = written = 0
     if not any(totals):
         return
-    for row, (reads, writes) in enumerate(zip(one.read, one.write, strict=True)):
+    for row, (reads, writes) in enumerate(zip(brw_section.read, brw_section.write, strict=True)):
         read, written = read + reads, written + writes
         if not read and not written:
             continue
         left = f"{reads:>10} {_pct(reads, totals[0]):>3} {_pct(read, totals[0]):>3}"
         right = f"{writes:>4} {_pct(writes, totals[1]):>3} {_pct(written, totals[1]):>3}"
-        yield f"{_label(row) if one.log2 else row}:\t\t{left}   | {right}"
+        yield f"{_label(row) if brw_section.log2 else row}:\t\t{left}   | {right}"
         if (read, written) == totals:
             return
 
@@ -175,10 +177,10 @@ def _stamp(dialect: Dialect, ns: int) -> str:
     return f"{seconds}.{rest // 1000}" if dialect.stamp_unit == "secs.usecs" else f"{seconds}.{rest:09}"
 
 
-def _job_line(dialect: Dialect, one: Counter) -> str:
-    head = f"  {one.name + ':':<16} {{ samples: {one.samples:>11}, unit: {one.unit:>5}"
+def _job_line(dialect: Dialect, counter: Counter) -> str:
+    head = f"  {counter.name + ':':<16} {{ samples: {counter.samples:>11}, unit: {counter.unit:>5}"
     if dialect.timed:
-        values = f", min: {one.minimum:>8}, max: {one.maximum:>8}, sum: {one.total:>16}"
-        return f"{head}{values}, sumsq: {min(one.sumsq or 0, SATURATED):>18} }}"
-    values = f", min:{one.minimum:>8}, max:{one.maximum:>8}, sum:{one.total:>16}" if one.valued else ""
+        values = f", min: {counter.minimum:>8}, max: {counter.maximum:>8}, sum: {counter.total:>16}"
+        return f"{head}{values}, sumsq: {min(counter.sumsq or 0, SATURATED):>18} }}"
+    values = f", min:{counter.minimum:>8}, max:{counter.maximum:>8}, sum:{counter.total:>16}" if counter.valued else ""
     return f"{head}{values} }}"

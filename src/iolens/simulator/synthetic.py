@@ -59,7 +59,9 @@ class SyntheticActivity:
         self._seed = seed
         weights = self._hours_of_window()
         factors = factors_of_week(model.hours, model.days)
-        self._draws = {way: _Draw.of(self.model.of(way), model.tick_s, factors, weights) for way in DIRECTIONS}
+        self._draws = {
+            direction: _Draw.of(self.model.of(direction), model.tick_s, factors, weights) for direction in DIRECTIONS
+        }
 
     @property
     def group_ticks(self) -> int:
@@ -74,8 +76,10 @@ class SyntheticActivity:
     def blocks(self) -> Iterator[SyntheticBlock]:
         """One after the other, in flat memory; request sizes are counted within blocks."""
         runs = {
-            way: _Runs.settled(self._random(number, -1), self.model.of(way), self.model.tick_s, self.targets)
-            for number, way in enumerate(DIRECTIONS)
+            direction: _Runs.settled(
+                self._random(number, -1), self.model.of(direction), self.model.tick_s, self.targets
+            )
+            for number, direction in enumerate(DIRECTIONS)
         }
         first, end = self.first_tick, self.first_tick + self.ticks
         while first < end:
@@ -86,16 +90,18 @@ class SyntheticActivity:
     def _block(self, runs: dict[str, _Runs], first: int, ticks: int) -> SyntheticBlock:
         ends = (np.arange(first, first + ticks, dtype=np.int64) + 1) * self.tick_us
         hours = hour_of_week(local_hours(ends, self.model.timezone))
-        found = SyntheticBlock(first, {}, {})
-        for number, way in enumerate(DIRECTIONS):
+        block = SyntheticBlock(first, {}, {})
+        for number, direction in enumerate(DIRECTIONS):
             random = self._random(number, first)
-            busy = np.flatnonzero(runs[way].next(random, ticks).T.reshape(-1))
+            busy = np.flatnonzero(runs[direction].next(random, ticks).T.reshape(-1))
             scores = self._scores(random, busy // self.targets, hours)
-            scores += self._draws[way].shifts[hours][busy // self.targets]
+            scores += self._draws[direction].shifts[hours][busy // self.targets]
             bytes_, requests = (np.zeros(ticks * self.targets, np.int64) for _ in range(2))
-            bytes_[busy], requests[busy] = self._draws[way].values(scores)
-            found.bytes_[way], found.requests[way] = (one.reshape(ticks, -1) for one in (bytes_, requests))
-        return found
+            bytes_[busy], requests[busy] = self._draws[direction].values(scores)
+            block.bytes_[direction], block.requests[direction] = (
+                request.reshape(ticks, -1) for request in (bytes_, requests)
+            )
+        return block
 
     def _scores(self, random: np.random.Generator, tick: Integers, hours: Integers) -> Floats:
         """Normal, and correlated between targets of the same tick."""
@@ -106,17 +112,17 @@ class SyntheticActivity:
         scores += np.sqrt(share) * ndtri(_even_shares(random, hours))[tick]
         return scores
 
-    def _random(self, way: int, place: int) -> np.random.Generator:
-        return np.random.Generator(np.random.SFC64(np.random.SeedSequence((self._seed, way, place + 1))))
+    def _random(self, value: int, place: int) -> np.random.Generator:
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence((self._seed, value, place + 1))))
 
     def _hours_of_window(self) -> Floats:
         """How many ticks of the window are in each hour of the week."""
-        found = np.zeros(HOURS)
+        values = np.zeros(HOURS)
         for first in range(self.first_tick, self.first_tick + self.ticks, 1_000_000):
             last = min(first + 1_000_000, self.first_tick + self.ticks)
             ends = (np.arange(first, last, dtype=np.int64) + 1) * self.tick_us
-            found += np.bincount(hour_of_week(local_hours(ends, self.model.timezone)), minlength=HOURS)
-        return found
+            values += np.bincount(hour_of_week(local_hours(ends, self.model.timezone)), minlength=HOURS)
+        return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,11 +150,11 @@ class _Draw:
         place = np.clip((scores - GRID[0]) / STEP, 0.0, GRID.size - 2.0)
         left = place.astype(np.int64)
         place -= left
-        found = []
+        result = []
         for logs in (self.log_bytes, self.log_requests):
             value = np.exp(logs[left] + place * (logs[left + 1] - logs[left]))
-            found.append(np.maximum(np.rint(value), 1.0).astype(np.int64))
-        return found[0], found[1]
+            result.append(np.maximum(np.rint(value), 1.0).astype(np.int64))
+        return result[0], result[1]
 
 
 @dataclass(slots=True, eq=False)
@@ -183,11 +189,11 @@ class _Runs:
         changes = np.zeros((self.busy.size, ticks), np.bool_)
         changes[targets, turns[targets, places]] = True
         changes[:, 0] ^= self.busy
-        found: Booleans = np.logical_xor.accumulate(changes, axis=1)
+        values: Booleans = np.logical_xor.accumulate(changes, axis=1)
         number = (turns <= ticks).sum(axis=1)  # a run that ends with the block is over
         self.busy = self.busy ^ (number % 2 == 1)
         self.left = turns[np.arange(turns.shape[0]), number] - ticks
-        return found
+        return values
 
     def _turns(self, random: np.random.Generator, ticks: int) -> Integers:
         """Ticks, counted from the block's first, at which each target turns: rising, and the last beyond the block."""
@@ -205,8 +211,8 @@ class _Runs:
         return turns
 
     def _busy_lengths(self, random: np.random.Generator, shape: tuple[int, ...]) -> Integers:
-        found: Integers = random.geometric(min(1.0, self.tick_s / self.model.busy_run_s), shape)
-        return found
+        values: Integers = random.geometric(min(1.0, self.tick_s / self.model.busy_run_s), shape)
+        return values
 
     def _idle_lengths(self, random: np.random.Generator, number: int) -> Integers:
         lengths, _ = self.model.idle_lengths(self.tick_s)
@@ -214,8 +220,8 @@ class _Runs:
             raise ValueError("a direction that is never idle has no silences")
         shares = _even_shares(random, np.zeros(self.busy.size * number, np.int64)).reshape(-1, number)
         drawn = np.rint(self.model.idle.quantile(shares) / self.tick_s)
-        found: Integers = np.clip(drawn, lengths[0], lengths[-1]).astype(np.int64)
-        return found
+        values: Integers = np.clip(drawn, lengths[0], lengths[-1]).astype(np.int64)
+        return values
 
 
 def _even_shares(random: np.random.Generator, group: Integers) -> Floats:

@@ -86,9 +86,9 @@ class Synthesized:
         """Take a block in."""
         for name, rows in tables.items():
             self.rows[name] = self.rows.get(name, 0) + len(rows)
-        for way in DIRECTIONS:
-            self.bytes_[way] += int(block.bytes_[way].sum())
-            self.requests[way] += int(block.requests[way].sum())
+        for direction in DIRECTIONS:
+            self.bytes_[direction] += int(block.bytes_[direction].sum())
+            self.requests[direction] += int(block.requests[direction].sum())
 
 
 def order_of(
@@ -154,8 +154,8 @@ def truth_of(order: SyntheticOrder, done: Synthesized) -> dict[str, Any]:
         "targets": order.targets,
         "tick_s": order.model.tick_s,
         "rows": done.rows,
-        **{f"{way}_bytes": done.bytes_[way] for way in DIRECTIONS},
-        **{f"{way}_requests": done.requests[way] for way in DIRECTIONS},
+        **{f"{direction}_bytes": done.bytes_[direction] for direction in DIRECTIONS},
+        **{f"{direction}_requests": done.requests[direction] for direction in DIRECTIONS},
         "model": _finite(asdict(order.model)),
     }
 
@@ -163,9 +163,9 @@ def truth_of(order: SyntheticOrder, done: Synthesized) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     """JSON has no infinity: a maximum that is none is null."""
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
@@ -189,9 +189,9 @@ def _target_io(order: SyntheticOrder, names: pa.Array, block: SyntheticBlock) ->
     ends = (np.arange(block.first_tick, block.first_tick + block.ticks, dtype=np.int64) + 1) * order.tick_us
     target = np.tile(np.arange(order.targets, dtype=np.int32), block.ticks)
     moved = {}
-    for way in DIRECTIONS:
-        moved[f"{way}_bytes"] = pa.array(block.bytes_[way].reshape(-1))
-        moved[f"{way}_ops"] = pa.array(block.requests[way].reshape(-1))
+    for direction in DIRECTIONS:
+        moved[f"{direction}_bytes"] = pa.array(block.bytes_[direction].reshape(-1))
+        moved[f"{direction}_ops"] = pa.array(block.requests[direction].reshape(-1))
     each = np.repeat(ends, order.targets)
     return pa.table({**_interval(order, each, each - order.tick_us), "target": _named(names, target), **moved})
 
@@ -204,9 +204,9 @@ def _request_sizes(order: SyntheticOrder, names: pa.Array, group_ticks: int, blo
     start_us, end_us = numbers[begins] * order.tick_us, (numbers[last] + 1) * order.tick_us
     random = np.random.Generator(np.random.SFC64(np.random.SeedSequence((order.seed, SIZES, block.first_tick))))
     parts: list[tuple[Integers, ...]] = []
-    for number, way in enumerate(DIRECTIONS):
-        sizes, shares = (np.array(column) for column in zip(*order.model.of(way).sizes, strict=True))
-        counts = dealt_out(random, np.add.reduceat(block.requests[way], begins, axis=0), shares)
+    for number, side in enumerate(DIRECTIONS):
+        sizes, shares = (np.array(column) for column in zip(*order.model.of(side).sizes, strict=True))
+        counts = dealt_out(random, np.add.reduceat(block.requests[side], begins, axis=0), shares)
         group, target, place = np.nonzero(counts)
         parts.append((group, target, np.full(group.size, number), sizes[place], counts[group, target, place]))
     group, target, direction, size, count = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -65,7 +65,7 @@ def read_model(path: Path) -> WorkloadModel:
         correlation=top.number("correlation", 0, 0.999),
         hours=rhythm.numbers("hours", 24),
         days=rhythm.numbers("days", 7),
-        **{way: _direction(top.section(way)) for way in DIRECTIONS},
+        **{direction: _direction(top.section(direction)) for direction in DIRECTIONS},
     )
     top.finish()
     for key, factors in (("hours", model.hours), ("days", model.days)):
@@ -94,24 +94,26 @@ def _lines(model: WorkloadModel, origin: str) -> Iterator[str]:
     yield f'timezone = "{model.timezone}"  # of the rhythm'
     yield f"read_requests_pct = {_shown(model.read_requests_pct)}  # busy runs are stretched until this comes out"
     yield f"correlation = {_shown(model.correlation)}  # of the bandwidth of two targets: 0 none, towards 1 all alike"
-    for way in DIRECTIONS:
-        yield from _direction_lines(way, model.of(way))
+    for direction in DIRECTIONS:
+        yield from _direction_lines(direction, model.of(direction))
     yield ""
     yield "[rhythm]  # factors of the bandwidth, 1 is usual"
-    yield f"hours = [{', '.join(_shown(one, 4) for one in model.hours)}]"
-    yield f"days = [{', '.join(_shown(one, 4) for one in model.days)}]  # Monday first"
+    yield f"hours = [{', '.join(_shown(hour, 4) for hour in model.hours)}]"
+    yield f"days = [{', '.join(_shown(day, 4) for day in model.days)}]  # Monday first"
 
 
-def _direction_lines(way: str, model: DirectionModel) -> Iterator[str]:
+def _direction_lines(direction: str, model: DirectionModel) -> Iterator[str]:
     yield ""
-    yield f"[{way}]"
-    yield f"busy_run_s = {_shown(model.busy_run_s)}  # samples with {way}s come in runs that last so long on average"
-    yield from _marginal_lines(f"{way}.bandwidth", model.bandwidth, BANDWIDTH, "of samples with traffic")
-    yield from _marginal_lines(f"{way}.interarrival", model.interarrival, SECONDS, "tick ÷ requests of such samples")
+    yield f"[{direction}]"
+    yield f"busy_run_s = {_shown(model.busy_run_s)}  # samples with {direction}s come in runs of this mean length"
+    yield from _marginal_lines(f"{direction}.bandwidth", model.bandwidth, BANDWIDTH, "of samples with traffic")
+    yield from _marginal_lines(
+        f"{direction}.interarrival", model.interarrival, SECONDS, "tick ÷ requests of such samples"
+    )
     if model.idle is not None:
-        yield from _marginal_lines(f"{way}.idle", model.idle, SECONDS, f"runs of samples without {way}s")
+        yield from _marginal_lines(f"{direction}.idle", model.idle, SECONDS, f"runs of samples without {direction}s")
     yield ""
-    yield f"[{way}.sizes]  # upper end of a bin = share of the requests"
+    yield f"[{direction}.sizes]  # upper end of a bin = share of the requests"
     for size, share in model.sizes:
         yield f"{_size(size)} = {_shown(share)}"
 
@@ -121,7 +123,7 @@ def _marginal_lines(name: str, marginal: Marginal, unit: str, meaning: str) -> I
     yield f"[{name}]  # {meaning}"
     if marginal.alpha is None:
         yield f"quantiles{unit} = [  # at 0, 0.01, 0.05, 0.1, 0.2 … 0.9, 1, 2 … 99, 99.1 … 99.9, 99.95, 99.99, 100 %"
-        shown = [_shown(one) for one in marginal.quantiles]
+        shown = [_shown(quantile) for quantile in marginal.quantiles]
         yield from (f"  {', '.join(part)}," for part in _parts(shown, _PER_LINE))
         yield "]"
         return
@@ -189,18 +191,18 @@ def _marginal(section: TomlSection, unit: str) -> Marginal:
 
 
 def _sizes(section: TomlSection) -> tuple[tuple[int, float], ...]:
-    found: dict[int, float] = {}
+    values: dict[int, float] = {}
     for key in list(section.left):
         try:
             size = parse_bytes(key)
         except ValueError:
             size = 0
-        if size <= 0 or size in found:
+        if size <= 0 or size in values:
             section.refuse(key, section.left[key], "sizes such as 16KiB, each once")
-        found[size] = section.number(key, 0, 1e18)
-    total = sum(found.values())
+        values[size] = section.number(key, 0, 1e18)
+    total = sum(values.values())
     if total <= 0:
         raise InputError(
             str(section.path), f"{section.where}: no share is above zero", "shares of the requests by size"
         )
-    return tuple((size, share / total) for size, share in sorted(found.items()) if share)
+    return tuple((size, share / total) for size, share in sorted(values.items()) if share)

@@ -250,18 +250,20 @@ def _names(names: list[str], which: NDArray[np.int32]) -> Any:
 def _sizes(common: dict[str, Any], block: TickBlock) -> pa.Table:
     none = pa.repeat(pa.scalar(0, pa.int64()), len(common["time"]))
     counts = {
-        size_column(way, size): pa.array(block.counts[number, SIZES.index(size)].reshape(-1)) if size in SIZES else none
-        for number, way in enumerate(DIRECTIONS)
+        size_column(direction, size): pa.array(block.counts[number, SIZES.index(size)].reshape(-1))
+        if size in SIZES
+        else none
+        for number, direction in enumerate(DIRECTIONS)
         for size in SIZE_BINS
     }
-    return pa.table({**common, **counts, **{f"{way}_ios_outside": none for way in DIRECTIONS}})
+    return pa.table({**common, **counts, **{f"{direction}_ios_outside": none for direction in DIRECTIONS}})
 
 
 def _target_io(common: dict[str, Any], block: TickBlock) -> pa.Table:
     moved: dict[str, Any] = {}
-    for number, way in enumerate(DIRECTIONS):
-        moved[f"{way}_bytes"] = np.tensordot(np.array(SIZES), block.counts[number], axes=1).reshape(-1)
-        moved[f"{way}_ops"] = block.counts[number].sum(axis=0).reshape(-1)
+    for number, direction in enumerate(DIRECTIONS):
+        moved[f"{direction}_bytes"] = np.tensordot(np.array(SIZES), block.counts[number], axes=1).reshape(-1)
+        moved[f"{direction}_ops"] = block.counts[number].sum(axis=0).reshape(-1)
     return pa.table({**common, **moved})
 
 
@@ -287,7 +289,7 @@ def _capacity(order: SimulationOrder, times: NDArray[np.int64]) -> pa.Table | No
     ]
     if not rows:
         return None
-    full = np.array([one for _, _, one in rows], np.int64)
+    full = np.array([fullness for _, _, fullness in rows], np.int64)
     seconds = np.array([second for second, _, _ in rows], np.int64)
     return pa.table({
         "time": _moments(seconds),
@@ -314,14 +316,14 @@ def _job_io(order: SimulationOrder, block: TickBlock) -> pa.Table:
     ends = (block.first_tick * workload.tick_s // MINUTE_S + np.arange(minutes, dtype=np.int64) + 1) * MINUTE_S
     counts = block.counts.reshape(2, len(SIZES), minutes, per_minute, order.osts).sum(axis=3)
     turn = (ends // MINUTE_S)[:, None] + np.arange(order.osts)
-    dealt = np.stack([_by_minute(dealt_out(counts[way], workload, turn)) for way in range(2)])
+    dealt = np.stack([_by_minute(dealt_out(counts[value], workload, turn)) for value in range(2)])
     some = np.flatnonzero(dealt.sum(axis=(0, 4)).reshape(-1))
     ids = [job.job_id for end in ends for job in running_jobs(workload, int(end) - MINUTE_S)]
     minute = some // (order.osts * jobs)
     columns: dict[str, Any] = {}
-    for number, way in enumerate(DIRECTIONS):
-        columns[f"{way}_bytes"] = (dealt[number] @ np.array(SIZES)).reshape(-1)[some]
-        columns[f"{way}_ops"] = dealt[number].sum(axis=3).reshape(-1)[some]
+    for number, direction in enumerate(DIRECTIONS):
+        columns[f"{direction}_bytes"] = (dealt[number] @ np.array(SIZES)).reshape(-1)[some]
+        columns[f"{direction}_ops"] = dealt[number].sum(axis=3).reshape(-1)[some]
     which = (some // jobs % order.osts).astype(np.int32)
     return pa.table({
         **_columns(order, ends[minute], MINUTE_S),

@@ -70,9 +70,9 @@ class TomlSection:
         values = self._take(key, expected := f"at least one [[{key}]]")
         if not isinstance(values, list) or not values or not all(isinstance(value, dict) for value in values):
             self.refuse(key, values, expected)
-        found = [TomlSection(self.path, f"{self.full(key)}[{n}]", value) for n, value in enumerate(values)]
-        self.inner += found
-        return found
+        toml_sections = [TomlSection(self.path, f"{self.full(key)}[{n}]", value) for n, value in enumerate(values)]
+        self.inner += toml_sections
+        return toml_sections
 
     def finish(self) -> None:
         """Nothing may be left over, here or below."""

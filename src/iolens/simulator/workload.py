@@ -119,8 +119,8 @@ def read_workload(path: Path) -> SimulatedWorkload:
     """Parse and check one workload file."""
     top = TomlSection(path, "", read_toml(path))
     if "kind" in top.left:
-        found = f"a workload model (kind = {top.left['kind']!r})"
-        raise InputError(str(path), found, "a workload of disks; `synthesize` and `simulate telemetry` take models")
+        text = f"a workload model (kind = {top.left['kind']!r})"
+        raise InputError(str(path), text, "a workload of disks; `synthesize` and `simulate telemetry` take models")
     disks, targets, background, rhythm = (top.section(name) for name in ("disks", "targets", "background", "rhythm"))
     workload = SimulatedWorkload(
         filesystem=top.matching("filesystem", _NAME, "a name of at most eight letters, digits or _"),
@@ -133,7 +133,7 @@ def read_workload(path: Path) -> SimulatedWorkload:
         skew=targets.number("skew", 0, 3, 0.0),
         capacity=_capacity(targets),
         quiet_below_pct=background.number("quiet_below_pct", 0, 100, 0.0),
-        background={way: _tail(background.section(way)) for way in DIRECTIONS},
+        background={direction: _tail(background.section(direction)) for direction in DIRECTIONS},
         bursts=_bursts(top.section("burst")),
         sizes=_sizes(top.section("sizes")),
         hours=rhythm.numbers("hours", 24),
@@ -164,25 +164,25 @@ def _tail(section: TomlSection) -> Tail:
 
 
 def _bursts(section: TomlSection) -> dict[str, Bursts]:
-    found = {}
-    for way in DIRECTIONS:
-        part = section.section(way)
-        found[way] = Bursts(_tail(part), part.duration("every"), part.duration("length"))
-        if found[way].length_s > 6 * 3600:
-            part.refuse("length", f"{found[way].length_s:g} s", "at most 6h")
-    return found
+    result = {}
+    for direction in DIRECTIONS:
+        part = section.section(direction)
+        result[direction] = Bursts(_tail(part), part.duration("every"), part.duration("length"))
+        if result[direction].length_s > 6 * 3600:
+            part.refuse("length", f"{result[direction].length_s:g} s", "at most 6h")
+    return result
 
 
 def _sizes(section: TomlSection) -> dict[tuple[str, str], tuple[float, ...]]:
     shares = {}
     for phase in PHASES:
         part = section.section(phase)
-        for way in DIRECTIONS:
-            bins = part.section(way)
+        for direction in DIRECTIONS:
+            bins = part.section(direction)
             given = [bins.number(name, 0, 1e9, 0.0) for name in SIZE_NAMES]
             if sum(given) <= 0:
-                part.refuse(way, dict.fromkeys(SIZE_NAMES, 0), "a share above zero for at least one size")
-            shares[phase, way] = tuple(share / sum(given) for share in given)
+                part.refuse(direction, dict.fromkeys(SIZE_NAMES, 0), "a share above zero for at least one size")
+            shares[phase, direction] = tuple(share / sum(given) for share in given)
     return shares
 
 

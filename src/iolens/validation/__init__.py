@@ -93,7 +93,7 @@ def validate(
             )
             for file in files
         ]
-    counts: dict[str, int] = {one: sum(line.verdict == one for line in lines) for one in VERDICTS}
+    counts: dict[str, int] = {name: sum(line.verdict == name for line in lines) for name in VERDICTS}
     return Validation(
         passed=not any(line.verdict in WRONG for line in lines),
         verdicts=counts,

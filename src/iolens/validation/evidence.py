@@ -119,7 +119,7 @@ def remembered(
         key = (question.__module__, question.__qualname__, args, tuple(sorted(options.items())))
         if key not in evidence.answers:
             evidence.answers[key] = question(evidence, *args, **options)
-        found: Answer = evidence.answers[key]
-        return found
+        answer: Answer = evidence.answers[key]
+        return answer
 
     return ask

@@ -91,18 +91,18 @@ def growth_skew(evidence: PublicData) -> float:
 
 def growth_days(evidence: PublicData) -> float:
     """Days from one reading to the next."""
-    found = growth_by(evidence, "paper")
-    return float(found.days_with_growth + found.days_excluded)
+    result = growth_by(evidence, "paper")
+    return float(result.days_with_growth + result.days_excluded)
 
 
 @remembered
 def scratch_capacity(evidence: PublicData) -> SystemCapacity:
     """Of the reference file system."""
     _load_scratch(evidence, FULLNESS)
-    found = system_capacity(evidence.select(SCRATCH))
-    if found is None:
+    capacity = system_capacity(evidence.select(SCRATCH))
+    if capacity is None:
         raise InputError(FULLNESS.path, "no reading tells the capacity")
-    return found
+    return capacity
 
 
 SCRATCH_PETABYTES: Final = AnsweredNumber(scratch_capacity, "bytes", PB)
@@ -173,14 +173,14 @@ def drive_hosts(evidence: PublicData) -> float:
 
 def idle_among_amplified(evidence: PublicData) -> float:
     """% of the drives with a WAF above 5 that low use explains."""
-    found = burst_buffer(evidence).outliers
-    return 100.0 * found.low_use / known(found.drives or None, DRIVES)
+    outliers = burst_buffer(evidence).outliers
+    return 100.0 * outliers.low_use / known(outliers.drives or None, DRIVES)
 
 
 def use_of_amplified(evidence: PublicData) -> float:
     """Lifetime writes of the median drive with a WAF above 5, in % of those of the median of the others."""
-    found = burst_buffer(evidence).outliers
-    return 100.0 * known(found.median_drive_writes, DRIVES) / known(found.others_median_drive_writes, DRIVES)
+    outliers = burst_buffer(evidence).outliers
+    return 100.0 * known(outliers.median_drive_writes, DRIVES) / known(outliers.others_median_drive_writes, DRIVES)
 
 
 def amplified_servers(evidence: PublicData) -> float:
@@ -256,34 +256,38 @@ def overhead(evidence: PublicData, layout: StripeLayout, over: StripeLayout = PL
 def reference_inodes(evidence: PublicData) -> InodeSizes:
     """Inodes of the reference file system by type and size."""
     evidence.load("size-histogram", SIZES, ReadOptions(filesystem=SCRATCH))
-    found = inode_sizes(evidence.select(SCRATCH))
-    if found is None:
+    sizes = inode_sizes(evidence.select(SCRATCH))
+    if sizes is None:
         raise InputError(SIZES.path, "no sizes of inodes")
-    return found
+    return sizes
 
 
 @remembered
 def directory_widths(evidence: PublicData) -> Widths:
     """Directories by number of entries; a scan of its own, because that file tells nothing else."""
     evidence.load("size-histogram", WIDTHS, ReadOptions(filesystem=DIRECTORIES))
-    found = contents(evidence.select(DIRECTORIES)).widths
-    if found is None:
+    widths = contents(evidence.select(DIRECTORIES)).widths
+    if widths is None:
         raise InputError(WIDTHS.path, "no widths of directories")
-    return found
+    return widths
 
 
 def widest_directory(evidence: PublicData) -> float:
     """Millions of entries that the widest directory surely exceeds: the last bin below its own that holds any."""
-    found = directory_widths(evidence)
-    below = [one.entries for one in found.width_cdf if one.entries is not None and one.directories < found.directories]
+    widths = directory_widths(evidence)
+    below = [
+        point.entries
+        for point in widths.width_cdf
+        if point.entries is not None and point.directories < widths.directories
+    ]
     return max(below, default=0) / 1e6
 
 
 def very_wide_directories(evidence: PublicData) -> float:
     """Directories of more than 8,388,608 entries."""
-    found = directory_widths(evidence)
-    up_to = max((one.directories for one in found.width_cdf if (one.entries or ANY) <= 1 << 23), default=0)
-    return float(found.directories - up_to)
+    widths = directory_widths(evidence)
+    up_to = max((point.directories for point in widths.width_cdf if (point.entries or ANY) <= 1 << 23), default=0)
+    return float(widths.directories - up_to)
 
 
 @remembered
@@ -296,8 +300,8 @@ def metadata_plan(evidence: PublicData, method: Method) -> MetadataPlan:
 def at_threshold(evidence: PublicData, method: Method, dom_bytes: int, part: str) -> float:
     """TiB; `part` such as `dom_avg` or `inode_max`."""
     plan = metadata_plan(evidence, method)
-    found = next(one for one in plan.thresholds if one.dom_bytes == dom_bytes)
-    return known(getattr(found, f"{part}_bytes"), SIZES) / TIB
+    threshold = next(threshold for threshold in plan.thresholds if threshold.dom_bytes == dom_bytes)
+    return known(getattr(threshold, f"{part}_bytes"), SIZES) / TIB
 
 
 def all_on_mdts(evidence: PublicData) -> float:
@@ -318,7 +322,11 @@ def small_files(part: str) -> AnsweredNumber:
 def threshold_gain(evidence: PublicData) -> float:
     """How many times larger S0 may be with 1 PiB than with 512 TiB."""
     plan = metadata_plan(evidence, "paper")
-    points = sorted((one.total_avg_bytes or 0, one.dom_bytes) for one in plan.thresholds if one.dom_bytes in FINE)
+    points = sorted(
+        (threshold.total_avg_bytes or 0, threshold.dom_bytes)
+        for threshold in plan.thresholds
+        if threshold.dom_bytes in FINE
+    )
     totals, sizes = ([float(point[place]) for point in points] for place in (0, 1))
     small, large = np.interp([512 * TIB, 1024 * TIB], totals, sizes)
     return float(large / small)
@@ -329,7 +337,7 @@ def threshold_gain_by_powers(evidence: PublicData) -> float:
     curve = metadata_plan(evidence, "paper").curve or []
 
     def nearest(capacity: float) -> int:
-        return min(curve, key=lambda one: abs(math.log((one.total_avg_bytes or 1) / capacity))).dom_bytes
+        return min(curve, key=lambda threshold: abs(math.log((threshold.total_avg_bytes or 1) / capacity))).dom_bytes
 
     return nearest(1024 * TIB) / nearest(512 * TIB)
 
@@ -342,8 +350,8 @@ def device_inodes(evidence: PublicData) -> float:
 
 def largest_directory(evidence: PublicData) -> float:
     """GiB: the upper end of the last bin that holds a directory."""
-    found = next((one for one in metadata_plan(evidence, "paper").inodes if one.inode_type == "dir"), None)
-    return known(None if found is None else found.largest_bin_bytes, SIZES) / GIB
+    inode_type = next((inode for inode in metadata_plan(evidence, "paper").inodes if inode.inode_type == "dir"), None)
+    return known(None if inode_type is None else inode_type.largest_bin_bytes, SIZES) / GIB
 
 
 def small_directories(evidence: PublicData) -> float:

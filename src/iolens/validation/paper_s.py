@@ -82,14 +82,16 @@ def _reads(evidence: PublicData) -> float:
 
 def _below_16_kib(evidence: PublicData, direction: str) -> float:
     sizes = _characterised(evidence).sizes
-    return 100.0 * sum(one.pdf for one in sizes if one.direction == direction and one.size_bytes <= 16 * KIB)
+    return 100.0 * sum(size.pdf for size in sizes if size.direction == direction and size.size_bytes <= 16 * KIB)
 
 
 def _at_peaks(evidence: PublicData) -> float:
     """Requests of up to 16 KiB, and of the last two bins up to 512 KiB and up to 1 MiB."""
     sizes = _characterised(evidence).sizes
     peaks = {16 * KIB, 496 * KIB, 512 * KIB, 1008 * KIB, 1024 * KIB}
-    return 100.0 * sum(one.requests for one in sizes if one.size_bytes in peaks) / sum(one.requests for one in sizes)
+    return (
+        100.0 * sum(size.requests for size in sizes if size.size_bytes in peaks) / sum(size.requests for size in sizes)
+    )
 
 
 def _about(value: float, half: float, unit: str, why: str) -> Published:

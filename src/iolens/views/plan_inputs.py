@@ -28,8 +28,13 @@ def inputs(given: Sequence[Input]) -> TableView:
         t.text("high", "High"), t.text("origin", "Origin"),
     )  # fmt: skip
     rows = [
-        (one.name, one.kind, *(shown(one.name, end) for end in (one.low, one.expected, one.high)), one.origin)
-        for one in dict.fromkeys(given)
+        (
+            parameter.name,
+            parameter.kind,
+            *(shown(parameter.name, end) for end in (parameter.low, parameter.expected, parameter.high)),
+            parameter.origin,
+        )
+        for parameter in dict.fromkeys(given)
     ]
     return t.TableView("What this rests on", columns, list(rows))
 

@@ -68,8 +68,8 @@ def applied_calibrations(
     for target_class, targets in members.items():
         if target_class in by_class and targets:
             applied += [
-                replace(one, target_class=target_class, targets=targets)
-                for one in _by_date(by_class[target_class], extent_us)
+                replace(calibration, target_class=target_class, targets=targets)
+                for calibration in _by_date(by_class[target_class], extent_us)
             ]
     if not general and name is not None and rows and not applied:
         general = rows  # asked for by name: then it holds for all, whatever class it was made for
@@ -87,7 +87,7 @@ def target_classes(classes: Mapping[str, Sequence[str]], targets: Collection[str
     """Targets by class: the first class in order whose patterns fit."""
     members: dict[str, list[str]] = {name: [] for name in classes}
     for target in sorted(targets):
-        fits = (name for name, patterns in classes.items() if any(fnmatchcase(target, one) for one in patterns))
+        fits = (name for name, patterns in classes.items() if any(fnmatchcase(target, pattern) for pattern in patterns))
         if (first := next(fits, None)) is not None:
             members[first].append(target)
     return members
@@ -98,14 +98,16 @@ def _by_date(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None) 
     dated = {_since(row): row for row in sorted(rows, key=lambda row: (_since(row), row["time"] or 0))}
     starts = [*dated, ALWAYS]
     low, high = extent_us or (ALWAYS - 1, ALWAYS)
-    found = []
+    result = []
     for since, until, row in zip(dated, starts[1:], dated.values(), strict=True):
         is_first = since == starts[0]
         if (since < high or is_first) and until > low:
             from_ = None if since == -ALWAYS or (since > low and is_first) else from_epoch_us(since)
             to = None if until == ALWAYS else from_epoch_us(until)
-            found.append(AppliedCalibration(None, None, from_, to, calibration_of_row(row), row.get("ceiling_fsu_pct")))
-    return found[::-1]
+            result.append(
+                AppliedCalibration(None, None, from_, to, calibration_of_row(row), row.get("ceiling_fsu_pct"))
+            )
+    return result[::-1]
 
 
 ALWAYS = 1 << 62
@@ -118,10 +120,10 @@ def _since(row: Mapping[str, Any]) -> int:
 def _strangers(stored: Collection[str], members: Mapping[str, list[str]], filesystem: str) -> tuple[str, ...]:
     """Classes that do not find their targets or their calibration."""
     section = f"[filesystems.{filesystem}.classes]"
-    unknown = [f"a calibration of class {one} is stored, but {section} names no such targets: it is not used"
-               for one in stored if not members.get(one)]  # fmt: skip
-    without = [f"class {one} has no calibration of its own: its targets use the general one"
-               for one, targets in members.items() if targets and one not in stored]  # fmt: skip
+    unknown = [f"a calibration of class {name} is stored, but {section} names no such targets: it is not used"
+               for name in stored if not members.get(name)]  # fmt: skip
+    without = [f"class {name} has no calibration of its own: its targets use the general one"
+               for name, targets in members.items() if targets and name not in stored]  # fmt: skip
     return (*unknown, *without)
 
 
@@ -136,12 +138,12 @@ def _too_old(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None, 
 def chosen(applied: Sequence[AppliedCalibration], of: Callable[[Calibration], nw.Expr]) -> nw.Expr:
     """`of` the calibration that holds for a row: the first in the list whose condition is met, else the last."""
     expression = of(applied[-1].calibration)
-    for one in reversed(applied[:-1]):
-        condition = one.condition()
+    for calibration in reversed(applied[:-1]):
+        condition = calibration.condition()
         expression = (
-            of(one.calibration)
+            of(calibration.calibration)
             if condition is None
-            else nw.when(condition).then(of(one.calibration)).otherwise(expression)
+            else nw.when(condition).then(of(calibration.calibration)).otherwise(expression)
         )
     return expression
 
@@ -150,7 +152,7 @@ def columns_needed(applied: Sequence[AppliedCalibration]) -> list[str]:
     """Columns that tell the calibrations apart."""
     special = applied[:-1]
     needed = {
-        "target": any(one.targets is not None for one in special),
-        "start_us": any(one.valid_from is not None for one in special),
+        "target": any(calibration.targets is not None for calibration in special),
+        "start_us": any(calibration.valid_from is not None for calibration in special),
     }
     return [name for name, is_needed in needed.items() if is_needed]

@@ -152,7 +152,7 @@ class CalibrationFit:
             lacking = "write" if write is None else "read"
             raise UsageError(f"no {lacking} fit on {which} sizes: a calibration needs writes and reads")
         quality = ", ".join(
-            f"{one} R² {fit.r2:.3f}" for one, fit in (("write", write), ("read", read)) if fit.r2 is not None
+            f"{name} R² {fit.r2:.3f}" for name, fit in (("write", write), ("read", read)) if fit.r2 is not None
         )
         return {
             "name": name,
@@ -183,10 +183,10 @@ def calibration_fit(
     `access`: `random`, `sequential` or `any`. `repeats`: which of the runs of one point count: all, as the
     definition has it, or the median or best of each point, where others disturbed the machine.
     """
-    found = [row for row in rows if row.get("tool") != "mdtest"]
+    records = [row for row in rows if row.get("tool") != "mdtest"]
     notes: list[str] = []
-    guard = [row for row in found if row.get("study") == AGGREGATE_SIZE]
-    usable = usable_runs(found, access, minimum_aggregate_bytes, notes)
+    guard = [row for row in records if row.get("study") == AGGREGATE_SIZE]
+    usable = usable_runs(records, access, minimum_aggregate_bytes, notes)
     depth = one_queue_depth(usable, queue_depth)
     at_depth = [row for row in usable if depth is None or row.get("queue_depth") == depth]
     chosen = chosen_runs(at_depth, repeats, notes)
@@ -198,7 +198,7 @@ def calibration_fit(
     by_request, by_disk = (
         Fits(*(_shown(fits.get(direction)) for direction in DIRECTIONS)) for fits in (requested, observed)
     )
-    saturating, is_test = saturating_runs(found, chosen, depth)
+    saturating, is_test = saturating_runs(records, chosen, depth)
     fsu = _saturating_fsu(saturating, by_disk if by_disk.write and by_disk.read else by_request)
     _say_ceiling(fsu, is_test, notes)
     return CalibrationFit(
@@ -210,7 +210,7 @@ def calibration_fit(
         runs=[_fitted_run(point, requested, observed) for point in points],
         tools=_distinct(chosen, "tool"),
         devices=_distinct(chosen, "device"),
-        runs_left_out=sum(row.get("study") not in (AGGREGATE_SIZE, SATURATION) for row in found) - len(chosen),
+        runs_left_out=sum(row.get("study") not in (AGGREGATE_SIZE, SATURATION) for row in records) - len(chosen),
         asymptotes=_guards(guard or at_depth, notes),
         notes=notes,
         fullness_pct=max((row["fullness_pct"] for row in chosen if row.get("fullness_pct") is not None), default=None),
@@ -344,15 +344,15 @@ def _read_amplification(points: Sequence[RunPoint]) -> float | None:
 
 def _histograms(rows: Sequence[Row]) -> list[SmallestTransferSizes]:
     """Of each direction the run with the smallest transfers, where the disk counts sizes."""
-    found = []
+    result = []
     for direction in reversed(DIRECTIONS):
         counted = [row for row in rows if row["direction"] == direction and row.get("device_sizes")]
         if counted:
             row = min(counted, key=transfer_size)
             counts = {int(size): int(count) for size, count in json.loads(row["device_sizes"]).items()}
             disk = sum(size * count for size, count in counts.items())
-            found.append(SmallestTransferSizes(direction, round(transfer_size(row)), row["bytes"], disk, counts))
-    return found
+            result.append(SmallestTransferSizes(direction, round(transfer_size(row)), row["bytes"], disk, counts))
+    return result
 
 
 def _guards(rows: Sequence[Row], notes: list[str]) -> list[CacheGuard]:

@@ -45,14 +45,14 @@ def find_metadata_calibration(
         raise UsageError(f"no mdtest result is stored for {name or filesystem!r}; there are: {_names(rows)}")
     rates = [rate for row in mine if (rate := _rate(row)) is not None]
     try:
-        found = metadata_calibration(f"{TOOL}:{name or filesystem}", rates)
+        calibration = metadata_calibration(f"{TOOL}:{name or filesystem}", rates)
     except ValueError as error:
         raise UsageError(f"{name or filesystem}: {error}") from None
     rising = unsaturated(rates)
     if not rising:
-        return found, ()
+        return calibration, ()
     faster = f"with more tasks mdtest still became faster at {', '.join(rising)}"
-    return found, (f"{faster}: the server was not saturated, and metadata utilization is overstated",)
+    return calibration, (f"{faster}: the server was not saturated, and metadata utilization is overstated",)
 
 
 def _rate(row: Mapping[str, Any]) -> BenchmarkRate | None:

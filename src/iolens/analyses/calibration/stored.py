@@ -98,12 +98,14 @@ class KnownCalibrations:
 
 def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list[KnownCalibration]:
     """Every calibration that can be asked for by name."""
-    found = [KnownCalibration(one, "shipped: NERSC Grace test system, 2012") for one in SHIPPED.values()]
-    found += [KnownCalibration(_configured(config, name), "configured") for name in config.calibrations]
+    calibrations = [
+        KnownCalibration(calibration, "shipped: NERSC Grace test system, 2012") for calibration in SHIPPED.values()
+    ]
+    calibrations += [KnownCalibration(_configured(config, name), "configured") for name in config.calibrations]
     for row in stored:
         since = f" from {iso(from_epoch_us(row['valid_from']))}" if row["valid_from"] is not None else ""
         where = f"stored for {row['filesystem'] or 'any file system'}{since}: {row['evidence'] or 'no evidence noted'}"
-        found.append(
+        calibrations.append(
             KnownCalibration(
                 calibration_of_row(row),
                 where,
@@ -115,21 +117,24 @@ def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list
                 row.get("ceiling_fsu_pct"),
             )
         )
-    return found
+    return calibrations
 
 
 def drift(known: Sequence[KnownCalibration]) -> list[Drift]:
     """Each dated calibration against the one before it of the same file system, class and queue depth."""
     groups: dict[tuple[str, str, str], list[KnownCalibration]] = {}
-    for one in known:
-        if one.filesystem is not None and one.valid_from is not None:
-            key = (one.filesystem, one.target_class or "", str(one.queue_depth))
-            groups.setdefault(key, []).append(one)
-    found = []
+    for calibration in known:
+        if calibration.filesystem is not None and calibration.valid_from is not None:
+            key = (calibration.filesystem, calibration.target_class or "", str(calibration.queue_depth))
+            groups.setdefault(key, []).append(calibration)
+    result = []
     for same in groups.values():
-        dated = sorted(same, key=lambda one: epoch_us(one.valid_from) if one.valid_from else 0)
-        found += [_drift(earlier, later) for earlier, later in pairwise(dated)]
-    return found
+        dated = sorted(
+            same,
+            key=lambda known_calibration: epoch_us(known_calibration.valid_from) if known_calibration.valid_from else 0,
+        )
+        result += [_drift(earlier, later) for earlier, later in pairwise(dated)]
+    return result
 
 
 def _drift(earlier: KnownCalibration, later: KnownCalibration) -> Drift:

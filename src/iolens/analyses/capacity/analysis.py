@@ -212,9 +212,9 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
     whole = usage.readings.at(usage.readings.complete)
     thinned, step = whole.thinned()
     total, threshold = _size(thinned, threshold_pct)
-    found = outlook(thinned, threshold)
+    result = outlook(thinned, threshold)
     per_target = [_target(row) for row in rows.latest()]
-    course = found.course(method)
+    course = result.course(method)
     start, end = selection.window
     time_us = usage.readings.time_us
     return Capacity(
@@ -238,11 +238,11 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
         threshold_state=course.threshold_state if course else UNKNOWN,
         threshold_date=course.threshold_date if course else None,
         threshold_ci95=course.threshold_interval if course else None,
-        projections=[_projection(one) for one in found.courses],
-        events=[ByteEvent(one.kind, *_moments(thinned, one), _exact(thinned, one)) for one in found.events],
-        usual_bytes_per_day=found.pace.median if found.pace else None,
-        usual_spread_bytes_per_day=found.pace.spread if found.pace else None,
-        least_event_bytes=found.least_event,
+        projections=[_projection(course) for course in result.courses],
+        events=[ByteEvent(event.kind, *_moments(thinned, event), _exact(thinned, event)) for event in result.events],
+        usual_bytes_per_day=result.pace.median if result.pace else None,
+        usual_spread_bytes_per_day=result.pace.spread if result.pace else None,
+        least_event_bytes=result.least_event,
         target_changes=_changes(thinned),
         fullness=_spread(per_target, usage.kinds, threshold_pct),
         per_target=per_target,
@@ -251,7 +251,7 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
         overlapping_rows=selection.overlapping_rows,
         notes=[*_notes(usage, inodes, whole, thinned), *_far(thinned, course)],
         fullness_series=FullnessSeries(thinned.time_us, thinned.min_pct, thinned.mean_pct, thinned.max_pct),
-        outlook=found,
+        outlook=result,
     )
 
 
@@ -279,8 +279,10 @@ def _exact(readings: Readings, event: LevelStep) -> int:
 
 def _projection(course: ProjectedUsage) -> ByteProjection:
     expected = [
-        ExpectedBytes(one.day, one.value, *(one.interval if one.interval is not None else (None, None)))
-        for one in course.expected
+        ExpectedBytes(
+            expected.day, expected.value, *(expected.interval if expected.interval is not None else (None, None))
+        )
+        for expected in course.expected
     ]
     return ByteProjection(
         course.method,
@@ -321,9 +323,9 @@ def _target(row: dict[str, Any]) -> TargetFullness:
 
 def _spread(per_target: list[TargetFullness], kinds: tuple[str, ...], threshold_pct: float) -> FullnessSpread | None:
     known = [
-        (one.fullness_pct, one.target)
-        for one in per_target
-        if one.target_kind in kinds and one.target_kind != SUM_KIND and one.fullness_pct is not None
+        (fullness.fullness_pct, fullness.target)
+        for fullness in per_target
+        if fullness.target_kind in kinds and fullness.target_kind != SUM_KIND and fullness.fullness_pct is not None
     ]
     if not known:
         return None
@@ -347,8 +349,8 @@ def _inodes(usage: Usage, threshold_pct: float, method: Method) -> InodeUsage | 
         return None
     thinned, _ = whole.thinned()
     total, threshold = _size(thinned, threshold_pct)
-    found = outlook(thinned, threshold)
-    course = found.course(method)
+    result = outlook(thinned, threshold)
+    course = result.course(method)
     return InodeUsage(
         target_kinds=list(usage.kinds),
         used=[UsedInodes(from_epoch_us(at), used) for at, used in _pairs(thinned)],
@@ -360,10 +362,10 @@ def _inodes(usage: Usage, threshold_pct: float, method: Method) -> InodeUsage | 
         threshold_state=course.threshold_state if course else UNKNOWN,
         threshold_date=course.threshold_date if course else None,
         threshold_ci95=course.threshold_interval if course else None,
-        events=[InodeEvent(one.kind, *_moments(thinned, one), _exact(thinned, one)) for one in found.events],
+        events=[InodeEvent(event.kind, *_moments(thinned, event), _exact(thinned, event)) for event in result.events],
         readings=len(usage.readings),
         incomplete_readings=len(usage.readings) - len(whole),
-        outlook=found,
+        outlook=result,
     )
 
 
@@ -373,8 +375,8 @@ def _notes(usage: Usage, inodes: Usage, whole: Readings, thinned: Readings) -> l
     if left_out:
         least = int(usage.readings.targets[~usage.readings.complete].min())
         most = int(usage.readings.targets.max())
-        those = "1 reading is" if left_out == 1 else f"{left_out} readings are"
-        notes.append(f"{those} left out: not all targets answered (as few as {least} of {most})")
+        others = "1 reading is" if left_out == 1 else f"{left_out} readings are"
+        notes.append(f"{others} left out: not all targets answered (as few as {least} of {most})")
     if len(thinned) < len(whole):
         notes.append(f"trend and events rest on the last of each day or hour: {len(thinned)} of {len(whole)} readings")
     if not is_exact(len(thinned)):

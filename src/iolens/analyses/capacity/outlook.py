@@ -62,7 +62,7 @@ class Outlook:
 
     def course(self, method: Method) -> ProjectedUsage | None:
         """The line by one method."""
-        return next((one for one in self.courses if one.method == method), None)
+        return next((course for course in self.courses if course.method == method), None)
 
 
 def outlook(readings: Readings, threshold: float | None) -> Outlook:

@@ -118,9 +118,9 @@ class CapacityRows:
         columns = ["target", "target_kind", "epoch_us", *(f"{what}_{unit}" for unit in UNITS for what in _WHAT)]
         last = dict(zip(self.targets["target"], self.targets["newest"].tolist(), strict=True))
         rows = self.frame.filter(nw.col("epoch_us").is_in(sorted(set(last.values())))).select(*columns)
-        found = rows.collect(backend="pyarrow").to_native().to_pylist() if last else []
+        result = rows.collect(backend="pyarrow").to_native().to_pylist() if last else []
         return sorted(
-            (row for row in found if row["epoch_us"] == last[row["target"]]), key=lambda row: str(row["target"])
+            (row for row in result if row["epoch_us"] == last[row["target"]]), key=lambda row: str(row["target"])
         )
 
 
@@ -137,22 +137,24 @@ def local_days(time_us: Integers, zone: str | None) -> Integers:
     there = ZoneInfo(zone)
     quarters, where = np.unique(time_us // QUARTER_US, return_inverse=True)
     epoch = datetime(1970, 1, 1, tzinfo=UTC).date().toordinal()
-    days = [from_epoch_us(int(one) * QUARTER_US).astimezone(there).date().toordinal() - epoch for one in quarters]
+    days = [
+        from_epoch_us(int(quarter) * QUARTER_US).astimezone(there).date().toordinal() - epoch for quarter in quarters
+    ]
     return np.array(days, dtype=np.int64)[where]
 
 
-def _usage(frame: nw.LazyFrame[Any], unit: Unit, moments: Columns, targets: Columns) -> Usage:
-    there = set(moments["target_kind"][moments[f"{unit}_answered"] > 0])
+def _usage(frame: nw.LazyFrame[Any], unit: Unit, times: Columns, targets: Columns) -> Usage:
+    there = set(times["target_kind"][times[f"{unit}_answered"] > 0])
     wanted = ("mdt", *DATA_KINDS) if unit == "inodes" else DATA_KINDS
     kinds = next(((kind,) for kind in wanted if kind in there), ())
     extents = _extents(targets, unit, kinds)
-    found, notes = _readings(moments, unit, kinds, extents, 1), []
-    if len(found) and found.complete.mean() < LEAST_COMPLETE:
-        width, word = (DAY_US, "day") if _span_us(found) >= DAYS_TO_THIN_DAILY * DAY_US else (HOUR_US, "hour")
+    readings, notes = _readings(times, unit, kinds, extents, 1), []
+    if len(readings) and readings.complete.mean() < LEAST_COMPLETE:
+        width, word = (DAY_US, "day") if _span_us(readings) >= DAYS_TO_THIN_DAILY * DAY_US else (HOUR_US, "hour")
         again = _arrays(_per_moment(_last_of_each_bucket(frame, unit, width), (unit,), width))
-        found = _readings(again, unit, kinds, extents, width)
+        readings = _readings(again, unit, kinds, extents, width)
         notes.append(f"targets are read at moments of their own: a reading is the last of each target in its {word}")
-    merged, left_out = _merged(found, _readings(moments, unit, WHOLE, extents, 1))
+    merged, left_out = _merged(readings, _readings(times, unit, WHOLE, extents, 1))
     if left_out:
         notes.append(f"{left_out} sums over the whole file system are left out: its targets tell those days")
     return Usage(unit, kinds or WHOLE, merged, tuple(notes))
@@ -169,11 +171,11 @@ def _extents(targets: Columns, unit: Unit, kinds: Sequence[str]) -> tuple[Intege
 
 
 def _readings(
-    moments: Columns, unit: Unit, kinds: Sequence[str], extents: tuple[Integers, Integers], bucket_us: int
+    times: Columns, unit: Unit, kinds: Sequence[str], extents: tuple[Integers, Integers], bucket_us: int
 ) -> Readings:
     """Readings from the sums over targets of those kinds, in time order."""
-    mine = np.isin(moments["target_kind"].astype(str), kinds) & (moments[f"{unit}_answered"] > 0)
-    columns = {name.removeprefix(f"{unit}_"): values[mine] for name, values in moments.items()}
+    mine = np.isin(times["target_kind"].astype(str), kinds) & (times[f"{unit}_answered"] > 0)
+    columns = {name.removeprefix(f"{unit}_"): values[mine] for name, values in times.items()}
     order = np.argsort(columns["moment"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
     time_us = columns["moment"]
@@ -184,7 +186,7 @@ def _readings(
     elif is_sum:
         expected, target_set = _expected_count(time_us, counts)
     else:
-        keys, firsts, lasts = ((one - 1) // bucket_us for one in (time_us, *extents))
+        keys, firsts, lasts = ((extent - 1) // bucket_us for extent in (time_us, *extents))
         expected, target_set = _expected_targets(keys, firsts, lasts, DAY_US // bucket_us)
     return Readings(
         time_us=time_us,
@@ -232,7 +234,7 @@ def _merged(parts: Readings, sums: Readings) -> tuple[Readings, int]:
         return (parts if len(parts) else sums), 0
     needed = ~np.isin(sums.time_us // DAY_US, parts.time_us // DAY_US)
     both = [parts, sums.at(needed)]
-    columns = (np.concatenate([getattr(one, column.name) for one in both]) for column in fields(Readings))
+    columns = (np.concatenate([getattr(readings, column.name) for readings in both]) for column in fields(Readings))
     merged = Readings(*columns)
     return merged.at(np.argsort(merged.time_us, kind="stable")), int((~needed).sum())
 
@@ -287,17 +289,19 @@ def _sums(unit: Unit) -> tuple[nw.Expr, ...]:
 
 def _per_target(frame: nw.LazyFrame[Any], units: Sequence[Unit]) -> nw.LazyFrame[Any]:
     """First and last reading of each target."""
-    told = (nw.when(~nw.col(f"used_{unit}").is_null()).then(nw.col("epoch_us")).alias(f"told_{unit}") for unit in units)
+    reported = (
+        nw.when(~nw.col(f"used_{unit}").is_null()).then(nw.col("epoch_us")).alias(f"told_{unit}") for unit in units
+    )
     ends = (nw.col("epoch_us").max().alias("newest"), *(column for unit in units for column in _ends(unit)))
-    return frame.with_columns(*told).group_by("target", "target_kind").agg(*ends)
+    return frame.with_columns(*reported).group_by("target", "target_kind").agg(*ends)
 
 
 def _ends(unit: Unit) -> tuple[nw.Expr, ...]:
-    told = nw.col(f"told_{unit}")
+    reported = nw.col(f"told_{unit}")
     return (
-        told.count().alias(f"{unit}_answered"),
-        told.min().alias(f"{unit}_first"),
-        told.max().alias(f"{unit}_last"),
+        reported.count().alias(f"{unit}_answered"),
+        reported.min().alias(f"{unit}_first"),
+        reported.max().alias(f"{unit}_last"),
     )
 
 

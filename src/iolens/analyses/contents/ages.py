@@ -39,14 +39,17 @@ def ages(selection: Selection, clock: Clock) -> Ages | None:
     scan = newest(selection, rows)
     if scan is None:
         return None
-    bins = [(above, up_to, float(one.bytes or 0)) for (above, up_to), one in sums(scan.of(rows), "bin_from", "bin")]
+    bins = [
+        (above, up_to, float(inode_sum.bytes or 0))
+        for (above, up_to), inode_sum in sums(scan.of(rows), "bin_from", "bin")
+    ]
     return Ages(clock, scan.time, scan.scan, scan.source, _distribution(bins))
 
 
 def _distribution(bins: list[tuple[int | None, int | None, float]]) -> AgeDistribution:
     """Bins in order, in days; a bin without a lower bound begins where the one before it ends."""
     days = [(above, np.inf if up_to is None else up_to / DAY_S, size) for above, up_to, size in bins]
-    days.sort(key=lambda one: (one[1], -1 if one[0] is None else one[0]))
+    days.sort(key=lambda item: (item[1], -1 if item[0] is None else item[0]))
     ends = np.array([end for _, end, _ in days])
     before = np.concatenate([[0.0], ends[:-1]])
     starts = [low if above is None else above / DAY_S for (above, _, _), low in zip(days, before, strict=True)]

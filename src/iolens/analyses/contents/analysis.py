@@ -186,13 +186,13 @@ def contents(
     known = scans(selection, rows) if rows is not None else []
     if rows is None or not known:
         return _nothing(selection, projects, owners, top)
-    chosen = _named([one for one in known if one.histograms & {SIZE, TOTAL}] or known, scan)
+    chosen = _named([scan for scan in known if scan.histograms & {SIZE, TOTAL}] or known, scan)
     shown, limits = chosen[-1], Limits(at_most_bytes, within_s)
     _check_names(rows, "project", (*projects, *without_projects))
     _check_names(rows, "owner", owners)
     kept = _kept(rows, projects, owners)
     earlier = earlier_scan(chosen, shown, compare)
-    same_source = one_per_moment(one for one in chosen if one.source == shown.source)
+    same_source = one_per_moment(scan for scan in chosen if scan.source == shown.source)
     history = history_of(kept, same_source)
     whole = holdings_of(shown.of(kept))
     marked = marked_bins(shown.of(kept), without_projects)
@@ -216,11 +216,11 @@ def contents(
 
 def _named(known: list[Scan], name: str | None) -> list[Scan]:
     """Scans of that name, or all."""
-    found = [one for one in known if name in (None, one.scan)]
-    if not found:
-        there = sorted({one.scan for one in known if one.scan is not None})
+    results = [scan for scan in known if name in (None, scan.scan)]
+    if not results:
+        there = sorted({scan.scan for scan in known if scan.scan is not None})
         raise UsageError(f"no scan here is called {name!r}; there are: {_listed(there)}")
-    return found
+    return results
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -286,7 +286,9 @@ def _result(
     files, everything = whole.of_type(FILE), whole.everything
     start, end = selection.window
     first = comparison.earlier.time if comparison is not None else None
-    earliest = min(one for one in (first, *(one.time for one in history), scan.time) if one is not None)
+    earliest = min(
+        time for time in (first, *(scan_totals.time for scan_totals in history), scan.time) if time is not None
+    )
     estimated = files.bytes is None and bool(bins.sizes.bins)
     least, middle, most = bins.sizes.byte_range() if estimated else (None, None, None)
     return Contents(
@@ -316,7 +318,7 @@ def _result(
         mtime_cdf=age_points(bins.mtimes),
         by_project=[ProjectContents(*columns) for columns in _parts(whole, "project")],
         by_owner=[OwnerContents(*columns) for columns in _parts(whole, "owner")],
-        by_type=[_type(name, one.everything, everything) for name, one in whole.by("inode_type")],
+        by_type=[_type(name, holdings.everything, everything) for name, holdings in whole.by("inode_type")],
         widths=widths_of(bins.widths, whole),
         without=rest,
         comparison=comparison,
@@ -332,8 +334,8 @@ def _result(
 def _parts(whole: Holdings, name: Name) -> Iterator[tuple[Any, ...]]:
     """The columns of every project or owner."""
     all_files, has_directories = whole.of_type(FILE), whole.directories is not None
-    for value, one in whole.by(name):
-        files = one.of_type(FILE)
+    for value, holdings in whole.by(name):
+        files = holdings.of_type(FILE)
         yield (
             value,
             files.inodes,
@@ -342,18 +344,20 @@ def _parts(whole: Holdings, name: Name) -> Iterator[tuple[Any, ...]]:
             pct(files.bytes, all_files.bytes),
             mean_size(files),
             files.allocated_bytes,
-            one.of_type(DIRECTORY).inodes if has_directories else None,
-            one.everything.inodes,
+            holdings.of_type(DIRECTORY).inodes if has_directories else None,
+            holdings.everything.inodes,
         )
 
 
-def _type(name: str | None, one: InodeSum, everything: InodeSum) -> TypeContents:
-    return TypeContents(name, one.inodes, pct(one.inodes, everything.inodes), one.bytes, one.allocated_bytes)
+def _type(name: str | None, inode_sum: InodeSum, everything: InodeSum) -> TypeContents:
+    return TypeContents(
+        name, inode_sum.inodes, pct(inode_sum.inodes, everything.inodes), inode_sum.bytes, inode_sum.allocated_bytes
+    )
 
 
 def _coverage(scan: Scan, whole: Holdings, bins: ScanHistograms) -> ScanCoverage:
     files = whole.of_type(FILE).inodes
-    told = "by size" if bins.sizes.bins and bins.sizes.has_bytes else "in total"
+    reported = "by size" if bins.sizes.bins and bins.sizes.has_bytes else "in total"
     return ScanCoverage(
         rows=scan.rows,
         owners=len(whole.names("owner")),
@@ -363,18 +367,18 @@ def _coverage(scan: Scan, whole: Holdings, bins: ScanHistograms) -> ScanCoverage
         with_size_pct=pct(bins.sizes.total, files),
         with_atime_pct=pct(bins.atimes.total, files),
         with_mtime_pct=pct(bins.mtimes.total, files),
-        bytes_told="not told" if whole.of_type(FILE).bytes is None else told,
+        bytes_told="not told" if whole.of_type(FILE).bytes is None else reported,
     )
 
 
 def _left_out(known: Iterable[Scan], scan: Scan) -> list[str]:
     """Scans that the answer passes over."""
     notes = []
-    others = Counter(str(one.source) for one in known if one.source != scan.source)
+    others = Counter(str(item.source) for item in known if item.source != scan.source)
     if others:
         words = ", ".join(f"{count} of {source}" for source, count in sorted(others.items()))
         notes.append(f"scans of other sources are left out: {words}; --source chooses one")
-    twins = [str(one.scan) for one in known if (one.time_us, one.source) == (scan.time_us, scan.source)]
+    twins = [str(item.scan) for item in known if (item.time_us, item.source) == (scan.time_us, scan.source)]
     if len(twins) > 1:
         names = _listed(sorted(name for name in twins if name != str(scan.scan)))
         notes.append(f"of the same moment are left out: {names}; --scan chooses one")

@@ -83,8 +83,8 @@ def earlier_scan(known: Sequence[Scan], scan: Scan, compare: str | datetime | No
 
     Neither `first` nor `previous` may exist; a moment before all scans is an error.
     """
-    before = [one for one in known if one.time_us < scan.time_us]
-    same = [one for one in before if one.source == scan.source]
+    before = [item for item in known if item.time_us < scan.time_us]
+    same = [item for item in before if item.source == scan.source]
     if compare is None:
         return None
     if compare == FIRST:
@@ -93,14 +93,14 @@ def earlier_scan(known: Sequence[Scan], scan: Scan, compare: str | datetime | No
         return same[-1] if same else None
     latest = epoch_us(_moment(compare))
     for candidates in (same, before):
-        if found := [one for one in candidates if one.time_us <= latest]:
-            return found[-1]
-    there = ", ".join(iso(one.time) for one in before[:LISTED]) or "none"
+        if scans := [candidate for candidate in candidates if candidate.time_us <= latest]:
+            return scans[-1]
+    there = ", ".join(iso(scan.time) for scan in before[:LISTED]) or "none"
     raise UsageError(f"there is no scan up to {iso(_moment(compare))} to compare with; before the newest: {there}")
 
 
 def _of_moment(known: Sequence[Scan], time_us: int) -> Scan:
-    return [one for one in known if one.time_us == time_us][-1]
+    return [scan for scan in known if scan.time_us == time_us][-1]
 
 
 def _moment(compare: str | datetime) -> datetime:
@@ -147,11 +147,11 @@ def _parts(
         return []
     nothing = Holdings({})
     old, new = dict(before.by(name)), dict(after.by(name))
-    found: list[tuple[str | None, AmountChange, AmountChange]] = []
-    for one in dict.fromkeys([*new, *old]):
-        was, is_ = (side.get(one, nothing).of_type(FILE) for side in (old, new))
-        found.append((one, _change(was.inodes, is_.inodes, whole.files), _change(was.bytes, is_.bytes, whole.bytes)))
-    return sorted(found, key=lambda part: (-(part[1].change or 0), -(part[2].change or 0), str(part[0])))
+    results: list[tuple[str | None, AmountChange, AmountChange]] = []
+    for text in dict.fromkeys([*new, *old]):
+        was, is_ = (side.get(text, nothing).of_type(FILE) for side in (old, new))
+        results.append((text, _change(was.inodes, is_.inodes, whole.files), _change(was.bytes, is_.bytes, whole.bytes)))
+    return sorted(results, key=lambda part: (-(part[1].change or 0), -(part[2].change or 0), str(part[0])))
 
 
 def _change(before: int | None, after: int | None, whole: AmountChange | None) -> AmountChange:

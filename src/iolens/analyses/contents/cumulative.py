@@ -34,43 +34,45 @@ class CumulativeHistogram:
     @classmethod
     def of(cls, bins: Iterable[Bin], total_bytes: int | None = None) -> CumulativeHistogram:
         """Bins in any order, the same one several times; one without a lower end begins where the one below ends."""
-        found: dict[int | None, Bin] = {}
-        for one in bins:
-            before = found.get(one.up_to, Bin(one.above, one.up_to, 0, 0))
-            above = None if one.above is None or before.above is None else min(one.above, before.above)
-            both = None if one.bytes is None or before.bytes is None else one.bytes + before.bytes
-            found[one.up_to] = Bin(above, one.up_to, one.count + before.count, both)
-        ordered = sorted(found.values(), key=lambda one: (one.up_to is None, one.up_to or 0))
-        told = [one.bytes for one in ordered if one.bytes is not None]
-        return cls(tuple(ordered), sum(told) if len(told) == len(ordered) else total_bytes)
+        by_name: dict[int | None, Bin] = {}
+        for item in bins:
+            before = by_name.get(item.up_to, Bin(item.above, item.up_to, 0, 0))
+            above = None if item.above is None or before.above is None else min(item.above, before.above)
+            both = None if item.bytes is None or before.bytes is None else item.bytes + before.bytes
+            by_name[item.up_to] = Bin(above, item.up_to, item.count + before.count, both)
+        ordered = sorted(by_name.values(), key=lambda entry: (entry.up_to is None, entry.up_to or 0))
+        reported = [item.bytes for item in ordered if item.bytes is not None]
+        return cls(tuple(ordered), sum(reported) if len(reported) == len(ordered) else total_bytes)
 
     @property
     def total(self) -> int:
         """All inodes."""
-        return sum(one.count for one in self.bins)
+        return sum(item.count for item in self.bins)
 
     @property
     def has_bytes(self) -> bool:
         """Whether every bin tells its bytes."""
-        return all(one.bytes is not None for one in self.bins)
+        return all(item.bytes is not None for item in self.bins)
 
     @property
     def counts(self) -> list[int]:
         """Inodes up to the end of each bin."""
-        return list(accumulate(one.count for one in self.bins))
+        return list(accumulate(item.count for item in self.bins))
 
     @property
     def bytes(self) -> list[int] | list[None]:
         """Bytes up to the end of each bin; None, all of them, where one bin does not tell."""
         if not self.has_bytes:
             return [None] * len(self.bins)
-        return list(accumulate(one.bytes or 0 for one in self.bins))
+        return list(accumulate(item.bytes or 0 for item in self.bins))
 
     def percentile(self, pct: float) -> int | None:
         """Upper end of the first bin whose cumulative share reaches `pct`; None where that bin has no end."""
         total = self.total
         reached = (
-            one.up_to for one, count in zip(self.bins, self.counts, strict=True) if total and 100 * count >= pct * total
+            item.up_to
+            for item, count in zip(self.bins, self.counts, strict=True)
+            if total and 100 * count >= pct * total
         )
         return next(reached, None)
 
@@ -79,9 +81,9 @@ class CumulativeHistogram:
         """The bin with most inodes, the smallest of several; its lower end is told."""
         if not self.total:
             return None
-        place = max(range(len(self.bins)), key=lambda one: self.bins[one].count)
-        one = self.bins[place]
-        return Bin(self._above(place), one.up_to, one.count, one.bytes)
+        place = max(range(len(self.bins)), key=lambda value: self.bins[value].count)
+        item = self.bins[place]
+        return Bin(self._above(place), item.up_to, item.count, item.bytes)
 
     def files_at_most(self, size: int) -> tuple[float | None, float | None]:
         """Share of the inodes that are no larger, in per cent: at least and at most, by the bins."""
@@ -89,7 +91,7 @@ class CumulativeHistogram:
         if not total:
             return None, None
         surely, perhaps = self._up_to(size)
-        counts = np.array([one.count for one in self.bins])
+        counts = np.array([item.count for item in self.bins])
         low, high = int(counts[surely].sum()), int(counts[perhaps].sum())
         return 100.0 * low / total, 100.0 * high / total
 
@@ -114,8 +116,8 @@ class CumulativeHistogram:
     def byte_share(self, chosen: Booleans) -> Share:
         """Share of the bytes in some of the bins, whatever the sizes within the bins are."""
         if self.has_bytes:
-            told = sum(one.bytes or 0 for one, mine in zip(self.bins, chosen, strict=True) if mine)
-            exact = 100.0 * told / self.total_bytes if self.total_bytes else None
+            reported = sum(item.bytes or 0 for item, mine in zip(self.bins, chosen, strict=True) if mine)
+            exact = 100.0 * reported / self.total_bytes if self.total_bytes else None
             return Share(exact, exact, exact)
         least, most = self._byte_bounds()
         (in_least, in_most), (out_least, out_most) = (
@@ -145,8 +147,8 @@ class CumulativeHistogram:
         if self.total_bytes is not None:
             free = max(self.total_bytes - float(least.sum()), 0.0)
             most = np.minimum(most, least + free)  # an open bin may hold all that is left
-            room = float((most - least).sum())
-            place = free / room if room else 0.0
+            space = float((most - least).sum())
+            place = free / space if space else 0.0
         sizes = least + min(place, 1.0) * (most - least)
         share = _ratio(float(sizes[chosen].sum()), float(sizes[~chosen].sum()))
         return None if share is None else min(max(share, low), high)
@@ -154,24 +156,24 @@ class CumulativeHistogram:
     def _byte_bounds(self) -> tuple[Floats, Floats]:
         """Least and most bytes of each bin; alike where it tells them."""
         least, most = [], []
-        for place, one in enumerate(self.bins):
-            if one.bytes is not None or not one.count:
-                least.append(float(one.bytes or 0))
-                most.append(float(one.bytes or 0))
+        for place, item in enumerate(self.bins):
+            if item.bytes is not None or not item.count:
+                least.append(float(item.bytes or 0))
+                most.append(float(item.bytes or 0))
             else:
                 above = self._above(place)
-                least.append(0.0 if one.up_to == 0 or above is None else float(one.count) * (above + 1))
-                most.append(np.inf if one.up_to is None else float(one.count) * one.up_to)
+                least.append(0.0 if item.up_to == 0 or above is None else float(item.count) * (above + 1))
+                most.append(np.inf if item.up_to is None else float(item.count) * item.up_to)
         return np.array(least), np.array(most)
 
     def _above(self, place: int) -> int | None:
         """What a bin's inodes are larger than; None for the first of all where nothing is said."""
-        one = self.bins[place]
-        return self.bins[place - 1].up_to if one.above is None and place else one.above
+        item = self.bins[place]
+        return self.bins[place - 1].up_to if item.above is None and place else item.above
 
     def _up_to(self, size: int) -> tuple[Booleans, Booleans]:
         """Bins that hold only inodes of at most that size, and those that may hold some."""
-        ends = np.array([np.inf if one.up_to is None else one.up_to for one in self.bins])
+        ends = np.array([np.inf if item.up_to is None else item.up_to for item in self.bins])
         starts = np.array([-1 if (above := self._above(place)) is None else above for place in range(len(self.bins))])
         return ends <= size, (ends <= size) | (starts < size)
 

@@ -149,22 +149,22 @@ def marked_bins(rows: nw.LazyFrame[Any], without: Sequence[str]) -> list[MarkedB
     if without:
         theirs = (~nw.col("project").is_null()) & nw.col("project").is_in(list(without))
         removed = nw.when(theirs).then(nw.lit(1)).otherwise(nw.lit(0))
-    found = sums(mine.with_columns(removed.alias("removed")), "histogram", "bin_from", "bin", "removed")
+    inode_sums = sums(mine.with_columns(removed.alias("removed")), "histogram", "bin_from", "bin", "removed")
     return [
-        (str(name), Bin(above, up_to, one.inodes, one.bytes), bool(gone))
-        for (name, above, up_to, gone), one in found
-        if one.inodes
+        (str(name), Bin(above, up_to, inode_sum.inodes, inode_sum.bytes), bool(gone))
+        for (name, above, up_to, gone), inode_sum in inode_sums
+        if inode_sum.inodes
     ]
 
 
 def bins_of(marked: Iterable[MarkedBin], files: InodeSum, *, keep_removed: bool) -> ScanHistograms:
     """The histograms; what is removed leaves its bins empty, so that the rest has the bins of the whole."""
-    found: dict[str, list[Bin]] = {}
-    for name, one, removed in marked:
-        kept = one if keep_removed or not removed else Bin(one.above, one.up_to, 0, 0)
-        found.setdefault(name, []).append(kept)
-    sizes = CumulativeHistogram.of(found.get(SIZE, ()), files.bytes)
-    return ScanHistograms(sizes, *(CumulativeHistogram.of(found.get(name, ())) for name in (ATIME, MTIME, WIDTH)))
+    bins: dict[str, list[Bin]] = {}
+    for name, item, removed in marked:
+        kept = item if keep_removed or not removed else Bin(item.above, item.up_to, 0, 0)
+        bins.setdefault(name, []).append(kept)
+    sizes = CumulativeHistogram.of(bins.get(SIZE, ()), files.bytes)
+    return ScanHistograms(sizes, *(CumulativeHistogram.of(bins.get(name, ())) for name in (ATIME, MTIME, WIDTH)))
 
 
 def remainder(marked: Iterable[MarkedBin], whole: Holdings, without: Sequence[str], limits: Limits) -> Remainder:
@@ -192,10 +192,10 @@ def size_points(sizes: CumulativeHistogram) -> list[SizePoint]:
     if not whole:
         return []
     points = []
-    for one, count, size, share in zip(sizes.bins, sizes.counts, sizes.bytes, sizes.byte_shares(), strict=True):
+    for item, count, size, share in zip(sizes.bins, sizes.counts, sizes.bytes, sizes.byte_shares(), strict=True):
         bounds = (None, None, None) if sizes.has_bytes else share
         known = (pct(size, sizes.total_bytes), *bounds)
-        points.append(SizePoint(one.up_to, count, size, 100.0 * count / whole, *known))
+        points.append(SizePoint(item.up_to, count, size, 100.0 * count / whole, *known))
     return points
 
 
@@ -204,15 +204,15 @@ def age_points(ages: CumulativeHistogram) -> list[AgePoint]:
     whole = ages.total
     pairs = zip(ages.bins, ages.counts, ages.bytes, strict=True) if whole else ()
     return [
-        AgePoint(one.up_to, count, size, 100.0 * count / whole, pct(size, ages.total_bytes))
-        for one, count, size in pairs
+        AgePoint(item.up_to, count, size, 100.0 * count / whole, pct(size, ages.total_bytes))
+        for item, count, size in pairs
     ]
 
 
 def size_summary(sizes: CumulativeHistogram, files: InodeSum) -> SizeSummary:
     """Sizes in a few numbers; the mean is that of `files`, whose bytes may be told where those of bins are not."""
     common = sizes.most_common
-    held = [one for one in sizes.bins if one.count]
+    held = [item for item in sizes.bins if item.count]
     return SizeSummary(
         mean_bytes=mean_size(files),
         median_bytes=sizes.percentile(50),
@@ -228,23 +228,23 @@ def size_summary(sizes: CumulativeHistogram, files: InodeSum) -> SizeSummary:
 
 def at_most(sizes: CumulativeHistogram, limits: Sequence[int]) -> list[AtMost]:
     """Shares up to each of those sizes."""
-    found = []
+    result = []
     for size in limits if sizes.total else ():
         files, share = sizes.files_at_most(size), sizes.bytes_at_most(size)
         exact = [low if low == high else None for low, high in (files, (share.low, share.high))]
-        found.append(AtMost(size, exact[0], *files, exact[1], *share))
-    return found
+        result.append(AtMost(size, exact[0], *files, exact[1], *share))
+    return result
 
 
 def within(bins: ScanHistograms, limits: Sequence[int]) -> list[Within]:
     """Shares up to each of those ages, by both clocks as far as they are told."""
-    found = []
+    result = []
     for clock, ages in ((ATIME, bins.atimes), (MTIME, bins.mtimes)):
         for age in limits if ages.total else ():
             files, low, high = ages.files_at_most(age), *ages.told_bytes_at_most(age)
-            exact = [one if one == other else None for one, other in (files, (low, high))]
-            found.append(Within(clock, age, exact[0], *files, exact[1], low, high))
-    return found
+            exact = [value if value == other else None for value, other in (files, (low, high))]
+            result.append(Within(clock, age, exact[0], *files, exact[1], low, high))
+    return result
 
 
 def widths_of(widths: CumulativeHistogram, whole: Holdings) -> Widths | None:
@@ -253,10 +253,10 @@ def widths_of(widths: CumulativeHistogram, whole: Holdings) -> Widths | None:
         return None
     directories, inodes = whole.directories, whole.everything.inodes
     points = [
-        WidthPoint(one.up_to, count, 100.0 * count / widths.total)
-        for one, count in zip(widths.bins, widths.counts, strict=True)
+        WidthPoint(item.up_to, count, 100.0 * count / widths.total)
+        for item, count in zip(widths.bins, widths.counts, strict=True)
     ]
-    held = [one for one in widths.bins if one.count]
+    held = [item for item in widths.bins if item.count]
     mean = inodes / directories if directories and inodes is not None else None
     return Widths(widths.total, mean, widths.percentile(50), widths.percentile(99), held[-1].up_to, points)
 

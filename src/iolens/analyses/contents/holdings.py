@@ -33,7 +33,7 @@ class Holdings:
 
     def where(self, chosen: Callable[[Holder], bool]) -> Holdings:
         """Those of some holders."""
-        return Holdings({holder: one for holder, one in self.held.items() if chosen(holder)})
+        return Holdings({holder: inode_sum for holder, inode_sum in self.held.items() if chosen(holder)})
 
     def without(self, projects: Sequence[str]) -> Holdings:
         """All but those of some projects."""
@@ -45,7 +45,7 @@ class Holdings:
 
     def of_type(self, inode_type: str) -> InodeSum:
         """All inodes of one type."""
-        return added([one for holder, one in self.held.items() if holder.inode_type == inode_type])
+        return added([inode_sum for holder, inode_sum in self.held.items() if holder.inode_type == inode_type])
 
     @property
     def directories(self) -> int | None:
@@ -63,10 +63,10 @@ class Holdings:
 
     def by(self, name: Name) -> list[tuple[str | None, Holdings]]:
         """Divided by owner, project or type, those with most bytes first; by files where bytes are not told."""
-        found: dict[str | None, dict[Holder, InodeSum]] = {}
-        for holder, one in self.held.items():
-            found.setdefault(getattr(holder, name), {})[holder] = one
-        parts = [(value, Holdings(held)) for value, held in found.items()]
+        inode_sums: dict[str | None, dict[Holder, InodeSum]] = {}
+        for holder, inode_sum in self.held.items():
+            inode_sums.setdefault(getattr(holder, name), {})[holder] = inode_sum
+        parts = [(value, Holdings(held)) for value, held in inode_sums.items()]
         return sorted(parts, key=lambda part: (*_weight(part[1], name), str(part[0])))
 
 
@@ -80,22 +80,22 @@ def holdings_of(rows: nw.LazyFrame[Any]) -> Holdings:
     """Sums over the rows of one scan."""
     mine = rows.filter(nw.col("histogram").is_in([SIZE, TOTAL]))
     by_histogram: dict[str, dict[Holder, InodeSum]] = {SIZE: {}, TOTAL: {}}
-    for (owner, project, inode_type, histogram), one in sums(mine, *NAMES, "histogram"):
-        by_histogram[str(histogram)][Holder(owner, project, inode_type)] = one
+    for (owner, project, inode_type, histogram), inode_sum in sums(mine, *NAMES, "histogram"):
+        by_histogram[str(histogram)][Holder(owner, project, inode_type)] = inode_sum
     return Holdings(_merged(by_histogram[SIZE], by_histogram[TOTAL]))
 
 
 def _merged(sizes: dict[Holder, InodeSum], totals: dict[Holder, InodeSum]) -> dict[Holder, InodeSum]:
     """For each type of inode the totals, where there are any; what they leave open the sizes may tell."""
     by_total = {holder.inode_type for holder in totals}
-    found = {holder: one for holder, one in sizes.items() if holder.inode_type not in by_total}
-    for holder, one in totals.items():
-        found[holder] = completed(one, sizes.get(holder))
-    return found
+    inode_sums = {holder: size for holder, size in sizes.items() if holder.inode_type not in by_total}
+    for holder, total in totals.items():
+        inode_sums[holder] = completed(total, sizes.get(holder))
+    return inode_sums
 
 
-def completed(one: InodeSum, other: InodeSum | None) -> InodeSum:
+def completed(inode_sum: InodeSum, other: InodeSum | None) -> InodeSum:
     """A sum with what it does not tell taken from another of the same inodes."""
     if other is None:
-        return one
-    return InodeSum(*(mine if mine is not None else theirs for mine, theirs in zip(one, other, strict=True)))
+        return inode_sum
+    return InodeSum(*(mine if mine is not None else theirs for mine, theirs in zip(inode_sum, other, strict=True)))

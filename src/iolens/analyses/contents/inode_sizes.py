@@ -36,12 +36,18 @@ def inode_sizes(selection: Selection, largest: int | None = None) -> InodeSizes 
     scan = newest(selection, rows)
     if scan is None:
         return None
-    found = [
-        {"inode_type": inode_type, "bin_from": above, "bin": up_to, "count": one.inodes or 0, "bytes": one.bytes}
-        for (inode_type, above, up_to), one in sums(scan.of(rows), "inode_type", "bin_from", "bin")
+    records = [
+        {
+            "inode_type": inode_type,
+            "bin_from": above,
+            "bin": up_to,
+            "count": inode_sum.inodes or 0,
+            "bytes": inode_sum.bytes,
+        }
+        for (inode_type, above, up_to), inode_sum in sums(scan.of(rows), "inode_type", "bin_from", "bin")
     ]
     words = f"{selection.filesystem}: scan of {iso(scan.time)} ({scan.source})"
-    return _sizes(found, words, selection.filesystem, scan.time, largest)
+    return _sizes(records, words, selection.filesystem, scan.time, largest)
 
 
 def sizes_of_rows(rows: Iterable[Mapping[str, Any]], origin: str, largest: int | None = None) -> InodeSizes:
@@ -59,8 +65,8 @@ def _sizes(
 ) -> InodeSizes:
     by_type: dict[str, list[Bin]] = {}
     for row in rows:
-        one = Bin(row["bin_from"], row["bin"], int(row["count"]), row.get("bytes"))
-        by_type.setdefault(str(row["inode_type"]), []).append(one)
+        item = Bin(row["bin_from"], row["bin"], int(row["count"]), row.get("bytes"))
+        by_type.setdefault(str(row["inode_type"]), []).append(item)
     types = {name: SizeBins.of(bins, largest) for name, bins in sorted(by_type.items())}
     files = types.pop(FILE, None)
     if files is None or not files.total:

@@ -78,14 +78,16 @@ class Projection:
 def history_of(rows: nw.LazyFrame[Any], known: Sequence[Scan]) -> list[ScanTotals]:
     """Totals of those scans, in time order."""
     mine = rows.filter(nw.col("histogram").is_in([SIZE, TOTAL]))
-    found: dict[tuple[Any, ...], dict[str | None, dict[str, InodeSum]]] = {}
-    for (*scan, inode_type, histogram), one in sums(mine, "epoch_us", "source", "scan", "inode_type", "histogram"):
-        found.setdefault(tuple(scan), {}).setdefault(inode_type, {})[str(histogram)] = one
-    return [_totals(one, found.get((one.time_us, one.source, one.scan), {})) for one in known]
+    inode_sums: dict[tuple[Any, ...], dict[str | None, dict[str, InodeSum]]] = {}
+    for (*scan, inode_type, histogram), inode_sum in sums(
+        mine, "epoch_us", "source", "scan", "inode_type", "histogram"
+    ):
+        inode_sums.setdefault(tuple(scan), {}).setdefault(inode_type, {})[str(histogram)] = inode_sum
+    return [_totals(scan, inode_sums.get((scan.time_us, scan.source, scan.scan), {})) for scan in known]
 
 
 def _totals(scan: Scan, by_type: dict[str | None, dict[str, InodeSum]]) -> ScanTotals:
-    types = {name: _preferred(one) for name, one in by_type.items()}
+    types = {name: _preferred(inode_sums) for name, inode_sums in by_type.items()}
     files, everything = types.get(FILE, InodeSum(0, 0, 0)), added(list(types.values()))
     directories = types[DIRECTORY].inodes if DIRECTORY in types else None
     return ScanTotals(scan.time, scan.scan, files.inodes, files.bytes, directories, everything.inodes)
@@ -109,22 +111,25 @@ def projections_of(
     limit = inode_limit(selection) if whole else None
     files = _projection("files", history, None if threshold_files is None else round(threshold_files), "given")
     inodes = _projection("inodes", history, limit, "target_capacity")
-    return [one for one in (files, inodes) if one is not None]
+    return [file for file in (files, inodes) if file is not None]
 
 
 def _projection(unit: Unit, history: Sequence[ScanTotals], limit: int | None, origin: str) -> Projection | None:
-    told = [one for one in history if getattr(one, unit) is not None]
-    if len(told) < 2:
+    reported = [scan_totals for scan_totals in history if getattr(scan_totals, unit) is not None]
+    if len(reported) < 2:
         return None
-    readings = _readings([epoch_us(one.time) for one in told], [getattr(one, unit) for one in told])
-    found = outlook(readings, None if limit is None else float(limit))
+    readings = _readings(
+        [epoch_us(scan_totals.time) for scan_totals in reported],
+        [getattr(scan_totals, unit) for scan_totals in reported],
+    )
+    result = outlook(readings, None if limit is None else float(limit))
     return Projection(
         unit=unit,
-        scans=len(told),
+        scans=len(reported),
         days=float(readings.time_us[-1] - readings.time_us[0]) / DAY_US,
         limit=limit,
         limit_origin=None if limit is None else origin,
-        lines=[_line(course, int(readings.used[-1])) for course in found.courses],
+        lines=[_line(course, int(readings.used[-1])) for course in result.courses],
     )
 
 
@@ -150,7 +155,10 @@ def _line(course: ProjectedUsage, last: int) -> CountLine:
         limit_state=course.threshold_state,
         limit_date=course.threshold_date,
         limit_ci95=course.threshold_interval,
-        expected=[ExpectedCount(one.day, one.value, *(one.interval or (None, None))) for one in course.expected],
+        expected=[
+            ExpectedCount(expected.day, expected.value, *(expected.interval or (None, None)))
+            for expected in course.expected
+        ],
     )
 
 
@@ -159,15 +167,15 @@ def inode_limit(selection: Selection) -> int | None:
     frame = selection.frame(CAPACITY)
     if not {"total_inodes", "target", "target_kind"} <= set(frame.collect_schema().names()):
         return None
-    told = frame.filter(~nw.col("total_inodes").is_null())
+    reported = frame.filter(~nw.col("total_inodes").is_null())
     newest = {
         str(row["target_kind"]): int(row["newest"])
-        for row in collected(told.group_by("target_kind").agg(nw.col("epoch_us").max().alias("newest")))
+        for row in collected(reported.group_by("target_kind").agg(nw.col("epoch_us").max().alias("newest")))
     }
-    kind = next((one for one in INODE_KINDS if one in newest), None)
+    kind = next((name for name in INODE_KINDS if name in newest), None)
     if kind is None:
         return None
-    last_day = told.filter(nw.col("target_kind") == kind, nw.col("epoch_us") > newest[kind] - DAY_US)
+    last_day = reported.filter(nw.col("target_kind") == kind, nw.col("epoch_us") > newest[kind] - DAY_US)
     last: dict[str, tuple[int, int]] = {}
     for row in collected(last_day.select("target", "epoch_us", "total_inodes")):
         reading = int(row["epoch_us"]), int(row["total_inodes"])

@@ -71,33 +71,33 @@ def scans(selection: Selection, rows: nw.LazyFrame[Any]) -> list[Scan]:
     Of several at one moment the last counts: the one whose source the configuration names first, else the one that
     tells most, else by name.
     """
-    found: dict[tuple[int, str | None, str | None], dict[str, int]] = {}
+    numbers: dict[tuple[int, str | None, str | None], dict[str, int]] = {}
     for row in collected(rows.group_by("epoch_us", "source", "scan", "histogram").agg(nw.len().alias("rows"))):
-        mine = found.setdefault((int(row["epoch_us"]), row["source"], row["scan"]), {})
+        mine = numbers.setdefault((int(row["epoch_us"]), row["source"], row["scan"]), {})
         mine[str(row["histogram"])] = int(row["rows"])
     ranks = {source: place for place, source in enumerate(selection.source_order)}
     known = sorted(
-        (Scan(*key, frozenset(counts), sum(counts.values())) for key, counts in found.items()),
-        key=lambda one: (
-            ranks.get(str(one.source), len(ranks)),
-            -len(one.histograms),
-            str(one.source),
-            str(one.scan),
+        (Scan(*key, frozenset(counts), sum(counts.values())) for key, counts in numbers.items()),
+        key=lambda scan: (
+            ranks.get(str(scan.source), len(ranks)),
+            -len(scan.histograms),
+            str(scan.source),
+            str(scan.scan),
         ),
         reverse=True,
     )
-    return sorted(known, key=lambda one: one.time_us)
+    return sorted(known, key=lambda item: item.time_us)
 
 
 def newest(selection: Selection, rows: nw.LazyFrame[Any]) -> Scan | None:
     """The scan that counts when one is asked for."""
-    found = scans(selection, rows)
-    return found[-1] if found else None
+    results = scans(selection, rows)
+    return results[-1] if results else None
 
 
 def one_per_moment(known: Iterable[Scan]) -> list[Scan]:
     """Of several scans at one moment the one that counts."""
-    return list({one.time_us: one for one in known}.values())
+    return list({scan.time_us: scan for scan in known}.values())
 
 
 def sums(rows: nw.LazyFrame[Any], *keys: str) -> list[tuple[tuple[Any, ...], InodeSum]]:
@@ -130,16 +130,16 @@ def _sum(row: dict[str, Any]) -> InodeSum:
     return InodeSum(int(row["count_sum"]) if row["count_known"] == row["rows"] else None, *sizes)
 
 
-def plus(one: int | None, other: int | None) -> int | None:
+def plus(value: int | None, other: int | None) -> int | None:
     """A sum is known where all of it is."""
-    return None if one is None or other is None else one + other
+    return None if value is None or other is None else value + other
 
 
 def added(parts: Sequence[InodeSum]) -> InodeSum:
     """All together; zero where there is nothing."""
     whole = InodeSum(0, 0, 0)
     for part in parts:
-        whole = InodeSum(*(plus(one, other) for one, other in zip(whole, part, strict=True)))
+        whole = InodeSum(*(plus(value, other) for value, other in zip(whole, part, strict=True)))
     return whole
 
 

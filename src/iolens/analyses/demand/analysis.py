@@ -64,8 +64,8 @@ class DemandMeasure:
 
     def at(self, percentile: float) -> float:
         """The demand at one of the percentiles."""
-        found: float = {50.0: self.p50, 95.0: self.p95, 99.0: self.p99, 100.0: self.max}[percentile]
-        return found
+        value: float = {50.0: self.p50, 95.0: self.p95, 99.0: self.p99, 100.0: self.max}[percentile]
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Demand:
         """In words."""
         partial = f" and {len(self.partial_days)} partial" if self.partial_days else ""
         days = f"{self.complete_days} complete{partial}"
-        ends = " to ".join(f"{moment:%Y-%m-%d}" for moment in (self.window_start, self.window_end) if moment)
+        ends = " to ".join(f"{time:%Y-%m-%d}" for time in (self.window_start, self.window_end) if time)
         return f"{self.filesystem}: ticks of {days} days, {ends} ({', '.join(self.sources)})"
 
 
@@ -120,38 +120,41 @@ class DayBins:
 def demand(selection: Selection, *, progress: Callable[[date], None] | None = None) -> Demand:
     """Bandwidth, operations, disk I/Os and metadata operations, as far as the store has them."""
     gathered = [_gathered(selection, table, progress) for table in ("target_io", "target_sizes", "metadata_ops")]
-    ticks = [one for one in gathered if one is not None and one.measures]
-    extents = [one.extent_us for one in ticks if one.extent_us is not None]
+    ticks = [ticks for ticks in gathered if ticks is not None and ticks.measures]
+    extents = [tick.extent_us for tick in ticks if tick.extent_us is not None]
     start, end = selection.window
-    found = Demand(
+    result = Demand(
         filesystem=selection.filesystem,
         window_start=start or (from_epoch_us(min(low for low, _ in extents)) if extents else None),
         window_end=end or (from_epoch_us(max(high for _, high in extents)) if extents else None),
-        tick_s=next((one.tick_s for one in ticks if one.tick_s is not None), None),
-        ticks_left_out=sum(one.left_out for one in ticks),
-        target_kinds=list(dict.fromkeys(kind for one in ticks for kind in one.kinds)),
-        sources=sorted({name for one in ticks for name in selection.sources(one.table)}),
+        tick_s=next((tick.tick_s for tick in ticks if tick.tick_s is not None), None),
+        ticks_left_out=sum(tick.left_out for tick in ticks),
+        target_kinds=list(dict.fromkeys(kind for tick in ticks for kind in tick.kinds)),
+        sources=sorted({name for tick in ticks for name in selection.sources(tick.table)}),
         measures=[
-            measure.result(name, one.tick_s) for one in ticks for name, measure in one.measures.items() if measure.ticks
+            measure.result(name, tick.tick_s)
+            for tick in ticks
+            for name, measure in tick.measures.items()
+            if measure.ticks
         ],
         partial_days=_partial_days(ticks),
         notes=_notes(ticks),
     )
-    if not found.measures:
+    if not result.measures:
         raise NotKnownError(f"{selection.filesystem}: no bytes or operations are known in this window")
-    return found
+    return result
 
 
 def _partial_days(ticks: Sequence[_Ticks]) -> list[date]:
     """Those that no measure has whole."""
-    kinds = [measure.days(one.tick_s) for one in ticks for measure in one.measures.values()]
+    kinds = [measure.days(tick.tick_s) for tick in ticks for measure in tick.measures.values()]
     complete = {day for days in kinds for day, is_complete in days.items() if is_complete}
     return [from_epoch_us(day * DAY_US).date() for day in sorted({day for days in kinds for day in days} - complete)]
 
 
 def _notes(ticks: Sequence[_Ticks]) -> list[str]:
     notes = []
-    left = sum(one.left_out for one in ticks)
+    left = sum(tick.left_out for tick in ticks)
     if left:
         notes.append(f"{left:,} ticks are left out: fewer than {LEAST_TARGETS:.0%} of the day's targets are in them")
     return notes
@@ -305,21 +308,21 @@ def _gathered(selection: Selection, table: str, progress: Callable[[date], None]
 
 def _kinds(selection: Selection, table: str) -> tuple[str, ...]:
     """The first kind of data targets there is; else rows that are sums; else anything but MDTs."""
-    found = ((kind,) for kind in (*DATA_KINDS, *SUM_KINDS) if selection.holds(table, "target_kind", (kind,)))
-    return next(found, ())
+    results = ((kind,) for kind in (*DATA_KINDS, *SUM_KINDS) if selection.holds(table, "target_kind", (kind,)))
+    return next(results, ())
 
 
 def _terms(selection: Selection, table: str) -> Terms:
     """What the table's live columns add up to."""
     wanted: dict[str, tuple[str, ...]] = {}
     if table == "target_io":
-        wanted = {f"{way}_bytes_per_s": (f"{way}_bytes",) for way in DIRECTIONS}
-        wanted["bytes_per_s"] = tuple(f"{way}_bytes" for way in DIRECTIONS)
-        wanted |= {f"{way}_ops_per_s": (f"{way}_ops",) for way in DIRECTIONS}
-        wanted["ops_per_s"] = (*(f"{way}_ops" for way in DIRECTIONS), "unsplit_ops")
+        wanted = {f"{direction}_bytes_per_s": (f"{direction}_bytes",) for direction in DIRECTIONS}
+        wanted["bytes_per_s"] = tuple(f"{direction}_bytes" for direction in DIRECTIONS)
+        wanted |= {f"{direction}_ops_per_s": (f"{direction}_ops",) for direction in DIRECTIONS}
+        wanted["ops_per_s"] = (*(f"{direction}_ops" for direction in DIRECTIONS), "unsplit_ops")
     elif table == "target_sizes":
-        for way in DIRECTIONS:
-            wanted[f"disk_{way}_ios_per_s"] = tuple(name for name, (one, _) in SIZE_COLUMNS.items() if one == way)
+        for side in DIRECTIONS:
+            wanted[f"disk_{side}_ios_per_s"] = tuple(name for name, (text, _) in SIZE_COLUMNS.items() if text == side)
         wanted["disk_ios_per_s"] = tuple(SIZE_COLUMNS)
     else:
         wanted["metadata_ops_per_s"] = SUMMED_OPERATIONS

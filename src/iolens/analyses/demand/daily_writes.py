@@ -82,15 +82,15 @@ def daily_writes(selection: Selection) -> DailyWrites:
     if not parts or not sum(len(part["bucket"]) for part in parts):
         return DailyWrites(selection.filesystem, [], [], selection.sources(TABLE))
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    kind = np.array([UNKNOWN if one is None else str(one) for one in columns["kind"]], dtype=object)
+    kind = np.array([UNKNOWN if column is None else str(column) for column in columns["kind"]], dtype=object)
     days: dict[int, DayWrites] = {}
     used = []
     for name in RANKED:
         mine = kind == name
-        found = _days({column: values[mine] for column, values in columns.items()})
-        if found.keys() - days.keys():
+        writes = _days({column: values[mine] for column, values in columns.items()})
+        if writes.keys() - days.keys():
             used.append(name)
-        days = found | days
+        days = writes | days
     return DailyWrites(selection.filesystem, [days[day] for day in sorted(days)], used, selection.sources(TABLE))
 
 

@@ -155,24 +155,24 @@ def drives(
             raise UsageError(f"a {name} is above 0, not {number:g}")
     if group_by not in GROUPS:
         raise UsageError(f"drives are not grouped by {group_by!r}; there are: {', '.join(GROUPS)}")
-    found = drive_readings(selection, source_order)
-    judge = WafJudge.of(found, waf_limit)
+    readings = drive_readings(selection, source_order)
+    judge = WafJudge.of(readings, waf_limit)
     rating = None if rated_dwpd is None else rated_dwpd * DAYS_PER_YEAR * warranty_years
-    lives = [life_of(drive, judge, rating) for drive in found.drives]
-    first, last = found.extent or (None, None)
+    lives = [life_of(drive, judge, rating) for drive in readings.drives]
+    first, last = readings.extent or (None, None)
     start, end = selection.window
-    coverage = _coverage(found)
+    coverage = _coverage(readings)
     return Drives(
         filesystem=selection.filesystem,
         window_start=start or first,
         window_end=end or last,
-        samples=found.readings,
+        samples=readings.readings,
         drives=len(lives),
         first_reading=first,
         last_reading=last,
-        fleet_waf=found.fleet_waf,
+        fleet_waf=readings.fleet_waf,
         waf=spread(life.waf for life in lives),
-        fleet_dwpd=fleet_dwpd(found.drives),
+        fleet_dwpd=fleet_dwpd(readings.drives),
         dwpd=spread(life.dwpd for life in lives),
         wear_pct=spread(life.wear_pct for life in lives),
         spare_pct=spread(life.spare_pct for life in lives),
@@ -183,7 +183,7 @@ def drives(
         host_write_bytes=_total(life.host_write_bytes for life in lives),
         nand_write_bytes=_total(life.nand_write_bytes for life in lives),
         host_read_bytes=_total(life.host_read_bytes for life in lives),
-        window=_window(found, lives),
+        window=_window(readings, lives),
         rated_dwpd=rated_dwpd,
         warranty_years=warranty_years,
         rated_used_pct=spread(life.rated_used_pct for life in lives),
@@ -195,8 +195,8 @@ def drives(
         ),
         outliers=judge.verdict(lives),
         group_by=group_by,
-        groups=_groups(found.drives, lives, group_by),
-        over_time=fleet_over_time(selection, found),
+        groups=_groups(readings.drives, lives, group_by),
+        over_time=fleet_over_time(selection, readings),
         per_drive=lives,
         coverage=coverage,
         notes=_notes(coverage, lives),
@@ -208,9 +208,9 @@ def _total(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _window(found: DriveReadings, lives: Sequence[DriveLife]) -> FleetWindow | None:
+def _window(readings: DriveReadings, lives: Sequence[DriveLife]) -> FleetWindow | None:
     windows = [life.window for life in lives if life.window is not None]
-    again = [drive for drive in found.drives if drive.stretch is not None]
+    again = [drive for drive in readings.drives if drive.stretch is not None]
     if not windows:
         return None
     return FleetWindow(
@@ -228,18 +228,18 @@ def _window(found: DriveReadings, lives: Sequence[DriveLife]) -> FleetWindow | N
     )
 
 
-def _groups(found: Sequence[Drive], lives: Sequence[DriveLife], group_by: GroupBy) -> list[DriveGroup]:
+def _groups(result: Sequence[Drive], lives: Sequence[DriveLife], group_by: GroupBy) -> list[DriveGroup]:
     """Hot spots first: by drive writes per day in the window where there are any, else over the life."""
     members: dict[str | None, list[tuple[Drive, DriveLife]]] = {}
-    for drive, life in zip(found, lives, strict=True):
+    for drive, life in zip(result, lives, strict=True):
         members.setdefault(getattr(life, group_by), []).append((drive, life))
     groups = [_group(name, pairs) for name, pairs in members.items()]
     heat = "dwpd" if all(group.window_dwpd is None for group in groups) else "window_dwpd"
-    return sorted(groups, key=lambda one: (-(getattr(one, heat) or 0.0), one.group or ""))
+    return sorted(groups, key=lambda drive_group: (-(getattr(drive_group, heat) or 0.0), drive_group.group or ""))
 
 
 def _group(name: str | None, members: Sequence[tuple[Drive, DriveLife]]) -> DriveGroup:
-    found, lives = [drive for drive, _ in members], [life for _, life in members]
+    results, lives = [drive for drive, _ in members], [life for _, life in members]
     wear = spread(life.wear_pct for life in lives)
     return DriveGroup(
         group=name,
@@ -247,19 +247,19 @@ def _group(name: str | None, members: Sequence[tuple[Drive, DriveLife]]) -> Driv
         capacity_bytes=_total(life.capacity_bytes for life in lives) or 0,
         host_write_bytes=_total(life.host_write_bytes for life in lives) or 0,
         nand_write_bytes=_total(life.nand_write_bytes for life in lives),
-        waf=fleet_waf(found),
+        waf=fleet_waf(results),
         waf_max=spread(life.waf for life in lives).max,
-        dwpd=fleet_dwpd(found),
+        dwpd=fleet_dwpd(results),
         dwpd_max=spread(life.dwpd for life in lives).max,
-        window_dwpd=fleet_window_dwpd(found),
+        window_dwpd=fleet_window_dwpd(results),
         wear_mean_pct=wear.mean,
         wear_max_pct=wear.max,
         outliers=sum(life.outlier for life in lives),
     )
 
 
-def _coverage(found: DriveReadings) -> DriveCoverage:
-    every = found.drives
+def _coverage(readings: DriveReadings) -> DriveCoverage:
+    every = readings.drives
     newest = max((drive.last_us for drive in every), default=0)
     late = newest - SILENT // timedelta(microseconds=1)
     return DriveCoverage(
@@ -272,9 +272,9 @@ def _coverage(found: DriveReadings) -> DriveCoverage:
         read_once=sum(drive.readings == 1 for drive in every),
         counters_fell=[drive.serial for drive in every if drive.falls],
         not_read_lately=[drive.serial for drive in every if drive.last_us < late],
-        sources=found.sources,
-        overlapping_rows=found.overlapping_rows,
-        rows_without_serial=found.nameless_rows,
+        sources=readings.sources,
+        overlapping_rows=readings.overlapping_rows,
+        rows_without_serial=readings.nameless_rows,
     )
 
 

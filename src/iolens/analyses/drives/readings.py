@@ -234,14 +234,18 @@ def fleet_dwpd(drives: Iterable[Drive]) -> float | None:
         for drive in drives
         if drive.dwpd is not None
     ]
-    room = sum(part[1] for part in parts)
-    return sum(part[0] for part in parts) / room if room else None
+    space = sum(part[1] for part in parts)
+    return sum(part[0] for part in parts) / space if space else None
 
 
 def fleet_window_waf(drives: Iterable[Drive]) -> float | None:
     """Σ flash bytes ÷ Σ host bytes between the readings."""
     stretches = [drive.stretch for drive in drives if drive.stretch is not None]
-    pairs = [(one.nand_write_bytes, one.amplified_bytes) for one in stretches if one.amplified_bytes is not None]
+    pairs = [
+        (stretch.nand_write_bytes, stretch.amplified_bytes)
+        for stretch in stretches
+        if stretch.amplified_bytes is not None
+    ]
     host = sum(pair[1] for pair in pairs)
     return sum(pair[0] or 0 for pair in pairs) / host if host else None
 
@@ -253,8 +257,8 @@ def fleet_window_dwpd(drives: Iterable[Drive]) -> float | None:
         for drive in drives
         if drive.stretch is not None and drive.capacity_bytes
     ]
-    room = sum(part[1] for part in parts)
-    return sum(part[0] for part in parts) / room if room else None
+    space = sum(part[1] for part in parts)
+    return sum(part[0] for part in parts) / space if space else None
 
 
 def _waf(host: int | None, flash: int | None) -> float | None:
@@ -452,8 +456,8 @@ def _chosen(same: Sequence[Drive], order: Sequence[str]) -> Drive:
     ranks = {name: place for place, name in enumerate(order)}
 
     def rank(drive: Drive) -> tuple[int, bool, int, int, str]:
-        told = sum(getattr(drive, fact) is not None for fact in _FACTS)
+        reported = sum(getattr(drive, fact) is not None for fact in _FACTS)
         old = newest - drive.last_us > AS_RECENT_US
-        return ranks.get(drive.source, len(ranks)), old, -told, -drive.last_us, drive.source
+        return ranks.get(drive.source, len(ranks)), old, -reported, -drive.last_us, drive.source
 
     return min(same, key=rank)

@@ -120,7 +120,7 @@ def _strictly(readings: Readings, numbers: Integers) -> tuple[Readings, Changes]
 def _incomplete_days(readings: Readings, numbers: Integers) -> list[date]:
     """Days that have readings, but not one that is complete."""
     only = np.setdiff1d(numbers, numbers[readings.complete])
-    return [FIRST_DAY + timedelta(days=int(one)) for one in only]
+    return [FIRST_DAY + timedelta(days=int(item)) for item in only]
 
 
 def _capacity(readings: Readings, given: int | None) -> tuple[int | None, str | None]:

@@ -32,7 +32,7 @@ PERCENTILES: Final = (80.0, 95.0)
 TOLD: Final = (0.5, 0.8, 0.95, 0.99, 1.0)  # of the least, mean and most loaded target
 BINS_PER_DECADE: Final = 4
 MOST_BUCKETS: Final = 240  # of the map of hot targets
-MEASURES: Final = (*(f"{way}_bytes" for way in DIRECTIONS), BACKGROUND)
+MEASURES: Final = (*(f"{direction}_bytes" for direction in DIRECTIONS), BACKGROUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,34 +173,34 @@ def imbalance(
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     if len(ticks.targets) < FEWEST:
         raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
-    found = _ImbalanceTicks(selection, ticks, with_background, [epoch_us(one) for one in at])
+    imbalance_ticks = _ImbalanceTicks(selection, ticks, with_background, [epoch_us(time) for time in at])
     for matrix in ticks.matrices(selection, MEASURES, progress):
-        found.add(matrix)
-    if not found.series.std.size:
+        imbalance_ticks.add(matrix)
+    if not imbalance_ticks.series.std.size:
         raise NotKnownError(
             f"{selection.filesystem}: no two targets report at the same time; imbalance is among several"
         )
-    _check_moments(found)
-    return _result(selection, found, _thresholds(found.series, percentiles, thresholds))
+    _check_moments(imbalance_ticks)
+    return _result(selection, imbalance_ticks, _thresholds(imbalance_ticks.series, percentiles, thresholds))
 
 
 def _check(percentiles: Sequence[float], thresholds: Sequence[float]) -> None:
     if not percentiles and not thresholds:
         raise UsageError("imbalance needs a threshold: a percentile or a value")
-    wrong = [one for one in percentiles if not 0 < one < 100]
+    wrong = [percentile for percentile in percentiles if not 0 < percentile < 100]
     if wrong:
         raise UsageError(f"a percentile is above 0 and below 100, not {wrong[0]:g}")
-    low = [one for one in thresholds if not 0 < one < np.inf]
+    low = [threshold for threshold in thresholds if not 0 < threshold < np.inf]
     if low:
         raise UsageError(f"a threshold is above zero, not {low[0]:g} bytes per second")
 
 
-def _check_moments(found: _ImbalanceTicks) -> None:
-    wanted = [one for one in found.snapshots.at_us if one not in found.snapshots.asked]
+def _check_moments(ticks: _ImbalanceTicks) -> None:
+    wanted = [value for value in ticks.snapshots.at_us if value not in ticks.snapshots.asked]
     if not wanted:
         return
-    ends = found.series.numbers * found.ticks.tick_us
-    near = int(ends[np.abs(ends - found.ticks.tick_us // 2 - wanted[0]).argmin()]) - found.ticks.tick_us
+    ends = ticks.series.numbers * ticks.ticks.tick_us
+    near = int(ends[np.abs(ends - ticks.ticks.tick_us // 2 - wanted[0]).argmin()]) - ticks.ticks.tick_us
     raise UsageError(
         f"no two targets report at {iso(from_epoch_us(wanted[0]))}; they do from {iso(from_epoch_us(near))} on"
     )
@@ -239,25 +239,27 @@ def _thresholds(
     series: SpreadSeries, percentiles: Sequence[float], values: Sequence[float]
 ) -> list[tuple[str, float | None, float]]:
     """Names, percentiles and standard deviations, as they were asked for."""
-    shares = [one / 100.0 for one in percentiles]
+    shares = [percentile / 100.0 for percentile in percentiles]
     limits = np.quantile(series.std, shares).tolist() if shares else []
-    by_percentile = [(f"p{one:g}", float(one), limit) for one, limit in zip(percentiles, limits, strict=True)]
-    by_value = [(f"{one:.0f}_bytes_per_s", None, float(one)) for one in values]
-    return list({one[0]: one for one in (*by_percentile, *by_value)}.values())
+    by_percentile = [
+        (f"p{percentile:g}", float(percentile), limit) for percentile, limit in zip(percentiles, limits, strict=True)
+    ]
+    by_value = [(f"{value:.0f}_bytes_per_s", None, float(value)) for value in values]
+    return list({item[0]: item for item in (*by_percentile, *by_value)}.values())
 
 
 def _result(
-    selection: Selection, found: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
+    selection: Selection, imbalance_ticks: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
 ) -> Imbalance:
-    series, ticks = found.series, found.ticks
+    series, ticks = imbalance_ticks.series, imbalance_ticks.ticks
     std, tick_s = series.std, ticks.tick_us / 1e6
     numbers, follows = series.numbers, series.follows
     extent = (int(numbers[0]) - 1) * ticks.tick_us, int(numbers[-1]) * ticks.tick_us
     start, end = selection.window
     chosen = {name: series.unbalanced(limit) for name, _, limit in thresholds}
-    lasted = {name: periods(one, follows) for name, one in chosen.items()}
+    lasted = {name: periods(values, follows) for name, values in chosen.items()}
     p80, p95 = np.quantile(std, [0.8, 0.95]).tolist()
-    hot = [one for name in chosen for one in _hot_targets(name, series, chosen[name], ticks)]
+    hot = [hot_target for name in chosen for hot_target in _hot_targets(name, series, chosen[name], ticks)]
     return Imbalance(
         filesystem=selection.filesystem,
         window_start=start or from_epoch_us(extent[0]),
@@ -267,16 +269,18 @@ def _result(
         targets=len(ticks.targets),
         std_p80_bytes_per_s=p80,
         std_p95_bytes_per_s=p95,
-        thresholds=[_threshold(one, chosen[one[0]], lasted[one[0]], tick_s) for one in thresholds],
-        lifetimes={name: Durations.of(one.lifetimes, tick_s) for name, one in lasted.items()},
-        distances={name: Durations.of(one.distances, tick_s) for name, one in lasted.items()},
+        thresholds=[
+            _threshold(threshold, chosen[threshold[0]], lasted[threshold[0]], tick_s) for threshold in thresholds
+        ],
+        lifetimes={name: Durations.of(item.lifetimes, tick_s) for name, item in lasted.items()},
+        distances={name: Durations.of(item.distances, tick_s) for name, item in lasted.items()},
         hot_targets=hot,
         extremes=_extremes(series),
-        background=_background(found, (p80, p95)),
+        background=_background(imbalance_ticks, (p80, p95)),
         dispersion=list(_dispersion(series)),
-        snapshots=found.snapshots.result(),
-        peers=found.peers.result(),
-        coverage=_coverage(selection, found, thresholds),
+        snapshots=imbalance_ticks.snapshots.result(),
+        peers=imbalance_ticks.peers.result(),
+        coverage=_coverage(selection, imbalance_ticks, thresholds),
         series=series,
         periods=lasted,
         hot_map=_hot_map(series, chosen[thresholds[0][0]], ticks),
@@ -330,21 +334,22 @@ def _hot_map(series: SpreadSeries, chosen: Booleans, ticks: Ticks) -> HotMap:
 
 
 def _extremes(series: SpreadSeries) -> dict[str, RatePercentiles]:
-    found = {
-        name: RatePercentiles(*(one or 0.0 for one in series.extremes[name].quantiles(list(TOLD)))) for name in EXTREMES
+    percentiles = {
+        name: RatePercentiles(*(quantile or 0.0 for quantile in series.extremes[name].quantiles(list(TOLD))))
+        for name in EXTREMES
     }
-    return found | {"std": RatePercentiles(*np.quantile(series.std, TOLD).tolist())}
+    return percentiles | {"std": RatePercentiles(*np.quantile(series.std, TOLD).tolist())}
 
 
-def _background(found: _ImbalanceTicks, mine: tuple[float, float]) -> Background | None:
-    if not found.knows_background:
+def _background(ticks: _ImbalanceTicks, mine: tuple[float, float]) -> Background | None:
+    if not ticks.knows_background:
         return None
-    other = [one or 0.0 for one in found.other.quantiles([0.8, 0.95])]
-    with_, without = (mine, other) if found.included else (other, mine)
-    peers = found.peers
+    other = [quantile or 0.0 for quantile in ticks.other.quantiles([0.8, 0.95])]
+    with_, without = (mine, other) if ticks.included else (other, mine)
+    peers = ticks.peers
     bytes_, rest = float(peers.background_bytes.sum()), float(peers.moved_bytes.sum())
     share = 100.0 * bytes_ / (bytes_ + rest) if bytes_ + rest else None
-    return Background(found.included, int(peers.tells_background.sum()), round(bytes_), share, *with_, *without)
+    return Background(ticks.included, int(peers.tells_background.sum()), round(bytes_), share, *with_, *without)
 
 
 def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
@@ -360,11 +365,14 @@ def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
 
 
 def _coverage(
-    selection: Selection, found: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
+    selection: Selection, imbalance_ticks: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
 ) -> ImbalanceCoverage:
-    ticks = found.ticks
+    ticks = imbalance_ticks.ticks
     known = of_like_kind(selection.known_targets(), ticks.targets) - ticks.left_out
-    sketches = [*found.series.extremes.values(), *([found.other] if found.knows_background else [])]
+    sketches = [
+        *imbalance_ticks.series.extremes.values(),
+        *([imbalance_ticks.other] if imbalance_ticks.knows_background else []),
+    ]
     return ImbalanceCoverage(
         targets_known=len(known | set(ticks.targets)),
         targets_reporting=len(ticks.targets),
@@ -373,23 +381,23 @@ def _coverage(
         targets_of_other_kinds=sorted(ticks.left_out),
         sources=selection.sources(TABLE),
         overlapping_rows=selection.overlapping_rows,
-        ticks_left_out=found.left_out,
-        ticks_incomplete=found.incomplete,
-        gaps=int((~found.series.follows).sum()) - 1,
-        percentile_error_pct=max(one.error_pct for one in sketches),
-        notes=list(_notes(found, thresholds)),
+        ticks_left_out=imbalance_ticks.left_out,
+        ticks_incomplete=imbalance_ticks.incomplete,
+        gaps=int((~imbalance_ticks.series.follows).sum()) - 1,
+        percentile_error_pct=max(sketch.error_pct for sketch in sketches),
+        notes=list(_notes(imbalance_ticks, thresholds)),
     )
 
 
-def _notes(found: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
-    ticks, peers = found.ticks, found.peers
-    for way in DIRECTIONS:
-        if f"{way}_bytes" not in ticks.known:
-            yield f"no target tells the bytes of its {way}s: loads are of the other direction alone"
+def _notes(imbalance_ticks: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
+    ticks, peers = imbalance_ticks.ticks, imbalance_ticks.peers
+    for direction in DIRECTIONS:
+        if f"{direction}_bytes" not in ticks.known:
+            yield f"no target tells the bytes of its {direction}s: loads are of the other direction alone"
     never = [ticks.targets[place] for place in np.flatnonzero(peers.reported == 0).tolist()]
     if never:
         yield f"{', '.join(never)}: never in a tick with others, or a direction is not told: not compared"
-    if found.included and not peers.tells_background.all():
+    if imbalance_ticks.included and not peers.tells_background.all():
         without = len(ticks.targets) - int(peers.tells_background.sum())
         yield f"{without} of {len(ticks.targets)} targets do not tell background I/O: they are taken without it"
     for name, _, limit in thresholds:

@@ -59,38 +59,40 @@ class LoadSnapshots:
         first, last = self.extent_us
         return DAY_US if (last - 1) // DAY_US > first // DAY_US else HOUR_US
 
-    def add(self, matrix: TickMatrix, found: TickSpread) -> None:
+    def add(self, matrix: TickMatrix, spread: TickSpread) -> None:
         """The next ticks."""
-        ends = matrix.end_us[found.rows]
-        for moment in self.at_us:
-            place = int(np.searchsorted(ends, moment, side="right"))
-            if place < ends.size and ends[place] - matrix.tick_us <= moment:
-                self.asked[moment] = _snapshot(matrix, found, place)
+        ends = matrix.end_us[spread.rows]
+        for time in self.at_us:
+            place = int(np.searchsorted(ends, time, side="right"))
+            if place < ends.size and ends[place] - matrix.tick_us <= time:
+                self.asked[time] = _snapshot(matrix, spread, place)
         if not self.at_us:
             part = (ends - matrix.tick_us) // self.apart_us
             for number in np.unique(part).tolist():
                 mine = np.flatnonzero(part == number)
-                place = int(mine[found.std[mine].argmax()])
-                if number not in self.worst or found.std[place] > self.worst[number].std_bytes_per_s:
-                    self.worst[number] = _snapshot(matrix, found, place)
+                place = int(mine[spread.std[mine].argmax()])
+                if number not in self.worst or spread.std[place] > self.worst[number].std_bytes_per_s:
+                    self.worst[number] = _snapshot(matrix, spread, place)
 
     def result(self) -> list[LoadSnapshot]:
         """In time order."""
-        chosen = self.asked.values() or sorted(self.worst.values(), key=lambda one: (-one.std_bytes_per_s, one.time))
-        return sorted(list(chosen)[: None if self.at_us else SHOWN], key=lambda one: one.time)
+        chosen = self.asked.values() or sorted(
+            self.worst.values(), key=lambda snapshot: (-snapshot.std_bytes_per_s, snapshot.time)
+        )
+        return sorted(list(chosen)[: None if self.at_us else SHOWN], key=lambda load_snapshot: load_snapshot.time)
 
 
-def _snapshot(matrix: TickMatrix, found: TickSpread, place: int) -> LoadSnapshot:
-    row = int(found.rows[place])
+def _snapshot(matrix: TickMatrix, spread: TickSpread, place: int) -> LoadSnapshot:
+    row = int(spread.rows[place])
     seconds = matrix.duration_s[row]
-    names = [*(f"{way}_bytes" for way in DIRECTIONS), BACKGROUND]
+    names = [*(f"{direction}_bytes" for direction in DIRECTIONS), BACKGROUND]
     rates = [matrix.measures[name][row] / seconds if name in matrix.measures else np.nan * seconds for name in names]
-    reporting = np.flatnonzero(~np.isnan(found.load[place]))
+    reporting = np.flatnonzero(~np.isnan(spread.load[place]))
     return LoadSnapshot(
         from_epoch_us(int(matrix.end_us[row])),
-        float(found.minimum[place]),
-        float(found.mean[place]),
-        float(found.maximum[place]),
-        float(found.std[place]),
-        [TargetLoad(matrix.targets[one], *(not_nan(rate[one]) for rate in rates)) for one in reporting.tolist()],
+        float(spread.minimum[place]),
+        float(spread.mean[place]),
+        float(spread.maximum[place]),
+        float(spread.std[place]),
+        [TargetLoad(matrix.targets[value], *(not_nan(rate[value]) for rate in rates)) for value in reporting.tolist()],
     )

@@ -74,26 +74,26 @@ class Peers:
         self.silences = Stretches(count)
         self._broken = np.ones(count, np.bool_)
 
-    def add(self, matrix: TickMatrix, load: Floats, found: TickSpread) -> None:
+    def add(self, matrix: TickMatrix, load: Floats, spread: TickSpread) -> None:
         """`load` is what was read and written in all ticks; the spread is of those in which enough targets report."""
-        self.ticks += found.rows.size
-        self.reported += found.known.sum(axis=0)
-        self.load += found.filled.sum(axis=0)
-        self.usual += found.mean @ found.known
-        self.most = np.maximum(self.most, found.filled.max(axis=0, initial=0.0))
-        self.active += (found.filled > 0).sum(axis=0)
+        self.ticks += spread.rows.size
+        self.reported += spread.known.sum(axis=0)
+        self.load += spread.filled.sum(axis=0)
+        self.usual += spread.mean @ spread.known
+        self.most = np.maximum(self.most, spread.filled.max(axis=0, initial=0.0))
+        self.active += (spread.filled > 0).sum(axis=0)
         if BACKGROUND in matrix.measures:
             self._add_background(matrix)
         self._add_silences(matrix, load)
         self._last_us = int(matrix.end_us[-1])
 
     def _add_background(self, matrix: TickMatrix) -> None:
-        told = matrix.measures[BACKGROUND]
-        self.background_bytes += np.nansum(told, axis=0)
-        self.tells_background |= (~np.isnan(told)).any(axis=0)
-        for way in DIRECTIONS:
-            if f"{way}_bytes" in matrix.measures:
-                self.moved_bytes += np.nansum(matrix.measures[f"{way}_bytes"], axis=0)
+        reported = matrix.measures[BACKGROUND]
+        self.background_bytes += np.nansum(reported, axis=0)
+        self.tells_background |= (~np.isnan(reported)).any(axis=0)
+        for direction in DIRECTIONS:
+            if f"{direction}_bytes" in matrix.measures:
+                self.moved_bytes += np.nansum(matrix.measures[f"{direction}_bytes"], axis=0)
 
     def _add_silences(self, matrix: TickMatrix, load: Floats) -> None:
         """A silence goes on through ticks in which nobody moves much, until it moves data or does not report."""
@@ -127,8 +127,8 @@ class Peers:
         longest = self.silences.longest
         others = np.array([np.median(np.delete(longest, place)) for place in range(longest.size)])
         seconds = longest * (self.tick_us / 1e6)
-        found: Booleans = (seconds >= SILENT_S) & (longest >= SILENT_FACTOR * others)
-        return found
+        values: Booleans = (seconds >= SILENT_S) & (longest >= SILENT_FACTOR * others)
+        return values
 
     def _target(self, place: int, ratio: Floats, score: Floats, is_far: bool, is_silent: bool) -> PeerTarget:
         silences, tick_us = self.silences, self.tick_us

@@ -28,7 +28,7 @@ class Durations:
             return cls(0, None, None, None, None, None)
         seconds = ticks * tick_s
         mean, most = float(seconds.mean()), float(seconds.max())
-        middle, p90, p99 = (float(one) for one in np.quantile(seconds, [0.5, 0.9, 0.99]))
+        middle, p90, p99 = (float(item) for item in np.quantile(seconds, [0.5, 0.9, 0.99]))
         return cls(seconds.size, mean, middle, p90, p99, most)
 
 

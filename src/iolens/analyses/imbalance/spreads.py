@@ -46,7 +46,7 @@ def loads(matrix: TickMatrix, with_background: bool) -> Floats:
 
     NaN where a target does not report, or leaves out a direction that others tell.
     """
-    names = [f"{way}_bytes" for way in DIRECTIONS if f"{way}_bytes" in matrix.measures]
+    names = [f"{direction}_bytes" for direction in DIRECTIONS if f"{direction}_bytes" in matrix.measures]
     moved = matrix.measures[names[0]]
     for name in names[1:]:
         moved = moved + matrix.measures[name]
@@ -89,7 +89,7 @@ class SpreadSeries:
         self.extremes = {name: LogSketch(1) for name in EXTREMES}
         self._parts = {name: [] for name in ("tick", "std", "mean", "hottest", "outstanding")}
 
-    def add(self, end_us: Integers, found: TickSpread) -> None:
+    def add(self, end_us: Integers, tick_spread: TickSpread) -> None:
         """`end_us` are the ends of the ticks of the spread."""
         if not end_us.size:
             return
@@ -97,13 +97,13 @@ class SpreadSeries:
         if self._first is None:
             self._first = int(tick[0])
         for name, sketch in self.extremes.items():
-            sketch.add(getattr(found, name)[:, None])
-        outstanding = found.filled > (found.mean + STANDS_OUT * found.std)[:, None]
+            sketch.add(getattr(tick_spread, name)[:, None])
+        outstanding = tick_spread.filled > (tick_spread.mean + STANDS_OUT * tick_spread.std)[:, None]
         parts = {
             "tick": (tick - self._first).astype(np.int32),
-            "std": found.std,
-            "mean": found.mean.astype(np.float32),
-            "hottest": found.filled.argmax(axis=1).astype(np.uint16 if self.targets <= 1 << 16 else np.uint32),
+            "std": tick_spread.std,
+            "mean": tick_spread.mean.astype(np.float32),
+            "hottest": tick_spread.filled.argmax(axis=1).astype(np.uint16 if self.targets <= 1 << 16 else np.uint32),
             "outstanding": np.packbits(outstanding, axis=1),
         }
         for name, part in parts.items():
@@ -132,8 +132,8 @@ class SpreadSeries:
     def unbalanced(self, threshold: float) -> Booleans:
         """Ticks with at least that standard deviation; equal loads are balanced whatever the threshold."""
         std = self.std
-        found: Booleans = (std >= threshold) & (std > 0)
-        return found
+        values: Booleans = (std >= threshold) & (std > 0)
+        return values
 
     def hot(self, chosen: Booleans) -> Iterator[tuple[Integers, Integers, Booleans]]:
         """Of chosen ticks, part by part: their numbers, which target was the hottest, and which stood out."""
@@ -179,7 +179,7 @@ class HotTargets:
 
 
 def _successive(numbers: NDArray[Any], before: int | None = None) -> Booleans:
-    found = np.zeros(numbers.size, np.bool_)
-    found[1:] = np.diff(numbers) == 1
-    found[:1] = before is not None and numbers[:1] == before + 1
-    return found
+    values = np.zeros(numbers.size, np.bool_)
+    values[1:] = np.diff(numbers) == 1
+    values[:1] = before is not None and numbers[:1] == before + 1
+    return values

@@ -70,11 +70,15 @@ class Stretches:
 
     def _keep_longest(self, column: Integers, length: Integers, first: Integers, last: Integers) -> None:
         order = np.lexsort((first, -length, column))
-        found, places = np.unique(column[order], return_index=True)
+        values, places = np.unique(column[order], return_index=True)
         best = order[places]
-        longer = length[best] > self.longest[found]
-        found, best = found[longer], best[longer]
-        self.longest[found], self.longest_first[found], self.longest_last[found] = length[best], first[best], last[best]
+        longer = length[best] > self.longest[values]
+        values, best = values[longer], best[longer]
+        self.longest[values], self.longest_first[values], self.longest_last[values] = (
+            length[best],
+            first[best],
+            last[best],
+        )
 
     def _keep_ends(self, on: Booleans, numbers: Integers) -> None:
         some = on.any(axis=1)

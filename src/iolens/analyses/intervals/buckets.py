@@ -24,10 +24,10 @@ def width_for(frame: nw.LazyFrame[Any], extent_us: tuple[int, int] | None, most:
     """The narrowest width that is no narrower than nine tenths of the rows' own intervals."""
     intervals = frame.select((nw.col("epoch_us") - nw.col("start_us")).alias("us"))
     counted = intervals.group_by("us").agg(nw.len().alias("rows")).collect(backend="pyarrow").to_native()
-    found = sorted(zip(counted.column("us").to_pylist(), counted.column("rows").to_pylist(), strict=True))
+    pairs = sorted(zip(counted.column("us").to_pylist(), counted.column("rows").to_pylist(), strict=True))
     least_us, reached = 0, 0
-    for interval_us, rows in found:
-        if reached >= USUAL_SHARE * sum(rows for _, rows in found):
+    for interval_us, rows in pairs:
+        if reached >= USUAL_SHARE * sum(rows for _, rows in pairs):
             break
         least_us, reached = interval_us, reached + rows
     return bucket_seconds(extent_us[1] - extent_us[0] if extent_us else 0, most, least_us / 1e6)

@@ -20,10 +20,10 @@ def coverage_of(selection: Selection, targets: TargetTotals, ticks: TickTotals, 
     """What an answer about data targets rests on."""
     seen = set(targets.bytes_by_target) | set(targets.sums)
     known = _data_targets(selection.known_targets(), seen) - targets.left_out | seen
-    found = _coverage(selection, known, targets, ("target_sizes", "target_io"), notes)
+    coverage = _coverage(selection, known, targets, ("target_sizes", "target_io"), notes)
     if ticks.samples and not targets.sums:  # nobody asked for single targets
-        return replace(found, missing_targets=[], complete_pct=None)
-    return found
+        return replace(coverage, missing_targets=[], complete_pct=None)
+    return coverage
 
 
 def _data_targets(known: set[str], seen: set[str]) -> set[str]:
@@ -50,7 +50,9 @@ def _coverage(
     known = known | reporting
     begin_us, end_us = _window_us(selection, targets)
     hours = max(end_us - begin_us, 0) / 3.6e9
-    lines = [_line(name, one, targets.covered, end_us, hours) for name, one in sorted(targets.sums.items())]
+    lines = [
+        _line(name, target_sums, targets.covered, end_us, hours) for name, target_sums in sorted(targets.sums.items())
+    ]
     reported = [line.hours for line in lines]
     extent = targets.extent_us
     return Coverage(
@@ -64,8 +66,8 @@ def _coverage(
         complete_pct=100.0 * sum(reported) / (len(known) * hours) if known and hours else None,
         resets=sum(line.resets for line in lines),
         missed_samples=sum(targets.covered.missed(name) for name in targets.sums),
-        irregular_samples=round(sum(one.irregular for one in targets.sums.values())),
-        ios_outside_bins=round(sum(one.outside for one in targets.sums.values())),
+        irregular_samples=round(sum(target_sums.irregular for target_sums in targets.sums.values())),
+        ios_outside_bins=round(sum(target_sums.outside for target_sums in targets.sums.values())),
         targets_without_sizes=sorted(_without_sizes(targets)),
         sources=sorted({name for table in tables for name in selection.sources(table)}),
         overlapping_rows=selection.overlapping_rows,
@@ -83,9 +85,9 @@ def _window_us(selection: Selection, targets: TargetTotals) -> tuple[int, int]:
     return epoch_us(start) if start else first, epoch_us(end) if end else last
 
 
-def _line(name: str, one: TargetSums, covered: CoveredTime, end_us: int, window_hours: float) -> TargetCoverage:
-    hours = min(covered.seconds(name, max(one.last_us - end_us, 0)) / 3600.0, window_hours)
-    return TargetCoverage(name, hours, one.longest_s, window_hours - hours, round(one.resets))
+def _line(name: str, target_sums: TargetSums, covered: CoveredTime, end_us: int, window_hours: float) -> TargetCoverage:
+    hours = min(covered.seconds(name, max(target_sums.last_us - end_us, 0)) / 3600.0, window_hours)
+    return TargetCoverage(name, hours, target_sums.longest_s, window_hours - hours, round(target_sums.resets))
 
 
 def _without_sizes(targets: TargetTotals) -> list[str]:

@@ -54,9 +54,9 @@ class CoveredTime:
         ticks = self._ticks(target)
         covered_s = 0.0
         for day, by_length in self._days.get(target, {}).items():
-            for length_us, one in by_length.items():
+            for length_us, intervals in by_length.items():
                 is_gap = length_us > GAP * ticks[day]
-                covered_s += one.count * ticks[day] / 1e6 if is_gap else one.reported_s
+                covered_s += intervals.count * ticks[day] / 1e6 if is_gap else intervals.reported_s
         beyond_us = min(overshoot_us, ticks[max(ticks)]) if ticks else 0
         return max(covered_s - beyond_us / 1e6, 0.0)
 
@@ -64,9 +64,9 @@ class CoveredTime:
         """Ticks inside the target's own intervals at which it should have reported and did not."""
         ticks = self._ticks(target)
         return sum(
-            round(one.count * (length_us / ticks[day] - 1))
+            round(intervals.count * (length_us / ticks[day] - 1))
             for day, by_length in self._days.get(target, {}).items()
-            for length_us, one in by_length.items()
+            for length_us, intervals in by_length.items()
             if length_us > GAP * ticks[day]
         )
 
@@ -81,7 +81,7 @@ class CoveredTime:
 
 
 def _count(by_length: Mapping[int, Intervals]) -> int:
-    return sum(one.count for one in by_length.values())
+    return sum(intervals.count for intervals in by_length.values())
 
 
 def _most_common(parts: Iterable[Mapping[int, Intervals]]) -> float:
@@ -89,10 +89,10 @@ def _most_common(parts: Iterable[Mapping[int, Intervals]]) -> float:
     counts: dict[int, int] = {}
     totals: dict[int, int] = {}
     for by_length in parts:
-        for length_us, one in by_length.items():
+        for length_us, intervals in by_length.items():
             alike = round(np.log(max(length_us, 1)) / ALIKE)
-            counts[alike] = counts.get(alike, 0) + one.count
-            totals[alike] = totals.get(alike, 0) + one.count * length_us
+            counts[alike] = counts.get(alike, 0) + intervals.count
+            totals[alike] = totals.get(alike, 0) + intervals.count * length_us
     if not counts:
         return 0.0
     best = min(counts, key=lambda alike: (-counts[alike], alike))

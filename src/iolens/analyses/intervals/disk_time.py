@@ -114,18 +114,20 @@ class CounterTime:
 
     def rows(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Those of disks that counted both operations and bytes in both directions."""
-        for way in DIRECTIONS:
-            frame = frame.filter(~nw.col(f"{way}_ops").is_null() & ~nw.col(f"{way}_bytes").is_null())
+        for direction in DIRECTIONS:
+            frame = frame.filter(~nw.col(f"{direction}_ops").is_null() & ~nw.col(f"{direction}_bytes").is_null())
         return frame
 
     def parts(self) -> list[nw.Expr]:
         """Operations and bytes by direction."""
-        columns = [(f"all_{way}_{part}", f"{way}_{name}") for way in DIRECTIONS for part, name in _COUNTERS]
+        columns = [
+            (f"all_{direction}_{part}", f"{direction}_{name}") for direction in DIRECTIONS for part, name in _COUNTERS
+        ]
         return [nw.col(name).cast(nw.Float64).alias(part) for part, name in columns]
 
     def ios(self) -> nw.Expr:
         """Reads and writes."""
-        return total([nw.col(f"all_{way}_ios") for way in DIRECTIONS])
+        return total([nw.col(f"all_{direction}_ios") for direction in DIRECTIONS])
 
     def outside(self) -> nw.Expr:
         """None: there are no bins."""
@@ -133,12 +135,12 @@ class CounterTime:
 
     def busy(self, calibration: Calibration) -> nw.Expr:
         """Over both directions."""
-        return total([_as_observed(f"all_{way}", calibration) for way in DIRECTIONS])
+        return total([_as_observed(f"all_{direction}", calibration) for direction in DIRECTIONS])
 
     def busy_if_optimal(self, calibration: Calibration) -> nw.Expr:
         """By direction and interval: as observed where the mean I/O is larger than 1 MiB."""
         terms = []
-        for group in (f"all_{way}" for way in DIRECTIONS):
+        for group in (f"all_{direction}" for direction in DIRECTIONS):
             is_large = nw.col(f"{group}_bytes") > nw.col(f"{group}_ios") * number(MIB)
             observed, optimal = _as_observed(group, calibration), _as_optimal(group, calibration)
             terms.append(nw.when(is_large).then(observed).otherwise(optimal))

@@ -106,16 +106,18 @@ def bytes_per_tick(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyFra
 
     Rates add up over targets even where their intervals differ in length; %util is summed to be averaged.
     """
-    moved = [nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS]
+    moved = [nw.col(f"{direction}_bytes").cast(nw.Float64) for direction in DIRECTIONS]
     busy = [nw.col("busy_us").cast(nw.Float64)] if with_util else []
     rows = io.select("epoch_us", "duration_s", *moved, *busy)
-    rates = [(nw.col(f"{way}_bytes") / nw.col("duration_s")).alias(f"{way}_rate") for way in DIRECTIONS]
+    rates = [
+        (nw.col(f"{direction}_bytes") / nw.col("duration_s")).alias(f"{direction}_rate") for direction in DIRECTIONS
+    ]
     util = [*_util_columns()] if with_util else []
     rows = rows.with_columns(*rates, *util)
     return rows.group_by("epoch_us").agg(
         nw.len().alias("targets"),
         nw.col("duration_s").sum(),
-        *(nw.col(f"{way}_rate").sum() for way in DIRECTIONS),
+        *(nw.col(f"{direction}_rate").sum() for direction in DIRECTIONS),
         *((nw.col("util").sum(), nw.col("util_s").sum(), nw.col("util").count().alias("util_rows")) if util else ()),
     )
 
@@ -130,15 +132,15 @@ def _util_columns() -> tuple[nw.Expr, nw.Expr]:
 def bytes_per_target(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyFrame[Any]:
     """Bytes of each target by UTC day and length of its rows, how many counted them, and its busy time if wanted."""
     busy = [nw.col("busy_us").cast(nw.Float64)] if with_util else []
-    moved = [nw.col(f"{way}_bytes").cast(nw.Float64) for way in DIRECTIONS]
+    moved = [nw.col(f"{direction}_bytes").cast(nw.Float64) for direction in DIRECTIONS]
     day = (nw.col("start_us") // DAY_US).alias("bucket")
     rows = io.select("target", day, "duration_s", tick_length(), *moved, *busy)
     rows = rows.with_columns(_util_columns()[1]) if with_util else rows
     return rows.group_by("target", "bucket", "tick_s").agg(
         nw.len().alias("rows"),
         nw.col("duration_s").sum(),
-        *(nw.col(f"{way}_bytes").sum() for way in DIRECTIONS),
-        *(nw.col(f"{way}_bytes").count().alias(f"{way}_rows") for way in DIRECTIONS),
+        *(nw.col(f"{direction}_bytes").sum() for direction in DIRECTIONS),
+        *(nw.col(f"{direction}_bytes").count().alias(f"{direction}_rows") for direction in DIRECTIONS),
         *((nw.col("busy_us").sum(), nw.col("util_s").sum()) if with_util else ()),
     )
 

@@ -63,7 +63,9 @@ class TargetTotals:
         """Start of the first and end of the last interval."""
         if not self.sums:
             return None
-        return min(one.first_us for one in self.sums.values()), max(one.last_us for one in self.sums.values())
+        return min(target_sums.first_us for target_sums in self.sums.values()), max(
+            target_sums.last_us for target_sums in self.sums.values()
+        )
 
     def add_sizes(self, rows: Columns) -> None:
         """Sums of `FsuSums.per_target`."""
@@ -75,12 +77,12 @@ class TargetTotals:
         np.maximum.at(longest, where, rows["longest_s"])
         np.maximum.at(last, where, rows["last_us"])
         for number, name in enumerate(names):
-            one = self.sums.setdefault(name, TargetSums())
+            target_sums = self.sums.setdefault(name, TargetSums())
             for column in ADDED:
-                setattr(one, column, getattr(one, column) + float(added[column][number]))
-            one.longest_s = max(one.longest_s, float(longest[number]))
-            one.first_us = min(one.first_us, int(first[number]))
-            one.last_us = max(one.last_us, int(last[number]))
+                setattr(target_sums, column, getattr(target_sums, column) + float(added[column][number]))
+            target_sums.longest_s = max(target_sums.longest_s, float(longest[number]))
+            target_sums.first_us = min(target_sums.first_us, int(first[number]))
+            target_sums.last_us = max(target_sums.last_us, int(last[number]))
         self.covered.add(rows)
         self._heat.append((rows["target"], rows["bucket"], rows["busy"], rows["duration_s"]))
 
@@ -112,7 +114,7 @@ class TargetTotals:
         first = int(bucket.min())
         width = int(bucket.max()) - first + 1
         cell = row * width + bucket - first
-        sums, time = (np.bincount(cell, weights=one, minlength=len(names) * width) for one in (busy, seconds))
+        sums, time = (np.bincount(cell, weights=values, minlength=len(names) * width) for values in (busy, seconds))
         with np.errstate(invalid="ignore", divide="ignore"):
             matrix = (sums / time).reshape(len(names), width)
         return names, np.arange(first, first + width), matrix
@@ -127,14 +129,14 @@ def codes(values: NDArray[np.object_]) -> tuple[list[str], Integers]:
 
 def _add_moved(totals: dict[Key, Moved], keys: Mapping[int, Key], where: Integers, rows: Columns) -> None:
     """Add bytes by key; a direction that nobody counted stays unknown."""
-    found = []
-    for way in ("read", "write"):
-        sums = np.bincount(where, weights=np.nan_to_num(rows[f"{way}_bytes"]), minlength=len(keys))
-        counted = np.bincount(where, weights=rows[f"{way}_rows"], minlength=len(keys)) > 0
-        found.append([float(value) if known else None for value, known in zip(sums, counted, strict=True)])
+    result = []
+    for direction in ("read", "write"):
+        sums = np.bincount(where, weights=np.nan_to_num(rows[f"{direction}_bytes"]), minlength=len(keys))
+        counted = np.bincount(where, weights=rows[f"{direction}_rows"], minlength=len(keys)) > 0
+        result.append([float(value) if known else None for value, known in zip(sums, counted, strict=True)])
     for number, key in keys.items():
         old = totals.get(key, (None, None))
-        totals[key] = (_plus(old[0], found[0][number]), _plus(old[1], found[1][number]))
+        totals[key] = (_plus(old[0], result[0][number]), _plus(old[1], result[1][number]))
 
 
 def _plus(old: float | None, new: float | None) -> float | None:

@@ -41,8 +41,8 @@ class TickMatrix:
     def rate(self, measure: str) -> Floats:
         """Per second, ticks × targets."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            found: Floats = self.measures[measure] / self.duration_s
-        return found
+            values: Floats = self.measures[measure] / self.duration_s
+        return values
 
     def moved(self) -> Floats:
         """Bytes per second read and written together; NaN where a direction is not known."""
@@ -52,8 +52,8 @@ class TickMatrix:
         """Seconds that each tick adds to what the one before it (or that ended `before_us`) had covered."""
         before = np.concatenate([[-np.inf if before_us is None else before_us], self.end_us[:-1].astype(np.float64)])
         longest = np.fmax.reduce(self.duration_s, axis=1, initial=0.0)
-        found: Floats = np.minimum(longest, (self.end_us - before) / 1e6)
-        return found
+        values: Floats = np.minimum(longest, (self.end_us - before) / 1e6)
+        return values
 
     def part(self, chosen: slice | Booleans) -> TickMatrix:
         """Some of the ticks."""
@@ -65,15 +65,15 @@ class TickMatrix:
         if others.end_us[-1] < self.end_us[0]:
             end_us = np.concatenate([others.end_us, self.end_us])
 
-            def together(one: Floats, other: Floats) -> Floats:
-                return np.concatenate([other, one])
+            def together(array: Floats, other: Floats) -> Floats:
+                return np.concatenate([other, array])
         else:
             end_us = np.union1d(self.end_us, others.end_us)
             mine, theirs = np.searchsorted(end_us, self.end_us), np.searchsorted(end_us, others.end_us)
 
-            def together(one: Floats, other: Floats) -> Floats:
-                matrix = np.full((end_us.size, one.shape[1]), np.nan)
-                matrix[mine] = one
+            def together(array: Floats, other: Floats) -> Floats:
+                matrix = np.full((end_us.size, array.shape[1]), np.nan)
+                matrix[mine] = array
                 matrix[theirs] = _sum_of_known(matrix[theirs], other)
                 return matrix
 
@@ -174,14 +174,14 @@ def ticks_of(selection: Selection) -> Ticks | None:
     kind = nw.col("target_kind") if "target_kind" in names else nw.lit(None, nw.String)
     spaced = (nw.col("epoch_us") - nw.col("start_us")).alias("spacing")
     rows = frame.select("target", kind.alias("kind"), "epoch_us", spaced, *measures)
-    found = rows.group_by("target", "kind").agg(
+    result = rows.group_by("target", "kind").agg(
         nw.len().alias("rows"),
         nw.col("spacing").median(),
         nw.col("epoch_us").min().alias("first"),
         nw.col("epoch_us").max().alias("last"),
         *(nw.col(name).count() for name in measures),
     )
-    table = found.collect(backend="pyarrow").to_native().to_pylist()
+    table = result.collect(backend="pyarrow").to_native().to_pylist()
     if not table:
         return None
     chosen_kind = min((row["kind"] for row in table), key=_rank)
@@ -205,8 +205,8 @@ def _rank(kind: str | None) -> tuple[int, str]:
 
 def _tick(end_us: Integers, tick_us: int) -> Integers:
     """The number of the tick that is nearest."""
-    found: Integers = end_us // tick_us + (end_us % tick_us * 2 > tick_us)
-    return found
+    values: Integers = end_us // tick_us + (end_us % tick_us * 2 > tick_us)
+    return values
 
 
 def _lines(tick: Integers) -> tuple[Integers, Integers]:
@@ -220,9 +220,9 @@ def _lines(tick: Integers) -> tuple[Integers, Integers]:
     return np.flatnonzero(present) + first, (np.cumsum(present) - 1)[tick - first]
 
 
-def _sum_of_known(one: Floats, other: Floats) -> Floats:
+def _sum_of_known(values: Floats, other: Floats) -> Floats:
     """What both tell, added up; NaN only where neither does."""
-    return np.where(np.isnan(one), other, one + np.nan_to_num(other))
+    return np.where(np.isnan(values), other, values + np.nan_to_num(other))
 
 
 def _weighted_median(pairs: Sequence[tuple[float, int]]) -> float:
@@ -259,5 +259,5 @@ def places_of(column: Any, targets: Sequence[str]) -> Integers:
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     places = {name: number for number, name in enumerate(targets)}
     names = np.array([places.get(name, -1) for name in encoded.dictionary.to_pylist()], np.int64)
-    found: Integers = names[np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)]
-    return found
+    values: Integers = names[np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)]
+    return values

@@ -174,8 +174,8 @@ def _result(
     start, end = selection.window
     extent = totals.extent_us
     numbers, series = totals.over_time()
-    everything = [series[None, way] for way in DIRECTIONS if (None, way) in series]
-    reported = [np.isfinite(one["ios"]) | np.isfinite(one["ops"]) for one in everything]
+    everything = [series[None, direction] for direction in DIRECTIONS if (None, direction) in series]
+    reported = [np.isfinite(values["ios"]) | np.isfinite(values["ops"]) for values in everything]
     return Latency(
         filesystem=selection.filesystem,
         window_start=start or (from_epoch_us(extent[0]) if extent else None),
@@ -184,8 +184,14 @@ def _result(
         period_s=float(bucket_s // totals.per_bucket * totals.per_period),
         targets=len(totals.kinds),
         samples=int(np.any(reported, axis=0).sum()) if reported else 0,
-        ios=round(sum(sum(totals.bins.get((None, way), {}).values()) for way in DIRECTIONS)) if totals.bins else None,
-        whole=[DirectionLatency(**_measures(totals, None, way)) for way in DIRECTIONS if (None, way) in series],
+        ios=round(sum(sum(totals.bins.get((None, direction), {}).values()) for direction in DIRECTIONS))
+        if totals.bins
+        else None,
+        whole=[
+            DirectionLatency(**_measures(totals, None, direction))
+            for direction in DIRECTIONS
+            if (None, direction) in series
+        ],
         per_target=_per_target(totals),
         bucket_starts=[from_epoch_us(int(place) * bucket_s * 1_000_000) for place in numbers],
         over_time=[_series(key, series[key]) for key in sorted(series, key=lambda key: (key[0] or "", key[1]))],
@@ -196,37 +202,37 @@ def _result(
 def _measures(totals: LatencyTotals, target: str | None, direction: str) -> dict[str, Any]:
     """What the histogram and the waits say over the whole window."""
     bins = totals.bins.get((target, direction), {})
-    found: dict[str, Any] = of_bins(bins) if bins else dict.fromkeys(MEASURES)
+    by_name: dict[str, Any] = of_bins(bins) if bins else dict.fromkeys(MEASURES)
     wait_us, ops = totals.waits.get((target, direction), (0.0, 0.0))
     return {
         "direction": direction,
-        **found,
-        "ios": round(found["ios"]) if bins else None,
+        **by_name,
+        "ios": round(by_name["ios"]) if bins else None,
         "mean_wait_ms": wait_us / ops / 1000.0 if ops > 0 else None,
     }
 
 
 def _per_target(totals: LatencyTotals) -> list[TargetLatency]:
-    keys = sorted({(target, way) for target, way in (*totals.bins, *totals.waits) if target is not None})
+    keys = sorted({(target, direction) for target, direction in (*totals.bins, *totals.waits) if target is not None})
     lines = {key: _measures(totals, *key) for key in keys}
     peers: dict[tuple[str | None, str], list[dict[str, Any]]] = {}
-    for (target, way), line in lines.items():
-        peers.setdefault((totals.kinds.get(target), way), []).append(line)
+    for (target, side), line in lines.items():
+        peers.setdefault((totals.kinds.get(target), side), []).append(line)
     usual = {
         group: (
-            _median([one["p99_ms"] for one in same], statistics.median_high),  # an edge, never between two
-            _median([one["mean_wait_ms"] for one in same], statistics.median),
+            _median([by_name["p99_ms"] for by_name in same], statistics.median_high),  # an edge, never between two
+            _median([by_name["mean_wait_ms"] for by_name in same], statistics.median),
         )
         for group, same in peers.items()
     }
     slow = _slowness(totals, lines)
-    found = []
-    for (target, way), line in lines.items():
-        p99, wait = usual[totals.kinds.get(target), way]
-        bins = totals.bins.get((target, way), {})
+    result = []
+    for (target, side), line in lines.items():
+        p99, wait = usual[totals.kinds.get(target), side]
+        bins = totals.bins.get((target, side), {})
         low, high = percentile_interval(bins, 99) if line["ios"] else (None, None)
-        judged = slow[target, way]
-        found.append(
+        judged = slow[target, side]
+        result.append(
             TargetLatency(
                 target=target,
                 **line,
@@ -242,19 +248,19 @@ def _per_target(totals: LatencyTotals) -> list[TargetLatency]:
                 evidence=judged.evidence,
             )
         )
-    return found
+    return result
 
 
 def _slowness(totals: LatencyTotals, lines: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Slowness]:
     """Every target and direction beside its peers: by the histogram those that have one, by mean waits the others."""
     groups: dict[tuple[str | None, str, bool], list[str]] = {}
-    for target, way in lines:
-        groups.setdefault((totals.kinds.get(target), way, (target, way) in totals.bins), []).append(target)
-    found: dict[tuple[str, str], Slowness] = {}
-    for (_, way, has_histogram), targets in groups.items():
-        peers = totals.timed_peers(targets, way) if has_histogram else totals.waiting_peers(targets, way)
-        found |= {(target, way): peers.judge(place, len(lines)) for place, target in enumerate(targets)}
-    return found
+    for target, direction in lines:
+        groups.setdefault((totals.kinds.get(target), direction, (target, direction) in totals.bins), []).append(target)
+    slownesses: dict[tuple[str, str], Slowness] = {}
+    for (_, direction, has_histogram), targets in groups.items():
+        peers = totals.timed_peers(targets, direction) if has_histogram else totals.waiting_peers(targets, direction)
+        slownesses |= {(target, direction): peers.judge(place, len(lines)) for place, target in enumerate(targets)}
+    return slownesses
 
 
 def _median(values: list[float | None], median: Callable[[list[float]], float]) -> float | None:

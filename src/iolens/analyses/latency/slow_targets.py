@@ -69,16 +69,16 @@ class TimedPeers:
             return others
         chance = FAMILY_ERROR / (comparisons * len(TAILS_PCT))
         judged = [self._beyond(place, others, tail_pct, chance) for tail_pct in TAILS_PCT]
-        return next((one for one in judged if one.finding == "slower"), judged[-1])
+        return next((slowness for slowness in judged if slowness.finding == "slower"), judged[-1])
 
     def _beyond(self, place: int, others: Integers, tail_pct: int, chance: float) -> Slowness:
         """The I/Os beyond a percentile of the peers, and those of the target beyond twice that."""
         whole = self.counts.sum(axis=1)
-        tail_ms = statistics.median_high(self._edge(whole[one], tail_pct) for one in others)
+        tail_ms = statistics.median_high(self._edge(whole[other], tail_pct) for other in others)
         beyond, beyond_twice = self.edges > tail_ms, self.edges > FAR * tail_ms
         mine, ios = float(whole[place, beyond_twice].sum()), float(whole[place].sum())
         low = _lower_bound(mine / ios, ios, chance)
-        peers_share = statistics.median_high(float(whole[one, beyond].sum() / whole[one].sum()) for one in others)
+        peers_share = statistics.median_high(float(whole[other, beyond].sum() / whole[other].sum()) for other in others)
         by_period = self.counts.sum(axis=2)
         shares = _ratio(self.counts[:, :, beyond].sum(axis=2), by_period)
         agreed = _agreement(shares, by_period >= FEWEST_IN_PERIOD, place, others, chance)
@@ -163,8 +163,8 @@ def _lower_bound(share: float, count: float, chance: float) -> float:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    found: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-    return found
+    values: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return values
 
 
 def percentile_interval(bins: Mapping[int, float], percent: float) -> tuple[float, float | None]:

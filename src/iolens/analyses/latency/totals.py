@@ -52,17 +52,17 @@ def io_times_by_bucket(frame: nw.LazyFrame[Any], bucket_us: int) -> nw.LazyFrame
 def waits_by_bucket(frame: nw.LazyFrame[Any], bucket_us: int) -> nw.LazyFrame[Any]:
     """Summed waits and the operations they are of, by target and time bucket."""
     parts = []
-    for way in DIRECTIONS:
-        known = ~nw.col(f"{way}_wait_us").is_null() & ~nw.col(f"{way}_ops").is_null()
+    for direction in DIRECTIONS:
+        known = ~nw.col(f"{direction}_wait_us").is_null() & ~nw.col(f"{direction}_ops").is_null()
         for name in ("wait_us", "ops"):
-            column = nw.col(f"{way}_{name}").cast(nw.Float64)
-            parts.append(nw.when(known).then(column).alias(f"{way}_{name}"))
+            column = nw.col(f"{direction}_{name}").cast(nw.Float64)
+            parts.append(nw.when(known).then(column).alias(f"{direction}_{name}"))
     rows = frame.select(
         "target", _kind(frame), (nw.col("start_us") // bucket_us).alias("bucket"), "start_us", "epoch_us", *parts
     )
     return rows.group_by("target", "bucket").agg(
-        *(nw.col(f"{way}_{name}").sum() for way in DIRECTIONS for name in ("wait_us", "ops")),
-        *(nw.col(f"{way}_wait_us").count().alias(f"{way}_rows") for way in DIRECTIONS),
+        *(nw.col(f"{direction}_{name}").sum() for direction in DIRECTIONS for name in ("wait_us", "ops")),
+        *(nw.col(f"{direction}_wait_us").count().alias(f"{direction}_rows") for direction in DIRECTIONS),
         nw.col("kind").max(),
         nw.col("start_us").min().alias("first_us"),
         nw.col("epoch_us").max().alias("last_us"),
@@ -107,22 +107,22 @@ class LatencyTotals:
     def add_waits(self, rows: Columns) -> None:
         """Sums of `waits_by_bucket`."""
         rows = self._placed(rows)
-        for way in DIRECTIONS:
-            known = rows[f"{way}_rows"] > 0
+        for direction in DIRECTIONS:
+            known = rows[f"{direction}_rows"] > 0
             if not known.any():
                 continue
             part: Columns = {name: rows[name][known] for name in (*PLACED, "kind", "first_us", "last_us")}
             self._note_targets(part)
-            part |= {"wait_us": rows[f"{way}_wait_us"][known], "ops": rows[f"{way}_ops"][known]}
-            part["direction"] = np.full(int(known.sum()), way, dtype=object)
+            part |= {"wait_us": rows[f"{direction}_wait_us"][known], "ops": rows[f"{direction}_ops"][known]}
+            part["direction"] = np.full(int(known.sum()), direction, dtype=object)
             data = part["kind"] != "mdt"
             whole = {name: values[data] for name, values in part.items()}
             whole["target"] = np.full(int(data.sum()), None)
             self._waits += [part, whole]
-            for one in (part, whole):
-                for target, wait_us, ops in zip(one["target"], one["wait_us"], one["ops"], strict=True):
-                    old = self.waits.get((target, way), (0.0, 0.0))
-                    self.waits[target, way] = old[0] + float(wait_us), old[1] + float(ops)
+            for arrays in (part, whole):
+                for target, wait_us, ops in zip(arrays["target"], arrays["wait_us"], arrays["ops"], strict=True):
+                    old = self.waits.get((target, direction), (0.0, 0.0))
+                    self.waits[target, direction] = old[0] + float(wait_us), old[1] + float(ops)
 
     def over_time(self) -> tuple[Integers, dict[Key, dict[str, Floats]]]:
         """Numbers of the buckets without holes, and by target and direction every measure in them, NaN where none."""
@@ -131,17 +131,17 @@ class LatencyTotals:
             return np.zeros(0, np.int64), {}
         first = min(int(part["bucket"].min()) for part in parts)
         width = max(int(part["bucket"].max()) for part in parts) - first + 1
-        found: dict[Key, dict[str, Floats]] = {}
+        values: dict[Key, dict[str, Floats]] = {}
         for part in parts:
             for key, mine in _by_key(part):
-                measures = found.setdefault(key, {name: np.full(width, np.nan) for name in (*MEASURES, *WAITED)})
+                measures = values.setdefault(key, {name: np.full(width, np.nan) for name in (*MEASURES, *WAITED)})
                 where = part["bucket"][mine] - first
                 for name in (name for name in MEASURES if name in part):  # one row per bucket
                     measures[name][where] = part[name][mine]
                 for waited in (name for name in WAITED if name in part):  # for all targets together, one row of each
                     measures[waited][where] = np.nan_to_num(measures[waited][where])
                     np.add.at(measures[waited], where, part[waited][mine])
-        return np.arange(first, first + width), found
+        return np.arange(first, first + width), values
 
     def timed_peers(self, targets: Sequence[str], direction: str) -> TimedPeers:
         """I/Os of these targets by period and bin."""
@@ -209,12 +209,12 @@ def percentiles(counts: Floats, edges: Integers) -> dict[str, Floats]:
     ios = counts.sum(axis=1)
     cumulative = counts.cumsum(axis=1)
     some = ios > 0
-    found = {"ios": ios}
+    by_name = {"ios": ios}
     for percent in PERCENTS:
         reached = (cumulative * 100.0 >= percent * ios[:, np.newaxis]).argmax(axis=1)
-        found[f"p{percent}_ms"] = np.where(some, edges[reached], np.nan)
+        by_name[f"p{percent}_ms"] = np.where(some, edges[reached], np.nan)
     last = len(edges) - 1 - (counts[:, ::-1] > 0).argmax(axis=1)
-    return {**found, "max_ms": np.where(some, edges[last], np.nan)}
+    return {**by_name, "max_ms": np.where(some, edges[last], np.nan)}
 
 
 def of_bins(bins: Bins) -> dict[str, float]:

@@ -194,18 +194,18 @@ class Board:
         number, count = self._number[target], len(self.names)
         rates = [self._sizes.row(at_us, place, count)[number] for place in range(len(SIZE_COLUMNS))]
         pairs = zip(SIZE_COLUMNS.values(), rates, strict=True)
-        return [SizeRate(way, size, float(rate)) for (way, size), rate in pairs if np.isfinite(rate)]
+        return [SizeRate(direction, size, float(rate)) for (direction, size), rate in pairs if np.isfinite(rate)]
 
     def history_of(self, target: str, at_us: int, ticks: int) -> list[Past]:
         """One target over the ticks up to one, the oldest first."""
-        number, found = self._number[target], []
+        number, result = self._number[target], []
         for time in self._ticks.last(at_us, ticks):
             fsu, by_bytes, read, write = (
                 self._ticks.row(time, _PLACE[name], len(self.names))[number]
                 for name in ("fsu_pct", "fsu_bytes_pct", "read_bytes_per_s", "write_bytes_per_s")
             )
-            found.append(Past(time, _maybe(by_bytes if np.isnan(fsu) else fsu), _maybe(read + write)))
-        return found
+            result.append(Past(time, _maybe(by_bytes if np.isnan(fsu) else fsu), _maybe(read + write)))
+        return result
 
     def _take_columns(self, table: str, columns: Columns, count: int) -> None:
         target = self._indexes(columns, count, "mdt" if table == "metadata_ops" else None)
@@ -218,15 +218,15 @@ class Board:
         with np.errstate(invalid="ignore"):
             good = (seconds > 0) & (length > 0)
         if table == "target_histograms":
-            found = im.latencies(columns, time, target, good)
-            values = {0: length[found.row], 1: found.latency_s}
-            self._latency.put(time[found.row], target[found.row], values, len(self.names))
+            latencies = im.latencies(columns, time, target, good)
+            values = {0: length[latencies.row], 1: latencies.latency_s}
+            self._latency.put(time[latencies.row], target[latencies.row], values, len(self.names))
             return
         measures = self._measures(table, columns, time, target, seconds, good)
         known = {_PLACE[name]: getattr(measures, name)[good] for name in _TOLD_BY[table]}
         known |= {_LENGTHS[table]: length[good], _SECONDS: seconds[good]}
         self._ticks.put(time[good], target[good], known, len(self.names))
-        reset = good & np.fromiter((bool(one) for one in im.spread(columns.get("after_reset"), count)), bool, count)
+        reset = good & np.fromiter((bool(item) for item in im.spread(columns.get("after_reset"), count)), bool, count)
         self._ticks.put(time[reset], target[reset], {_RESET: np.ones(int(reset.sum()))}, len(self.names))
 
     def _measures(
@@ -244,7 +244,7 @@ class Board:
 
     def _indexes(self, columns: Columns, count: int, kind: str | None) -> Integers:
         pairs = zip(im.spread(columns["target"], count), im.spread(columns.get("target_kind"), count), strict=True)
-        return np.fromiter((self._index(str(name), one or kind) for name, one in pairs), np.int64, count)
+        return np.fromiter((self._index(str(name), item or kind) for name, item in pairs), np.int64, count)
 
     def _index(self, name: str, kind: str | None) -> int:
         number = self._number.get(name)
@@ -253,7 +253,7 @@ class Board:
             self.names.append(name)
             self.kinds.append(kind)
             held = self._calibration_of(name)
-            self._costs.append(tuple(cost for way in DIRECTIONS for cost in astuple(held.of(way))))
+            self._costs.append(tuple(cost for direction in DIRECTIONS for cost in astuple(held.of(direction))))
         elif self.kinds[number] is None:
             self.kinds[number] = kind
         return number
@@ -265,9 +265,9 @@ class Board:
 
     def _reported(self, tick: int) -> Booleans:
         matrix = self._ticks.of[tick][: len(_LENGTHS)]
-        found = np.zeros(len(self.names), bool)
-        found[: matrix.shape[1]] = np.isfinite(matrix).any(axis=0)
-        return found
+        values = np.zeros(len(self.names), bool)
+        values[: matrix.shape[1]] = np.isfinite(matrix).any(axis=0)
+        return values
 
     def _lengths(self, frames: Frames, tick: int, place: int) -> Iterator[tuple[int, Floats]]:
         """Lengths of the intervals before a tick, back to where none would hold any more."""
@@ -287,14 +287,14 @@ class Board:
             before = list(self._lengths(self._ticks, tick, place))
             usual = self._usual([lengths for _, lengths in before])
             usual = np.fmin(usual, LONGEST_HOLD_S) if due_us > tick else usual
-            found = np.zeros(count, bool)
+            values = np.zeros(count, bool)
             for time, lengths in before:
                 ago = (due_us - time) / 1e6
                 with np.errstate(invalid="ignore"):
-                    holds = ~found & np.isfinite(lengths) & (ago < OVERDUE * usual)
+                    holds = ~values & np.isfinite(lengths) & (ago < OVERDUE * usual)
                     late |= holds & (ago >= usual)
                     reporting |= holds & (ago < usual)
-                found |= holds
+                values |= holds
                 if holds.any():
                     self._copy(time, table, holds, measures)
         return _Values(measures, reporting, late & ~reporting, self._latencies(tick, due_us), self._used_at(tick))
@@ -319,35 +319,38 @@ class Board:
         measures[_SECONDS, which] = np.fmin(measures[_SECONDS], seconds)[which]
 
     def _latencies(self, tick: int, due_us: int) -> Floats:
-        found = np.full(len(self.names), np.nan)
+        values = np.full(len(self.names), np.nan)
         for time, lengths in self._lengths(self._latency, tick, 0):
             with np.errstate(invalid="ignore"):
-                holds = np.isnan(found) & ((due_us - time) / 1e6 < OVERDUE * lengths)
-            found[holds] = self._latency.row(time, 1, len(self.names))[holds]
-        return found
+                holds = np.isnan(values) & ((due_us - time) / 1e6 < OVERDUE * lengths)
+            values[holds] = self._latency.row(time, 1, len(self.names))[holds]
+        return values
 
     def _used_at(self, tick: int) -> Floats:
-        found = np.full(len(self.names), np.nan)
+        values = np.full(len(self.names), np.nan)
         for time in self._used.before(tick):
-            if tick - time > CAPACITY_HOLDS_US or not np.isnan(found).any():
+            if tick - time > CAPACITY_HOLDS_US or not np.isnan(values).any():
                 break
-            found = np.where(np.isnan(found), self._used.row(time, 0, len(self.names)), found)
-        return found
+            values = np.where(np.isnan(values), self._used.row(time, 0, len(self.names)), values)
+        return values
 
     def _lines(self, tick: int, now_us: int, values: _Values) -> list[TargetLine]:
-        ages = [None if one < 0 else max(0.0, (now_us - one) / 1e6) for one in self._last_reports(tick).tolist()]
+        ages = [
+            None if last_report < 0 else max(0.0, (now_us - last_report) / 1e6)
+            for last_report in self._last_reports(tick).tolist()
+        ]
         latency, kinds = values.latencies
         columns: dict[str, list[Any]] = {name: known_values(values.of(name)) for name in _LINE_MEASURES}
         columns |= {"iops": known_values(values.iops), "latency_s": known_values(latency), "latency_kind": kinds}
         columns |= {"used_pct": known_values(values.used), "after_reset": (values.measures[_RESET] > 0).tolist()}
         columns |= {"age_s": ages, "number": list(range(len(self.names)))}
-        told = list(zip(*(columns[name] for name in _LINE_FIELDS), strict=True))
+        reported = list(zip(*(columns[name] for name in _LINE_FIELDS), strict=True))
         reporting, late = values.reporting.tolist(), values.late.tolist()
         lines = []
         for n, name in enumerate(self.names):
             if reporting[n] or late[n]:
                 state = "reporting" if reporting[n] else "late"
-                lines.append(TargetLine(name, self.kinds[n], state, *told[n]))
+                lines.append(TargetLine(name, self.kinds[n], state, *reported[n]))
             else:
                 lines.append(TargetLine(name, self.kinds[n], "silent", age_s=ages[n], number=n))
         return sorted(lines, key=lambda line: line.target)
@@ -439,7 +442,7 @@ _LINE_MEASURES: Final = (
     "fsu_pct", "fsu_bytes_pct", "util_pct", "read_bytes_per_s", "write_bytes_per_s", "small_io_pct",
     "metadata_ops_per_s",
 )  # fmt: skip
-_LINE_FIELDS: Final = tuple(one.name for one in fields(TargetLine))[3:]
+_LINE_FIELDS: Final = tuple(field.name for field in fields(TargetLine))[3:]
 
 
 def _unknowns(lines: Sequence[TargetLine]) -> list[str]:

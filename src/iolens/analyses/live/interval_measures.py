@@ -18,7 +18,7 @@ from iolens.units import MIB
 LATENCY_SHARE: Final = 0.95
 IO_TIME: Final = "io_time_ms"
 _LABELS: Final = np.array(SIZE_BINS, np.float64)
-_OF_WAY: Final = {way: [one == way for one, _ in SIZE_COLUMNS.values()] for way in DIRECTIONS}
+_OF_WAY: Final = {direction: [name == direction for name, _ in SIZE_COLUMNS.values()] for direction in DIRECTIONS}
 _IS_SMALL: Final = np.array([size < MIB for _, size in SIZE_COLUMNS.values()])
 
 Columns = Mapping[str, Any]
@@ -52,10 +52,13 @@ def size_counts(columns: Columns, count: int, seen: Booleans) -> Floats:
 
 def of_sizes(columns: Columns, counts: Floats, seconds: Floats, costs: Floats) -> Measures:
     """Rows of `target_sizes`; `costs` has r0, r1, w0, w1 of each row's target."""
-    ios = {way: counts[:, of_way] for way, of_way in _OF_WAY.items()}
-    ops, moved = ([ios[way].sum(axis=1) for way in DIRECTIONS], [ios[way] @ _LABELS for way in DIRECTIONS])
+    ios = {direction: counts[:, of_way] for direction, of_way in _OF_WAY.items()}
+    ops, moved = (
+        [ios[direction].sum(axis=1) for direction in DIRECTIONS],
+        [ios[direction] @ _LABELS for direction in DIRECTIONS],
+    )
     modelled = counts.sum(axis=1)
-    outside = sum(np.nan_to_num(numbers(columns, f"{way}_ios_outside", len(counts))) for way in DIRECTIONS)
+    outside = sum(np.nan_to_num(numbers(columns, f"{direction}_ios_outside", len(counts))) for direction in DIRECTIONS)
     with np.errstate(invalid="ignore", divide="ignore"):
         small = 100.0 * counts[:, _IS_SMALL].sum(axis=1) / modelled
         return Measures(
@@ -69,7 +72,8 @@ def of_io(columns: Columns, seconds: Floats, costs: Floats) -> Measures:
     """Rows of `target_io`. Client-side bytes of an OST never stand for disk bytes: it has no FSU by bytes."""
     count = len(seconds)
     ops, moved, waited = (
-        [numbers(columns, f"{way}_{what}", count) for way in DIRECTIONS] for what in ("ops", "bytes", "wait_us")
+        [numbers(columns, f"{direction}_{what}", count) for direction in DIRECTIONS]
+        for what in ("ops", "bytes", "wait_us")
     )
     is_disk = np.fromiter((kind in DISK_KINDS for kind in spread(columns.get("target_kind"), count)), bool, count)
     both = ops[0] + ops[1]
@@ -103,16 +107,16 @@ def latencies(columns: Columns, time: Integers, target: Integers, good: Booleans
     """The percentile of reads and writes together: the upper edge of the first bin that reaches the share."""
     count = len(time)
     is_time = np.fromiter((name == IO_TIME for name in spread(columns["histogram"], count)), bool, count)
-    upper, found = numbers(columns, "bin", count), np.nan_to_num(numbers(columns, "count", count))
-    rows = np.flatnonzero(good & is_time & (found > 0))
+    upper, values = numbers(columns, "bin", count), np.nan_to_num(numbers(columns, "count", count))
+    rows = np.flatnonzero(good & is_time & (values > 0))
     rows = rows[np.lexsort((upper[rows], target[rows], time[rows]))]
     if not len(rows):
         return Latencies(rows, np.empty(0))
     new = np.flatnonzero((np.diff(time[rows], prepend=-1) != 0) | (np.diff(target[rows], prepend=-1) != 0))
     group = np.repeat(np.arange(len(new)), np.diff(new, append=len(rows)))
-    upto = np.cumsum(found[rows])
-    upto -= (upto[new] - found[rows][new])[group]
-    reached = upto >= LATENCY_SHARE * np.bincount(group, found[rows])[group]
+    upto = np.cumsum(values[rows])
+    upto -= (upto[new] - values[rows][new])[group]
+    reached = upto >= LATENCY_SHARE * np.bincount(group, values[rows])[group]
     first = rows[reached][np.unique(group[reached], return_index=True)[1]]
     return Latencies(first, upper[first] / 1e3)
 

@@ -58,13 +58,13 @@ class Frames:
         self.forget(len(self.times) - max(0, bisect.bisect_left(self.times, time_us) - 1))
 
     def _matrix(self, time_us: int, targets: int) -> Floats:
-        found = self.of.get(time_us)
-        if found is None:
+        values = self.of.get(time_us)
+        if values is None:
             bisect.insort(self.times, time_us)
-            found = np.full((self.measures, targets), np.nan)
-        elif found.shape[1] < targets:
+            values = np.full((self.measures, targets), np.nan)
+        elif values.shape[1] < targets:
             wider = np.full((self.measures, targets), np.nan)
-            wider[:, : found.shape[1]] = found
-            found = wider
-        self.of[time_us] = found
-        return found
+            wider[:, : values.shape[1]] = values
+            values = wider
+        self.of[time_us] = values
+        return values

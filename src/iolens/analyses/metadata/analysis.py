@@ -143,9 +143,9 @@ def metadata(
         days.append(collect(per_day(frame)))
         if progress is not None and chunk.end_us is not None:
             progress(from_epoch_us(chunk.end_us - 1).date())
-    found = totals or MetadataTotals(sums, 86400)
-    found.finish()
-    return _result(selection, found, days, notes)
+    metadata_totals = totals or MetadataTotals(sums, 86400)
+    metadata_totals.finish()
+    return _result(selection, metadata_totals, days, notes)
 
 
 def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns], notes: tuple[str, ...]) -> Metadata:
@@ -168,7 +168,9 @@ def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns
         p50_ops_per_s=whole.rates.at(0.5),
         p95_ops_per_s=whole.rates.at(0.95),
         p99_ops_per_s=whole.rates.at(0.99),
-        percentile_error_pct=max([whole.rates.error_pct, *(one.rates.error_pct for one in totals.by_target.values())]),
+        percentile_error_pct=max(
+            [whole.rates.error_pct, *(load.rates.error_pct for load in totals.by_target.values())]
+        ),
         peak_ops_per_s=whole.peak_ops[0] if whole.peak_ops else None,
         peak_ops_time=from_epoch_us(whole.peak_ops[1]) if whole.peak_ops else None,
         mean_mdu_pct=mean_mdu,
@@ -180,7 +182,7 @@ def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns
         assumed_time_pct=assumed_time,
         mix=_mix(totals, buckets, counts),
         daily=_daily(totals, buckets, days),
-        per_target=[_target(name, one, totals, buckets) for name, one in sorted(totals.by_target.items())],
+        per_target=[_target(name, load, totals, buckets) for name, load in sorted(totals.by_target.items())],
         calibration=costs,
         coverage=metadata_coverage(selection, totals.targets, notes),
         series=_series(totals, buckets),

@@ -140,7 +140,7 @@ class MetadataTotals:
         service = np.where(rows["times_known"] > 0, 100.0 * rows["service_s"] / seconds, np.nan)
         for name, mine in _groups(rows["target"]):
             ordered = mine[np.argsort(rows["epoch_us"][mine], kind="stable")]
-            mine_only = (one[ordered] for one in (seconds, rate, mdu, service))
+            mine_only = (values[ordered] for values in (seconds, rate, mdu, service))
             self.by_target.setdefault(name, Load()).add(rows["epoch_us"][ordered], *mine_only)
         known = np.isfinite(service).astype(np.float64)
         ticks = {

@@ -293,7 +293,7 @@ def _by_model(model: Model, value: float | None) -> tuple[float | None, float | 
 
 
 def _io_sizes(ticks: TickTotals) -> list[SizeCount]:
-    return [SizeCount(way, size, ticks.ios.get(name, 0)) for name, (way, size) in SIZE_COLUMNS.items()]
+    return [SizeCount(direction, size, ticks.ios.get(name, 0)) for name, (direction, size) in SIZE_COLUMNS.items()]
 
 
 def _categories(ticks: TickTotals) -> list[Category]:
@@ -395,12 +395,12 @@ def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> O
     filesystem = selection.filesystem
     configured, limits = known.config.filesystem(filesystem), known.config.thresholds
     calibration = options.pop("calibration", None)
-    found = peak_options(known, selection, options)
+    by_name = peak_options(known, selection, options)
     if isinstance(calibration, Calibration):
-        found["calibration"] = calibration
+        by_name["calibration"] = calibration
     else:
         extent = selection.extent_us("target_sizes") or selection.extent_us("target_io")
-        found["calibrations"], found["notes"] = applied_calibrations(
+        by_name["calibrations"], by_name["notes"] = applied_calibrations(
             known.calibrations(),
             known.config,
             calibration or configured.calibration,
@@ -408,14 +408,14 @@ def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> O
             extent,
             selection.known_targets(),
         )
-    found |= {
+    by_name |= {
         "plateau_minimum_s": limits.plateau_minimum_s,
         "plateau_spread": limits.plateau_spread,
         "plateau_median_pct": limits.plateau_median_pct,
         "saturated_share": limits.saturated_share,
         "ceiling_fsu_pct": configured.ceiling_fsu_pct,
     }
-    return {**found, **options}
+    return {**by_name, **options}
 
 
 ANALYSIS = Analysis(

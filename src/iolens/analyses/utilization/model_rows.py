@@ -69,8 +69,10 @@ def model_rows(selection: Selection, model: str) -> ModelRows:
     if model == "counters":
         why = f": {OSTS_ARE_CLIENT_SIDE}" if has_osts else ""
         raise UsageError(f"{selection.filesystem} has no counters of devices, LUNs or controllers in this window{why}")
-    found = _histogram_rows(selection, has_util)
-    return replace(found, notes=(f"no FSU: there are no I/O sizes, and {OSTS_ARE_CLIENT_SIDE}",)) if has_osts else found
+    result = _histogram_rows(selection, has_util)
+    return (
+        replace(result, notes=(f"no FSU: there are no I/O sizes, and {OSTS_ARE_CLIENT_SIDE}",)) if has_osts else result
+    )
 
 
 def _histogram_rows(selection: Selection, has_util: bool) -> ModelRows:

@@ -65,12 +65,14 @@ def target_outliers(targets: Sequence[TargetUtilization], coverage: Sequence[Tar
     moved = np.array([_moved(target) for target in peers])
     middle, spread = float(np.median(fsu)), robust_spread(fsu)
     usual = float(np.nanmedian(moved)) if np.isfinite(moved).any() else 0.0
-    found = [
+    outliers = [
         _outlier(target, (value - middle) / spread, _ratio(value, middle), _ratio(float(bytes_), usual))
         for target, value, bytes_ in zip(peers, fsu.tolist(), moved, strict=True)
         if spread and abs(value - middle) > FAR * spread and abs(value - middle) >= MATTERS_PCT
     ]
-    return TargetOutliers(len(peers), middle, spread, sorted(found, key=lambda one: -abs(one.robust_z)), too_short)
+    return TargetOutliers(
+        len(peers), middle, spread, sorted(outliers, key=lambda outlier: -abs(outlier.robust_z)), too_short
+    )
 
 
 def robust_spread(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

@@ -157,7 +157,7 @@ def workload(
         raise UsageError("a peak is above zero")
     zone_called(timezone)  # refused before anything is read
     ticks = ticks_of(selection)
-    if ticks is None or not ticks.known & {f"{way}_bytes" for way in DIRECTIONS}:
+    if ticks is None or not ticks.known & {f"{direction}_bytes" for direction in DIRECTIONS}:
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     gathered = _gather(selection, ticks, sections, tuple(maintenance), without_maintenance, progress)
     how = _How(timezone, peak_bytes_per_s, peak_origin, weight_by_requests, resamples, top)
@@ -186,7 +186,7 @@ class _WorkloadTicks:
         self.left_out = False
         self.bandwidths = Bandwidths(count, ticks.expected)
         self.arrivals = Arrivals(ticks.tick_us / 1e6)
-        self.idle = {way: Runs(count) for way in DIRECTIONS}
+        self.idle = {direction: Runs(count) for direction in DIRECTIONS}
         self.windows: WindowPeaks | None = None
         self.quarters, self.minutes = QuarterHours(), Minutes(ticks.tick_us)
         self.sums = {name: np.zeros(count) for name in ticks.known}
@@ -202,7 +202,7 @@ class _WorkloadTicks:
     def add(self, matrix: TickMatrix) -> None:
         if not matrix.end_us.size:
             return
-        quiet = {way: _quiet(matrix, way) for way in DIRECTIONS}
+        quiet = {direction: _quiet(matrix, direction) for direction in DIRECTIONS}
         self._count(matrix, quiet)
         if self.wants("bandwidth"):
             self.bandwidths.add(matrix)
@@ -234,13 +234,13 @@ class _WorkloadTicks:
         if self.last_us is not None:
             follows[0] = matrix.end_us[0] - self.last_us <= GAP * matrix.tick_us
         ticks = np.rint(np.nan_to_num(matrix.duration_s) * (1e6 / matrix.tick_us)).astype(np.int64)
-        for way, runs in self.idle.items():
-            runs.add(*quiet[way], follows, ticks)
+        for direction, runs in self.idle.items():
+            runs.add(*quiet[direction], follows, ticks)
 
 
-def _quiet(matrix: TickMatrix, way: str) -> tuple[Booleans, Booleans]:
+def _quiet(matrix: TickMatrix, direction: str) -> tuple[Booleans, Booleans]:
     """Whether each sample had no request (no byte, where requests are not counted), and whether that is unknown."""
-    requests, moved = (matrix.measures.get(f"{way}_{what}") for what in ("ops", "bytes"))
+    requests, moved = (matrix.measures.get(f"{direction}_{what}") for what in ("ops", "bytes"))
     values = moved if requests is None else requests
     if values is None:
         nothing = np.zeros(matrix.duration_s.shape, np.bool_)
@@ -263,21 +263,21 @@ def _gather(
     windows = _within(selection, maintenance)
     if without:  # what is to be left out has to be found first
         minutes = Minutes(ticks.tick_us)
-        for matrix in ticks.matrices(selection, [f"{way}_bytes" for way in DIRECTIONS], progress):
+        for matrix in ticks.matrices(selection, [f"{direction}_bytes" for direction in DIRECTIONS], progress):
             minutes.add(matrix)
         windows = _both(windows, minutes.maintenance())
-    found = _WorkloadTicks(ticks, sections)
-    if found.wants("sizes") and holds_requests(selection):
-        found.windows = WindowPeaks.over(selection.extent_us(TABLE), len(ticks.targets))
+    workload_ticks = _WorkloadTicks(ticks, sections)
+    if workload_ticks.wants("sizes") and holds_requests(selection):
+        workload_ticks.windows = WindowPeaks.over(selection.extent_us(TABLE), len(ticks.targets))
     for matrix in ticks.matrices(selection, progress=progress):
-        found.add(outside(matrix, windows) if without else matrix)
-    for runs in found.idle.values():
+        workload_ticks.add(outside(matrix, windows) if without else matrix)
+    for runs in workload_ticks.idle.values():
         runs.finish()
-    found.maintenance = windows if without else _both(windows, found.minutes.maintenance())
-    found.left_out = without and bool(windows)
-    if found.extent_us is None:
+    workload_ticks.maintenance = windows if without else _both(windows, workload_ticks.minutes.maintenance())
+    workload_ticks.left_out = without and bool(windows)
+    if workload_ticks.extent_us is None:
         raise UsageError(f"{selection.filesystem}: nothing is left of this window without its maintenance")
-    return found
+    return workload_ticks
 
 
 def _within(selection: Selection, windows: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
@@ -285,78 +285,90 @@ def _within(selection: Selection, windows: Iterable[Maintenance]) -> tuple[Maint
     extent = selection.extent_us(TABLE)
     if extent is None:
         return ()
-    return tuple(one for one in windows if epoch_us(one.start) < extent[1] and epoch_us(one.end) > extent[0])
+    return tuple(
+        window for window in windows if epoch_us(window.start) < extent[1] and epoch_us(window.end) > extent[0]
+    )
 
 
-def _both(configured: tuple[Maintenance, ...], found: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
+def _both(configured: tuple[Maintenance, ...], maintenances: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
     """In time order; what was found inside a configured window is that window."""
-    more = [one for one in found if not any(two.start <= one.start and one.end <= two.end for two in configured)]
-    return tuple(sorted((*configured, *more), key=lambda one: one.start))
+    more = [
+        maintenance
+        for maintenance in maintenances
+        if not any(two.start <= maintenance.start and maintenance.end <= two.end for two in configured)
+    ]
+    return tuple(sorted((*configured, *more), key=lambda item: item.start))
 
 
-def _result(selection: Selection, ticks: Ticks, found: _WorkloadTicks, how: _How) -> Workload:
+def _result(selection: Selection, ticks: Ticks, workload_ticks: _WorkloadTicks, how: _How) -> Workload:
     start, end = selection.window
-    extent = found.extent_us or (0, 0)
-    sizes = request_sizes(selection) if found.wants("sizes") else []
-    with_bandwidth = found.wants("bandwidth")
-    directions = [way for way in DIRECTIONS if f"{way}_bytes" in ticks.known]
-    distributions = _distributions(found, how.by_requests)
+    extent = workload_ticks.extent_us or (0, 0)
+    sizes = request_sizes(selection) if workload_ticks.wants("sizes") else []
+    with_bandwidth = workload_ticks.wants("bandwidth")
+    directions = [direction for direction in DIRECTIONS if f"{direction}_bytes" in ticks.known]
+    distributions = _distributions(workload_ticks, how.by_requests)
     peak = how.peak_bytes_per_s, how.peak_origin
     return Workload(
         filesystem=selection.filesystem,
         window_start=start or from_epoch_us(extent[0]),
         window_end=end or from_epoch_us(extent[1]),
         tick_s=ticks.tick_us / 1e6,
-        samples=int(found.samples.sum()),
-        sections=[name for name in SECTIONS if name in found.sections],
-        targets=[_target(found, number) for number in range(len(ticks.targets))],
-        aggregate=_target(found, None),
-        peak_vs_sum=found.bandwidths.peaks() if with_bandwidth else [],
-        models=_models(found, distributions, how.resamples),
+        samples=int(workload_ticks.samples.sum()),
+        sections=[name for name in SECTIONS if name in workload_ticks.sections],
+        targets=[_target(workload_ticks, number) for number in range(len(ticks.targets))],
+        aggregate=_target(workload_ticks, None),
+        peak_vs_sum=workload_ticks.bandwidths.peaks() if with_bandwidth else [],
+        models=_models(workload_ticks, distributions, how.resamples),
         sizes=sizes,
-        size_peaks=size_peaks(sizes, linear=found.windows is not None),
-        rhythm=found.quarters.result(how.timezone, dict.fromkeys(directions, True)) if found.wants("rhythm") else None,
-        throughput=found.minutes.result(directions, *peak) if found.wants("throughput") else None,
-        censored_idle=_censored(found),
-        maintenance=list(found.maintenance),
-        maintenance_left_out=found.left_out,
-        coverage=_coverage(selection, ticks, found),
-        bandwidths=found.bandwidths if with_bandwidth else None,
-        silences={way: runs.pooled() for way, runs in found.idle.items()} if found.wants("idle") else None,
-        spacings=found.arrivals if found.wants("arrivals") else None,
-        size_bandwidth=found.windows.against(selection, ticks.targets) if found.windows is not None else None,
+        size_peaks=size_peaks(sizes, linear=workload_ticks.windows is not None),
+        rhythm=workload_ticks.quarters.result(how.timezone, dict.fromkeys(directions, True))
+        if workload_ticks.wants("rhythm")
+        else None,
+        throughput=workload_ticks.minutes.result(directions, *peak) if workload_ticks.wants("throughput") else None,
+        censored_idle=_censored(workload_ticks),
+        maintenance=list(workload_ticks.maintenance),
+        maintenance_left_out=workload_ticks.left_out,
+        coverage=_coverage(selection, ticks, workload_ticks),
+        bandwidths=workload_ticks.bandwidths if with_bandwidth else None,
+        silences={direction: runs.pooled() for direction, runs in workload_ticks.idle.items()}
+        if workload_ticks.wants("idle")
+        else None,
+        spacings=workload_ticks.arrivals if workload_ticks.wants("arrivals") else None,
+        size_bandwidth=workload_ticks.windows.against(selection, ticks.targets)
+        if workload_ticks.windows is not None
+        else None,
         distributions=distributions,
-        series=_series(found.minutes, directions),
+        series=_series(workload_ticks.minutes, directions),
         top=how.top,
     )
 
 
 def _series(minutes: Minutes, directions: Sequence[str]) -> BandwidthSeries:
     numbers, read, write = minutes.series()
-    known = {way: one for way, one in (("read", read), ("write", write)) if way in directions}
+    known = {direction: values for direction, values in (("read", read), ("write", write)) if direction in directions}
     return BandwidthSeries(minutes.width_us / 1e6, (numbers + 1) * minutes.width_us, known)
 
 
-def _target(found: _WorkloadTicks, number: int | None) -> TargetWorkload:
+def _target(ticks: _WorkloadTicks, number: int | None) -> TargetWorkload:
     """One target by its place; None: all together."""
     chosen = slice(None) if number is None else slice(number, number + 1)
-    sketches = found.bandwidths.together if number is None else found.bandwidths.by_target
-    sums = {name: float(one[chosen].sum()) for name, one in found.sums.items() if found.told[name][chosen].any()}
-    samples, certain = (int(one[chosen].sum()) for one in (found.samples, found.certain))
-    percentiles = {way: _percentiles(sketches[way], number) for way in DIRECTIONS}
+    sketches = ticks.bandwidths.together if number is None else ticks.bandwidths.by_target
+    sums = {name: float(values[chosen].sum()) for name, values in ticks.sums.items() if ticks.told[name][chosen].any()}
+    samples, certain = (int(sample[chosen].sum()) for sample in (ticks.samples, ticks.certain))
+    percentiles = {direction: _percentiles(sketches[direction], number) for direction in DIRECTIONS}
     return TargetWorkload(
-        target=EVERYTHING if number is None else found.ticks.targets[number],
+        target=EVERYTHING if number is None else ticks.ticks.targets[number],
         samples=samples,
         **{
-            f"{way}_{name}_bytes_per_s": value
-            for way in DIRECTIONS
-            for name, value in zip(("p95", "p99", "max"), percentiles[way], strict=True)
+            f"{direction}_{name}_bytes_per_s": value
+            for direction in DIRECTIONS
+            for name, value in zip(("p95", "p99", "max"), percentiles[direction], strict=True)
         },
         read_bytes=_whole(sums.get("read_bytes")),
         write_bytes=_whole(sums.get("write_bytes")),
         write_requests_pct=_share(sums.get("write_ops"), sums.get("read_ops")),
         write_bytes_pct=_share(sums.get("write_bytes"), sums.get("read_bytes")),
-        idle_pct=100.0 * float(found.silent[chosen].sum()) / certain if certain else None,
+        idle_pct=100.0 * float(ticks.silent[chosen].sum()) / certain if certain else None,
     )
 
 
@@ -372,40 +384,40 @@ def _share(part: float | None, rest: float | None) -> float | None:
     return None if part is None or rest is None or not part + rest else 100.0 * part / (part + rest)
 
 
-def _distributions(found: _WorkloadTicks, by_requests: bool) -> dict[str, TailSample]:
-    tick_s, known = found.ticks.tick_us / 1e6, found.ticks.known
+def _distributions(ticks: _WorkloadTicks, by_requests: bool) -> dict[str, TailSample]:
+    tick_s, known = ticks.ticks.tick_us / 1e6, ticks.ticks.known
     samples = {}
-    for way in DIRECTIONS:
-        if found.wants("bandwidth") and f"{way}_bytes" in known:
-            samples[f"{way}_bandwidth"] = found.bandwidths.by_target[way].sample()
-    for way in DIRECTIONS:
-        if found.wants("arrivals") and f"{way}_ops" in known:
-            samples[f"{way}_interarrival"] = found.arrivals.of[way].sample(by_requests)
-    for way in DIRECTIONS:
-        if found.wants("idle") and known & {f"{way}_ops", f"{way}_bytes"}:
-            samples[f"{way}_idle"] = run_sample(found.idle[way].pooled(), tick_s)
+    for direction in DIRECTIONS:
+        if ticks.wants("bandwidth") and f"{direction}_bytes" in known:
+            samples[f"{direction}_bandwidth"] = ticks.bandwidths.by_target[direction].sample()
+    for direction in DIRECTIONS:
+        if ticks.wants("arrivals") and f"{direction}_ops" in known:
+            samples[f"{direction}_interarrival"] = ticks.arrivals.of[direction].sample(by_requests)
+    for direction in DIRECTIONS:
+        if ticks.wants("idle") and known & {f"{direction}_ops", f"{direction}_bytes"}:
+            samples[f"{direction}_idle"] = run_sample(ticks.idle[direction].pooled(), tick_s)
     return samples
 
 
-def _models(found: _WorkloadTicks, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
+def _models(ticks: _WorkloadTicks, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
     models = {}
     for name, sample in distributions.items():
-        way, _, what = name.partition("_")
-        left_out = found.arrivals.of[way].left_out if what == "interarrival" else 0
+        direction, _, what = name.partition("_")
+        left_out = ticks.arrivals.of[direction].left_out if what == "interarrival" else 0
         models[name] = heavy_tail(sample, MODELS[what], resamples, off_tick_samples=left_out)
     return models
 
 
-def _censored(found: _WorkloadTicks) -> list[Censored]:
-    tick_s = found.ticks.tick_us / 1e6
+def _censored(ticks: _WorkloadTicks) -> list[Censored]:
+    tick_s = ticks.ticks.tick_us / 1e6
 
     def number_and_longest(lengths: Counter[int]) -> tuple[int, float]:
         return sum(lengths.values()), max(lengths, default=0) * tick_s
 
     return [
-        Censored(way, *number_and_longest(runs.at_ends), *number_and_longest(runs.at_gaps))
-        for way, runs in found.idle.items()
-        if found.wants("idle") and found.ticks.known & {f"{way}_ops", f"{way}_bytes"}
+        Censored(direction, *number_and_longest(runs.at_ends), *number_and_longest(runs.at_gaps))
+        for direction, runs in ticks.idle.items()
+        if ticks.wants("idle") and ticks.ticks.known & {f"{direction}_ops", f"{direction}_bytes"}
     ]
 
 
@@ -415,7 +427,7 @@ def _data_targets(selection: Selection, ticks: Ticks) -> set[str]:
     return (data | set(ticks.targets)) - ticks.left_out
 
 
-def _coverage(selection: Selection, ticks: Ticks, found: _WorkloadTicks) -> WorkloadCoverage:
+def _coverage(selection: Selection, ticks: Ticks, workload_ticks: _WorkloadTicks) -> WorkloadCoverage:
     known = _data_targets(selection, ticks)
     notes = []
     if ticks.left_out:
@@ -423,12 +435,12 @@ def _coverage(selection: Selection, ticks: Ticks, found: _WorkloadTicks) -> Work
             f"{len(ticks.left_out)} targets of other kinds tell of the same bytes and are left out:"
             f" {', '.join(sorted(ticks.left_out)[:4])}{' …' if len(ticks.left_out) > 4 else ''}"
         )
-    for way in DIRECTIONS:
-        if f"{way}_bytes" not in ticks.known:
-            notes.append(f"no target tells the bytes of its {way}s")
-        elif f"{way}_ops" not in ticks.known:
-            notes.append(f"{way} requests are not counted: {way} idle times are those without a byte")
-    sketches = [*found.bandwidths.by_target.values(), *found.bandwidths.together.values()]
+    for direction in DIRECTIONS:
+        if f"{direction}_bytes" not in ticks.known:
+            notes.append(f"no target tells the bytes of its {direction}s")
+        elif f"{direction}_ops" not in ticks.known:
+            notes.append(f"{direction} requests are not counted: {direction} idle times are those without a byte")
+    sketches = [*workload_ticks.bandwidths.by_target.values(), *workload_ticks.bandwidths.together.values()]
     return WorkloadCoverage(
         targets_known=len(known),
         targets_reporting=len(ticks.targets),
@@ -436,9 +448,9 @@ def _coverage(selection: Selection, ticks: Ticks, found: _WorkloadTicks) -> Work
         target_kinds=list(ticks.kinds),
         sources=selection.sources(TABLE),
         overlapping_rows=selection.overlapping_rows,
-        missing_samples=found.missing,
-        ticks_left_out=found.bandwidths.ticks_left_out,
-        percentile_error_pct=max(one.error_pct for one in sketches),
+        missing_samples=workload_ticks.missing,
+        ticks_left_out=workload_ticks.bandwidths.ticks_left_out,
+        percentile_error_pct=max(sketch.error_pct for sketch in sketches),
         notes=notes,
     )
 
@@ -448,7 +460,10 @@ def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> O
     configured = known.config.filesystem(selection.filesystem)
     if options.get("timezone") is None:
         options["timezone"] = configured.timezone or "UTC"
-    windows = [Maintenance(one.start, one.end, one.name, "configured") for one in configured.maintenance]
+    windows = [
+        Maintenance(maintenance_config.start, maintenance_config.end, maintenance_config.name, "configured")
+        for maintenance_config in configured.maintenance
+    ]
     return {"maintenance": windows, **peak_options(known, selection, options), **options}
 
 

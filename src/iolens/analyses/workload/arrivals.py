@@ -94,13 +94,13 @@ class Arrivals:
     of: dict[str, Spacings] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.of = {way: Spacings(self.tick_s) for way in DIRECTIONS}
+        self.of = {direction: Spacings(self.tick_s) for direction in DIRECTIONS}
 
     def add(self, matrix: TickMatrix) -> None:
         """Take the next ticks."""
-        for way, spacings in self.of.items():
-            if f"{way}_ops" in matrix.measures:
-                spacings.add(matrix.measures[f"{way}_ops"].ravel(), matrix.duration_s.ravel())
+        for direction, spacings in self.of.items():
+            if f"{direction}_ops" in matrix.measures:
+                spacings.add(matrix.measures[f"{direction}_ops"].ravel(), matrix.duration_s.ravel())
 
 
 def _codes(requests: Floats) -> Integers:

@@ -43,37 +43,41 @@ class Bandwidths:
     ticks_left_out: int = 0
 
     def __post_init__(self) -> None:
-        self.by_target = {way: LogSketch(self.targets) for way in DIRECTIONS}
-        self.together = {way: LogSketch(1) for way in (*DIRECTIONS, EVERYTHING)}
+        self.by_target = {direction: LogSketch(self.targets) for direction in DIRECTIONS}
+        self.together = {direction: LogSketch(1) for direction in (*DIRECTIONS, EVERYTHING)}
 
     def add(self, matrix: TickMatrix) -> None:
         """Take the next ticks."""
-        rates = {way: matrix.rate(f"{way}_bytes") for way in DIRECTIONS if f"{way}_bytes" in matrix.measures}
-        for way, values in rates.items():
-            self.by_target[way].add(values)
+        rates = {
+            direction: matrix.rate(f"{direction}_bytes")
+            for direction in DIRECTIONS
+            if f"{direction}_bytes" in matrix.measures
+        }
+        for side, values in rates.items():
+            self.by_target[side].add(values)
         if rates:
             expected = self.targets if self.expected is None else self.expected(matrix.end_us)
             self._add_sums(rates, expected)
 
     def _add_sums(self, rates: dict[str, Floats], expected: int | Integers) -> None:
-        known = {way: (~np.isnan(values)).sum(axis=1) for way, values in rates.items()}
+        known = {direction: (~np.isnan(values)).sum(axis=1) for direction, values in rates.items()}
         whole = np.max(list(known.values()), axis=0) >= LEAST_TARGETS * expected
         self.ticks_left_out += int((~whole).sum())
         sums = {
-            way: np.where(known[way][whole] > 0, np.nansum(values[whole], axis=1), np.nan)
-            for way, values in rates.items()
+            direction: np.where(known[direction][whole] > 0, np.nansum(values[whole], axis=1), np.nan)
+            for direction, values in rates.items()
         }
-        for way, values in sums.items():
-            self.together[way].add(values[:, None])
+        for side, values in sums.items():
+            self.together[side].add(values[:, None])
         self.together[EVERYTHING].add(np.nansum(list(sums.values()), axis=0)[:, None])
 
     def peaks(self) -> list[PeakAgainstSum]:
         """For every percentile and direction that is known."""
-        found = []
+        result = []
         for percentile in PERCENTILES:
-            for way in DIRECTIONS:
-                together = self.together[way].quantile(percentile / 100.0)
-                alone = [self.by_target[way].quantile(percentile / 100.0, one) for one in range(self.targets)]
+            for direction in DIRECTIONS:
+                together = self.together[direction].quantile(percentile / 100.0)
+                alone = [self.by_target[direction].quantile(percentile / 100.0, value) for value in range(self.targets)]
                 if together is not None:
-                    found.append(PeakAgainstSum(percentile, way, together, sum(one or 0.0 for one in alone)))
-        return found
+                    result.append(PeakAgainstSum(percentile, direction, together, sum(value or 0.0 for value in alone)))
+        return result

@@ -52,7 +52,7 @@ class BusyScores:
         together = np.ones(number.size), number * (number - 1.0), high * (high - 1.0)
         each = ((~np.isnan(rates)).sum(axis=1), number, total, squares, high, *together)
         distinct, where = np.unique(hours, return_inverse=True)
-        columns = np.array([np.bincount(where, weights=one, minlength=distinct.size) for one in each])
+        columns = np.array([np.bincount(where, weights=item, minlength=distinct.size) for item in each])
         for place, hour in enumerate(distinct.tolist()):
             self.sums[hour] = self.sums.get(hour, np.zeros(MEASURES)) + columns[:, place]
 
@@ -65,7 +65,7 @@ class BusyScores:
         """
         hours, sums = self._hours()
         for group in (hour_of_week(hours), hours % 24, np.zeros_like(hours)):
-            grouped = (np.bincount(group, weights=one).astype(np.float64) for one in sums)
+            grouped = (np.bincount(group, weights=item).astype(np.float64) for item in sums)
             _, busy, _, _, high, ticks, pairs, both = grouped
             if ticks[ticks > 0].min(initial=np.inf) >= LEAST_TICKS:
                 break
@@ -96,7 +96,7 @@ class BusyScores:
         weights = np.exp(-0.5 * grid**2)
         weights /= weights.sum()
         shares = (normal_cdf(mean + spread * grid) for mean in means.tolist())
-        return np.array([float(weights @ self.marginal.quantile(one)) for one in shares])
+        return np.array([float(weights @ self.marginal.quantile(share)) for share in shares])
 
 
 def _relative(hours: Integers, values: Floats, weights: Floats) -> dict[int, float]:
@@ -159,15 +159,15 @@ def _table(factors: Mapping[str, Mapping[int, float]], weights: Mapping[str, flo
     table = np.full((hours[-1] // 24 - first + 1, 24), np.nan)
     total = sum(weights.values())
     for hour in hours:
-        found = [(way, one[hour]) for way, one in factors.items() if hour in one]
-        if len(found) == len(factors):
-            table[hour // 24 - first, hour % 24] = sum(weights[way] * value for way, value in found) / total
+        pairs = [(direction, factor[hour]) for direction, factor in factors.items() if hour in factor]
+        if len(pairs) == len(factors):
+            table[hour // 24 - first, hour % 24] = sum(weights[direction] * value for direction, value in pairs) / total
     return table
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    found: Floats = np.divide(above, below, out=np.ones(below.size), where=below > 0)
-    return found
+    values: Floats = np.divide(above, below, out=np.ones(below.size), where=below > 0)
+    return values
 
 
 def _chance(rest: Floats, known: Booleans) -> float:
@@ -184,4 +184,4 @@ def _drawn_in(factors: Floats, seen: Floats, chance: float) -> list[float]:
     spread = float(level[some].var()) if some.any() else 0.0
     noise = float((chance / np.maximum(seen[some], 1)).mean()) if some.any() else 0.0
     kept = max(0.0, 1.0 - noise / spread) if spread > 0 else 0.0
-    return [float(one) for one in np.where(some, 1.0 + kept * (level - 1.0), 1.0)]
+    return [float(item) for item in np.where(some, 1.0 + kept * (level - 1.0), 1.0)]

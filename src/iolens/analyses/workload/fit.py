@@ -49,20 +49,20 @@ class FittedWorkload:
 
 
 def fit_workload(
-    selection: Selection, found: Workload, progress: Callable[[date], None] | None = None
+    selection: Selection, workload: Workload, progress: Callable[[date], None] | None = None
 ) -> FittedWorkload:
     """The model of a window that `workload` has characterised, all sections of it."""
-    _require(found)
+    _require(workload)
     notes: list[str] = []
-    timezone = found.rhythm.timezone if found.rhythm is not None else "UTC"
-    directions = {way: _direction(found, way, notes) for way in DIRECTIONS}
-    scores = _scores(selection, found, directions, timezone, progress)
-    hours, days = _rhythm(scores, {way: float(_total(found, way)) for way in DIRECTIONS})
-    written_pct = found.aggregate.write_requests_pct if found.aggregate else None
+    timezone = workload.rhythm.timezone if workload.rhythm is not None else "UTC"
+    directions = {direction: _direction(workload, direction, notes) for direction in DIRECTIONS}
+    scores = _scores(selection, workload, directions, timezone, progress)
+    hours, days = _rhythm(scores, {direction: float(_total(workload, direction)) for direction in DIRECTIONS})
+    written_pct = workload.aggregate.write_requests_pct if workload.aggregate else None
     model = WorkloadModel(
-        filesystem=found.filesystem,
-        targets=len(found.targets),
-        tick_s=found.tick_s,
+        filesystem=workload.filesystem,
+        targets=len(workload.targets),
+        tick_s=workload.tick_s,
         timezone=timezone,
         read=directions["read"],
         write=directions["write"],
@@ -89,29 +89,35 @@ def _mix(read_pct: float) -> float:
     return min(max(read_pct, LEAST_MIX), 100.0 - LEAST_MIX)
 
 
-def _require(found: Workload) -> None:
+def _require(workload: Workload) -> None:
     """Both directions have traffic whose requests are counted."""
-    if set(found.sections) != set(SECTIONS):
+    if set(workload.sections) != set(SECTIONS):
         raise UsageError(f"a model needs all sections: {', '.join(SECTIONS)}")
-    for way in DIRECTIONS:
+    for direction in DIRECTIONS:
         for what in ("bandwidth", "interarrival"):
-            tail = found.models.get(f"{way}_{what}")
+            tail = workload.models.get(f"{direction}_{what}")
             if tail is None:
-                raise UsageError(f"{found.filesystem}: {way} {UNKNOWN[what]}, so they cannot be modelled")
+                raise UsageError(f"{workload.filesystem}: {direction} {UNKNOWN[what]}, so they cannot be modelled")
             if not tail.samples:
-                raise UsageError(f"{found.filesystem}: no {way}s in this window, and a model needs both directions")
+                raise UsageError(
+                    f"{workload.filesystem}: no {direction}s in this window, and a model needs both directions"
+                )
 
 
-def _direction(found: Workload, way: str, notes: list[str]) -> DirectionModel:
-    samples, tick_s = found.distributions or {}, found.tick_s
-    fast, spaced = samples[f"{way}_bandwidth"], _bounded(samples[f"{way}_interarrival"], tick_s)
-    bandwidth = _marginal(f"{way} bandwidth", found.models[f"{way}_bandwidth"], fast, fast.largest, notes)
-    interarrival = _marginal(f"{way} interarrival", found.models[f"{way}_interarrival"], spaced, inf, notes)
-    quiet = (found.models[f"{way}_interarrival"].zero_share_pct or 0.0) / 100.0
-    idle = _idle(found, way, quiet, notes)
+def _direction(workload: Workload, direction: str, notes: list[str]) -> DirectionModel:
+    samples, tick_s = workload.distributions or {}, workload.tick_s
+    fast, spaced = samples[f"{direction}_bandwidth"], _bounded(samples[f"{direction}_interarrival"], tick_s)
+    bandwidth = _marginal(
+        f"{direction} bandwidth", workload.models[f"{direction}_bandwidth"], fast, fast.largest, notes
+    )
+    interarrival = _marginal(
+        f"{direction} interarrival", workload.models[f"{direction}_interarrival"], spaced, inf, notes
+    )
+    quiet = (workload.models[f"{direction}_interarrival"].zero_share_pct or 0.0) / 100.0
+    idle = _idle(workload, direction, quiet, notes)
     model = DirectionModel(bandwidth, interarrival, idle, tick_s, ())
     model = replace(model, busy_run_s=_busy_run_s(model, 1.0 - quiet, tick_s))
-    return replace(model, sizes=_sizes(found, way, model, notes))
+    return replace(model, sizes=_sizes(workload, direction, model, notes))
 
 
 def _busy_run_s(model: DirectionModel, busy_share: float, tick_s: float) -> float:
@@ -122,24 +128,24 @@ def _busy_run_s(model: DirectionModel, busy_share: float, tick_s: float) -> floa
     return max(float(lengths @ likely) * tick_s * busy_share / max(1.0 - busy_share, 1e-12), tick_s)
 
 
-def _idle(found: Workload, way: str, quiet: float, notes: list[str]) -> Marginal | None:
+def _idle(workload: Workload, direction: str, quiet: float, notes: list[str]) -> Marginal | None:
     """None where silences hardly matter; where none of them both begins and ends, all are as long as the longest."""
-    lengths, tick_s = (found.silences or {}).get(way, Counter()), found.tick_s
+    lengths, tick_s = (workload.silences or {}).get(direction, Counter()), workload.tick_s
     number = sum(lengths.values())
     if quiet < LEAST_QUIET and number < FEWEST_SILENCES:
-        notes.append(f"{way} idle: {number} silences, too few to model")
+        notes.append(f"{direction} idle: {number} silences, too few to model")
         return None
     if not lengths:
-        censored = [one for one in found.censored_idle if one.direction == way]
-        longest_s = max((max(one.longest_s, one.longest_at_gaps_s) for one in censored), default=tick_s)
+        censored = [censored for censored in workload.censored_idle if censored.direction == direction]
+        longest_s = max((max(item.longest_s, item.longest_at_gaps_s) for item in censored), default=tick_s)
         notes.append(
-            f"{way} idle: no silence both begins and ends in the window; all are taken to last {longest_s:g} s"
+            f"{direction} idle: no silence both begins and ends in the window; all are taken to last {longest_s:g} s"
         )
         return Marginal.of_quantiles((max(longest_s, tick_s),) * len(SHARES))
     keys = np.array(sorted(lengths), np.float64)
     often = np.array([lengths[int(key)] for key in keys], np.int64)
     sample = TailSample.of_multiples(keys * tick_s, tick_s, "nearest", often)
-    return _marginal(f"{way} idle", found.models[f"{way}_idle"], sample, float(keys[-1]) * tick_s, notes)
+    return _marginal(f"{direction} idle", workload.models[f"{direction}_idle"], sample, float(keys[-1]) * tick_s, notes)
 
 
 def _marginal(name: str, tail: HeavyTail, sample: TailSample, maximum: float, notes: list[str]) -> Marginal:
@@ -149,9 +155,9 @@ def _marginal(name: str, tail: HeavyTail, sample: TailSample, maximum: float, no
             continue
         end = family.parameters.get("maximum", maximum)
         xm = family.parameters["xm"]
-        if end > xm and _comes_near(found := Marginal.pareto(family.parameters["alpha"], xm, end), sample):
+        if end > xm and _comes_near(marginal := Marginal.pareto(family.parameters["alpha"], xm, end), sample):
             notes.append(f"{name}: Pareto, alpha {family.parameters['alpha']:.4g}")
-            return found
+            return marginal
     reason = "few values" if tail.best_model is None else f"of the five families {tail.best_model} is best"
     if tail.best_model in (PARETO, TRUNCATED_PARETO):
         reason = "Pareto is the best of five families, but not near"
@@ -182,8 +188,8 @@ def quantiles_of(sample: TailSample) -> Floats:
     before = reached[place] - sample.counts[place] / sample.counts.sum()
     part = np.clip((shares - before) / (reached[place] - before), 0.0, 1.0)
     low, high = np.log(sample.lower[place]), np.log(sample.upper[place])
-    found: Floats = np.maximum.accumulate(np.exp(low + part * (high - low)))
-    return found
+    array: Floats = np.maximum.accumulate(np.exp(low + part * (high - low)))
+    return array
 
 
 def _bounded(sample: TailSample, tick_s: float) -> TailSample:
@@ -192,56 +198,60 @@ def _bounded(sample: TailSample, tick_s: float) -> TailSample:
     return TailSample(sample.lower, upper, sample.counts, sample.mean_log, sample.zeros, sample.values)
 
 
-def _sizes(found: Workload, way: str, model: DirectionModel, notes: list[str]) -> tuple[tuple[int, float], ...]:
+def _sizes(
+    workload: Workload, direction: str, model: DirectionModel, notes: list[str]
+) -> tuple[tuple[int, float], ...]:
     """Shares by size; where none are known, every request is as large as the mean."""
-    known = [(one.size_bytes, one.pdf) for one in found.sizes if one.direction == way]
+    known = [(size.size_bytes, size.pdf) for size in workload.sizes if size.direction == direction]
     if known:
         return tuple(known)
-    requests = found.models[f"{way}_interarrival"].samples * model.mean_requests(found.tick_s)
-    size = max(1, -(-round(_total(found, way) / requests) // SIZE_STEP)) * SIZE_STEP
-    notes.append(f"{way} sizes are not known: all are taken to be the mean, {size // KIB} KiB")
+    requests = workload.models[f"{direction}_interarrival"].samples * model.mean_requests(workload.tick_s)
+    size = max(1, -(-round(_total(workload, direction) / requests) // SIZE_STEP)) * SIZE_STEP
+    notes.append(f"{direction} sizes are not known: all are taken to be the mean, {size // KIB} KiB")
     return ((size, 1.0),)
 
 
-def _total(found: Workload, way: str) -> int:
-    moved = getattr(found.aggregate, f"{way}_bytes") if found.aggregate is not None else None
+def _total(workload: Workload, direction: str) -> int:
+    moved = getattr(workload.aggregate, f"{direction}_bytes") if workload.aggregate is not None else None
     return int(moved or 0)
 
 
 def _scores(
     selection: Selection,
-    found: Workload,
+    workload: Workload,
     directions: dict[str, DirectionModel],
     timezone: str,
     progress: Callable[[date], None] | None,
 ) -> dict[str, BusyScores]:
-    scores = {way: BusyScores(way, one.bandwidth) for way, one in directions.items()}
+    scores = {direction: BusyScores(direction, model.bandwidth) for direction, model in directions.items()}
     ticks = ticks_of(selection)
-    left_out = found.maintenance if found.maintenance_left_out else ()
-    for matrix in ticks.matrices(selection, [f"{way}_bytes" for way in DIRECTIONS], progress) if ticks else ():
+    left_out = workload.maintenance if workload.maintenance_left_out else ()
+    for matrix in (
+        ticks.matrices(selection, [f"{direction}_bytes" for direction in DIRECTIONS], progress) if ticks else ()
+    ):
         kept = outside(matrix, left_out)
         hours = local_hours(kept.end_us, timezone)
-        for one in scores.values():
-            one.add(kept, hours)
+        for score in scores.values():
+            score.add(kept, hours)
     return scores
 
 
 def _rhythm(scores: dict[str, BusyScores], weights: dict[str, float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Of the bytes: how often there is traffic, times how fast it is; each is cleared of chance on its own."""
-    often = day_and_week({way: one.presence() for way, one in scores.items()}, weights)
-    fast = day_and_week({way: one.speeds() for way, one in scores.items()}, weights)
+    often = day_and_week({direction: score.presence() for direction, score in scores.items()}, weights)
+    fast = day_and_week({direction: score.speeds() for direction, score in scores.items()}, weights)
     hours, days = (
-        tuple(one * other for one, other in zip(*pair, strict=True)) for pair in zip(often, fast, strict=True)
+        tuple(value * other for value, other in zip(*pair, strict=True)) for pair in zip(often, fast, strict=True)
     )
     return hours, days
 
 
 def _correlation(scores: dict[str, BusyScores], notes: list[str]) -> float:
     """Both directions together, by the pairs of samples each rests on."""
-    found = {way: one.correlation() for way, one in scores.items()}
-    pairs = sum(count for _, count in found.values())
+    by_name = {direction: score.correlation() for direction, score in scores.items()}
+    pairs = sum(count for _, count in by_name.values())
     if not pairs:
         return 0.0
-    told = ", ".join(f"{way}s {value:.3g}" for way, (value, _) in found.items())
-    notes.append(f"correlation of two targets: {told}")
-    return sum(value * count for value, count in found.values()) / pairs
+    reported = ", ".join(f"{direction}s {value:.3g}" for direction, (value, _) in by_name.items())
+    notes.append(f"correlation of two targets: {reported}")
+    return sum(value * count for value, count in by_name.values()) / pairs

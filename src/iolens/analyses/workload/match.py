@@ -75,9 +75,9 @@ def match_workloads(
 ) -> WorkloadMatch:
     """`model` is what the synthetic workload was made from, `again` what was found in it; `origin` names the former."""
     aim = model if original is not None else model.balanced()
-    found = [*_parameters(aim, again), *_rhythm(model, again, synthetic), *_percentiles(aim, original, synthetic)]
+    quantities = [*_parameters(aim, again), *_rhythm(model, again, synthetic), *_percentiles(aim, original, synthetic)]
     if original is not None:
-        found += _characterised(original, synthetic)
+        quantities += _characterised(original, synthetic)
     return WorkloadMatch(
         filesystem=synthetic.filesystem,
         original=origin,
@@ -85,19 +85,19 @@ def match_workloads(
         window_end=synthetic.window_end,
         original_targets=model.targets if original is None else len(original.targets),
         synthetic_targets=len(synthetic.targets),
-        beyond=sum(one.is_beyond for one in found),
-        quantities=found,
+        beyond=sum(quantity.is_beyond for quantity in quantities),
+        quantities=quantities,
     )
 
 
 def _parameters(model: WorkloadModel, again: WorkloadModel) -> Iterator[MatchedQuantity]:
-    for way in DIRECTIONS:
-        mine, other = model.of(way), again.of(way)
+    for direction in DIRECTIONS:
+        mine, other = model.of(direction), again.of(direction)
         for name, unit in UNITS.items():
-            yield from _marginals(name, way, unit, getattr(mine, name), getattr(other, name))
+            yield from _marginals(name, direction, unit, getattr(mine, name), getattr(other, name))
         busy = 100.0 * mine.busy_share(model.tick_s), 100.0 * other.busy_share(again.tick_s)
-        yield _line("samples with traffic", way, "%", *busy, SHARE_POINTS, POINTS)
-        yield _line("size CDF, largest difference", way, "%", 0.0, _size_gap(mine, other), SHARE_POINTS, POINTS)
+        yield _line("samples with traffic", direction, "%", *busy, SHARE_POINTS, POINTS)
+        yield _line("size CDF, largest difference", direction, "%", 0.0, _size_gap(mine, other), SHARE_POINTS, POINTS)
     mix = model.read_requests_pct, again.read_requests_pct
     yield _line("reads among requests", None, "%", *mix, MIX_POINTS, POINTS)
     together = 100.0 * model.correlation, 100.0 * again.correlation
@@ -106,27 +106,27 @@ def _parameters(model: WorkloadModel, again: WorkloadModel) -> Iterator[MatchedQ
 
 
 def _marginals(
-    name: str, way: str, unit: str, mine: Marginal | None, other: Marginal | None
+    name: str, direction: str, unit: str, mine: Marginal | None, other: Marginal | None
 ) -> Iterator[MatchedQuantity]:
     if mine is None and other is None:
         return
     if mine is None or other is None:
-        means = [None if one is None else one.mean() for one in (mine, other)]
-        yield _line(f"{name} mean", way, unit, means[0], means[1], PARAMETER_PCT)
+        means = [None if marginal is None else marginal.mean() for marginal in (mine, other)]
+        yield _line(f"{name} mean", direction, unit, means[0], means[1], PARAMETER_PCT)
         return
     if mine.alpha is not None and other.alpha is not None:
-        yield _line(f"{name} alpha", way, "", mine.alpha, other.alpha, PARAMETER_PCT)
-        yield _line(f"{name} xm", way, unit, mine.xm, other.xm, PARAMETER_PCT)
+        yield _line(f"{name} alpha", direction, "", mine.alpha, other.alpha, PARAMETER_PCT)
+        yield _line(f"{name} xm", direction, unit, mine.xm, other.xm, PARAMETER_PCT)
         return
     for share in (0.5, 0.9, 0.99):
-        values = [float(one.quantile(np.array([share]))[0]) for one in (mine, other)]
-        yield _line(f"{name} p{100 * share:g}", way, unit, values[0], values[1], PARAMETER_PCT)
+        values = [float(marginal.quantile(np.array([share]))[0]) for marginal in (mine, other)]
+        yield _line(f"{name} p{100 * share:g}", direction, unit, values[0], values[1], PARAMETER_PCT)
 
 
 def _size_gap(mine: DirectionModel, other: DirectionModel) -> float:
     """The largest difference between two cumulative shares, in points."""
     ends = sorted({size for size, _ in (*mine.sizes, *other.sizes)})
-    reached = [[sum(share for size, share in one.sizes if size <= end) for end in ends] for one in (mine, other)]
+    reached = [[sum(share for size, share in model.sizes if size <= end) for end in ends] for model in (mine, other)]
     return float(100.0 * np.abs(np.diff(reached, axis=0)).max())
 
 
@@ -137,10 +137,10 @@ def _rhythm(model: WorkloadModel, again: WorkloadModel, synthetic: Workload) -> 
         return
     ends = np.arange(epoch_us(start) + QUARTER_US, epoch_us(end) + 1, QUARTER_US, dtype=np.int64)
     hours = hour_of_week(local_hours(ends, model.timezone))
-    factors = [factors_of_week(one.hours, one.days)[hours] for one in (model, again)]
-    if min(one.mean() for one in factors) <= 0:
+    factors = [factors_of_week(workload_model.hours, workload_model.days)[hours] for workload_model in (model, again)]
+    if min(factor.mean() for factor in factors) <= 0:
         return
-    mine, other = (one / one.mean() for one in factors)
+    mine, other = (factor / factor.mean() for factor in factors)
     worst = int(np.argmax(np.abs(other - mine)))
     day, hour = divmod(int(hours[worst]), 24)
     label = f"rhythm, {WEEKDAYS[day]} {hour} h (farthest off)"
@@ -148,50 +148,52 @@ def _rhythm(model: WorkloadModel, again: WorkloadModel, synthetic: Workload) -> 
 
 
 def _percentiles(model: WorkloadModel, original: Workload | None, synthetic: Workload) -> Iterator[MatchedQuantity]:
-    for way in DIRECTIONS:
+    for direction in DIRECTIONS:
         for percentile in PERCENTILES:
-            name = f"{way}_p{percentile}_bytes_per_s"
-            mine = _model_percentile(model, way, percentile) if original is None else _median(original.targets, name)
+            name = f"{direction}_p{percentile}_bytes_per_s"
+            mine = (
+                _model_percentile(model, direction, percentile) if original is None else _median(original.targets, name)
+            )
             values = mine, _median(synthetic.targets, name)
-            yield _line(f"target p{percentile}, median", way, "bytes/s", *values, PERCENTILE_PCT)
+            yield _line(f"target p{percentile}, median", direction, "bytes/s", *values, PERCENTILE_PCT)
             if original is not None and len(original.targets) == len(synthetic.targets):
                 together = _of_all(original, name), _of_all(synthetic, name)
-                yield _line(f"all targets p{percentile}", way, "bytes/s", *together, PERCENTILE_PCT)
+                yield _line(f"all targets p{percentile}", direction, "bytes/s", *together, PERCENTILE_PCT)
 
 
-def _model_percentile(model: WorkloadModel, way: str, percentile: int) -> float:
+def _model_percentile(model: WorkloadModel, direction: str, percentile: int) -> float:
     """Over all samples, those without traffic among them."""
-    busy = model.of(way).busy_share(model.tick_s)
+    busy = model.of(direction).busy_share(model.tick_s)
     share = (percentile / 100.0 - (1.0 - busy)) / busy
-    return float(model.of(way).bandwidth.quantile(np.array([share]))[0]) if share > 0 else 0.0
+    return float(model.of(direction).bandwidth.quantile(np.array([share]))[0]) if share > 0 else 0.0
 
 
 def _median(targets: Sequence[TargetWorkload], name: str) -> float | None:
-    known = [value for one in targets if (value := getattr(one, name)) is not None]
+    known = [value for target in targets if (value := getattr(target, name)) is not None]
     return median(known) if known else None
 
 
-def _of_all(found: Workload, name: str) -> float | None:
-    value: float | None = getattr(found.aggregate, name, None)
+def _of_all(workload: Workload, name: str) -> float | None:
+    value: float | None = getattr(workload.aggregate, name, None)
     return value
 
 
 def _alpha(tail: HeavyTail | None, fit: str) -> float | None:
-    found = getattr(tail, fit, None)
-    return None if found is None else float(found.alpha)
+    result = getattr(tail, fit, None)
+    return None if result is None else float(result.alpha)
 
 
 def _characterised(original: Workload, synthetic: Workload) -> Iterator[MatchedQuantity]:
     """Shares, and both fits of what is Pareto in the original: elsewhere, alpha only tells of the smallest value."""
     for name, mine in original.models.items():
-        way, _, what = name.partition("_")
+        direction, _, what = name.partition("_")
         if mine.best_model not in (PARETO, TRUNCATED_PARETO):
             continue
         for label, fit in (("as paper S", "paper"), ("quantised", "quantised"), ("likeliest tail", "mle")):
             alphas = _alpha(mine, fit), _alpha(synthetic.models.get(name), fit)
             if alphas == (None, None):
                 continue
-            yield _line(f"{what} alpha, {label}", way, "", *alphas, PARAMETER_PCT)
+            yield _line(f"{what} alpha, {label}", direction, "", *alphas, PARAMETER_PCT)
     for label, name in (("writes among bytes", "write_bytes_pct"), ("samples without traffic", "idle_pct")):
         shares = _of_all(original, name), _of_all(synthetic, name)
         yield _line(label, None, "%", *shares, SHARE_POINTS, POINTS)

@@ -68,38 +68,38 @@ def holds_requests(selection: Selection) -> bool:
 def request_sizes(selection: Selection) -> list[RequestSize]:
     """All targets together; empty where no sizes are known."""
     counts = _long(selection) if holds_requests(selection) else _wide(selection)
-    found = []
-    for way in DIRECTIONS:
-        total, reached = sum(counts.get(way, {}).values()), 0
-        for size, count in sorted(counts.get(way, {}).items()):
+    result = []
+    for direction in DIRECTIONS:
+        total, reached = sum(counts.get(direction, {}).values()), 0
+        for size, count in sorted(counts.get(direction, {}).items()):
             if count:
                 reached += count
-                found.append(RequestSize(way, size, count, count / total, reached / total))
-    return found
+                result.append(RequestSize(direction, size, count, count / total, reached / total))
+    return result
 
 
 def size_peaks(sizes: Sequence[RequestSize], linear: bool) -> list[SizePeak]:
     """Where requests cluster; `linear` bins are as wide as the largest width that all their ends are multiples of."""
-    found = []
-    step = gcd(*(one.size_bytes for one in sizes))
-    for way in DIRECTIONS:
-        shares = {one.size_bytes: one.pdf for one in sizes if one.direction == way}
+    result = []
+    step = gcd(*(size.size_bytes for size in sizes))
+    for direction in DIRECTIONS:
+        shares = {size.size_bytes: size.pdf for size in sizes if size.direction == direction}
         for size, share in shares.items():
             beside = (size - step, size + step) if linear else (size // 2, size * 2)
             if share >= PEAK_SHARE and share > shares.get(beside[0], 0.0) and share >= shares.get(beside[1], 0.0):
-                found.append(SizePeak(way, size, 100.0 * share))
-    return found
+                result.append(SizePeak(direction, size, 100.0 * share))
+    return result
 
 
 def _long(selection: Selection) -> Counts:
-    found: Counts = {}
+    counts: Counts = {}
     for chunk in selection.chunks(LONG):
         rows = _requests(chunk).select("direction", "bin", "count")
         sums = rows.group_by("direction", "bin").agg(nw.col("count").sum()).collect(backend="pyarrow").to_native()
         for row in sums.to_pylist():
-            mine = found.setdefault(str(row["direction"]), {})
+            mine = counts.setdefault(str(row["direction"]), {})
             mine[int(row["bin"])] = mine.get(int(row["bin"]), 0) + int(row["count"])
-    return found
+    return counts
 
 
 def _requests(chunk: Chunk) -> nw.LazyFrame[Any]:
@@ -107,15 +107,15 @@ def _requests(chunk: Chunk) -> nw.LazyFrame[Any]:
 
 
 def _wide(selection: Selection) -> Counts:
-    found: Counts = {}
+    counts: Counts = {}
     live = selection.live_columns(WIDE, list(SIZE_COLUMNS))
     for chunk in selection.chunks(WIDE) if live else ():
         rows = data_targets(chunk.frame(WIDE)).select(*(nw.col(name).cast(nw.Float64).sum() for name in live))
         for name, value in rows.collect(backend="pyarrow").to_native().to_pylist()[0].items():
-            way, size = SIZE_COLUMNS[name]
-            mine = found.setdefault(way, {})
+            direction, size = SIZE_COLUMNS[name]
+            mine = counts.setdefault(direction, {})
             mine[size] = mine.get(size, 0) + round(value or 0.0)
-    return found
+    return counts
 
 
 @dataclass(slots=True)
@@ -135,28 +135,32 @@ class WindowPeaks:
         """Take the next ticks."""
         window = (matrix.end_us - 1) // WINDOW_US
         keep = window % self.every == 0
-        for way in DIRECTIONS:
-            if f"{way}_bytes" in matrix.measures and keep.any():
-                self.found.setdefault(way, []).append(_high(window[keep], matrix.rate(f"{way}_bytes")[keep]))
+        for direction in DIRECTIONS:
+            if f"{direction}_bytes" in matrix.measures and keep.any():
+                self.found.setdefault(direction, []).append(
+                    _high(window[keep], matrix.rate(f"{direction}_bytes")[keep])
+                )
 
     def against(self, selection: Selection, targets: tuple[str, ...]) -> list[SizesAgainstBandwidth]:
         """Figure 9: every window in which sizes and bandwidth are known."""
         pairs = []
-        for way, parts in self.found.items():
+        for direction, parts in self.found.items():
             window, target, fast = (np.concatenate(column) for column in zip(*parts, strict=True))
-            where, sizes = self._sizes(selection, way, targets)
+            where, sizes = self._sizes(selection, direction, targets)
             keys = window * len(targets) + target
             _, left, right = np.intersect1d(keys, where, return_indices=True)
             step = max(1, -(-left.size // MOST_POINTS))
             if left.size:
-                pairs.append(SizesAgainstBandwidth(way, sizes[right][::step], fast[left][::step]))
+                pairs.append(SizesAgainstBandwidth(direction, sizes[right][::step], fast[left][::step]))
         return pairs
 
-    def _sizes(self, selection: Selection, way: str, targets: tuple[str, ...]) -> tuple[Integers, Integers]:
+    def _sizes(self, selection: Selection, direction: str, targets: tuple[str, ...]) -> tuple[Integers, Integers]:
         """By window and target, the upper edge of the first bin whose cumulative share reaches 99 %."""
-        found = []
+        result = []
         for chunk in selection.chunks(LONG, most_rows=3_000_000):
-            rows = _requests(chunk).filter(nw.col("direction") == way).select("target", "epoch_us", "bin", "count")
+            rows = (
+                _requests(chunk).filter(nw.col("direction") == direction).select("target", "epoch_us", "bin", "count")
+            )
             drawn = rows.filter((nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0)
             table = drawn.collect(backend="pyarrow").to_native()
             if not table.num_rows:
@@ -165,10 +169,10 @@ class WindowPeaks:
             target = places_of(table.column("target"), targets)
             keep = target >= 0
             size, count = (table.column(name).to_numpy()[keep] for name in ("bin", "count"))
-            found.append(_large((window * len(targets) + target)[keep], size, count.astype(np.float64)))
-        if not found:
+            result.append(_large((window * len(targets) + target)[keep], size, count.astype(np.float64)))
+        if not result:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+        return np.concatenate([pair[0] for pair in result]), np.concatenate([pair[1] for pair in result])
 
 
 def _high(window: Integers, rates: Floats) -> tuple[Integers, Integers, Floats]:
@@ -182,7 +186,7 @@ def _high(window: Integers, rates: Floats) -> tuple[Integers, Integers, Floats]:
     place = np.maximum(known - 1, 0) * SHARE
     low = np.floor(place).astype(np.int64)
     high = np.minimum(low + 1, np.maximum(known - 1, 0))
-    below, above = (np.take_along_axis(cube, one[:, None, :], axis=1)[:, 0] for one in (low, high))
+    below, above = (np.take_along_axis(cube, item[:, None, :], axis=1)[:, 0] for item in (low, high))
     value = below + (above - below) * (place - low)
     row, column = np.nonzero(known)
     return windows[row], column, value[row, column]

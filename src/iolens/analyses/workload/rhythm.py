@@ -56,11 +56,11 @@ class QuarterHours:
         seconds = matrix.covered_s(self._last_us)
         self._last_us = int(matrix.end_us[-1])
         moved = [
-            np.nansum(matrix.measures[f"{way}_bytes"], axis=1)
-            for way in DIRECTIONS
-            if f"{way}_bytes" in matrix.measures
+            np.nansum(matrix.measures[f"{direction}_bytes"], axis=1)
+            for direction in DIRECTIONS
+            if f"{direction}_bytes" in matrix.measures
         ]
-        columns = [np.bincount(where, weights=one, minlength=quarters.size) for one in (*moved, seconds)]
+        columns = [np.bincount(where, weights=item, minlength=quarters.size) for item in (*moved, seconds)]
         for place, quarter in enumerate(quarters.tolist()):
             mine = self.sums.setdefault(quarter, [0.0] * len(columns))
             for number, column in enumerate(columns):
@@ -70,10 +70,13 @@ class QuarterHours:
         """In local time; a direction that is not `known` is None throughout."""
         zone = zone_called(timezone)
         days, hours = np.zeros((7, 3)), np.zeros((24, 3))
-        ways = [way for way in DIRECTIONS if known.get(way)]
+        directions = [direction for direction in DIRECTIONS if known.get(direction)]
         for quarter, sums in self.sums.items():
             local = from_epoch_us(quarter * QUARTER_US).astimezone(zone)
-            values = [*(sums[ways.index(way)] if way in ways else 0.0 for way in DIRECTIONS), sums[-1]]
+            values = [
+                *(sums[directions.index(direction)] if direction in directions else 0.0 for direction in DIRECTIONS),
+                sums[-1],
+            ]
             days[local.weekday()] += values
             hours[local.hour] += values
         return Rhythm(
@@ -86,7 +89,8 @@ class QuarterHours:
 def _hours(name: str, sums: list[float], known: Mapping[str, bool]) -> RhythmHours:
     hours = sums[2] / HOUR_S
     rates = [
-        one / hours if hours > 0 and known.get(way) else None for way, one in zip(DIRECTIONS, sums[:2], strict=True)
+        value / hours if hours > 0 and known.get(direction) else None
+        for direction, value in zip(DIRECTIONS, sums[:2], strict=True)
     ]
     return RhythmHours(name, hours, *rates)
 

@@ -100,8 +100,8 @@ class Minutes:
         seen = np.minimum(matrix.covered_s(self._last_us), self.width_us / 1e6)
         self._last_us = int(matrix.end_us[-1])
         read, write, seconds = (
-            np.bincount(where, weights=one, minlength=minutes.size).astype(np.float64)
-            for one in (*self._moved(matrix), seen)
+            np.bincount(where, weights=values, minlength=minutes.size).astype(np.float64)
+            for values in (*self._moved(matrix), seen)
         )
         self.parts.append((minutes, read, write, seconds))
 
@@ -109,13 +109,13 @@ class Minutes:
         """Bytes by tick, read and written."""
         too_long = matrix.duration_s > self.width_us / 1e6
         share = self.width_us / 1e6 / np.where(too_long, matrix.duration_s, np.nan) if too_long.any() else None
-        found: list[Floats] = []
-        for way in DIRECTIONS:
-            known = matrix.measures.get(f"{way}_bytes")
+        arrays: list[Floats] = []
+        for direction in DIRECTIONS:
+            known = matrix.measures.get(f"{direction}_bytes")
             if known is not None and share is not None:
                 known = np.where(too_long, known * share, known)
-            found.append(np.zeros(matrix.end_us.size) if known is None else np.nansum(known, axis=1))
-        return found
+            arrays.append(np.zeros(matrix.end_us.size) if known is None else np.nansum(known, axis=1))
+        return arrays
 
     def series(self) -> tuple[Integers, Floats, Floats]:
         """Numbers of the observed minutes, and bytes per second read and written in them."""
@@ -139,7 +139,7 @@ class Minutes:
         total = read + write
         peak = float(total.max()) if peak_bytes_per_s is None else peak_bytes_per_s
         wall = int(minutes[-1] - minutes[0]) + 1
-        by_way = {way: one for way, one in (("read", read), ("write", write)) if way in known}
+        by_way = {direction: values for direction, values in (("read", read), ("write", write)) if direction in known}
         is_idle = (total < IDLE_SHARE * peak) | (total == 0)
         idle, zero = (self._in_minutes(_periods(minutes, mask)) for mask in (is_idle, total == 0))
         observed_minutes, wall_minutes = self._in_minutes(np.array([minutes.size, wall])).tolist()
@@ -172,19 +172,19 @@ class Minutes:
     def maintenance(self, least_minutes: int = MAINTENANCE_MINUTES) -> list[Maintenance]:
         """Long stretches without a byte on any target."""
         minutes, read, write = self.series()
-        found = []
+        result = []
         for first, last in _runs(minutes, read + write == 0):
             if (last - first + 1) * self.width_us >= least_minutes * MINUTE_US:
-                start, end = (from_epoch_us(int(one) * self.width_us) for one in (first, last + 1))
-                found.append(Maintenance(start, end, "no activity", "found"))
-        return found
+                start, end = (from_epoch_us(int(value) * self.width_us) for value in (first, last + 1))
+                result.append(Maintenance(start, end, "no activity", "found"))
+        return result
 
 
 def outside(matrix: TickMatrix, windows: Sequence[Maintenance]) -> TickMatrix:
     """Without the ticks that end in one of the windows."""
     keep = np.ones(matrix.end_us.size, np.bool_)
-    for one in windows:
-        keep &= ~((matrix.end_us > epoch_us(one.start)) & (matrix.end_us <= epoch_us(one.end)))
+    for window in windows:
+        keep &= ~((matrix.end_us > epoch_us(window.start)) & (matrix.end_us <= epoch_us(window.end)))
     if keep.all():
         return matrix
     return matrix.part(keep)
@@ -204,9 +204,9 @@ def _periods(minutes: Integers, is_idle: Booleans) -> Integers:
 
 
 def _table(lengths: Integers, observed: int, wall: int) -> list[IdlePeriods]:
-    found = []
+    result = []
     for low, high in DURATIONS:
         mine = lengths[(lengths >= low) & (lengths <= (high or lengths.max(initial=0)))]
         total = int(mine.sum())
-        found.append(IdlePeriods(low, high, int(mine.size), total, 100.0 * total / observed, 100.0 * total / wall))
-    return found
+        result.append(IdlePeriods(low, high, int(mine.size), total, 100.0 * total / observed, 100.0 * total / wall))
+    return result

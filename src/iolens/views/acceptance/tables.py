@@ -34,11 +34,11 @@ def checks(result: Acceptance) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.step, one.measure,
-            *(MeasuredQuantity.of(one.measure, x) for x in (one.measured, one.at_least, one.at_most)),
-            one.ratio, one.verdict, one.reason,
+            check.step, check.measure,
+            *(MeasuredQuantity.of(check.measure, x) for x in (check.measured, check.at_least, check.at_most)),
+            check.ratio, check.verdict, check.reason,
         )
-        for one in result.checks
+        for check in result.checks
     ]  # fmt: skip
     verdict = "passed" if result.passed else "not passed"
     return t.TableView(f"Acceptance of {result.place}: {verdict}", columns, rows, "\n".join(notes(result)))
@@ -83,9 +83,9 @@ class MeasuredQuantity(float):
         """None where it is missing."""
         if value is None:
             return None
-        found = cls(value)
-        found.measure = measure
-        return found
+        measured_quantity = cls(value)
+        measured_quantity.measure = measure
+        return measured_quantity
 
 
 def quantity(name: str, heading: str) -> t.TableColumn:

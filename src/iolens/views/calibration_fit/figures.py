@@ -64,8 +64,8 @@ def bandwidth(result: CalibrationFit) -> Figure:
 def sizes(result: CalibrationFit) -> Figure:
     """Disk I/Os by size during the run with the smallest transfers (Fig. 6); means where the device counts no sizes."""
     histograms = result.sizes_at_disk or []
-    bins = sorted({size for one in histograms for size in one.counts})
-    panels = [_histogram_panel(one, bins) for one in histograms] or [_mean_size_panel(result)]
+    bins = sorted({size for histogram in histograms for size in histogram.counts})
+    panels = [_histogram_panel(histogram, bins) for histogram in histograms] or [_mean_size_panel(result)]
     return Figure("sizes", "Sizes at the disk", tuple(panels))
 
 
@@ -83,22 +83,22 @@ def asymptote(result: CalibrationFit) -> Figure:
 
 
 def _prediction_panel(result: CalibrationFit, direction: str) -> Panel:
-    found = [
+    pairs = [
         (run, by_request)
         for run, by_request in zip(result.runs, result.predicted_by_request or [], strict=True)
         if run.direction == direction
     ]
     x_axis = _size_axis("requested transfer size", [run.size_bytes for run in result.runs])
-    if not found:
+    if not pairs:
         return Panel(f"{direction}s", x_axis, _rate_axis(), message=EMPTY)
-    x = np.log2([float(run.size_bytes) for run, _ in found])
-    measured = np.array([run.measured_bytes_per_s / MIB for run, _ in found])
+    x = np.log2([float(run.size_bytes) for run, _ in pairs])
+    measured = np.array([run.measured_bytes_per_s / MIB for run, _ in pairs])
     marks: list[Mark] = [PointsMark(x, measured, "measured", COLOURS[direction], weight=_WEIGHT)]
-    asked = np.array([np.nan if told is None else told / MIB for _, told in found])
+    asked = np.array([np.nan if reported is None else reported / MIB for _, reported in pairs])
     if np.isfinite(asked).any():
         marks.append(_median_line(x, asked, "from requested sizes", REQUESTED))
     if result.observed.of(direction) is not None:
-        seen = np.array([(run.predicted_bytes_per_s or np.nan) / MIB for run, _ in found])
+        seen = np.array([(run.predicted_bytes_per_s or np.nan) / MIB for run, _ in pairs])
         marks.append(_median_line(x, seen, "from observed sizes", PREDICTED))
     return Panel(_title(result, direction), x_axis, _rate_axis(*_heights(marks)), tuple(marks))
 
@@ -106,8 +106,8 @@ def _prediction_panel(result: CalibrationFit, direction: str) -> Panel:
 def _title(result: CalibrationFit, direction: str) -> str:
     """`reads: R² 0.507 on requested sizes, 0.999 on observed ones`."""
     both = (("requested sizes", result.requested.of(direction)), ("observed ones", result.observed.of(direction)))
-    told = [f"{fit.r2:.3f} on {sizes}" for sizes, fit in both if fit is not None and fit.r2 is not None]
-    return f"{direction}s: R² {', '.join(told)}" if told else f"{direction}s"
+    reported = [f"{fit.r2:.3f} on {sizes}" for sizes, fit in both if fit is not None and fit.r2 is not None]
+    return f"{direction}s: R² {', '.join(reported)}" if reported else f"{direction}s"
 
 
 def _heights(marks: Sequence[Mark]) -> list[float]:

@@ -16,8 +16,8 @@ DIRECTIONS: Final = ("write", "read")
 
 def tables(result: CalibrationFit) -> list[TableView]:
     """Coefficients, runs, the cache guard, and what the reader must know."""
-    found = [coefficients(result), runs(result), guard(result), facts(result)]
-    return [table for table in found if table is not None]
+    views = [coefficients(result), runs(result), guard(result), facts(result)]
+    return [table for table in views if table is not None]
 
 
 def coefficients(result: CalibrationFit) -> TableView:
@@ -87,9 +87,9 @@ def runs(result: CalibrationFit) -> TableView:
     for run in result.runs:
         predicted = run.predicted_bytes_per_s
         error = None if predicted is None else 100 * (predicted / run.measured_bytes_per_s - 1)
-        told = None if predicted is None else predicted / MIB
+        reported = None if predicted is None else predicted / MIB
         size = run.observed_size_bytes
-        rows.append((run.direction, run.size_bytes, size, run.measured_bytes_per_s / MIB, told, error))
+        rows.append((run.direction, run.size_bytes, size, run.measured_bytes_per_s / MIB, reported, error))
     return t.TableView("Runs", columns, rows)
 
 
@@ -100,9 +100,9 @@ def guard(result: CalibrationFit) -> TableView | None:
         t.number("mib_per_s", "Bandwidth", "MiB/s", ",.1f"),
     )  # fmt: skip
     rows: list[Row] = [
-        (one.direction, size, rate / MIB)
-        for one in result.asymptotes
-        for size, rate in zip(one.aggregate_bytes, one.bytes_per_s, strict=True)
+        (asymptote.direction, size, rate / MIB)
+        for asymptote in result.asymptotes
+        for size, rate in zip(asymptote.aggregate_bytes, asymptote.bytes_per_s, strict=True)
     ]
     return t.TableView("Cache guard", columns, rows) if rows else None
 

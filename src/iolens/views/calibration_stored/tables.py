@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def tables(result: KnownCalibrations) -> list[TableView]:
     """The calibrations, and their drift where a file system has several."""
-    found = [_calibrations(result)]
-    return [*found, _drift(result)] if result.drift else found
+    views = [_calibrations(result)]
+    return [*views, _drift(result)] if result.drift else views
 
 
 def figures(result: KnownCalibrations) -> dict[str, Callable[[], Figure]]:
@@ -41,15 +41,15 @@ def _calibrations(result: KnownCalibrations) -> TableView:
         ]
     columns.append(t.text("origin", "Origin"))
     rows: list[Row] = []
-    for one in result.calibrations:
+    for known in result.calibrations:
         cells: list[object] = [
-            one.calibration.name, one.filesystem, one.target_class, one.valid_from, one.queue_depth,
-            one.ceiling_fsu_pct,
+            known.calibration.name, known.filesystem, known.target_class, known.valid_from, known.queue_depth,
+            known.ceiling_fsu_pct,
         ]  # fmt: skip
         for direction in ("write", "read"):
-            cost = one.calibration.of(direction)
+            cost = known.calibration.of(direction)
             cells += [cost.latency_s, cost.s_per_byte, cost.bytes_per_s_limit / MIB, cost.iops_limit]
-        rows.append((*cells, one.origin))
+        rows.append((*cells, known.origin))
     return t.TableView("Calibrations", tuple(columns), rows, sideways=True)
 
 
@@ -63,10 +63,10 @@ def _drift(result: KnownCalibrations) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.filesystem, one.target_class, one.earlier, one.later, one.years, change.coefficient, change.before,
-            change.after, change.change_pct, change.change_pct_per_year, one.fullness_change_pct,
+            drift.filesystem, drift.target_class, drift.earlier, drift.later, drift.years, change.coefficient,
+            change.before, change.after, change.change_pct, change.change_pct_per_year, drift.fullness_change_pct,
         )
-        for one in result.drift
-        for change in one.changes
+        for drift in result.drift
+        for change in drift.changes
     ]  # fmt: skip
     return t.TableView("Drift", columns, rows, "A larger coefficient means a slower disk.")

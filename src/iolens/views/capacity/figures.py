@@ -59,8 +59,8 @@ def usage(result: Capacity) -> Figure:
     heading = "Usage, its projection, purges and surges"
     if not result.used:
         return _empty("usage", heading, result, "used")
-    times = np.array([epoch_us(one.time) for one in result.used])
-    used = np.array([float(one.bytes) for one in result.used])
+    times = np.array([epoch_us(used_bytes.time) for used_bytes in result.used])
+    used = np.array([float(used_bytes.bytes) for used_bytes in result.used])
     factor, unit = byte_unit(float(result.capacity_bytes or used.max()))
     panel = _panel(result, times, used, factor, f"used ({unit})", result.capacity_bytes, result.outlook, result.events)
     return Figure("usage", heading, (panel,))
@@ -68,17 +68,21 @@ def usage(result: Capacity) -> Figure:
 
 def inodes(result: Capacity) -> Figure:
     """The same for inodes."""
-    heading, found = "Inodes used and their projection", result.inodes
-    if found is None or not found.used:
+    heading, inode_usage = "Inodes used and their projection", result.inodes
+    if inode_usage is None or not inode_usage.used:
         return _empty("inodes", heading, result, "inodes used")
-    times = np.array([epoch_us(one.time) for one in found.used])
-    used = np.array([float(one.inodes) for one in found.used])
+    times = np.array([epoch_us(used_inodes.time) for used_inodes in inode_usage.used])
+    used = np.array([float(used_inodes.inodes) for used_inodes in inode_usage.used])
     factor, word = next((unit for unit in COUNTS if used.max() >= unit[0]), COUNTS[-1])
     label = f"inodes used ({word})" if word else "inodes used"
     return Figure(
         "inodes",
         heading,
-        (_panel(result, times, used, factor, label, found.total_inodes, found.outlook, found.events),),
+        (
+            _panel(
+                result, times, used, factor, label, inode_usage.total_inodes, inode_usage.outlook, inode_usage.events
+            ),
+        ),
     )
 
 
@@ -86,8 +90,8 @@ def targets(result: Capacity) -> Figure:
     """Fullness of every target at its last reading, and of the emptiest, mean and fullest over time."""
     heading = "Fullness of targets"
     known = sorted(
-        (one.fullness_pct, one.target) for one in result.per_target
-        if one.fullness_pct is not None and one.target_kind in result.target_kinds
+        (fullness.fullness_pct, fullness.target) for fullness in result.per_target
+        if fullness.fullness_pct is not None and fullness.target_kind in result.target_kinds
     )  # fmt: skip
     if not known:
         return _empty("targets", heading, result, "full (%)")
@@ -143,7 +147,10 @@ def _line(course: ProjectedUsage, times: NDArray[Any], end: int, factor: float) 
 
 def _spans(events: Sequence[ByteEvent] | Sequence[InodeEvent]) -> list[Span]:
     colours = {"purge": PURGE, "surge": SURGE}
-    return [Span(float(epoch_us(one.start)), float(epoch_us(one.end)), one.kind, colours[one.kind]) for one in events]
+    return [
+        Span(float(epoch_us(event.start)), float(epoch_us(event.end)), event.kind, colours[event.kind])
+        for event in events
+    ]
 
 
 def _target_bars(result: Capacity, known: list[tuple[float, str]]) -> Panel:

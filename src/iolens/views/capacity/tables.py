@@ -26,13 +26,13 @@ def tables(result: Capacity) -> list[TableView]:
     """Everything the result says."""
     if not result.samples and not result.per_target:
         return [headline(result)]
-    found = [headline(result), projections(result), events(result), usage(result)]
+    views = [headline(result), projections(result), events(result), usage(result)]
     if result.fullness is not None:
-        found.append(spread(result))
-    found.append(per_target(result))
+        views.append(spread(result))
+    views.append(per_target(result))
     if result.inodes is not None:
-        found.append(inodes(result.inodes))
-    return [*found, changes(result)] if result.target_changes else found
+        views.append(inodes(result.inodes))
+    return [*views, changes(result)] if result.target_changes else views
 
 
 def verdict(result: Capacity) -> str:
@@ -97,20 +97,20 @@ def projections(result: Capacity) -> TableView:
         t.text("threshold_state", f"{result.threshold_pct:g} % full"), t.day("threshold_date", "on"),
         t.text("threshold_ci95", "95 % interval"), t.text("expected", "Usage to expect"),
     )  # fmt: skip
-    rows: list[Row] = [_projection(one) for one in result.projections]
+    rows: list[Row] = [_projection(projection) for projection in result.projections]
     note = "Intervals: 2,000 resamples, with noise as large and as lasting as that of the readings."
     return t.TableView("Projection", columns, rows, note if rows else "Two readings are needed for a line.")
 
 
-def _projection(one: ByteProjection) -> Row:
-    ahead = [f"{expected.date}: {format_bytes_si(expected.bytes)}" for expected in one.expected]
+def _projection(projection: ByteProjection) -> Row:
+    ahead = [f"{expected.date}: {format_bytes_si(expected.bytes)}" for expected in projection.expected]
     return (
-        METHODS[one.method],
-        one.slope_bytes_per_day,
-        interval(one.slope_ci95),
-        one.threshold_state,
-        one.threshold_date,
-        _dates(one.threshold_ci95),
+        METHODS[projection.method],
+        projection.slope_bytes_per_day,
+        interval(projection.slope_ci95),
+        projection.threshold_state,
+        projection.threshold_date,
+        _dates(projection.threshold_ci95),
         ahead or None,
     )
 
@@ -122,8 +122,8 @@ def events(result: Capacity) -> TableView:
         t.number("days", "Length", "d", ",.1f"), t.volume("bytes", "Change"),
     )  # fmt: skip
     rows: list[Row] = [
-        (one.kind, one.start, one.end, (one.end - one.start).total_seconds() / 86400, one.bytes)
-        for one in result.events
+        (event.kind, event.start, event.end, (event.end - event.start).total_seconds() / 86400, event.bytes)
+        for event in result.events
     ]
     least = format_bytes_si(result.least_event_bytes)
     rule = f"Far beyond the usual change between readings, and at least {least}."
@@ -148,7 +148,7 @@ def per_target(result: Capacity) -> TableView:
         t.volume("used_bytes", "Used"), t.percent("fullness_pct", "Full"), t.count("total_inodes", "Inodes"),
         t.count("used_inodes", "Inodes used"), t.percent("inodes_pct", "Inodes full"),
     )  # fmt: skip
-    ordered = sorted(result.per_target, key=lambda one: (-(one.fullness_pct or 0.0), one.target))
+    ordered = sorted(result.per_target, key=lambda fullness: (-(fullness.fullness_pct or 0.0), fullness.target))
     few = len(ordered) <= TARGETS_SHOWN
     shown = ordered if few else [*ordered[:EXTREMES_SHOWN], *ordered[-EXTREMES_SHOWN:]]
     rows = t.rows_of(shown, columns)
@@ -167,7 +167,7 @@ def inodes(usage: InodeUsage) -> TableView:
     )  # fmt: skip
     shown: dict[str, Any] = {
         "slope_ci95": None if usage.slope_ci95 is None else "{:+,.0f} … {:+,.0f}".format(*usage.slope_ci95),
-        "events": [f"{one.kind} {one.start:%Y-%m-%d} {one.inodes:+,}" for one in usage.events],
+        "events": [f"{event.kind} {event.start:%Y-%m-%d} {event.inodes:+,}" for event in usage.events],
     }
     row = tuple(shown.get(column.name, getattr(usage, column.name)) for column in columns)
     return t.TableView("Inodes", columns, [row], sideways=True)

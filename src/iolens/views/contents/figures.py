@@ -75,7 +75,7 @@ def sizes(result: Contents) -> Figure:
     if result.without is not None:
         marks += _size_marks(result.without.size_cdf, f" without {_listed(result.without.projects)}",
                              (REST_FILES, REST_BYTES))  # fmt: skip
-    high = max(_power(one.size_bytes) for one in result.size_cdf if one.size_bytes is not None)
+    high = max(_power(point.size_bytes) for point in result.size_cdf if point.size_bytes is not None)
     powers = range(TICK_POWERS, math.floor(high) + 1, TICK_POWERS)
     ticks = ((EMPTY_AT, "0"), *((float(power), format_bytes(2.0**power)) for power in powers))
     x = Axis("file size, at most", low=EMPTY_AT - 0.5, high=max(high, 1.0) + 0.5, ticks=ticks)
@@ -84,10 +84,10 @@ def sizes(result: Contents) -> Figure:
 
 def _size_marks(points: Sequence[SizePoint], words: str, colours: tuple[str, str]) -> list[Mark]:
     """The line of the files, and that of the bytes with its band where bins do not tell them."""
-    closed = [one for one in points if one.size_bytes is not None]
-    x = np.array([_power(one.size_bytes or 0) for one in closed])
-    marks: list[Mark] = [LineMark(x, np.array([one.files_pct for one in closed]), f"files{words}", colours[0])]
-    if all(one.bytes_pct is not None for one in closed):
+    closed = [point for point in points if point.size_bytes is not None]
+    x = np.array([_power(point.size_bytes or 0) for point in closed])
+    marks: list[Mark] = [LineMark(x, np.array([point.files_pct for point in closed]), f"files{words}", colours[0])]
+    if all(point.bytes_pct is not None for point in closed):
         return [*marks, LineMark(x, _column(closed, "bytes_pct"), f"bytes{words}", colours[1])]
     low, high = _column(closed, "bytes_min_pct"), _column(closed, "bytes_max_pct")
     if not words:
@@ -115,7 +115,7 @@ def _age_panel(result: Contents, words: str, key: str, title: str) -> Panel:
     if result.without is not None:
         rest: list[AgePoint] = getattr(result.without, key)
         marks += _age_marks(rest, f" without {_listed(result.without.projects)}", (REST_FILES, REST_BYTES))
-    ends = [_age_place(one.age_s) for one in points if one.age_s is not None]
+    ends = [_age_place(point.age_s) for point in points if point.age_s is not None]
     high = max([*ends, _age_place(365 * DAY_S)])
     ticks = tuple((_age_place(age), name) for age, name in AGE_TICKS if _age_place(age) <= high)
     x = Axis(label, low=min([*ends, _age_place(HOUR_S)]) - 0.2, high=high + 0.2, ticks=ticks)
@@ -123,11 +123,11 @@ def _age_panel(result: Contents, words: str, key: str, title: str) -> Panel:
 
 
 def _age_marks(points: Sequence[AgePoint], words: str, colours: tuple[str, str]) -> list[Mark]:
-    closed = [one for one in points if one.age_s is not None]
-    x = np.array([_age_place(one.age_s or 0) for one in closed])
+    closed = [point for point in points if point.age_s is not None]
+    x = np.array([_age_place(point.age_s or 0) for point in closed])
     marks: list[Mark] = [LineMark(x, _column(closed, "files_pct"), f"files{words}", colours[0])]
-    told = any(one.bytes_pct is not None for one in closed)
-    return [*marks, LineMark(x, _column(closed, "bytes_pct"), f"bytes{words}", colours[1])] if told else marks
+    reported = any(point.bytes_pct is not None for point in closed)
+    return [*marks, LineMark(x, _column(closed, "bytes_pct"), f"bytes{words}", colours[1])] if reported else marks
 
 
 def _age_place(seconds: float) -> float:
@@ -137,10 +137,13 @@ def _age_place(seconds: float) -> float:
 
 def projects(result: Contents) -> Figure:
     """Shares of files and bytes of the projects that hold most; of owners where no project is told."""
-    named = [(one.project, one.files_pct, one.bytes_pct) for one in result.by_project]
+    named = [(contents.project, contents.files_pct, contents.bytes_pct) for contents in result.by_project]
     word = "project"
     if not any(name is not None for name, _, _ in named):
-        named, word = [(one.owner, one.files_pct, one.bytes_pct) for one in result.by_owner], "owner"
+        named, word = (
+            [(contents.owner, contents.files_pct, contents.bytes_pct) for contents in result.by_owner],
+            "owner",
+        )
     heading = f"Who holds most, by {word}"
     if not any(name is not None for name, _, _ in named):
         message = EMPTY if result.time is None else "neither projects nor owners are told"
@@ -171,12 +174,14 @@ def widths(result: Contents) -> Figure:
     """Cumulative share of directories by number of entries."""
     heading, name, label = "Directories by number of entries", "widths", "entries of a directory, at most"
     y = Axis("cumulative share of directories (%)", low=0, high=102)
-    closed = [one for one in result.widths.width_cdf if one.entries is not None] if result.widths is not None else []
+    closed = (
+        [point for point in result.widths.width_cdf if point.entries is not None] if result.widths is not None else []
+    )
     if not closed:
         message = EMPTY if result.time is None else "this source does not tell how many entries directories have"
         return Figure(name, heading, (Panel(_title(result), Axis(label), y, message=message),))
-    x = np.array([_power(one.entries or 0) for one in closed])
-    line = LineMark(x, np.array([one.directories_pct for one in closed]), "directories", FSU)
+    x = np.array([_power(point.entries or 0) for point in closed])
+    line = LineMark(x, np.array([point.directories_pct for point in closed]), "directories", FSU)
     ticks = ((EMPTY_AT, "0"), *((float(power), f"{2**power:,}") for power in range(0, int(x.max()) + 1, 3)))
     axis = Axis(label, low=EMPTY_AT - 0.3, high=max(float(x.max()), 1.0) + 0.3, ticks=ticks)
     return Figure(name, heading, (Panel(_title(result), axis, y, (line,)),))
@@ -185,20 +190,20 @@ def widths(result: Contents) -> Figure:
 def history(result: Contents) -> Figure:
     """Number of files, scan by scan, with both lines and the limit."""
     heading, name = "Files over time, and where they are heading", "history"
-    told = [one for one in result.history if one.files is not None]
-    if not told:
+    reported = [scan_totals for scan_totals in result.history if scan_totals.files is not None]
+    if not reported:
         axis = Axis("time (UTC)", "time")
         return Figure(name, heading, (Panel(_title(result), axis, Axis("files"), message=EMPTY),))
-    times = np.array([epoch_us(one.time) for one in told])
-    files = np.array([float(one.files or 0) for one in told])
+    times = np.array([epoch_us(scan_totals.time) for scan_totals in reported])
+    files = np.array([float(scan_totals.files or 0) for scan_totals in reported])
     factor, word = next((unit for unit in COUNTS if files.max() >= unit[0]), COUNTS[-1])
-    found = next((one for one in result.projections if one.unit == "files"), None)
-    lines = found.lines if found is not None else []
+    projection = next((projection for projection in result.projections if projection.unit == "files"), None)
+    lines = projection.lines if projection is not None else []
     end = _horizon(times, lines)
     marks: list[Mark] = [PointsMark(times, files / factor, "files", FSU, weight=2.0)]
     marks += [_line(line, times, end, factor) for line in lines]
     marks += [Rule(float(times[-1]), "vertical", "last scan")] if end > times[-1] else []
-    limit = _shown_limit(found, lines, end)
+    limit = _shown_limit(projection, lines, end)
     marks += [Rule(limit / factor, "horizontal", f"{limit:,} files")] if limit is not None else []
     tops = [float(files.max()), *(_at(line, times, end) for line in lines), float(limit or 0)]
     y = Axis(f"files ({word})" if word else "files", low=0, high=1.08 * max(tops) / factor or 1.0)
@@ -214,17 +219,17 @@ def _horizon(times: NDArray[Any], lines: Sequence[CountLine]) -> int:
     return max([int(times[-1]) + (span // 2 or DAY_US), *ahead])
 
 
-def _shown_limit(found: Projection | None, lines: Sequence[CountLine], end: int) -> int | None:
+def _shown_limit(projection: Projection | None, lines: Sequence[CountLine], end: int) -> int | None:
     """The limit, unless it is so far off that the files would be a line at the bottom."""
-    if found is None or found.limit is None:
+    if projection is None or projection.limit is None:
         return None
     near = any(line.limit_date is not None and midnight_us(line.limit_date) <= end for line in lines)
-    return found.limit if near else None
+    return projection.limit if near else None
 
 
-def _at(line: CountLine, times: NDArray[Any], moment: int) -> float:
+def _at(line: CountLine, times: NDArray[Any], time: int) -> float:
     """The line at a moment; there are never less than no files."""
-    return max(line.level + line.per_day * (moment - int(times[-1])) / DAY_US, 0.0)
+    return max(line.level + line.per_day * (time - int(times[-1])) / DAY_US, 0.0)
 
 
 def _line(line: CountLine, times: NDArray[Any], end: int, factor: float) -> LineMark:
@@ -235,7 +240,7 @@ def _line(line: CountLine, times: NDArray[Any], end: int, factor: float) -> Line
 
 
 def _column(points: Sequence[Any], name: str) -> NDArray[Any]:
-    return np.array([np.nan if (value := getattr(one, name)) is None else float(value) for one in points])
+    return np.array([np.nan if (value := getattr(point, name)) is None else float(value) for point in points])
 
 
 def _power(size: float) -> float:

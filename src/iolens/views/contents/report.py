@@ -40,19 +40,19 @@ def _directories(result: Contents) -> list[Part]:
 
 
 def _holders(result: Contents) -> list[Part]:
-    found: list[Part] = []
-    if any(one.project is not None for one in result.by_project):
-        found.append(view.by_project(result))
-    if any(one.owner is not None for one in result.by_owner):
-        found.append(view.by_owner(result))
-    return [drawn.projects(result), *found] if found else []
+    names: list[Part] = []
+    if any(contents.project is not None for contents in result.by_project):
+        names.append(view.by_project(result))
+    if any(contents.owner is not None for contents in result.by_owner):
+        names.append(view.by_owner(result))
+    return [drawn.projects(result), *names] if names else []
 
 
 def _changes(result: Contents) -> list[Part]:
-    found: list[Part] = [view.comparison(result, result.comparison)] if result.comparison is not None else []
+    names: list[Part] = [view.comparison(result, result.comparison)] if result.comparison is not None else []
     if result.projections:
-        found += [drawn.history(result), view.projections(result)]
-    return found
+        names += [drawn.history(result), view.projections(result)]
+    return names
 
 
 def report_methods(results: Sequence[Contents]) -> list[ReportSection]:

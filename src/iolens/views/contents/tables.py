@@ -29,19 +29,19 @@ def tables(result: Contents) -> list[TableView]:
     """Everything the result says."""
     if not result.samples:
         return [headline(result)]
-    found = [headline(result)]
+    views = [headline(result)]
     if result.comparison is not None:
-        found += [comparison(result, result.comparison), *_growers(result, result.comparison)]
+        views += [comparison(result, result.comparison), *_growers(result, result.comparison)]
     if result.projections:
-        found += [projections(result), history(result)]
+        views += [projections(result), history(result)]
     if result.size_cdf:
-        found += [at_most(result), sizes(result)]
+        views += [at_most(result), sizes(result)]
     if result.within:
-        found += [used_within(result), ages(result)]
-    found += [by_project(result)] if _is_told([one.project for one in result.by_project]) else []
-    found += [by_owner(result)] if _is_told([one.owner for one in result.by_owner]) else []
-    found.append(by_type(result))
-    return [*found, widths(result)] if result.widths is not None else found
+        views += [used_within(result), ages(result)]
+    views += [by_project(result)] if _is_told([contents.project for contents in result.by_project]) else []
+    views += [by_owner(result)] if _is_told([contents.owner for contents in result.by_owner]) else []
+    views.append(by_type(result))
+    return [*views, widths(result)] if result.widths is not None else views
 
 
 def _is_told(names: Sequence[str | None]) -> bool:
@@ -72,7 +72,7 @@ def _held(result: Contents) -> str:
 
 def _most_files(result: Contents) -> str:
     """`95 % of them, up to 32 MiB, hold 5.3 % of the bytes`."""
-    point = next(one for one in result.size_cdf if one.files_pct >= MOST_FILES_PCT)
+    point = next(point for point in result.size_cdf if point.files_pct >= MOST_FILES_PCT)
     size = "of any size" if point.size_bytes is None else f"up to {format_bytes(point.size_bytes)}"
     begins = f"{t.show_percent(point.files_pct)} % of them, {size}, hold"
     if point.bytes_pct is not None:
@@ -86,21 +86,23 @@ def _most_files(result: Contents) -> str:
 
 
 def _stale(result: Contents) -> str:
-    for one in result.within:
-        if one.age_s == STALE_S and one.files_pct is not None:
-            word = {"atime": "used", "mtime": "changed"}[one.clock]
-            size = "" if one.bytes_pct is None else f" and {t.show_percent(100.0 - one.bytes_pct)} % of the bytes"
-            files = t.show_percent(100.0 - one.files_pct)
+    for within in result.within:
+        if within.age_s == STALE_S and within.files_pct is not None:
+            word = {"atime": "used", "mtime": "changed"}[within.clock]
+            size = "" if within.bytes_pct is None else f" and {t.show_percent(100.0 - within.bytes_pct)} % of the bytes"
+            files = t.show_percent(100.0 - within.files_pct)
             return f"{files} % of the files{size} were not {word} for {show_age(STALE_S)}."
     return ""
 
 
 def _changed(result: Contents) -> str:
-    found = result.comparison
-    if found is None or found.total.files.change_pct is None:
+    scan_comparison = result.comparison
+    if scan_comparison is None or scan_comparison.total.files.change_pct is None:
         return ""
-    begins = f"Since {found.earlier.time:%Y-%m-%d}: files {_signed_pct(found.total.files.change_pct)} %"
-    size = found.total.bytes.change_pct
+    begins = (
+        f"Since {scan_comparison.earlier.time:%Y-%m-%d}: files {_signed_pct(scan_comparison.total.files.change_pct)} %"
+    )
+    size = scan_comparison.total.bytes.change_pct
     return f"{begins}, bytes {_signed_pct(size)} %." if size is not None else f"{begins}."
 
 
@@ -153,7 +155,7 @@ def headline(result: Contents) -> TableView:
     notes = [verdict(result), *chosen, *map(t.sentence, result.notes)]
     title = f"{result.filesystem}: contents"
     return t.TableView(
-        title, tuple(one for one, _ in shown), [tuple(value for _, value in shown)], "\n".join(notes), True
+        title, tuple(column for column, _ in shown), [tuple(value for _, value in shown)], "\n".join(notes), True
     )
 
 
@@ -162,19 +164,19 @@ _IF_KNOWN: Final = ("scan", "min_bytes", "avg_bytes", "max_bytes")
 
 
 def _most_common(result: Contents) -> str | None:
-    found = result.sizes
-    if found.most_common_files is None:
+    summary = result.sizes
+    if summary.most_common_files is None:
         return None
-    if found.most_common_bytes == 0:
+    if summary.most_common_bytes == 0:
         size = "empty"
-    elif found.most_common_bytes is None:
-        size = f"above {format_bytes(found.most_common_above_bytes or 0)}"
+    elif summary.most_common_bytes is None:
+        size = f"above {format_bytes(summary.most_common_above_bytes or 0)}"
     else:
-        size = f"{format_bytes(found.most_common_above_bytes or 0)} to {format_bytes(found.most_common_bytes)}"
-    return f"{size}: {found.most_common_files:,} files"
+        size = f"{format_bytes(summary.most_common_above_bytes or 0)} to {format_bytes(summary.most_common_bytes)}"
+    return f"{size}: {summary.most_common_files:,} files"
 
 
-def comparison(result: Contents, found: ScanComparison) -> TableView:
+def comparison(result: Contents, scan_comparison: ScanComparison) -> TableView:
     """Two scans side by side (Table V): the whole, the rest without the removed projects, and every project."""
     columns = (
         t.text("name", "What"), t.volume("bytes_before", "Usage before"), t.volume("bytes_after", "Usage after"),
@@ -182,31 +184,41 @@ def comparison(result: Contents, found: ScanComparison) -> TableView:
         t.count("files_before", "Files before"), t.count("files_after", "Files after"),
         _change_pct("files_change_pct", "Change"), t.percent("files_share_pct", "Of the growth"),
     )  # fmt: skip
-    rows: list[Row] = [("all", *_changes(found.total.bytes, found.total.files))]
-    if found.without is not None and result.without is not None:
-        rows.append((_without(result), *_changes(found.without.bytes, found.without.files)))
-    shown = found.by_project[: result.top]
-    rows += [(one.project or "no project", *_changes(one.bytes, one.files)) for one in shown]
-    more = len(found.by_project) - len(shown)
+    rows: list[Row] = [("all", *_changes(scan_comparison.total.bytes, scan_comparison.total.files))]
+    if scan_comparison.without is not None and result.without is not None:
+        rows.append((_without(result), *_changes(scan_comparison.without.bytes, scan_comparison.without.files)))
+    shown = scan_comparison.by_project[: result.top]
+    rows += [(change.project or "no project", *_changes(change.bytes, change.files)) for change in shown]
+    more = len(scan_comparison.by_project) - len(shown)
     note = f"{more} more projects, which gained fewer files; JSON has all." if more > 0 else ""
-    title = f"From {t.show_moment(found.earlier.time)} to {_moment(result)} UTC, {found.days:,.1f} days"
+    title = (
+        f"From {t.show_moment(scan_comparison.earlier.time)} to {_moment(result)} UTC, {scan_comparison.days:,.1f} days"
+    )
     return t.TableView(title, columns, rows, note)
 
 
-def _growers(result: Contents, found: ScanComparison) -> list[TableView]:
+def _growers(result: Contents, scan_comparison: ScanComparison) -> list[TableView]:
     """Owners that gained most files."""
-    if not found.by_owner:
+    if not scan_comparison.by_owner:
         return []
     columns = (
         t.text("owner", "Owner"), t.count("files_change", "Files gained"), _change_pct("files_change_pct", "Change"),
         t.percent("files_share_pct", "Of the growth"), t.volume("bytes_change", "Bytes gained"),
     )  # fmt: skip
-    shown = found.by_owner[: result.top]
+    shown = scan_comparison.by_owner[: result.top]
     rows: list[Row] = [
-        (one.owner or "not told", one.files.change, one.files.change_pct, one.files.share_pct, one.bytes.change)
-        for one in shown
+        (
+            change.owner or "not told",
+            change.files.change,
+            change.files.change_pct,
+            change.files.share_pct,
+            change.bytes.change,
+        )
+        for change in shown
     ]
-    return [t.TableView("Owners that gained most files", columns, rows, _rest(len(found.by_owner), len(shown)))]
+    return [
+        t.TableView("Owners that gained most files", columns, rows, _rest(len(scan_comparison.by_owner), len(shown)))
+    ]
 
 
 def _changes(size: AmountChange, files: AmountChange) -> Row:
@@ -234,15 +246,15 @@ def _rest(whole: int, shown: int) -> str:
 
 def at_most(result: Contents) -> TableView:
     """Share of files and bytes up to some sizes."""
-    others = {one.size_bytes: one for one in result.without.at_most} if result.without is not None else {}
+    others = {most.size_bytes: most for most in result.without.at_most} if result.without is not None else {}
     columns = [t.size("size_bytes", "Files of at most"), t.text("files", "Files (%)"), t.text("bytes", "Bytes (%)")]
     columns += [t.text("rest_files", f"Files {_without(result)} (%)"), t.text("rest_bytes", "… bytes (%)")] * bool(
         others
     )
     rows: list[Row] = []
-    for one in result.at_most:
-        beside = others.get(one.size_bytes)
-        rows.append((one.size_bytes, *_pair(one), *(_pair(beside) if beside is not None else ())))
+    for item in result.at_most:
+        beside = others.get(item.size_bytes)
+        rows.append((item.size_bytes, *_pair(item), *(_pair(beside) if beside is not None else ())))
     note = "Where two numbers are given, the size is inside a bin or the bytes of bins are not told."
     open_ended = any("…" in str(cell) for row in rows for cell in row)
     return t.TableView("Small files", tuple(columns), rows, note if open_ended else "")
@@ -250,7 +262,9 @@ def at_most(result: Contents) -> TableView:
 
 def used_within(result: Contents) -> TableView:
     """Share of files and bytes used and changed not long ago."""
-    others = {(one.clock, one.age_s): one for one in result.without.within} if result.without is not None else {}
+    others = (
+        {(within.clock, within.age_s): within for within in result.without.within} if result.without is not None else {}
+    )
     columns = [
         t.text("age", "Within"),
         t.text("clock", "Were"),
@@ -259,17 +273,17 @@ def used_within(result: Contents) -> TableView:
     ]
     rest = [t.text("rest_files", f"Files {_without(result)} (%)"), t.text("rest_bytes", "… bytes (%)")]
     rows: list[Row] = []
-    for one in result.within:
-        beside = others.get((one.clock, one.age_s))
-        word = {"atime": "used", "mtime": "changed"}[one.clock]
-        rows.append((show_age(one.age_s), word, *_pair(one), *(_pair(beside) if beside is not None else ())))
+    for item in result.within:
+        beside = others.get((item.clock, item.age_s))
+        word = {"atime": "used", "mtime": "changed"}[item.clock]
+        rows.append((show_age(item.age_s), word, *_pair(item), *(_pair(beside) if beside is not None else ())))
     return t.TableView("Files in use", tuple(columns + rest * bool(others)), rows)
 
 
-def _pair(one: AtMost | Within) -> tuple[str | None, str | None]:
+def _pair(most: AtMost | Within) -> tuple[str | None, str | None]:
     return (
-        _between(one.files_pct, one.files_min_pct, one.files_max_pct),
-        _between(one.bytes_pct, one.bytes_min_pct, one.bytes_max_pct),
+        _between(most.files_pct, most.files_min_pct, most.files_max_pct),
+        _between(most.bytes_pct, most.bytes_min_pct, most.bytes_max_pct),
     )
 
 
@@ -293,25 +307,29 @@ def sizes(result: Contents) -> TableView:
         t.text("rest_bytes_pct", "… bytes (%)"),
     ] * bool(others)
     rows: list[Row] = []
-    for place, one in enumerate(result.size_cdf):
+    for place, point in enumerate(result.size_cdf):
         size = (
-            "any size" if one.size_bytes is None else "empty" if one.size_bytes == 0 else format_bytes(one.size_bytes)
+            "any size"
+            if point.size_bytes is None
+            else "empty"
+            if point.size_bytes == 0
+            else format_bytes(point.size_bytes)
         )
-        row: Row = (size, one.files, one.files_pct, one.bytes_pct if _is_exact(result) else _point_bytes(one))
+        row: Row = (size, point.files, point.files_pct, point.bytes_pct if _is_exact(result) else _point_bytes(point))
         rows.append((*row, others[place].files_pct, _point_bytes(others[place])) if others else row)
     return t.TableView("Files by size, added up", tuple(columns), rows)
 
 
 def _is_exact(result: Contents) -> bool:
-    return all(one.bytes is not None for one in result.size_cdf)
+    return all(point.bytes is not None for point in result.size_cdf)
 
 
 def _byte_columns(result: Contents) -> list[TableColumn]:
     return [t.percent("bytes_pct", "Bytes") if _is_exact(result) else t.text("bytes_pct", "Bytes (%)")]
 
 
-def _point_bytes(one: SizePoint) -> str | None:
-    return _between(one.bytes_pct, one.bytes_min_pct, one.bytes_max_pct)
+def _point_bytes(point: SizePoint) -> str | None:
+    return _between(point.bytes_pct, point.bytes_min_pct, point.bytes_max_pct)
 
 
 def ages(result: Contents) -> TableView:
@@ -323,13 +341,13 @@ def ages(result: Contents) -> TableView:
         ("mtime", "Changed: files", result.mtime_cdf),
         ("rest_mtime", f"… {_without(result)}", rest.mtime_cdf if rest is not None else []),
     ]
-    told = [(name, heading, points) for name, heading, points in kinds if points]
+    reported = [(name, heading, points) for name, heading, points in kinds if points]
     columns = [t.text("age", "Within")]
-    for name, heading, _ in told:
+    for name, heading, _ in reported:
         columns += [t.percent(f"{name}_files_pct", heading), t.percent(f"{name}_bytes_pct", "… bytes")]
-    ends = sorted({one.age_s for _, _, points in told for one in points}, key=_with_open_last)
+    ends = sorted({point.age_s for _, _, points in reported for point in points}, key=_with_open_last)
     rows: list[Row] = [
-        ("ever" if end is None else show_age(end), *(cell for _, _, points in told for cell in _up_to(points, end)))
+        ("ever" if end is None else show_age(end), *(cell for _, _, points in reported for cell in _up_to(points, end)))
         for end in ends
     ]
     return t.TableView("Files by age, added up", tuple(columns), rows)
@@ -341,7 +359,7 @@ def _with_open_last(end: int | None) -> float:
 
 def _up_to(points: Sequence[AgePoint], end: int | None) -> tuple[float, float | None]:
     """Shares up to an age; before the first bin that holds anything, nothing."""
-    within = [one for one in points if _with_open_last(one.age_s) <= _with_open_last(end)]
+    within = [point for point in points if _with_open_last(point.age_s) <= _with_open_last(end)]
     if within:
         return within[-1].files_pct, within[-1].bytes_pct
     return 0.0, None if points[0].bytes_pct is None else 0.0
@@ -350,7 +368,7 @@ def _up_to(points: Sequence[AgePoint], end: int | None) -> tuple[float, float | 
 def by_project(result: Contents) -> TableView:
     """Projects with most bytes."""
     shown = result.by_project[: result.top]
-    rows: list[Row] = [(one.project or "no project", *_holding(one)) for one in shown]
+    rows: list[Row] = [(contents.project or "no project", *_holding(contents)) for contents in shown]
     columns = (t.text("project", "Project"), *_HELD)
     return t.TableView("Projects", columns, rows, _rest(len(result.by_project), len(shown)))
 
@@ -358,7 +376,7 @@ def by_project(result: Contents) -> TableView:
 def by_owner(result: Contents) -> TableView:
     """Owners with most bytes."""
     shown = result.by_owner[: result.top]
-    rows: list[Row] = [(one.owner or "not told", *_holding(one)) for one in shown]
+    rows: list[Row] = [(contents.owner or "not told", *_holding(contents)) for contents in shown]
     return t.TableView("Owners", (t.text("owner", "Owner"), *_HELD), rows, _rest(len(result.by_owner), len(shown)))
 
 
@@ -369,8 +387,8 @@ _HELD: Final = (
 )  # fmt: skip
 
 
-def _holding(one: object) -> Row:
-    return tuple(getattr(one, column.name) for column in _HELD)
+def _holding(value: object) -> Row:
+    return tuple(getattr(value, column.name) for column in _HELD)
 
 
 def by_type(result: Contents) -> TableView:
@@ -410,20 +428,20 @@ def projections(result: Contents) -> TableView:
         _change_pct("per_year_pct", "… of now"), t.text("limit", "Limit"), t.text("limit_state", "Limit is"),
         t.day("limit_date", "on"), t.text("limit_ci95", "95 % interval"), t.text("expected", "To expect"),
     )  # fmt: skip
-    rows: list[Row] = [_line(one, line) for one in result.projections for line in one.lines]
-    fewest = min(one.scans for one in result.projections)
+    rows: list[Row] = [_line(projection, line) for projection in result.projections for line in projection.lines]
+    fewest = min(projection.scans for projection in result.projections)
     note = "Fewer than 8 scans say nothing of their own spread: there is no interval." if fewest < 8 else (
         "Intervals: 2,000 resamples, with noise as large and as lasting as that of the scans."
     )  # fmt: skip
     return t.TableView("Projection of the number of files", columns, rows, note)
 
 
-def _line(one: Projection, line: CountLine) -> Row:
+def _line(projection: Projection, line: CountLine) -> Row:
     pace = None if line.per_day_ci95 is None else "{:+,.0f} … {:+,.0f}".format(*line.per_day_ci95)
     ahead = [f"{expected.date}: {expected.count:,.0f}" for expected in line.expected]
-    limit = None if one.limit is None else f"{one.limit:,} ({one.limit_origin})"
+    limit = None if projection.limit is None else f"{projection.limit:,} ({projection.limit_origin})"
     ends = None if line.limit_ci95 is None else " … ".join(str(end or "never") for end in line.limit_ci95)
     return (
-        one.unit, METHODS[line.method], line.per_day, pace, line.per_year, line.per_year_pct, limit,
-        line.limit_state if one.limit is not None else None, line.limit_date, ends, ahead or None,
+        projection.unit, METHODS[line.method], line.per_day, pace, line.per_year, line.per_year_pct, limit,
+        line.limit_state if projection.limit is not None else None, line.limit_date, ends, ahead or None,
     )  # fmt: skip

@@ -72,14 +72,14 @@ def drive_writes_per_day(result: Drives) -> Figure:
 def over_time(result: Drives) -> Figure:
     """Wear of the least worn, the mean and the most worn drive, and drive writes per day and WAF between readings."""
     heading, name = "Wear, drive writes and write amplification over time", "wear"
-    moments = result.over_time
-    if not moments:
+    timestamps = result.over_time
+    if not timestamps:
         panel = Panel(window_title(result), Axis("time (UTC)", "time"), Axis("wear (%)"), message=EMPTY)
         return Figure(name, heading, (panel,))
-    times = np.array([epoch_us(one.time) for one in moments])
+    times = np.array([epoch_us(fleet_moment.time) for fleet_moment in timestamps])
     spare = 0 if len(times) > 1 else 43_200_000_000
     x = Axis("time (UTC)", "time", float(times[0] - spare), float(times[-1] + spare))
-    panels = (_wear(result, moments, times, x), _paces(moments, times, x))
+    panels = (_wear(result, timestamps, times, x), _paces(timestamps, times, x))
     return Figure(name, heading, panels, linked_x=True)
 
 
@@ -126,17 +126,17 @@ def _scatter(result: Drives, known: list[DriveLife], x: Axis) -> Panel:
     written = [life for life in known if life.drive_writes]
     if not written:
         return Panel(title, x, Axis("drive writes"), message="the capacity of the drives is not known")
-    found = result.outliers
+    outliers = result.outliers
     marks: list[Mark] = []
-    for name, colour, high in (("usual", WRITE, False), (f"WAF above {found.waf_above or 0.0:.3g}", READ, True)):
+    for name, colour, high in (("usual", WRITE, False), (f"WAF above {outliers.waf_above or 0.0:.3g}", READ, True)):
         mine = [life for life in written if life.outlier == high]
         if mine:
             wafs, writes = _values(mine, lambda life: life.waf), _values(mine, lambda life: life.drive_writes)
             marks.append(PointsMark(wafs, writes, name, colour, weight=1.5 if high else 1.0))
-    if found.drives and found.waf_above is not None:
-        marks.append(Rule(found.waf_above, "vertical", ""))
-    if found.drive_writes_below is not None:
-        marks.append(Rule(found.drive_writes_below, "horizontal", "half the median"))
+    if outliers.drives and outliers.waf_above is not None:
+        marks.append(Rule(outliers.waf_above, "vertical", ""))
+    if outliers.drive_writes_below is not None:
+        marks.append(Rule(outliers.drive_writes_below, "horizontal", "half the median"))
     y = _log_axis("drive writes", _values(written, lambda life: life.drive_writes))
     return Panel(title, x, y, tuple(marks))
 
@@ -155,9 +155,9 @@ def _shares(values: Floats, recent: Floats, x: Axis, rated: float | None) -> Pan
     return Panel("Drives at or below", x, Axis("drives (%)", low=0, high=102), tuple(marks))
 
 
-def _wear(result: Drives, moments: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
+def _wear(result: Drives, timestamps: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
     lines = (("most worn", "wear_max_pct", READ), ("mean", "wear_mean_pct", FSU), ("least worn", "wear_min_pct", WRITE))
-    series = [(label, _series(moments, name), colour) for label, name, colour in lines]
+    series = [(label, _series(timestamps, name), colour) for label, name, colour in lines]
     known = np.concatenate([values for _, values, _ in series])
     known = known[np.isfinite(known)]
     if not known.size:
@@ -168,8 +168,8 @@ def _wear(result: Drives, moments: list[FleetMoment], times: NDArray[Any], x: Ax
     return Panel(window_title(result), x, Axis("rated life used (%)", low=0, high=1.1 * max(known.max(), 1.0)), marks)
 
 
-def _paces(moments: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
-    dwpd, waf = _series(moments, "dwpd"), _series(moments, "waf")
+def _paces(timestamps: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
+    dwpd, waf = _series(timestamps, "dwpd"), _series(timestamps, "waf")
     if not np.isfinite(dwpd).any():
         return Panel("Between readings", x, Axis("drive writes per day"), message=NO_RATES)
     marks: list[Mark] = [_mark(times, dwpd, "drive writes per day", WRITE)]
@@ -181,8 +181,8 @@ def _paces(moments: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
     return Panel("All drives together, since the readings before", x, y, tuple(marks), right)
 
 
-def _series(moments: list[FleetMoment], name: str) -> Floats:
-    values = [getattr(one, name) for one in moments]
+def _series(times: list[FleetMoment], name: str) -> Floats:
+    values = [getattr(fleet_moment, name) for fleet_moment in times]
     return np.array([np.nan if value is None else value for value in values], dtype=float)
 
 

@@ -25,10 +25,10 @@ def tables(result: Drives) -> list[TableView]:
     """Everything the result says."""
     if not result.drives:
         return [headline(result)]
-    found = [headline(result), spreads(result), years_left(result)]
+    views = [headline(result), spreads(result), years_left(result)]
     if result.outliers.drives:
-        found.append(outliers(result))
-    return [*found, busiest(result), groups(result), coverage(result)]
+        views.append(outliers(result))
+    return [*views, busiest(result), groups(result), coverage(result)]
 
 
 def verdict(result: Drives) -> str:
@@ -47,24 +47,22 @@ def verdict(result: Drives) -> str:
     return " ".join([*parts, *_explained(result)])
 
 
-def _range(one: DriveSpread) -> str:
-    return f"median {one.median:.3g} ({one.min:.3g} … {one.max:.3g})"
+def _range(spread: DriveSpread) -> str:
+    return f"median {spread.median:.3g} ({spread.min:.3g} … {spread.max:.3g})"
 
 
 def _explained(result: Drives) -> list[str]:
-    found = result.outliers
-    if not found.drives or found.waf_above is None:
+    high = result.outliers
+    if not high.drives or high.waf_above is None:
         return []
-    those = (
-        f"{counted(found.drives, 'drive')} {'has' if found.drives == 1 else 'have'} a WAF above {found.waf_above:.3g}"
-    )
-    if found.low_use and found.median_drive_writes is not None and found.others_median_drive_writes is not None:
-        few, usual = f"{found.median_drive_writes:.3g}", f"{found.others_median_drive_writes:.3g}"
-        share = "because of low use" if found.low_use == found.drives else f"{found.low_use} of them because of low use"
+    others = f"{counted(high.drives, 'drive')} {'has' if high.drives == 1 else 'have'} a WAF above {high.waf_above:.3g}"
+    if high.low_use and high.median_drive_writes is not None and high.others_median_drive_writes is not None:
+        few, usual = f"{high.median_drive_writes:.3g}", f"{high.others_median_drive_writes:.3g}"
+        share = "because of low use" if high.low_use == high.drives else f"{high.low_use} of them because of low use"
         return [
-            f"{those}, {share}: in the median the host has written them {few} times over, the others {usual} times."
+            f"{others}, {share}: in the median the host has written them {few} times over, the others {usual} times."
         ]
-    return [f"{those}, which low use does not explain."]
+    return [f"{others}, which low use does not explain."]
 
 
 def headline(result: Drives) -> TableView:
@@ -133,8 +131,8 @@ def years_left(result: Drives) -> TableView:
     return t.TableView("Years left", columns, [row for row in rows if row[1]], note)
 
 
-def _spread(what: str, one: DriveSpread, fleet: float | None = None) -> Row:
-    return what, one.drives, one.min, one.median, one.p95, one.max, one.mean, fleet
+def _spread(what: str, spread: DriveSpread, fleet: float | None = None) -> Row:
+    return what, spread.drives, spread.min, spread.median, spread.p95, spread.max, spread.mean, fleet
 
 
 def outliers(result: Drives) -> TableView:
@@ -146,10 +144,10 @@ def outliers(result: Drives) -> TableView:
     )  # fmt: skip
     ordered = sorted((life for life in result.per_drive if life.outlier), key=lambda life: -(life.waf or 0.0))
     rows: list[Row] = [_cells(life, columns) for life in ordered[:SHOWN]]
-    found = result.outliers
-    rule = f"A WAF above {found.waf_above:.3g} is high ({found.limit_origin})."
-    if found.drive_writes_below is not None:
-        rule += f" Low use: less than {found.drive_writes_below:.3g} drive writes, half the median."
+    high = result.outliers
+    rule = f"A WAF above {high.waf_above:.3g} is high ({high.limit_origin})."
+    if high.drive_writes_below is not None:
+        rule += f" Low use: less than {high.drive_writes_below:.3g} drive writes, half the median."
     return t.TableView("High write amplification", columns, rows, f"{_some(rows, ordered)}{rule}")
 
 
@@ -230,7 +228,7 @@ def _some(shown: Sequence[object], every: Sequence[object]) -> str:
 def _number(name: str, heading: str) -> TableColumn:
     """Three significant digits; thousands in full."""
     return t.TableColumn(
-        name, heading, "number", lambda one: f"{one:,.0f}" if 999.5 <= abs(one) < 1e6 else f"{one:.3g}"
+        name, heading, "number", lambda item: f"{item:,.0f}" if 999.5 <= abs(item) < 1e6 else f"{item:.3g}"
     )
 
 

@@ -74,13 +74,13 @@ def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
 
 def snapshot(result: Imbalance) -> Figure:
     """What every target moved at two moments."""
-    panels = tuple(_snapshot_panel(result, one) for one in result.snapshots)
+    panels = tuple(_snapshot_panel(result, load_snapshot) for load_snapshot in result.snapshots)
     return Figure("snapshot", "Load of targets at single moments", panels)
 
 
-def _snapshot_panel(result: Imbalance, one: LoadSnapshot) -> Panel:
-    factor, unit = byte_unit(one.max_bytes_per_s)
-    names = tuple(line.target.removeprefix(f"{result.filesystem}-") for line in one.targets)
+def _snapshot_panel(result: Imbalance, snapshot: LoadSnapshot) -> Panel:
+    factor, unit = byte_unit(snapshot.max_bytes_per_s)
+    names = tuple(line.target.removeprefix(f"{result.filesystem}-") for line in snapshot.targets)
     counted = result.background is None or result.background.included
     kinds = (
         ("read", "read", READ),
@@ -88,17 +88,21 @@ def _snapshot_panel(result: Imbalance, one: LoadSnapshot) -> Panel:
         ("background" if counted else "background, not in the numbers", "background", BACKGROUND),
     )
     groups = [
-        (word, colour, np.array([getattr(line, f"{name}_bytes_per_s") or 0.0 for line in one.targets]) / factor)
+        (
+            word,
+            colour,
+            np.array([getattr(line, f"{name}_bytes_per_s") or 0.0 for line in snapshot.targets]) / factor,
+        )
         for word, name, colour in kinds
-        if any(getattr(line, f"{name}_bytes_per_s") is not None for line in one.targets)
+        if any(getattr(line, f"{name}_bytes_per_s") is not None for line in snapshot.targets)
     ]
-    told = ", ".join(
+    reported = ", ".join(
         f"{word} {value / factor:.3g}"
-        for word, value in (("min", one.min_bytes_per_s), ("max", one.max_bytes_per_s), ("mean", one.mean_bytes_per_s),
-                            ("std", one.std_bytes_per_s))
+        for word, value in (("min", snapshot.min_bytes_per_s), ("max", snapshot.max_bytes_per_s),
+                            ("mean", snapshot.mean_bytes_per_s), ("std", snapshot.std_bytes_per_s))
     )  # fmt: skip
-    title = f"{result.filesystem}, {show_moment(one.time)} UTC: {told} {unit}/s"
-    rule = Rule(one.mean_bytes_per_s / factor, "horizontal", "mean")
+    title = f"{result.filesystem}, {show_moment(snapshot.time)} UTC: {reported} {unit}/s"
+    rule = Rule(snapshot.mean_bytes_per_s / factor, "horizontal", "mean")
     top = float(sum(heights for _, _, heights in groups).max())  # type: ignore[union-attr]
     y = Axis(f"{unit}/s", low=0, high=1.08 * top or 1.0)
     return Panel(title, _names_axis("target", names), y, (*stacked_bars(groups, names), rule))
@@ -124,8 +128,12 @@ def std_cdf(result: Imbalance) -> Figure:
     shares = _shares()
     curve = ("standard deviation", FSU, np.quantile(result.series.std, shares), shares)
     marks = [
-        (one.std_bytes_per_s, float((result.series.std <= one.std_bytes_per_s).mean()), one.percentile)
-        for one in result.thresholds
+        (
+            threshold.std_bytes_per_s,
+            float((result.series.std <= threshold.std_bytes_per_s).mean()),
+            threshold.percentile,
+        )
+        for threshold in result.thresholds
     ]
     panel = _cumulative_rates(window_title(result), [curve], "standard deviation between targets", marks)
     return Figure("std-cdf", "Standard deviation between targets", (panel,))
@@ -150,7 +158,7 @@ def _cumulative_rates(
     factor, unit = byte_unit(top / 100 or 1.0)
     y = Axis("share of ticks", low=0, high=1.02)
     positive = [values[values > 0] / factor for _, _, values, _ in curves]
-    low = min((float(one.min()) for one in positive if one.size), default=0.0)
+    low = min((float(values.min()) for values in positive if values.size), default=0.0)
     if not low:
         return Panel(title, Axis(what), y, message="no target moved anything")
     x = Axis(f"{what} ({unit}/s), log scale", "log", low=max(low, top / factor / 1e9), high=1.1 * top / factor)
@@ -179,9 +187,9 @@ def dispersion(result: Imbalance) -> Figure:
         mine = (counts >= low) & (counts < (high or np.inf))
         if mine.any():
             marks.append(PointsMark(x[mine], y[mine], label, colour, weight=weight))
-    bins = [one for one in result.dispersion if one.std_p50_bytes_per_s > 0]
-    middle = np.array([np.sqrt(one.mean_from_bytes_per_s * one.mean_to_bytes_per_s) for one in bins]) / factor
-    marks.append(LineMark(middle, np.array([one.std_p50_bytes_per_s for one in bins]) / factor, "median", WRITE))
+    bins = [item for item in result.dispersion if item.std_p50_bytes_per_s > 0]
+    middle = np.array([np.sqrt(item.mean_from_bytes_per_s * item.mean_to_bytes_per_s) for item in bins]) / factor
+    marks.append(LineMark(middle, np.array([item.std_p50_bytes_per_s for item in bins]) / factor, "median", WRITE))
     ends = Axis(f"mean load of a target ({unit}/s), log scale", "log"), Axis(f"std ({unit}/s), log scale", "log")
     return Figure("dispersion", heading, (Panel(title, *ends, tuple(marks), height=1.2),))
 
@@ -196,20 +204,20 @@ def _cells(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]
 
 def lifetimes(result: Imbalance) -> Figure:
     """How long the targets stayed unbalanced."""
-    curves = {name: one.lifetimes * result.tick_s for name, one in result.periods.items()}
+    curves = {name: period.lifetimes * result.tick_s for name, period in result.periods.items()}
     return Figure("lifetimes", "How long imbalance lasts", (_durations(result, "lifetime", curves),))
 
 
 def distances(result: Imbalance) -> Figure:
     """How far apart the periods of imbalance are; below, the longest tenth alone."""
-    curves = {name: one.distances * result.tick_s for name, one in result.periods.items()}
+    curves = {name: period.distances * result.tick_s for name, period in result.periods.items()}
     whole = _durations(result, "distance", curves)
     tail = replace(whole, title="The longest tenth", y=replace(whole.y, low=0.9, high=1.002), marks=whole.marks[:-1])
     return Figure("distances", "Time between periods of imbalance", (whole,) if whole.message else (whole, tail))
 
 
 def _durations(result: Imbalance, what: str, curves: dict[str, NDArray[Any]]) -> Panel:
-    words = {one.name: threshold_name(one) for one in result.thresholds}
+    words = {threshold.name: threshold_name(threshold) for threshold in result.thresholds}
     marks = tuple(
         _steps(values, words[name], colour)
         for (name, values), colour in zip(curves.items(), _colours(len(curves)), strict=True)
@@ -218,7 +226,7 @@ def _durations(result: Imbalance, what: str, curves: dict[str, NDArray[Any]]) ->
     title, y = window_title(result), Axis("share of periods", low=0, high=1.02)
     if not marks:
         return Panel(title, Axis(what), y, message=NOTHING)
-    ends = [float(end) for one in curves.values() if one.size for end in (one.min(), one.max())]
+    ends = [float(end) for curve in curves.values() if curve.size for end in (curve.min(), curve.max())]
     low, high = 0.8 * min(ends), 1.25 * max(ends)
     inside = [(at, name) for at, name in TIMES if low <= at <= high]
     every = -(-len(inside) // MOST_TIMES) or 1
@@ -241,35 +249,35 @@ def hot_targets(result: Imbalance) -> Figure:
     """Hours each target was hot, and when, by the first threshold."""
     first = result.thresholds[0]
     title = f"{window_title(result)}: {threshold_name(first)}"
-    mine = [one for one in result.hot_targets if one.threshold == first.name][:HOT_SHOWN]
+    mine = [hot_target for hot_target in result.hot_targets if hot_target.threshold == first.name][:HOT_SHOWN]
     if not mine or result.hot_map is None:
         return Figure("hot-targets", "Hot targets", (Panel(title, Axis("target"), Axis("hot"), message=NOTHING),))
     return Figure("hot-targets", "Hot targets", (_hot_bars(result, title, mine), _hot_over_time(result, mine)))
 
 
 def _hot_bars(result: Imbalance, title: str, mine: list[Any]) -> Panel:
-    names = tuple(one.target.removeprefix(f"{result.filesystem}-") for one in mine)
+    names = tuple(item.target.removeprefix(f"{result.filesystem}-") for item in mine)
     shares = [("most loaded", READ, "hottest_pct"), ("above mean + 2 std", WRITE, "outstanding_pct")]
     places = np.arange(len(mine), dtype=float)
     bars = tuple(
-        Bars(places + left, places + left + 0.4, np.array([getattr(one, key) for one in mine]), label, colour, names)
+        Bars(places + left, places + left + 0.4, np.array([getattr(item, key) for item in mine]), label, colour, names)
         for (label, colour, key), left in zip(shares, (-0.4, 0.0), strict=True)
     )
-    top = max(max(getattr(one, key) for one in mine) for _, _, key in shares)
+    top = max(max(getattr(item, key) for item in mine) for _, _, key in shares)
     x = _names_axis("target, hot for longest first", names)
     return Panel(title, x, Axis("share of unbalanced time (%)", low=0, high=1.08 * top), bars)
 
 
 def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
-    found = result.hot_map
-    assert found is not None
-    rows = [found.targets.index(one.target) for one in mine]
-    names = tuple(one.target.removeprefix(f"{result.filesystem}-") for one in mine)
-    share = 100.0 * found.seconds[rows] / (found.bucket_us / 1e6)
+    hot_map = result.hot_map
+    assert hot_map is not None
+    rows = [hot_map.targets.index(item.target) for item in mine]
+    names = tuple(item.target.removeprefix(f"{result.filesystem}-") for item in mine)
+    share = 100.0 * hot_map.seconds[rows] / (hot_map.bucket_us / 1e6)
     high = max(float(np.nanmax(share)), 1e-3)
-    end = found.start_us + found.bucket_us * share.shape[1]
-    label = f"% of {show_seconds(found.bucket_us / 1e6)}, log scale"
-    mark = HeatMapMark(float(found.start_us), float(end), names, share, high / 100.0, high, label)
-    time = Axis("time (UTC)", "time", float(found.start_us), float(end))
+    end = hot_map.start_us + hot_map.bucket_us * share.shape[1]
+    label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, log scale"
+    mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, high / 100.0, high, label)
+    time = Axis("time (UTC)", "time", float(hot_map.start_us), float(end))
     height = min(max(1.0, len(names) / 14), 1.5)
     return Panel("When they were hot", time, target_axis(names), (mark,), height=height)

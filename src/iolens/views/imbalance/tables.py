@@ -28,15 +28,15 @@ FINDINGS: Final = {
 
 def tables(result: Imbalance) -> list[TableView]:
     """Everything the result says."""
-    found = [thresholds(result), extremes(result), hot_targets(result), peers(result), dispersion(result)]
+    views = [thresholds(result), extremes(result), hot_targets(result), peers(result), dispersion(result)]
     if result.background is not None:
-        found.append(background(result))
-    return [*found, snapshots(result), coverage(result)]
+        views.append(background(result))
+    return [*views, snapshots(result), coverage(result)]
 
 
-def threshold_name(one: ImbalanceThreshold) -> str:
+def threshold_name(threshold: ImbalanceThreshold) -> str:
     """`80th percentile`, or the value that was asked for."""
-    return _named(one.percentile, one.std_bytes_per_s)
+    return _named(threshold.percentile, threshold.std_bytes_per_s)
 
 
 def _named(percentile: float | None, value: float) -> str:
@@ -48,26 +48,28 @@ def _named(percentile: float | None, value: float) -> str:
 
 def verdict(result: Imbalance) -> str:
     """In a few sentences."""
-    told = [_amount(result), *(_lasting(result, one) for one in result.thresholds if one.periods)]
-    return " ".join([*told, *_hottest(result), *_strangers(result)])
+    reported = [_amount(result), *(_lasting(result, threshold) for threshold in result.thresholds if threshold.periods)]
+    return " ".join([*reported, *_hottest(result), *_strangers(result)])
 
 
 def _amount(result: Imbalance) -> str:
-    p80, p95 = (f"{format_bytes_si(one)}/s" for one in (result.std_p80_bytes_per_s, result.std_p95_bytes_per_s))
+    p80, p95 = (f"{format_bytes_si(value)}/s" for value in (result.std_p80_bytes_per_s, result.std_p95_bytes_per_s))
     return f"For 80 % of the time the standard deviation between targets was at most {p80}, for 95 % at most {p95}."
 
 
-def _lasting(result: Imbalance, one: ImbalanceThreshold) -> str:
-    lasted = result.lifetimes[one.name]
+def _lasting(result: Imbalance, threshold: ImbalanceThreshold) -> str:
+    lasted = result.lifetimes[threshold.name]
     assert lasted.p90_s is not None
     assert lasted.max_s is not None
-    reached = f"It reached {format_bytes_si(one.std_bytes_per_s)}/s {one.periods:,} times"
+    reached = f"It reached {format_bytes_si(threshold.std_bytes_per_s)}/s {threshold.periods:,} times"
     nine, longest = t.show_seconds(lasted.p90_s), t.show_seconds(lasted.max_s)
     return f"{reached}: nine in ten of these periods lasted at most {nine}, the longest {longest}."
 
 
 def _hottest(result: Imbalance) -> list[str]:
-    first = next((one for one in result.hot_targets if one.threshold == result.thresholds[0].name), None)
+    first = next(
+        (hot_target for hot_target in result.hot_targets if hot_target.threshold == result.thresholds[0].name), None
+    )
     if first is None:
         return []
     share = t.show_percent(first.hottest_pct)
@@ -81,12 +83,12 @@ def _strangers(result: Imbalance) -> list[str]:
         "low": ("moves far less than its peers", "move far less than their peers"),
         "high": ("moves far more than its peers", "move far more than their peers"),
     }
-    found = []
-    for finding, (one, several) in words.items():
+    answer = []
+    for finding, (name, several) in words.items():
         names = [line.target for line in result.peers if line.finding == finding]
         if names:
-            found.append(f"{listed(names, NAMED)} {one if len(names) == 1 else several}.")
-    return found
+            answer.append(f"{listed(names, NAMED)} {name if len(names) == 1 else several}.")
+    return answer
 
 
 def duration(name: str, heading: str) -> TableColumn:
@@ -109,11 +111,11 @@ def thresholds(result: Imbalance) -> TableView:
         duration("distance_max_s", "Longest"), t.count("periods_cut", "Cut by gaps"),
     )  # fmt: skip
     rows: list[Row] = []
-    for one in result.thresholds:
-        lasted, apart = result.lifetimes[one.name], result.distances[one.name]
+    for threshold in result.thresholds:
+        lasted, apart = result.lifetimes[threshold.name], result.distances[threshold.name]
         rows.append(
-            (threshold_name(one), one.std_bytes_per_s, one.ticks_pct, one.periods, lasted.p50_s, lasted.p90_s,
-             lasted.max_s, apart.p50_s, apart.p90_s, apart.max_s, one.periods_cut)
+            (threshold_name(threshold), threshold.std_bytes_per_s, threshold.ticks_pct, threshold.periods,
+             lasted.p50_s, lasted.p90_s, lasted.max_s, apart.p50_s, apart.p90_s, apart.max_s, threshold.periods_cut)
         )  # fmt: skip
     return t.TableView(f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result))
 
@@ -126,7 +128,7 @@ def extremes(result: Imbalance) -> TableView:
         t.rate("max_bytes_per_s", "Largest"),
     )  # fmt: skip
     words = {"minimum": "Least loaded", "mean": "Mean", "maximum": "Most loaded", "std": "Standard deviation"}
-    rows: list[Row] = [(words[name], *t.row_of(one, columns[1:])) for name, one in result.extremes.items()]
+    rows: list[Row] = [(words[name], *t.row_of(extreme, columns[1:])) for name, extreme in result.extremes.items()]
     return t.TableView(
         "Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}."
     )
@@ -140,7 +142,7 @@ def hot_targets(result: Imbalance) -> TableView:
         t.moment("longest_from", "from (UTC)"), t.moment("first", "First (UTC)"), t.moment("last", "Last (UTC)"),
     )  # fmt: skip
     first = result.thresholds[0]
-    mine: list[HotTarget] = [one for one in result.hot_targets if one.threshold == first.name]
+    mine: list[HotTarget] = [hot_target for hot_target in result.hot_targets if hot_target.threshold == first.name]
     note = "Shares are of the unbalanced time; hot is most loaded, or above mean + 2 std."
     if not mine:
         note = "No tick was unbalanced."
@@ -161,23 +163,23 @@ def peers(result: Imbalance) -> TableView:
         t.percent("reported_pct", "Reported"),
     )  # fmt: skip
     ordered = sorted(result.peers, key=_strangeness)
-    strangers = sum(one.finding != "usual" for one in ordered)
+    strangers = sum(target.finding != "usual" for target in ordered)
     note = ""
     if len(ordered) > ALL_SHOWN:
         shown = max(SHOWN, min(strangers, ALL_SHOWN))
         note = f"{shown} of {len(ordered)} targets, the strangest first; JSON has them all."
         ordered = ordered[:shown]
-    used = [column for column in columns if any(getattr(one, column.name) is not None for one in ordered)]
-    rows: list[Row] = [tuple(_peer_cell(one, column.name) for column in used) for one in ordered]
+    used = [column for column in columns if any(getattr(target, column.name) is not None for target in ordered)]
+    rows: list[Row] = [tuple(_peer_cell(target, column.name) for column in used) for target in ordered]
     return t.TableView("Targets against their peers", tuple(used), rows, note)
 
 
-def _peer_cell(one: PeerTarget, name: str) -> Any:
-    return FINDINGS[one.finding] if name == "finding" else getattr(one, name)
+def _peer_cell(target: PeerTarget, name: str) -> Any:
+    return FINDINGS[target.finding] if name == "finding" else getattr(target, name)
 
 
-def _strangeness(one: PeerTarget) -> tuple[int, float]:
-    return list(FINDINGS).index(one.finding), -abs(one.robust_z or 0.0)
+def _strangeness(target: PeerTarget) -> tuple[int, float]:
+    return list(FINDINGS).index(target.finding), -abs(target.robust_z or 0.0)
 
 
 def dispersion(result: Imbalance) -> TableView:
@@ -201,12 +203,12 @@ def background(result: Imbalance) -> TableView:
         t.rate("with_std_p80_bytes_per_s", "Std p80 with it"), t.rate("without_std_p80_bytes_per_s", "without it"),
         t.rate("with_std_p95_bytes_per_s", "Std p95 with it"), t.rate("without_std_p95_bytes_per_s", "without it"),
     )  # fmt: skip
-    one = result.background
-    assert one is not None
+    item = result.background
+    assert item is not None
     row: Row = (
         result.filesystem,
-        "yes" if one.included else "no",
-        *t.row_of(one, columns[2:]),
+        "yes" if item.included else "no",
+        *t.row_of(item, columns[2:]),
     )
     return t.TableView("Background I/O", columns, [row], sideways=True)
 
@@ -217,7 +219,9 @@ def snapshots(result: Imbalance) -> TableView:
         t.moment("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
         t.rate("max_bytes_per_s", "Most"), t.rate("mean_bytes_per_s", "Mean"), t.rate("std_bytes_per_s", "Std"),
     )  # fmt: skip
-    rows: list[Row] = [(one.time, len(one.targets), *t.row_of(one, columns[2:])) for one in result.snapshots]
+    rows: list[Row] = [
+        (snapshot.time, len(snapshot.targets), *t.row_of(snapshot, columns[2:])) for snapshot in result.snapshots
+    ]
     return t.TableView("Snapshots", columns, rows)
 
 

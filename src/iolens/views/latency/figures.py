@@ -37,8 +37,8 @@ def figures(result: Latency) -> dict[str, Callable[[], Figure]]:
 
 def over_time(result: Latency) -> Figure:
     """The 50th, 95th and 99th percentile of all data targets, or their mean wait where there is no histogram."""
-    whole = [one for one in result.over_time if one.target is None]
-    curves = {one.direction: _of(one) for one in whole}
+    whole = [latency_series for latency_series in result.over_time if latency_series.target is None]
+    curves = {latency_series.direction: _of(latency_series) for latency_series in whole}
     shown = [values[np.isfinite(values) & (values > 0)] for same in curves.values() for values, _, _ in same]
     y = _log_axis(np.concatenate(shown) if shown else np.zeros(0))
     panels = tuple(_curves(result, direction, curves.get(direction, []), y) for direction in DIRECTIONS)
@@ -47,11 +47,13 @@ def over_time(result: Latency) -> Figure:
 
 def heat_map(result: Latency) -> Figure:
     """The 99th percentile by target and time, or the mean wait where there is no histogram anywhere."""
-    has_histogram = any(np.isfinite(one.p99_ms).any() for one in result.over_time)
+    has_histogram = any(np.isfinite(latency_series.p99_ms).any() for latency_series in result.over_time)
     measure, label = (
         ("p99_ms", "99 % within (ms), log scale") if has_histogram else ("mean_wait_ms", "mean wait (ms), log scale")
     )
-    values = [getattr(one, measure) for one in result.over_time if one.target is not None]
+    values = [
+        getattr(latency_series, measure) for latency_series in result.over_time if latency_series.target is not None
+    ]
     positive = [array[np.isfinite(array) & (array > 0)] for array in values]
     low = min((float(array.min()) for array in positive if array.size), default=1.0)
     high = max(largest(*values), 2 * low)
@@ -100,13 +102,17 @@ def _starts_us(result: Latency) -> Integers:
 
 def _heat_panel(result: Latency, direction: str, measure: str, scale: tuple[float, float, str]) -> Panel:
     title, time = f"{window_title(result)}: {direction}s", time_axis(result)
-    series = [one for one in result.over_time if one.target is not None and one.direction == direction]
-    rows = [one for one in series if np.isfinite(getattr(one, measure)).any()]
+    series = [
+        latency_series
+        for latency_series in result.over_time
+        if latency_series.target is not None and latency_series.direction == direction
+    ]
+    rows = [latency_series for latency_series in series if np.isfinite(getattr(latency_series, measure)).any()]
     if not rows:
         return Panel(title, time, Axis("target"), message=EMPTY)
-    names = tuple(str(one.target).removeprefix(f"{result.filesystem}-") for one in rows)
+    names = tuple(str(row.target).removeprefix(f"{result.filesystem}-") for row in rows)
     start = float(_starts_us(result)[0])
-    values = np.array([getattr(one, measure) for one in rows])
+    values = np.array([getattr(row, measure) for row in rows])
     low, high, label = scale
     mark = HeatMapMark(start, start + result.bucket_s * 1e6 * values.shape[1], names, values, low, high, label)
     height = min(max(1.0, len(names) / 14), 1.5)

@@ -27,18 +27,18 @@ def verdict(result: Latency) -> str:
     """In one sentence, how long I/Os took, and who was slower than the others."""
     if not result.samples:
         return NO_DATA
-    told = [
+    reported = [
         f"99 % of {line.direction}s took at most {line.p99_ms:,.0f} ms"
         for line in result.whole
         if line.p99_ms is not None
     ]
-    if not told:
-        told = [
+    if not reported:
+        reported = [
             f"{line.direction}s waited {line.mean_wait_ms:,.3g} ms on average"
             for line in result.whole
             if line.mean_wait_ms is not None
         ]
-    text = ", ".join(told) or "no I/O took place"
+    text = ", ".join(reported) or "no I/O took place"
     return f"{text[0].upper()}{text[1:]}.{_slow_words(result)}"
 
 
@@ -54,16 +54,16 @@ def _slow_words(result: Latency) -> str:
 
 def _evidence(line: TargetLatency, period_s: float) -> str:
     """Why a target is called slower."""
-    found = line.evidence
-    assert found is not None
-    when = f"slower in {found.periods_slower} of {found.periods} periods of {t.show_seconds(period_s)}"
-    if found.beyond_twice_pct is None:
+    evidence = line.evidence
+    assert evidence is not None
+    when = f"slower in {evidence.periods_slower} of {evidence.periods} periods of {t.show_seconds(period_s)}"
+    if evidence.beyond_twice_pct is None:
         return f"{line.target}'s {line.direction}s waited {line.mean_wait_ratio:,.1f} times as long, {when}"
-    assert found.tail_ms is not None
+    assert evidence.tail_ms is not None
     return (
-        f"{found.beyond_twice_pct:.2g} % of {line.target}'s {line.direction}s took more than"
-        f" {2 * found.tail_ms:,.0f} ms, {found.peers_beyond_pct:.2g} % of its peers' more than {found.tail_ms:,.0f} ms;"
-        f" {when}"
+        f"{evidence.beyond_twice_pct:.2g} % of {line.target}'s {line.direction}s took more than"
+        f" {2 * evidence.tail_ms:,.0f} ms, {evidence.peers_beyond_pct:.2g} % of its peers' more than"
+        f" {evidence.tail_ms:,.0f} ms; {when}"
     )
 
 

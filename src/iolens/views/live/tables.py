@@ -49,9 +49,9 @@ def _notes(result: LiveReading) -> list[str]:
 def compact(result: LiveReading) -> list[t.TableView]:
     """The same for a terminal: without columns that say nothing here."""
     targets, total = tables(result)
-    told = [n for n, column in enumerate(targets.columns) if any(_says_something(row[n]) for row in targets.rows)]
-    columns = tuple(targets.columns[n] for n in told)
-    return [t.TableView(targets.title, columns, [tuple(row[n] for n in told) for row in targets.rows]), total]
+    reported = [n for n, column in enumerate(targets.columns) if any(_says_something(row[n]) for row in targets.rows)]
+    columns = tuple(targets.columns[n] for n in reported)
+    return [t.TableView(targets.title, columns, [tuple(row[n] for n in reported) for row in targets.rows]), total]
 
 
 def _says_something(value: object) -> bool:

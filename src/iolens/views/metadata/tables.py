@@ -18,10 +18,10 @@ NO_DATA: Final = "No data in this window."
 
 def tables(result: Metadata) -> list[TableView]:
     """Everything the result says."""
-    found = [headline(result), mix(result), per_target(result), daily(result)]
+    views = [headline(result), mix(result), per_target(result), daily(result)]
     if result.calibration is not None:
-        found.append(costs(result))
-    return [*found, coverage(result)]
+        views.append(costs(result))
+    return [*views, coverage(result)]
 
 
 def verdict(result: Metadata) -> str:
@@ -107,7 +107,7 @@ def costs(result: Metadata) -> TableView:
     )  # fmt: skip
     calibration = result.calibration
     assert calibration is not None
-    listed = [(one.operation, one.s_per_op, one.basis) for one in calibration.costs]
+    listed = [(cost.operation, cost.s_per_op, cost.basis) for cost in calibration.costs]
     listed.append(("all others", calibration.assumed_s_per_op, "assumed"))
     rows: list[Row] = [(name, cost, 1 / cost if cost else None, basis) for name, cost, basis in listed]
     note = "From mdtest at its fastest. What it does not measure is taken at the cheapest cost it did."

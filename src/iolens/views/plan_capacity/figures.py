@@ -46,7 +46,7 @@ def cases(result: CapacityPlan) -> Figure:
     """Capacity of every case; the low and high answers as thinner bars beside it."""
     names = tuple(labels(result))
     expected, low, high = (
-        np.array([float(getattr(one, f"{end}_bytes")) for one in result.cases]) for end in ("capacity", "low", "high")
+        np.array([float(getattr(case, f"{end}_bytes")) for case in result.cases]) for end in ("capacity", "low", "high")
     )
     factor, unit = byte_unit(float(high.max()))
     places = np.arange(len(names), dtype=float)
@@ -66,15 +66,15 @@ def purges(result: CapacityPlan) -> Figure:
     x = Axis("days from the scan", low=0)
     if not result.courses:
         return Figure("purges", heading, (Panel("", x, Axis("used"), message=NO_SCAN),))
-    top = max(float(one.course.before.max()) for one in result.courses)
+    top = max(float(course.course.before.max()) for course in result.courses)
     factor, unit = byte_unit(top)
     lines = []
     several = len({course.daily_growth_bytes for course in result.courses}) > 1
-    for place, one in enumerate(result.courses):
-        days = np.repeat(np.arange(len(one.course.before), dtype=float), 2)
-        used = np.column_stack([one.course.before, one.course.after]).ravel() / factor
-        label = f"SSI 1, kept {one.policy.keep_days} d, purged every {one.policy.every_days} d"
-        label += f", {format_bytes_si(one.daily_growth_bytes)}/day" if several else ""
+    for place, policy in enumerate(result.courses):
+        days = np.repeat(np.arange(len(policy.course.before), dtype=float), 2)
+        used = np.column_stack([policy.course.before, policy.course.after]).ravel() / factor
+        label = f"SSI 1, kept {policy.policy.keep_days} d, purged every {policy.policy.every_days} d"
+        label += f", {format_bytes_si(policy.daily_growth_bytes)}/day" if several else ""
         lines.append(LineMark(days, used, label, COLOURS[place % len(COLOURS)]))
     y = Axis(f"used ({unit})", low=0, high=1.08 * top / factor)
     return Figure("purges", heading, (Panel(result.filesystem or "", x, y, tuple(lines)),))

@@ -19,10 +19,10 @@ IN_BYTES: Final = "_bytes"
 
 def tables(result: CapacityPlan) -> list[TableView]:
     """The cases first."""
-    found = [cases(result), inputs(result), purges(result)]
+    views = [cases(result), inputs(result), purges(result)]
     if result.growth is not None:
-        found.append(growth_view.headline(result.growth))
-    return warned([*found, ages(result)] if result.ages else found, result.warnings)
+        views.append(growth_view.headline(result.growth))
+    return warned([*views, ages(result)] if result.ages else views, result.warnings)
 
 
 def cases(result: CapacityPlan) -> TableView:
@@ -35,10 +35,10 @@ def cases(result: CapacityPlan) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.ssi, one.purge_days, one.purge_fraction, one.daily_growth_bytes, one.capacity_bytes,
-            one.low_bytes, one.high_bytes, *(one.ci95 if one.ci95 is not None else (None, None)),
+            case.ssi, case.purge_days, case.purge_fraction, case.daily_growth_bytes, case.capacity_bytes,
+            case.low_bytes, case.high_bytes, *(case.ci95 if case.ci95 is not None else (None, None)),
         )
-        for one in result.cases
+        for case in result.cases
     ]  # fmt: skip
     notes = [
         f"{result.equation}. Low and high: every input at its better or worse end.",
@@ -55,21 +55,21 @@ def inputs(result: CapacityPlan) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.name.removesuffix(IN_BYTES),
-            one.kind,
-            *(_shown(one, end) for end in ("expected", "low", "high")),
-            one.origin,
+            parameter.name.removesuffix(IN_BYTES),
+            parameter.kind,
+            *(_shown(parameter, end) for end in ("expected", "low", "high")),
+            parameter.origin,
         )
-        for one in result.inputs
+        for parameter in result.inputs
     ]
     return t.TableView("Inputs", columns, rows)
 
 
-def _shown(one: Input, end: str) -> str | None:
-    value: float = getattr(one, end)
-    if end != "expected" and one.kind == "value":
+def _shown(parameter: Input, end: str) -> str | None:
+    value: float = getattr(parameter, end)
+    if end != "expected" and parameter.kind == "value":
         return None
-    return format_bytes_si(value) if one.name.endswith(IN_BYTES) else f"{value:g}"
+    return format_bytes_si(value) if parameter.name.endswith(IN_BYTES) else f"{value:g}"
 
 
 def purges(result: CapacityPlan) -> TableView:
@@ -115,8 +115,8 @@ def _age(days: float | None) -> str:
 def labels(result: CapacityPlan) -> list[str]:
     """What tells the cases apart."""
     names = ("ssi", "purge_days", "purge_fraction", "daily_growth_bytes")
-    various = [name for name in names if len({getattr(one, name) for one in result.cases}) > 1] or ["ssi"]
-    return [", ".join(_label(name, getattr(one, name)) for name in various) for one in result.cases]
+    various = [name for name in names if len({getattr(case, name) for case in result.cases}) > 1] or ["ssi"]
+    return [", ".join(_label(name, getattr(case, name)) for name in various) for case in result.cases]
 
 
 def _label(name: str, value: Any) -> str:

@@ -22,11 +22,11 @@ FIGURES: Final = ("fswpd", "dwpd")
 
 def figures(result: EndurancePlan) -> dict[str, Callable[[], Figure]]:
     """What each case needs against the classes, and Fig. 3 of paper P where the days are known."""
-    found: dict[str, Callable[[], Figure]] = {}
+    by_name: dict[str, Callable[[], Figure]] = {}
     if result.fswpd.daily is not None:
-        found["fswpd"] = lambda: file_system_writes(result)
-    found["dwpd"] = lambda: drive_writes(result)
-    return found
+        by_name["fswpd"] = lambda: file_system_writes(result)
+    by_name["dwpd"] = lambda: drive_writes(result)
+    return by_name
 
 
 def file_system_writes(result: EndurancePlan) -> Figure:
@@ -59,7 +59,7 @@ def drive_writes(result: EndurancePlan) -> Figure:
         ("strict, flash", READ, np.array([case.strict_nand_dwpd for case in result.cases])),
     ]
     marks: list[Mark] = list(side_by_side(groups, names))
-    ratings = sorted({one.class_dwpd for case in result.cases for one in case.classes})
+    ratings = sorted({verdict.class_dwpd for case in result.cases for verdict in case.classes})
     marks += [Rule(rating, "horizontal", f"class {rating:g}") for rating in ratings]
     marks += [
         _interval(place, case.low_dwpd, case.high_dwpd)

@@ -18,16 +18,16 @@ DWPD_FORM: Final = ",.3g"
 
 def tables(result: EndurancePlan) -> list[TableView]:
     """Cases first."""
-    found = [cases(result), classes(result)]
+    views = [cases(result), classes(result)]
     if any(case.larger_drives for case in result.cases):
-        found.append(larger_drives(result))
+        views.append(larger_drives(result))
     if result.over_provisioning:
-        found.append(over_provisioning(result))
+        views.append(over_provisioning(result))
     if result.fswpd.days:
-        found.append(writes(result))
+        views.append(writes(result))
     if result.waf.drives:
-        found.append(amplification(result))
-    return warned([*found, inputs(result.inputs)], result.warnings)
+        views.append(amplification(result))
+    return warned([*views, inputs(result.inputs)], result.warnings)
 
 
 def cases(result: EndurancePlan) -> TableView:
@@ -95,11 +95,11 @@ def classes(result: EndurancePlan) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            case.name, one.class_dwpd, _yes(one.suffices), one.lifetime_years, one.headroom_years,
-            _yes(one.strict_suffices), one.strict_lifetime_years, one.strict_headroom_years,
+            case.name, verdict.class_dwpd, _yes(verdict.suffices), verdict.lifetime_years, verdict.headroom_years,
+            _yes(verdict.strict_suffices), verdict.strict_lifetime_years, verdict.strict_headroom_years,
         )
         for case in result.cases
-        for one in case.classes
+        for verdict in case.classes
     ]  # fmt: skip
     years = f"{result.warranty_years:g} years"
     note = f"Headroom is against a warranty of {years}. A class suffices when it stands the high end of the need."
@@ -114,9 +114,16 @@ def larger_drives(result: EndurancePlan) -> TableView:
         t.number("class_dwpd", "Class, published", form="g"), t.number("strict_class_dwpd", "Class, strict", form="g"),
     )  # fmt: skip
     rows: list[Row] = [
-        (case.name, one.drive_bytes, one.dwpd, one.strict_host_dwpd, one.class_dwpd, one.strict_class_dwpd)
+        (
+            case.name,
+            larger_drive.drive_bytes,
+            larger_drive.dwpd,
+            larger_drive.strict_host_dwpd,
+            larger_drive.class_dwpd,
+            larger_drive.strict_class_dwpd,
+        )
         for case in result.cases
-        for one in case.larger_drives
+        for larger_drive in case.larger_drives
     ]
     note = "At the same number of drives; fewer and larger drives give less bandwidth."
     return t.TableView("Drives of another size (Eq. 4)", columns, rows, note)

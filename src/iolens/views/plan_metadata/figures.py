@@ -44,13 +44,16 @@ def figures(result: MetadataPlan) -> dict[str, Callable[[], Figure]]:
 def mdt_capacity(result: MetadataPlan) -> Figure:
     """Capacity against the threshold: the band of the whole, the band that inodes make, and the average (Fig. 6)."""
     curve = result.curve or []
-    methods = list(dict.fromkeys(one.method for one in curve))
-    panels = tuple(_capacity_panel(result, [one for one in curve if one.method == name], name) for name in methods)
+    methods = list(dict.fromkeys(threshold.method for threshold in curve))
+    panels = tuple(
+        _capacity_panel(result, [threshold for threshold in curve if threshold.method == name], name)
+        for name in methods
+    )
     return Figure("mdt", "Metadata capacity by DOM threshold", panels)
 
 
 def _capacity_panel(result: MetadataPlan, curve: list[DomThreshold], method: str) -> Panel:
-    x = np.array([math.log2(one.dom_bytes) for one in curve])
+    x = np.array([math.log2(threshold.dom_bytes) for threshold in curve])
     ends = {
         (part, end): _column(curve, f"{part}_{end}_bytes") / TIB
         for part in ("total", "inode")
@@ -127,7 +130,7 @@ def inode_sizes(result: MetadataPlan) -> Figure:
 
 
 def _column(curve: list[DomThreshold], name: str) -> NDArray[Any]:
-    return np.array([np.nan if (amount := getattr(one, name)) is None else float(amount) for one in curve])
+    return np.array([np.nan if (amount := getattr(threshold, name)) is None else float(amount) for threshold in curve])
 
 
 def _places(bins: SizeBins) -> NDArray[Any]:

@@ -19,9 +19,9 @@ NO_KNEE: Final = "There is no knee: the curve does not bend."
 
 def tables(result: MetadataPlan) -> list[TableView]:
     """Thresholds first."""
-    found = [thresholds(result), knee(result), inodes(result)]
-    found += [*([huge_files(result)] if result.huge_files else []), inputs(result.inputs)]
-    return warned(found, result.warnings)
+    views = [thresholds(result), knee(result), inodes(result)]
+    views += [*([huge_files(result)] if result.huge_files else []), inputs(result.inputs)]
+    return warned(views, result.warnings)
 
 
 def verdict(result: MetadataPlan) -> str:
@@ -91,10 +91,10 @@ def huge_files(result: MetadataPlan) -> TableView:
     return t.TableView("Huge files", columns, t.rows_of(result.huge_files, columns))
 
 
-def _with_interval(one: DomThreshold, columns: list[TableColumn]) -> Row:
-    ends = one.total_ci95
+def _with_interval(threshold: DomThreshold, columns: list[TableColumn]) -> Row:
+    ends = threshold.total_ci95
     words = None if ends is None else f"{format_bytes(ends[0])} … {format_bytes(ends[1])}"
-    return tuple(words if column.name == "total_ci95" else getattr(one, column.name) for column in columns)
+    return tuple(words if column.name == "total_ci95" else getattr(threshold, column.name) for column in columns)
 
 
 def _money(name: str, heading: str) -> TableColumn:

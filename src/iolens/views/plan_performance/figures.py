@@ -33,19 +33,19 @@ FIGURES: Final = ("demand", "required")
 
 def figures(result: PerformancePlan) -> dict[str, Callable[[], Figure]]:
     """The demand over ticks, and what it becomes."""
-    found: dict[str, Callable[[], Figure]] = {}
+    by_name: dict[str, Callable[[], Figure]] = {}
     if result.demand:
-        found["demand"] = lambda: demand(result)
-    found["required"] = lambda: required(result)
-    return found
+        by_name["demand"] = lambda: demand(result)
+    by_name["required"] = lambda: required(result)
+    return by_name
 
 
 def demand(result: PerformancePlan) -> Figure:
     """Share of ticks at or below a rate, one panel for each kind of demand."""
-    found = {one.measure: one for one in result.demand}
+    measures = {measure.measure: measure for measure in result.demand}
     panels = []
     for word, names in FAMILIES:
-        mine = [(found[name], colour) for name, colour in zip(names, COLOURS, strict=False) if name in found]
+        mine = [(measures[name], colour) for name, colour in zip(names, COLOURS, strict=False) if name in measures]
         if mine:
             panels.append(_distribution(result, word, mine))
     return Figure("demand", "Demand over ticks", tuple(panels))
@@ -66,16 +66,18 @@ def required(result: PerformancePlan) -> Figure:
 def _distribution(result: PerformancePlan, word: str, measures: list[tuple[DemandMeasure, str]]) -> Panel:
     from iolens.views.plan_performance.tables import measure_name
 
-    top = max(one.max for one, _ in measures) or 1.0
-    low = max(top / 10.0**DECADES, min(_rare(one) for one, _ in measures))
+    top = max(measure.max for measure, _ in measures) or 1.0
+    low = max(top / 10.0**DECADES, min(_rare(measure) for measure, _ in measures))
     marks: list[Mark] = []
-    for one, colour in measures:
-        bins = one.days_apart
+    for demand_measure, colour in measures:
+        bins = demand_measure.days_apart
         assert bins is not None
         share = 100.0 * np.cumsum(bins.counts.sum(axis=0)) / max(bins.counts.sum(), 1)
         x = np.log10(np.maximum(bins.rates, low))
         marks.append(
-            LineMark(np.append(x, math.log10(top)), np.append(share, 100.0), measure_name(one.measure), colour)
+            LineMark(
+                np.append(x, math.log10(top)), np.append(share, 100.0), measure_name(demand_measure.measure), colour
+            )
         )
     is_bytes = "bytes" in measures[0][0].measure
     powers = range(math.ceil(math.log10(low)), math.floor(math.log10(top)) + 1)
@@ -105,15 +107,15 @@ def _bars(word: str, cases: list[PerformanceCase]) -> Panel:
     keys = list(dict.fromkeys((case.measure, case.percentile) for case in cases))
     names = tuple(f"{_way(measure)} {percentile_name(share)}".strip() for measure, share in keys)
     speeds = list(dict.fromkeys(case.ssi for case in cases))
-    found = {(case.ssi, case.measure, case.percentile): case.required for case in cases}
+    values = {(case.ssi, case.measure, case.percentile): case.required for case in cases}
     is_bytes = "bytes" in cases[0].measure
-    top = max(found.values()) or 1.0
+    top = max(values.values()) or 1.0
     factor, unit = _scale(top, is_bytes)
     groups = [
         (
             f"SSI {speed:g}",
             SHADES[place % len(SHADES)],
-            np.array([found.get((speed, *key), 0.0) / factor for key in keys]),
+            np.array([values.get((speed, *key), 0.0) / factor for key in keys]),
         )
         for place, speed in enumerate(speeds)
     ]
@@ -123,8 +125,8 @@ def _bars(word: str, cases: list[PerformanceCase]) -> Panel:
 
 def _way(measure: str) -> str:
     """What tells measures of one panel apart."""
-    ways = [way for way in ("read", "write") if way in measure]
-    return ways[0] if ways else "" if measure.startswith("metadata") else "both"
+    directions = [direction for direction in ("read", "write") if direction in measure]
+    return directions[0] if directions else "" if measure.startswith("metadata") else "both"
 
 
 def _scale(top: float, is_bytes: bool) -> tuple[float, str]:

@@ -28,8 +28,8 @@ NAMES: Final = {
 
 def tables(result: PerformancePlan) -> list[TableView]:
     """Cases first."""
-    found = [cases(result), *([demand(result)] if result.demand else []), inputs(result.inputs)]
-    return warned(found, result.warnings)
+    views = [cases(result), *([demand(result)] if result.demand else []), inputs(result.inputs)]
+    return warned(views, result.warnings)
 
 
 def measure_name(measure: str) -> str:
@@ -81,7 +81,7 @@ def cases(result: PerformancePlan) -> TableView:
     rows: list[Row] = []
     for case in result.cases:
         amounts = (case.demand, case.required, case.low_required, case.high_required, *(case.ci95 or (None, None)))
-        shown = [Rate.of(case.measure, one) for one in amounts]
+        shown = [Rate.of(case.measure, amount) for amount in amounts]
         rows.append((case.ssi, case.measure, case.percentile, *shown))
     note = "\n".join(map(t.sentence, result.notes))
     return t.TableView(f"Performance: {result.equation}", columns, rows, note)
@@ -97,10 +97,11 @@ def demand(result: PerformancePlan) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.measure, one.ticks, one.days, one.complete_days,
-            *(Rate.of(one.measure, value) for value in (one.mean, one.p50, one.p95, one.p99, one.max)), one.max_time,
+            entry.measure, entry.ticks, entry.days, entry.complete_days,
+            *(Rate.of(entry.measure, value) for value in (entry.mean, entry.p50, entry.p95, entry.p99, entry.max)),
+            entry.max_time,
         )
-        for one in result.demand
+        for entry in result.demand
     ]  # fmt: skip
     notes = [] if result.tick_s is None else [f"A tick lasts {result.tick_s:g} s; days are UTC days."]
     if result.partial_days:

@@ -102,7 +102,7 @@ def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
         yield "Prepared by", result.about.author
     yield "Date", f"{t.show_moment(result.about.made.astimezone(UTC))} UTC, iolens {result.about.version}"
     if result.missing:
-        yield "Not answered", ", ".join(one.part for one in result.missing)
+        yield "Not answered", ", ".join(missing.part for missing in result.missing)
 
 
 # The specification.
@@ -120,8 +120,8 @@ def _specification(result: Rationale) -> Iterator[Part]:
         yield " ".join(verdicts)
     if result.requirements:
         yield specification(result)
-    for one in result.missing:
-        yield Caution(f"{one.part.capitalize()} is not answered: {one.reason}. Needed: {one.needed}.")
+    for missing in result.missing:
+        yield Caution(f"{missing.part.capitalize()} is not answered: {missing.reason}. Needed: {missing.needed}.")
 
 
 # The plans.
@@ -147,7 +147,9 @@ def _growth_in_words(plan: CapacityPlan, growth: Growth) -> str:
         for amount in (growth.mean_bytes_per_day, growth.median_bytes_per_day, growth.max_bytes_per_day)
     )
     sure = "" if growth.mean_ci95 is None else f" (95 % interval {span('bytes', *growth.mean_ci95)})"
-    given = any(one.name == "daily_growth_bytes" and one.kind != "distribution" for one in plan.inputs)
+    given = any(
+        parameter.name == "daily_growth_bytes" and parameter.kind != "distribution" for parameter in plan.inputs
+    )
     return (
         f"On {growth.days_with_growth:,} days of growth the reference system gained {mean} a day on average{sure}; "
         f"median {median}, at most {largest} (method {growth.method})."
@@ -163,10 +165,10 @@ def _what_if(result: Rationale) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.ssi, one.purge_days, one.purge_fraction, one.daily_growth_bytes, one.capacity_bytes,
-            span("bytes", one.low_bytes, one.high_bytes), span("bytes", *(one.ci95 or (None, None))),
+            case.ssi, case.purge_days, case.purge_fraction, case.daily_growth_bytes, case.capacity_bytes,
+            span("bytes", case.low_bytes, case.high_bytes), span("bytes", *(case.ci95 or (None, None))),
         )
-        for one in result.what_if
+        for case in result.what_if
     ]  # fmt: skip
     return t.TableView("What if", columns, rows)
 
@@ -199,21 +201,21 @@ def _larger_count(plan: EndurancePlan) -> str:
 
 
 def _writes_in_words(plan: EndurancePlan) -> str:
-    one = plan.fswpd
-    sure = "" if one.mean_ci95 is None else f" (95 % interval {one.mean_ci95[0]:.3g} … {one.mean_ci95[1]:.3g})"
+    writes = plan.fswpd
+    sure = "" if writes.mean_ci95 is None else f" (95 % interval {writes.mean_ci95[0]:.3g} … {writes.mean_ci95[1]:.3g})"
     return (
-        f"Over {one.days:,} days the file system was overwritten {one.mean:.3g} times a day on average{sure}; "
-        f"median {one.median:.3g}, 95 % of the days at or below {one.p95:.3g}, at most {one.max:.3g}. "
-        f"Its capacity is {format_bytes_si(one.capacity_bytes or 0)} ({one.capacity_origin})."
+        f"Over {writes.days:,} days the file system was overwritten {writes.mean:.3g} times a day on average{sure}; "
+        f"median {writes.median:.3g}, 95 % of the days at or below {writes.p95:.3g}, at most {writes.max:.3g}. "
+        f"Its capacity is {format_bytes_si(writes.capacity_bytes or 0)} ({writes.capacity_origin})."
     )
 
 
 def _amplification_in_words(plan: EndurancePlan) -> str:
-    one = plan.waf
+    waf = plan.waf
     return (
-        f"Write amplification of {one.drives:,} drives: median {one.median:.3g}, mean {one.mean:.3g}, 95 % of them at "
-        f"or below {one.p95:.3g}, smallest {one.min:.3g}, largest {one.max:.4g}; all flash bytes ÷ all host bytes "
-        f"{one.fleet:.3g}."
+        f"Write amplification of {waf.drives:,} drives: median {waf.median:.3g}, mean {waf.mean:.3g}, 95 % of them at "
+        f"or below {waf.p95:.3g}, smallest {waf.min:.3g}, largest {waf.max:.4g}; all flash bytes ÷ all host bytes "
+        f"{waf.fleet:.3g}."
     )
 
 
@@ -239,7 +241,7 @@ def _thresholds_what_if(plan: MetadataPlan) -> TableView:
     ]  # fmt: skip
     if plan.prices is not None:
         columns.append(t.number("cost_avg", "Cost, average", "", ",.0f"))
-    curve = [one for one in plan.curve or [] if one.method == plan.thresholds[0].method]
+    curve = [threshold for threshold in plan.curve or [] if threshold.method == plan.thresholds[0].method]
     few = curve[:: _every(curve)][:WHAT_IF_THRESHOLDS]
     return t.TableView("What if the threshold were another", tuple(columns), t.rows_of(few, columns))
 
@@ -263,16 +265,16 @@ def _performance(result: Rationale, plan: PerformancePlan) -> Iterator[Part]:
 
 def _equations(result: Rationale, part: str) -> Equations:
     """Each equation once, then every case of it with its values."""
-    mine = [one for one in result.requirements if one.part == part]
+    mine = [requirement for requirement in result.requirements if requirement.part == part]
     workings: dict[str, list[str]] = {}
-    for one in mine:
-        workings.setdefault(one.equation, []).append(f"{_name_apart(one)}{one.case}: {one.working}")
+    for item in mine:
+        workings.setdefault(item.equation, []).append(f"{_name_apart(item)}{item.case}: {item.working}")
     return Equations(tuple(Equation(symbols, tuple(lines)) for symbols, lines in workings.items()))
 
 
-def _name_apart(one: Requirement) -> str:
+def _name_apart(requirement: Requirement) -> str:
     """What the equation itself does not say."""
-    return f"{requirement_name(one)}, " if one.part == "performance" else ""
+    return f"{requirement_name(requirement)}, " if requirement.part == "performance" else ""
 
 
 def _inputs(given: Sequence[Input]) -> TableView:
@@ -281,12 +283,12 @@ def _inputs(given: Sequence[Input]) -> TableView:
         t.text("name", "Input"), right_aligned("expected", "Expected"), right_aligned("range", RANGE),
         t.text("origin", "Origin"),
     )  # fmt: skip
-    order = list(dict.fromkeys(one.name for one in given))
-    told = sorted(dict.fromkeys(given), key=lambda one: order.index(one.name))
+    order = list(dict.fromkeys(parameter.name for parameter in given))
+    reported = sorted(dict.fromkeys(given), key=lambda entry: order.index(entry.name))
     rows: list[Row] = [
-        (_input_name(one.name), _input_amount(one, one.expected), _ends(one), one.origin)
-        for one in told
-        if not one.name.startswith(OWN_TABLE)
+        (_input_name(parameter.name), _input_amount(parameter, parameter.expected), _ends(parameter), parameter.origin)
+        for parameter in reported
+        if not parameter.name.startswith(OWN_TABLE)
     ]
     return t.TableView("Inputs", columns, rows)
 
@@ -295,14 +297,14 @@ def _input_name(name: str) -> str:
     return INPUT_NAMES.get(name) or (plan_performance.measure_name(name) if name.endswith("_per_s") else name)
 
 
-def _input_amount(one: Input, amount: float) -> str:
-    return format_bytes(amount) if one.name == "inode_bytes" else shown(one.name, amount)
+def _input_amount(parameter: Input, amount: float) -> str:
+    return format_bytes(amount) if parameter.name == "inode_bytes" else shown(parameter.name, amount)
 
 
-def _ends(one: Input) -> str | None:
-    if one.low == one.high:
+def _ends(parameter: Input) -> str | None:
+    if parameter.low == parameter.high:
         return None
-    return joined(_input_amount(one, one.low), _input_amount(one, one.high))
+    return joined(_input_amount(parameter, parameter.low), _input_amount(parameter, parameter.high))
 
 
 def _drawing(result: Rationale, part: str, name: str) -> Drawing:
@@ -329,4 +331,4 @@ def _again(result: Rationale) -> Iterator[Part]:
         "data gives the same document; SOURCE_DATE_EPOCH sets its date."
     )
     if result.missing:
-        yield BulletList(tuple(sentence(f"for {one.part}: {NEEDED[one.part]}") for one in result.missing))
+        yield BulletList(tuple(sentence(f"for {missing.part}: {NEEDED[missing.part]}") for missing in result.missing))

@@ -34,9 +34,9 @@ def write(document: RationaleDocument, path: Path) -> list[Path]:
     written = []
     if drawings:
         folder.mkdir(exist_ok=True)
-    for one in drawings:
-        written.append(folder / f"{one.name}.svg")
-        figures.draw(one.figure, written[-1])
+    for drawing in drawings:
+        written.append(folder / f"{drawing.name}.svg")
+        figures.draw(drawing.figure, written[-1])
     atomic.write(path, to_markdown(document, folder.name))
     return [path, *written]
 
@@ -75,7 +75,9 @@ class _MarkdownWriter:
             return t.to_markdown([part], level=3)
         if isinstance(part, Equations):
             lines = [
-                line for one in part.equations for line in (one.symbols, *(f"    {each}" for each in one.workings))
+                line
+                for equation in part.equations
+                for line in (equation.symbols, *(f"    {each}" for each in equation.workings))
             ]
             return "\n".join(["```text", *map(_in_fence, lines), "```"])
         if isinstance(part, Command):

@@ -238,8 +238,11 @@ class _PdfWriter:
         elif isinstance(part, Equations):
             lines = [
                 line
-                for one in part.equations
-                for line in (_words(one.symbols, "symbols"), *(_words(each, "equation") for each in one.workings))
+                for equation in part.equations
+                for line in (
+                    _words(equation.symbols, "symbols"),
+                    *(_words(each, "equation") for each in equation.workings),
+                )
             ]
             yield KeepTogether(_boxed(lines, ACCENT))
         elif isinstance(part, Command):
@@ -297,7 +300,7 @@ def _grid(table: t.TableView) -> tuple[Table, int]:
     """The table with columns as wide as they need to be, in the largest letters in which it fits."""
     lines = [list(map(_tied, line)) for line in (t.headings(table), *t.body(table))]
     aligns = t.aligns(table)
-    size = next((one for one in SIZES if sum(_least(lines, one)) <= COLUMN), SIZES[-1])
+    size = next((value for value in SIZES if sum(_least(lines, value)) <= COLUMN), SIZES[-1])
     widths = _widths(lines, size)
     styles = [
         ParagraphStyle(name, _BODY, fontName=font, fontSize=size, leading=1.3 * size, textColor=ink, alignment=lean)
@@ -340,23 +343,23 @@ def _widths(lines: list[list[str]], size: float) -> list[float]:
     columns = list(zip(*lines, strict=True))
     least = _least(lines, size)
     cells = [max(_wide(cell, size) for cell in column[1:]) + GUTTER for column in columns]
-    wide = [max(one, _wide(column[0], size, bold=True) + GUTTER) for one, column in zip(cells, columns, strict=True)]
+    wide = [max(cell, _wide(column[0], size, bold=True) + GUTTER) for cell, column in zip(cells, columns, strict=True)]
     for floor in ([max(pair) for pair in zip(cells, least, strict=True)], least):
         wide = _narrowed(wide, floor)
     excess = max(sum(wide) / COLUMN, 1.0)
-    return [one / excess for one in wide]  # words that no letters are small enough for are broken
+    return [value / excess for value in wide]  # words that no letters are small enough for are broken
 
 
 def _narrowed(wide: list[float], floor: list[float]) -> list[float]:
     """Widths that add up to the column, as far as none goes below its floor; the widest give way first."""
-    found = list(wide)
-    while (excess := sum(found) - COLUMN) > TINY:
-        roomy = [place for place in range(len(found)) if found[place] > floor[place] + TINY]
+    values = list(wide)
+    while (excess := sum(values) - COLUMN) > TINY:
+        roomy = [place for place in range(len(values)) if values[place] > floor[place] + TINY]
         if not roomy:
             break
-        place = max(roomy, key=lambda one: found[one])
-        found[place] -= min(excess, found[place] - floor[place], STEP)
-    return found
+        place = max(roomy, key=lambda value: values[value])
+        values[place] -= min(excess, values[place] - floor[place], STEP)
+    return values
 
 
 def _wide(text: str, size: float, bold: bool = False) -> float:

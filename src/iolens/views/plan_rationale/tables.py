@@ -32,8 +32,8 @@ MEANING: Final = (
 
 def tables(result: Rationale) -> list[TableView]:
     """The specification first."""
-    found = [specification(result), *([evidence(result)] if result.evidence else [])]
-    return warned(found, result.warnings)
+    views = [specification(result), *([evidence(result)] if result.evidence else [])]
+    return warned(views, result.warnings)
 
 
 def specification(result: Rationale) -> TableView:
@@ -44,14 +44,14 @@ def specification(result: Rationale) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            requirement_name(one),
-            one.case,
-            _amount(one.unit, one.expected) if one.expected is not None else "none suffices",
-            span(one.unit, one.low, one.high),
-            span(one.unit, *(one.ci95 or (None, None))),
-            _kinds(one.origins),
+            requirement_name(requirement),
+            requirement.case,
+            _amount(requirement.unit, requirement.expected) if requirement.expected is not None else "none suffices",
+            span(requirement.unit, requirement.low, requirement.high),
+            span(requirement.unit, *(requirement.ci95 or (None, None))),
+            _kinds(requirement.origins),
         )
-        for one in result.requirements
+        for requirement in result.requirements
     ]
     return t.TableView("What to specify", columns, rows, f"{SSI}\n{MEANING}\n{POWERS}")
 
@@ -80,9 +80,9 @@ def right_aligned(name: str, heading: str) -> Amount:
     return Amount(name, heading, "text", str)
 
 
-def requirement_name(one: Requirement) -> str:
+def requirement_name(requirement: Requirement) -> str:
     """As a sentence begins with it."""
-    words = plan_performance.measure_name(one.name) if one.part == "performance" else one.name
+    words = plan_performance.measure_name(requirement.name) if requirement.part == "performance" else requirement.name
     return f"{words[:1].upper()}{words[1:]}"
 
 
@@ -114,7 +114,14 @@ def evidence(result: Rationale) -> TableView:
         t.day("first_day", "First day"), t.day("last_day", "Last day"), t.text("left_out", "Left out"),
     )  # fmt: skip
     rows: list[Row] = [
-        (one.input, one.origin, f"{one.samples:,} {one.samples_of}", one.first_day, one.last_day, one.left_out)
-        for one in result.evidence
+        (
+            input_data.input,
+            input_data.origin,
+            f"{input_data.samples:,} {input_data.samples_of}",
+            input_data.first_day,
+            input_data.last_day,
+            input_data.left_out,
+        )
+        for input_data in result.evidence
     ]
     return t.TableView("Telemetry", columns, rows)

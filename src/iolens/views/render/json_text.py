@@ -22,9 +22,9 @@ def to_json(result: object) -> str:
     return _UNSEEN.sub(_escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     """As JSON writes any character; what is not seen stands only inside texts, so that the text stays the same."""
-    code = ord(found[0])
+    code = ord(match[0])
     pair = divmod(code - 0x10000, 0x400) if code > 0xFFFF else None
     return f"\\u{code:04x}" if pair is None else f"\\u{0xD800 + pair[0]:04x}\\u{0xDC00 + pair[1]:04x}"
 
@@ -67,5 +67,5 @@ def _is_shown(field: Field[Any], owner: object) -> bool:
     return getattr(owner, field.name) is not None if rule == "present" else bool(rule)
 
 
-def _aware(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+def _aware(time: datetime) -> datetime:
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

@@ -61,8 +61,8 @@ def log_axis(label: str, values: Floats) -> Axis:
         first = max(number for number in numbers if number < values.min())
         last = min(number for number in numbers if number > values.max())
         numbers = [number for number in numbers if first <= number <= last]
-    shown = numbers if len(numbers) <= MOST_TICKS else [one for one in numbers if f"{one:e}".startswith("1")]
-    return Axis(label, "log", numbers[0], numbers[-1], tuple((one, f"{one:,g}") for one in shown))
+    shown = numbers if len(numbers) <= MOST_TICKS else [number for number in numbers if f"{number:e}".startswith("1")]
+    return Axis(label, "log", numbers[0], numbers[-1], tuple((value, f"{value:,g}") for value in shown))
 
 
 def powers(low: int, high: int) -> tuple[tuple[float, str], ...]:

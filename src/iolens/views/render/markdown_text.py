@@ -27,8 +27,8 @@ def markdown_cell(text: str) -> str:
 
 def markdown_line(text: str) -> str:
     """A line of sentences: nothing at its beginning makes it a heading, list or quotation."""
-    found = _escaped(shown_lines(text).replace("\n", " "))
-    return _LINE_BEGINS.sub(lambda begin: f"{begin[1]}{_line_begin(begin[2])}", found)
+    name = _escaped(shown_lines(text).replace("\n", " "))
+    return _LINE_BEGINS.sub(lambda begin: f"{begin[1]}{_line_begin(begin[2])}", name)
 
 
 def markdown_lines(text: str) -> list[str]:

@@ -132,9 +132,9 @@ def _furniture(sides: list[Axes], panel: figures.Panel) -> None:
 
 def _legend_entries(sides: list[Axes], panel: figures.Panel) -> dict[str, Any]:
     """Handles by label, in the order of the marks."""
-    found = {label: handle for axes in sides for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    artists = {label: handle for axes in sides for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     ordered = dict.fromkeys(getattr(mark, "label", "") for mark in panel.marks)
-    return {label: found[label] for label in [*ordered, *found] if label in found}
+    return {label: artists[label] for label in [*ordered, *artists] if label in artists}
 
 
 def legend_columns(lengths: Sequence[int]) -> int:

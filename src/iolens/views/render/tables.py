@@ -97,7 +97,7 @@ def sentence(note: str) -> str:
 def row_of(result: object, columns: Sequence[TableColumn], own: Mapping[str, Any] | None = None) -> Row:
     """A line of the result's fields, by the columns' names; `own` are cells that are no field as it is."""
     cells = own or {}
-    return tuple(cells[one.name] if one.name in cells else getattr(result, one.name) for one in columns)
+    return tuple(cells[column.name] if column.name in cells else getattr(result, column.name) for column in columns)
 
 
 def rows_of(results: Iterable[object], columns: Sequence[TableColumn]) -> list[Row]:
@@ -162,7 +162,7 @@ def show_moment(value: datetime) -> str:
 
 def show_seconds(value: float) -> str:
     """`58 s`, `4.5 min`, `3 h`."""
-    size, unit = next((one for one in _LENGTHS if value >= 1.5 * one[0]), _LENGTHS[-1])
+    size, unit = next((pair for pair in _LENGTHS if value >= 1.5 * pair[0]), _LENGTHS[-1])
     return f"{value / size:.3g} {unit}"
 
 
@@ -211,7 +211,7 @@ def to_parquet(table: TableView) -> bytes:
 
 def _show_text(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return ", ".join(shown_name(str(one)) for one in value) or "none"
+        return ", ".join(shown_name(str(item)) for item in value) or "none"
     return shortened(with_short_words(visible(str(value))), _LONGEST_CELL)
 
 

@@ -135,7 +135,7 @@ def _window(start: datetime | None, end: datetime | None, zone: str | None) -> s
         return utc
     from zoneinfo import ZoneInfo
 
-    local = [t.show_moment(moment.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for moment in (start, end)]
+    local = [t.show_moment(time.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for time in (start, end)]
     return f"{local[0]} to {local[1]} {zone} ({utc}). Times below are UTC."
 
 
@@ -169,10 +169,10 @@ def _summary(ordered: Sequence[Any], names: list[str]) -> Iterator[ReportSection
 
 
 def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
-    found: dict[type, list[Any]] = {}
+    results: dict[type, list[Any]] = {}
     for result in ordered:
-        found.setdefault(type(result), []).append(result)
-    return [(_module(same[0]), same) for same in found.values()]
+        results.setdefault(type(result), []).append(result)
+    return [(_module(same[0]), same) for same in results.values()]
 
 
 def _module(result: object) -> Any:

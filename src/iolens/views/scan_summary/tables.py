@@ -19,10 +19,10 @@ NOBODY: Final = {"owner": "not told", "project": "no project"}
 
 def tables(result: ScanSummary) -> list[TableView]:
     """The headline, types, owners, projects, and places that were not counted."""
-    found = [headline(result), types(result), holdings(result, "owner", result.by_owner)]
-    if any(one.name is not None for one in result.by_project):
-        found.append(holdings(result, "project", result.by_project))
-    return [*found, unreadable(result)] if result.walk.unreadable else found
+    views = [headline(result), types(result), holdings(result, "owner", result.by_owner)]
+    if any(holding.name is not None for holding in result.by_project):
+        views.append(holdings(result, "project", result.by_project))
+    return [*views, unreadable(result)] if result.walk.unreadable else views
 
 
 def figures(result: ScanSummary) -> dict[str, Callable[[], Figure]]:
@@ -67,8 +67,14 @@ def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> TableVi
     )  # fmt: skip
     shown = of[: result.top]
     rows: list[Row] = [
-        (NOBODY[what] if one.name is None else one.name, one.inodes, one.files, one.bytes, one.allocated_bytes)
-        for one in shown
+        (
+            NOBODY[what] if holding.name is None else holding.name,
+            holding.inodes,
+            holding.files,
+            holding.bytes,
+            holding.allocated_bytes,
+        )
+        for holding in shown
     ]
     note = f"The {len(shown)} largest of {len(of)}; JSON has all." if len(shown) < len(of) else ""
     return t.TableView(f"{what.capitalize()}s", columns, rows, note)

@@ -158,9 +158,9 @@ class TopApp(App[None]):
                 trouble = self.feed.trouble()
             except Exception as error:  # whatever it is, it is told, and tried again
                 failure, trouble = str(error) or type(error).__name__, ""
-            found = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
+            problems = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
             with suppress(RuntimeError):  # the application has ended
-                self.call_from_thread(self._arrived, failure, trouble, found, bool(items))
+                self.call_from_thread(self._arrived, failure, trouble, problems, bool(items))
             every = max(self.feed.interval_s, 0.05)
             self.stopping.wait(every - time.time() % every + 0.001)
 
@@ -324,7 +324,7 @@ class TopApp(App[None]):
 
     def action_column(self, number: int) -> None:
         """Sort by a column by its number on the screen."""
-        shown = [one.column.key for one in self.table.columns if one.column.key in SORTABLE]
+        shown = [column.column.key for column in self.table.columns if column.column.key in SORTABLE]
         if number < len(shown):
             self.session.order.sort_by(shown[number])
         self._changed()

@@ -47,8 +47,8 @@ def _number(
     is_level: bool = False,
 ) -> TopColumn:
     def value(line: TargetLine) -> float | None:
-        found: float | None = getattr(line, key)
-        return found
+        number: float | None = getattr(line, key)
+        return number
 
     return TopColumn(
         key, heading, meaning, rank, width, value, lambda line: show(value(line)), optional, is_level=is_level
@@ -108,20 +108,20 @@ def place(width: int, lines: Sequence[TargetLine], filesystem: str) -> list[Plac
     longest = max((cell_len(short_name(line.target, filesystem)) for line in lines), default=0)
     widths = {column.key: column.width for column in COLUMNS}
     widths["target"] = min(max(widths["target"], longest), max(widths["target"], width // 3))
-    known = {one.key for one in COLUMNS if any(one.value(line) is not None for line in lines)}
-    left_out = {one.key for one in COLUMNS if one.optional} - known
+    known = {column.key for column in COLUMNS if any(column.value(line) is not None for line in lines)}
+    left_out = {column.key for column in COLUMNS if column.optional} - known
     if "fsu_bytes_pct" in known and "fsu_pct" not in known:
         left_out.add("fsu_pct")  # disks that do not count sizes
-    wanted = [one for one in COLUMNS if one.key not in left_out]
-    room = width - 2  # the mark before each row
+    wanted = [column for column in COLUMNS if column.key not in left_out]
+    space = width - 2  # the mark before each row
     kept: list[TopColumn] = []
-    for column in sorted(wanted, key=lambda one: one.rank):
+    for column in sorted(wanted, key=lambda top_column: top_column.rank):
         needed = widths[column.key] + GAP
-        if needed <= room or column is TARGET:
+        if needed <= space or column is TARGET:
             kept.append(column)
-            room -= needed
+            space -= needed
     if SPARKLINE in kept:
-        widths["course"] += min(max(room, 0), LONGEST_SPARKLINE - SHORTEST_SPARKLINE)
+        widths["course"] += min(max(space, 0), LONGEST_SPARKLINE - SHORTEST_SPARKLINE)
     placed, start = [], 2
     for column in COLUMNS:
         if column in kept:

@@ -20,13 +20,13 @@ _KINDS = {"p95_io_time": "95 % of I/Os took at most", "mean_wait": "mean wait"}
 
 def detail(board: Board, line: TargetLine, at_us: int, width: int, height: int) -> list[Text]:
     """Lines of the pane; the histogram gets what room is left."""
-    found = [_facts(line, width)]
+    texts = [_facts(line, width)]
     past = board.history_of(line.target, at_us, max(width - LABEL_WIDTH - 2, 1))
-    found += _chart(past, width)
-    room = height - len(found) - 2
-    if room > 0:
-        found += _sizes(board.sizes_of(line.target, at_us), width, room)
-    return found
+    texts += _chart(past, width)
+    space = height - len(texts) - 2
+    if space > 0:
+        texts += _sizes(board.sizes_of(line.target, at_us), width, space)
+    return texts
 
 
 def _facts(line: TargetLine, width: int) -> Text:
@@ -54,46 +54,46 @@ def _facts(line: TargetLine, width: int) -> Text:
 
 def _chart(past: Sequence[Past], width: int) -> list[Text]:
     """FSU over time, a column per tick; the scale ends at the largest value, at least at 30 %."""
-    if not any(one.busy_pct is not None for one in past):
+    if not any(item.busy_pct is not None for item in past):
         return []
-    top = max(30.0, *(one.busy_pct for one in past if one.busy_pct is not None))
+    top = max(30.0, *(item.busy_pct for item in past if item.busy_pct is not None))
     rows = []
     for row in range(CHART_HEIGHT, 0, -1):
         text = Text(no_wrap=True)
         text.append(f"{top * row / CHART_HEIGHT:6.0f} % ", style="dim")
-        for one in past:
-            filled = 0.0 if one.busy_pct is None else one.busy_pct / top * CHART_HEIGHT - (row - 1)
+        for entry in past:
+            filled = 0.0 if entry.busy_pct is None else entry.busy_pct / top * CHART_HEIGHT - (row - 1)
             eighths = round(min(max(filled, 0.0), 1.0) * 8)
-            is_base = row == 1 and one.busy_pct is not None and one.busy_pct > 0
+            is_base = row == 1 and entry.busy_pct is not None and entry.busy_pct > 0
             mark = (" " + words.LEVELS)[max(eighths, 1) if is_base else eighths]
-            text.append(mark, style=words.style_of(one.busy_pct))
+            text.append(mark, style=words.style_of(entry.busy_pct))
         rows.append(text)
-    first, last = (iso(from_epoch_us(one.time_us))[11:19] for one in (past[0], past[-1]))
+    first, last = (iso(from_epoch_us(item.time_us))[11:19] for item in (past[0], past[-1]))
     space = max(1, len(past) - len(first) - len(last))
     rows.append(Text(f"{'':8} {first}{' ' * space}{last}", style="dim", no_wrap=True))
     return rows
 
 
-def _sizes(rates: Sequence[SizeRate], width: int, room: int) -> list[Text]:
+def _sizes(rates: Sequence[SizeRate], width: int, space: int) -> list[Text]:
     """Reads to the left, writes to the right, one row per size that has any."""
-    by_size = {size: {way: rate for way, one, rate in rates if one == size} for _, size, _ in rates}
-    busy = {size: ways for size, ways in by_size.items() if any(ways.values())}
+    by_size = {size: {direction: rate for direction, value, rate in rates if value == size} for _, size, _ in rates}
+    busy = {size: directions for size, directions in by_size.items() if any(directions.values())}
     if not busy:
-        told = "no disk I/O in this interval" if rates else "no disk I/O sizes for this interval"
-        return [Text(f" {told}", style="dim")]
+        reported = "no disk I/O in this interval" if rates else "no disk I/O sizes for this interval"
+        return [Text(f" {reported}", style="dim")]
     sizes = sorted(busy)
-    if len(sizes) > room:
-        sizes = sorted(sorted(sizes, key=lambda size: -sum(busy[size].values()))[:room])
-    largest = max(rate for ways in busy.values() for rate in ways.values())
+    if len(sizes) > space:
+        sizes = sorted(sorted(sizes, key=lambda size: -sum(busy[size].values()))[:space])
+    largest = max(rate for directions in busy.values() for rate in directions.values())
     half = max(4, (width - LABEL_WIDTH - 22) // 2)
     head = f"{'size':>{LABEL_WIDTH}} {'reads/s':>8} {'':{half}} {'writes/s':>8}"
     rows = [Text(head, style="dim", no_wrap=True)]
     for size in sizes:
         style = "" if size >= MIB else words.STYLES["moderate"]
         text = Text(f"{words.label(size):>{LABEL_WIDTH}} ", style=style, no_wrap=True)
-        for way in ("read", "write"):
-            rate = busy[size].get(way, 0.0)
+        for side in ("read", "write"):
+            rate = busy[size].get(side, 0.0)
             text.append(f"{words.short(rate):>8} ", style="")
-            text.append(words.bar(rate / largest, half), style="#5f87af" if way == "read" else "#af87d7")
+            text.append(words.bar(rate / largest, half), style="#5f87af" if side == "read" else "#af87d7")
         rows.append(text)
     return rows

@@ -133,10 +133,10 @@ class Session:
         state, last = (board, board.version, self.at_us), self._last
         if last is None or last.state != state or abs((now or 0) - (last.now_us or 0)) > KEPT_US:
             last = self._last = _Computed(state, now, board.reading(self.at_us, now))
-        found = last.reading
-        if now is None or found.time is None:
-            return found
-        return replace(found, age_s=max(0.0, (now - epoch_us(found.time)) / 1e6))
+        live_reading = last.reading
+        if now is None or live_reading.time is None:
+            return live_reading
+        return replace(live_reading, age_s=max(0.0, (now - epoch_us(live_reading.time)) / 1e6))
 
     def next_filesystem(self) -> None:
         """Show the next file system."""

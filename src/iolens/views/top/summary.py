@@ -65,10 +65,10 @@ def totals(reading: LiveReading | None, width: int) -> Text:
         line.append(f"  {name} " if name else "  ")
         line.append(value, style="bold")
         line.append(f" {measured_in}" if measured_in else "", style="dim")
-    room = width - line.cell_len - 3
-    if room >= 10 and reading.course:
+    space = width - line.cell_len - 3
+    if space >= 10 and reading.course:
         line.append("  ")
-        append_sparkline(line, reading.course, min(room, len(reading.course)))
+        append_sparkline(line, reading.course, min(space, len(reading.course)))
     line.truncate(width, overflow="ellipsis")
     return line
 

@@ -83,8 +83,8 @@ class TargetTable(ScrollView, can_focus=True):
         self._lay_out()
 
     def _find_cursor(self) -> None:
-        found = (number for number, line in enumerate(self.lines) if line.target == self.chosen)
-        self.cursor = next(found, 0) if self.chosen is not None else 0
+        values = (number for number, line in enumerate(self.lines) if line.target == self.chosen)
+        self.cursor = next(values, 0) if self.chosen is not None else 0
 
     def _lay_out(self) -> None:
         self._style = self.rich_style  # costly to ask for on every line

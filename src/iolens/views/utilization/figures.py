@@ -69,8 +69,14 @@ def bandwidth(result: Utilization) -> Figure:
     """Read and write bandwidth as dots with FSU over them in black (Fig. 10), steady and saturated stretches shaded."""
     systems = _systems(result)
     series = [system.series for system in systems if system.series is not None]
-    top_rate = largest(*(rate for one in series for rate in (one.read_bytes_per_s, one.write_bytes_per_s)))
-    top_fsu = largest(*(one.fsu_pct for one in series))
+    top_rate = largest(
+        *(
+            rate
+            for utilization_series in series
+            for rate in (utilization_series.read_bytes_per_s, utilization_series.write_bytes_per_s)
+        )
+    )
+    top_fsu = largest(*(utilization_series.fsu_pct for utilization_series in series))
     unit = _unit(top_rate, _SI)
     panels = [_bandwidth_panel(system, unit, top_rate, top_fsu) for system in systems]
     return Figure("bandwidth", "Bandwidth and file system utilization", tuple(panels), linked_x=_same_window(systems))
@@ -105,7 +111,10 @@ def util(result: Utilization) -> Figure:
     """FSU and the kernel's %util over time: the share of capacity beside the share of time with anything to do."""
     systems = _systems(result)
     series = [system.series for system in systems if system.series is not None]
-    top = largest(*(one.fsu_pct for one in series), *(one.util_pct for one in series if one.util_pct is not None))
+    top = largest(
+        *(utilization_series.fsu_pct for utilization_series in series),
+        *(utilization_series.util_pct for utilization_series in series if utilization_series.util_pct is not None),
+    )
     panels = tuple(_util_panel(system, max(105.0, 1.05 * top)) for system in systems)
     return Figure("util", "File system utilization and the kernel's %util", panels, linked_x=_same_window(systems))
 

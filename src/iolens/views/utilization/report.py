@@ -237,16 +237,16 @@ def _evidence(plateau: Plateau) -> str:
 
 
 def _differing(result: Utilization) -> str:
-    found = result.target_outliers
-    if not found.outliers:
+    outliers = result.target_outliers
+    if not outliers.outliers:
         return ""
-    names = _listed([f"{one.target} ({_direction(one)})" for one in found.outliers])
-    verb = "is far from its" if len(found.outliers) == 1 else "are far from their"
-    return f"{len(found.outliers)} of {counted(found.judged, 'target')} {verb} peers: {names}."
+    names = _listed([f"{outlier.target} ({_direction(outlier)})" for outlier in outliers.outliers])
+    verb = "is far from its" if len(outliers.outliers) == 1 else "are far from their"
+    return f"{len(outliers.outliers)} of {counted(outliers.judged, 'target')} {verb} peers: {names}."
 
 
-def _direction(one: TargetOutlier) -> str:
-    return "busier" if one.robust_z > 0 else "idler"
+def _direction(outlier: TargetOutlier) -> str:
+    return "busier" if outlier.robust_z > 0 else "idler"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -310,39 +310,39 @@ def _length(seconds: float) -> str:
 
 def _described_busy(result: Utilization) -> str:
     shares = {category.name: category.observations_pct for category in result.categories}
-    told = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items() if share is not None)
+    reported = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items() if share is not None)
     busy = next((category for category in result.categories if category.name == "busy"), None)
     if busy is None or busy.optimal_pct is None:
-        return f"Shares of the observations: {told}."
+        return f"Shares of the observations: {reported}."
     optimal = f"Of the I/Os while busy, {_percent(busy.optimal_pct)} were of 1 MiB or larger."
-    return f"Shares of the observations: {told}. {optimal}"
+    return f"Shares of the observations: {reported}. {optimal}"
 
 
 def _outliers(result: Utilization) -> list[Part]:
-    found = result.target_outliers
-    parts: list[Part] = [_judged(found)]
-    if found.too_short:
+    outliers = result.target_outliers
+    parts: list[Part] = [_judged(outliers)]
+    if outliers.too_short:
         share = f"less than {100 * ENOUGH_TIME:.0f} % of the time of others"
-        parts.append(f"Not judged, since they reported {share}: {', '.join(found.too_short)}.")
-    return [*parts, _outlier_table(found)] if found.outliers else parts
+        parts.append(f"Not judged, since they reported {share}: {', '.join(outliers.too_short)}.")
+    return [*parts, _outlier_table(outliers)] if outliers.outliers else parts
 
 
-def _judged(found: TargetOutliers) -> str:
-    if found.median_pct is None or found.spread_pct is None:
+def _judged(outliers: TargetOutliers) -> str:
+    if outliers.median_pct is None or outliers.spread_pct is None:
         return f"Fewer than {FEWEST_PEERS} targets can be compared, too few to tell which one differs."
-    middle = f"their mean FSU is {_percent(found.median_pct)} in the median, with a robust standard deviation of"
-    told = f"{counted(found.judged, 'target')} compared: {middle} {_percent(found.spread_pct)}."
-    return told if found.outliers else f"{told} None is far from the others."
+    middle = f"their mean FSU is {_percent(outliers.median_pct)} in the median, with a robust standard deviation of"
+    reported = f"{counted(outliers.judged, 'target')} compared: {middle} {_percent(outliers.spread_pct)}."
+    return reported if outliers.outliers else f"{reported} None is far from the others."
 
 
-def _outlier_table(found: TargetOutliers) -> TableView:
+def _outlier_table(outliers: TargetOutliers) -> TableView:
     columns = (
         t.text("target", "Target"), t.percent("mean_pct", "Mean FSU"),
         t.number("robust_z", "Robust z-score", "", "+,.1f"),
         t.number("fsu_ratio", "FSU, of median", "×", ",.2f"), t.number("bytes_ratio", "Bytes, of median", "×", ",.2f"),
         t.text("reason", "Why"),
     )  # fmt: skip
-    rows = [t.row_of(outlier, columns, {"reason": WHY[outlier.reason]}) for outlier in found.outliers]
+    rows = [t.row_of(outlier, columns, {"reason": WHY[outlier.reason]}) for outlier in outliers.outliers]
     return t.TableView("Far from their peers", columns, rows, "The farthest first.")
 
 

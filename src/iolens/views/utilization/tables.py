@@ -215,8 +215,8 @@ def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
     counts = {size.direction: size.count for size in system.io_sizes if size.size_bytes == size_bytes}
     cells: list[float | None] = []
     for direction in ("read", "write"):
-        found = counts.get(direction)
-        cells += [found, 100 * found / total if found is not None and total else None]
+        value = counts.get(direction)
+        cells += [value, 100 * value / total if value is not None and total else None]
     return cells
 
 
@@ -368,17 +368,22 @@ def calibration(systems: list[Utilization]) -> TableView:
     rows: list[Row] = []
     for system in systems:
         everywhere = AppliedCalibration(None, None, None, None, system.calibration)
-        for one in system.calibrations or [everywhere]:
-            used, where = one.calibration, _where_it_holds(one) if several else ()
+        for applied_calibration in system.calibrations or [everywhere]:
+            used, where = applied_calibration.calibration, _where_it_holds(applied_calibration) if several else ()
             rows.append(
                 (system.filesystem, used.name, *where, *_coefficients(used, "write"), *_coefficients(used, "read"))
             )
     return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
 
 
-def _where_it_holds(one: AppliedCalibration) -> tuple[object, ...]:
-    in_class = None if one.targets is None else len(one.targets)
-    return one.target_class or "all others", in_class, one.valid_from, one.valid_until
+def _where_it_holds(applied_calibration: AppliedCalibration) -> tuple[object, ...]:
+    in_class = None if applied_calibration.targets is None else len(applied_calibration.targets)
+    return (
+        applied_calibration.target_class or "all others",
+        in_class,
+        applied_calibration.valid_from,
+        applied_calibration.valid_until,
+    )
 
 
 def _coefficients(calibration: Calibration, direction: str) -> tuple[float | None, ...]:

@@ -59,7 +59,7 @@ def inputs(result: Validation) -> TableView:
         t.text("origin", "Published at"),
     )  # fmt: skip
     rows: list[Row] = [
-        (one.path, "yes" if one.present else "no", one.refused_lines, one.origin) for one in result.inputs
+        (file.path, "yes" if file.present else "no", file.refused_lines, file.origin) for file in result.inputs
     ]
     return t.TableView("Data", columns, rows)
 

@@ -108,7 +108,10 @@ def bandwidth(result: Workload) -> Figure:
     x, bucket_s, curves = _thinned(series)
     what = "bandwidth" if bucket_s == series.width_s else f"largest {_width(series.width_s)} of each {_width(bucket_s)}"
     y = Axis(f"{what} ({unit}/s)", low=0, high=1.08 * largest(*curves.values()) / factor or 1.0)
-    marks = [over_time(x, values / factor, bucket_s, way, COLOURS[way], "left") for way, values in curves.items()]
+    marks = [
+        over_time(x, values / factor, bucket_s, direction, COLOURS[direction], "left")
+        for direction, values in curves.items()
+    ]
     shaded = (*_maintenance(result), *_not_seen(result, series))
     return Figure("bandwidth", "Bandwidth of all targets together", (Panel(title, time, y, (*shaded, *marks)),))
 
@@ -116,19 +119,22 @@ def bandwidth(result: Workload) -> Figure:
 def percentiles(result: Workload) -> Figure:
     """The 95th, 99th and 100th percentile of every target (S Fig. 4)."""
     names = [line.target.removeprefix(f"{result.filesystem}-") for line in result.targets]
-    values = {way: [_column(result, f"{way}_{name}_bytes_per_s") for name in ("p95", "p99", "max")] for way in COLOURS}
-    shown = np.concatenate([one for several in values.values() for one in several] or [np.zeros(0)])
+    values = {
+        direction: [_column(result, f"{direction}_{name}_bytes_per_s") for name in ("p95", "p99", "max")]
+        for direction in COLOURS
+    }
+    shown = np.concatenate([array for several in values.values() for array in several] or [np.zeros(0)])
     shown = shown[np.isfinite(shown) & (shown > 0)]
     factor, unit = bytes_unit(middle(float(shown.min()), float(shown.max())) if shown.size else 1.0)
     y = log_axis(f"bandwidth ({unit}/s), log scale", shown / factor)
     panels = []
-    for way, several in values.items():
-        title = f"{window_title(result)}: {way}s"
-        known = any((one > 0).any() for one in several)
+    for side, several in values.items():
+        title = f"{window_title(result)}: {side}s"
+        known = any((values > 0).any() for values in several)
         places = np.arange(len(names), dtype=float)
         dots = tuple(
-            PointsMark(places, np.where(one > 0, one, np.nan) / factor, label, colour, weight=2.0)
-            for label, colour, one in zip(("95 %", "99 %", "largest"), PALE[way], several, strict=True)
+            PointsMark(places, np.where(values > 0, values, np.nan) / factor, label, colour, weight=2.0)
+            for label, colour, values in zip(("95 %", "99 %", "largest"), PALE[side], several, strict=True)
         )
         panels.append(Panel(title, _names_axis(names), y, dots if known else (), message="" if known else EMPTY))
     return Figure("percentiles", "Percentiles of every target's bandwidth", tuple(panels))
@@ -151,28 +157,33 @@ def idle_model(result: Workload) -> Figure:
 
 def peak_vs_sum(result: Workload) -> Figure:
     """All targets together against the sum of each at its own percentile (S Fig. 6)."""
-    found, title = result.peak_vs_sum, window_title(result)
-    if not found:
+    peak_against_sums, title = result.peak_vs_sum, window_title(result)
+    if not peak_against_sums:
         panel = Panel(title, Axis("percentile"), Axis("bandwidth"), message=EMPTY)
         return Figure("peak-vs-sum", "Peaks at once, and one by one", (panel,))
     panels = tuple(
-        _peaks_panel(title if place == 0 else "", [one for one in found if one.percentile == percentile])
-        for place, percentile in enumerate(dict.fromkeys(one.percentile for one in found))
+        _peaks_panel(
+            title if place == 0 else "",
+            [peak_against_sum for peak_against_sum in peak_against_sums if peak_against_sum.percentile == percentile],
+        )
+        for place, percentile in enumerate(
+            dict.fromkeys(peak_against_sum.percentile for peak_against_sum in peak_against_sums)
+        )
     )
     return Figure("peak-vs-sum", "Peaks at once, and one by one", panels)
 
 
-def _peaks_panel(title: str, found: list[PeakAgainstSum]) -> Panel:
-    names = tuple(f"{one.direction}s" for one in found)
+def _peaks_panel(title: str, peak_against_sums: list[PeakAgainstSum]) -> Panel:
+    names = tuple(f"{peak_against_sum.direction}s" for peak_against_sum in peak_against_sums)
     together, alone = (
-        np.array([getattr(one, name) for one in found])
+        np.array([getattr(peak_against_sum, name) for peak_against_sum in peak_against_sums])
         for name in ("aggregate_bytes_per_s", "sum_of_targets_bytes_per_s")
     )
     factor, unit = bytes_unit(largest(together, alone))
     groups = [("all together", TOGETHER, together / factor), ("sum of each at its own", BY_BYTES, alone / factor)]
     y = Axis(f"bandwidth ({unit}/s)", low=0, high=1.1 * largest(together, alone) / factor or 1.0)
     ticks = tuple((float(place), name) for place, name in enumerate(names))
-    x = Axis(ORDINALS[found[0].percentile], low=-0.6, high=len(names) - 0.4, ticks=ticks)
+    x = Axis(ORDINALS[peak_against_sums[0].percentile], low=-0.6, high=len(names) - 0.4, ticks=ticks)
     return Panel(title, x, y, side_by_side(groups, names), height=0.75)
 
 
@@ -199,9 +210,12 @@ def sizes_pdf(result: Workload) -> Figure:
     title, (x, step) = window_title(result), _size_axis(result)
     if not result.sizes:
         return Figure("sizes-pdf", "Request sizes", (Panel(title, x, Axis("requests (%)"), message=NO_SIZES),))
-    shares = {way: _sizes_of(result, way, "pdf") for way in COLOURS}
+    shares = {direction: _sizes_of(result, direction, "pdf") for direction in COLOURS}
     top = max((float(values.max()) for _, values in shares.values() if values.size), default=1.0)
-    bars = [_size_bars(way, place, sizes, values, step) for place, (way, (sizes, values)) in enumerate(shares.items())]
+    bars = [
+        _size_bars(direction, place, sizes, values, step)
+        for place, (direction, (sizes, values)) in enumerate(shares.items())
+    ]
     y = Axis("requests (%)", low=0, high=110 * top)
     return Figure("sizes-pdf", "Request sizes", (Panel(title, x, y, tuple(bars)),))
 
@@ -213,69 +227,84 @@ def sizes_cdf(result: Workload) -> Figure:
     if not result.sizes:
         return Figure("sizes-cdf", "Request sizes, cumulative", (Panel(title, x, y, message=NO_SIZES),))
     marks = []
-    for way in COLOURS:
-        sizes, values = _sizes_of(result, way, "cdf")
+    for direction in COLOURS:
+        sizes, values = _sizes_of(result, direction, "cdf")
         if sizes.size:
             places = sizes / KIB if step else np.log2(sizes)
-            marks.append(staircase(places, values, x.high, f"{way}s", COLOURS[way]))
+            marks.append(staircase(places, values, x.high, f"{direction}s", COLOURS[direction]))
     return Figure("sizes-cdf", "Request sizes, cumulative", (Panel(title, x, y, tuple(marks)),))
 
 
 def size_bandwidth(result: Workload) -> Figure:
     """The 99th percentile of size and of bandwidth in the same minute of the same target (S Fig. 9)."""
-    found = {one.direction: one for one in result.size_bandwidth or ()}
-    if not found:
+    sizes_against_bandwidths = {
+        sizes_against_bandwidth.direction: sizes_against_bandwidth
+        for sizes_against_bandwidth in result.size_bandwidth or ()
+    }
+    if not sizes_against_bandwidths:
         panel = Panel(window_title(result), Axis("request size"), Axis("bandwidth"), message=NO_PAIRS)
         return Figure("size-bandwidth", "Request size and bandwidth", (panel,))
-    factor, unit = bytes_unit(largest(*(one.bytes_per_s for one in found.values())))
-    top = largest(*(one.bytes_per_s for one in found.values())) / factor
-    widest = 1.05 * largest(*(one.size_bytes for one in found.values())) / KIB or 1.0
+    factor, unit = bytes_unit(
+        largest(*(sizes_against_bandwidth.bytes_per_s for sizes_against_bandwidth in sizes_against_bandwidths.values()))
+    )
+    top = (
+        largest(*(sizes_against_bandwidth.bytes_per_s for sizes_against_bandwidth in sizes_against_bandwidths.values()))
+        / factor
+    )
+    widest = (
+        1.05
+        * largest(
+            *(sizes_against_bandwidth.size_bytes for sizes_against_bandwidth in sizes_against_bandwidths.values())
+        )
+        / KIB
+        or 1.0
+    )
     x = Axis("request size (KiB)", low=0, high=widest)
     y = Axis(f"bandwidth ({unit}/s)", low=0, high=1.05 * top or 1.0)
     panels = []
-    for way, colour in COLOURS.items():
-        title = f"{window_title(result)}: {way}s"
-        if way not in found:
+    for direction, colour in COLOURS.items():
+        title = f"{window_title(result)}: {direction}s"
+        if direction not in sizes_against_bandwidths:
             panels.append(Panel(title, x, y, message=NO_PAIRS))
             continue
-        one = found[way]
-        dots = PointsMark(one.size_bytes / KIB, one.bytes_per_s / factor, f"99 % of {way}s in a minute", colour)
+        item = sizes_against_bandwidths[direction]
+        dots = PointsMark(item.size_bytes / KIB, item.bytes_per_s / factor, f"99 % of {direction}s in a minute", colour)
         panels.append(Panel(title, x, y, (dots,)))
     return Figure("size-bandwidth", "Request size and bandwidth", tuple(panels))
 
 
 def interarrival(result: Workload) -> Figure:
     """How often requests came how far apart (S Fig. 10)."""
-    found = tail_samples(result, "interarrival")
-    if not found:
+    samples = tail_samples(result, "interarrival")
+    if not samples:
         panel = Panel(window_title(result), Axis("ms"), Axis("samples (%)"), message=NOT_COUNTED)
         return Figure("interarrival", "Time between requests", (panel,))
-    low, high = decades(found.values(), 1e3)
+    low, high = decades(samples.values(), 1e3)
     edges = np.logspace(low, high, 20 * (high - low) + 1)
     x = Axis("time between requests (ms), log scale", "log", 10.0**low, 10.0**high, powers(low, high))
     marks, top = [], 0.0
-    for way, sample in found.items():
+    for direction, sample in samples.items():
         counts = np.histogram(1e3 * np.exp(sample.mean_log), edges, weights=sample.counts)[0]
         share = 100.0 * counts / counts.sum()
         top = max(top, float(share.max()))
-        marks.append(LineMark(np.repeat(edges, 2)[1:-1], np.repeat(share, 2), f"{way}s", COLOURS[way]))
+        marks.append(LineMark(np.repeat(edges, 2)[1:-1], np.repeat(share, 2), f"{direction}s", COLOURS[direction]))
     panel = Panel(window_title(result), x, Axis("samples with requests (%)", low=0, high=1.1 * top), tuple(marks))
     return Figure("interarrival", "Time between requests", (panel,))
 
 
 def idle(result: Workload) -> Figure:
     """Idle times of targets, cumulative (S Fig. 12)."""
-    found = tail_samples(result, "idle")
+    samples = tail_samples(result, "idle")
     y = Axis("idle times up to this (%)", low=0, high=103)
-    if not found:
+    if not samples:
         return Figure("idle", "Idle times", (Panel(window_title(result), Axis("s"), y, message=EMPTY),))
-    low, high = decades(found.values(), 1.0)
+    low, high = decades(samples.values(), 1.0)
     x = Axis("idle time (s), log scale", "log", 10.0**low, 10.0**high, powers(low, high))
     marks = []
-    for way, sample in found.items():
+    for direction, sample in samples.items():
         times, shares = np.exp(sample.mean_log), np.cumsum(sample.counts) / sample.counts.sum()
         shown = curve_points(times.size)
-        marks.append(staircase(times[shown], shares[shown], x.high, f"{way}s", COLOURS[way]))
+        marks.append(staircase(times[shown], shares[shown], x.high, f"{direction}s", COLOURS[direction]))
     return Figure("idle", "Idle times of targets", (Panel(window_title(result), x, y, tuple(marks)),))
 
 
@@ -293,19 +322,19 @@ def rhythm_day(result: Workload) -> Figure:
 
 def throughput_cdf(result: Workload) -> Figure:
     """Minutes by throughput, reads and writes together, cumulative (D Fig. 7)."""
-    series, found, title = result.series, result.throughput, window_title(result)
+    series, throughput, title = result.series, result.throughput, window_title(result)
     y = Axis("time (%)", low=0, high=118)
-    if series is None or found is None:
+    if series is None or throughput is None:
         panel = Panel(title, Axis("throughput"), y, message=EMPTY)
         return Figure("throughput-cdf", "Throughput, cumulative", (panel,))
     total = np.sort(np.sum(list(series.bytes_per_s.values()), axis=0))
-    factor, unit = bytes_unit(max(float(total[-1]), found.peak_bytes_per_s))
+    factor, unit = bytes_unit(max(float(total[-1]), throughput.peak_bytes_per_s))
     shares = 100.0 * np.arange(1, total.size + 1) / total.size
     shown = curve_points(total.size)
-    x = Axis(f"throughput ({unit}/s)", low=0, high=1.02 * max(total[-1], found.peak_bytes_per_s) / factor or 1.0)
+    x = Axis(f"throughput ({unit}/s)", low=0, high=1.02 * max(total[-1], throughput.peak_bytes_per_s) / factor or 1.0)
     marks: list[Mark] = [LineMark(total[shown] / factor, shares[shown], "reads and writes", TOGETHER)]
-    if found.peak_bytes_per_s:
-        marks.append(Rule(0.33 * found.peak_bytes_per_s / factor, "vertical", "a third of the peak"))
+    if throughput.peak_bytes_per_s:
+        marks.append(Rule(0.33 * throughput.peak_bytes_per_s / factor, "vertical", "a third of the peak"))
     return Figure("throughput-cdf", "Throughput, cumulative", (Panel(title, x, y, tuple(marks)),))
 
 
@@ -321,7 +350,7 @@ def _thinned(series: BandwidthSeries) -> tuple[Integers, float, dict[str, Floats
     every = -(-span // (2 * half_us * MOST_MINUTES))
     width_us = every * 2 * half_us
     buckets, starts = np.unique((series.end_us - 1) // width_us, return_index=True)
-    curves = {way: np.maximum.reduceat(values, starts) for way, values in series.bytes_per_s.items()}
+    curves = {direction: np.maximum.reduceat(values, starts) for direction, values in series.bytes_per_s.items()}
     return buckets * width_us + width_us // 2, width_us / 1e6, curves
 
 
@@ -339,23 +368,29 @@ def _maintenance(result: Workload) -> list[Span]:
         return []
     first, last = epoch_us(result.window_start), epoch_us(result.window_end)
     spans = []
-    for one in result.maintenance:
-        start, end = max(epoch_us(one.start), first), min(epoch_us(one.end), last)
+    for maintenance in result.maintenance:
+        start, end = max(epoch_us(maintenance.start), first), min(epoch_us(maintenance.end), last)
         if start < end:
-            text = one.name if end - start > (last - first) / 12 else ""
-            label, colour = ("maintenance", SATURATED) if one.origin == "configured" else (one.name, FOUND)
-            spans.append(Span(start, end, label, colour, text if one.origin == "configured" else ""))
+            text = maintenance.name if end - start > (last - first) / 12 else ""
+            label, colour = (
+                ("maintenance", SATURATED) if maintenance.origin == "configured" else (maintenance.name, FOUND)
+            )
+            spans.append(Span(start, end, label, colour, text if maintenance.origin == "configured" else ""))
     return spans
 
 
 def _not_seen(result: Workload, series: BandwidthSeries) -> list[Span]:
     """Stretches without any minute, so that missing is not taken for idle; maintenance that was left out is shaded."""
-    start, end = (epoch_us(one) for one in (result.window_start, result.window_end) if one is not None)
+    start, end = (epoch_us(time) for time in (result.window_start, result.window_end) if time is not None)
     width = round(series.width_s * 1e6)
     before = np.concatenate([[start], series.end_us])
     after = np.concatenate([series.end_us - width, [end]])
     visible = after - before > max(2 * width, (end - start) / 300)
-    left_out = [(epoch_us(one.start), epoch_us(one.end)) for one in result.maintenance if result.maintenance_left_out]
+    left_out = [
+        (epoch_us(maintenance.start), epoch_us(maintenance.end))
+        for maintenance in result.maintenance
+        if result.maintenance_left_out
+    ]
     return [
         Span(float(a), float(b), "no data", NO_DATA)
         for a, b in zip(before[visible], after[visible], strict=True)
@@ -367,7 +402,7 @@ def _not_seen(result: Workload, series: BandwidthSeries) -> list[Span]:
 
 
 def _column(result: Workload, name: str) -> Floats:
-    return np.array([np.nan if (one := getattr(line, name)) is None else one for line in result.targets], float)
+    return np.array([np.nan if (item := getattr(line, name)) is None else item for line in result.targets], float)
 
 
 def _names_axis(names: Sequence[str]) -> Axis:
@@ -389,15 +424,15 @@ def _by_target(groups: list[tuple[str, str, Floats]], names: list[str]) -> tuple
 # Sizes.
 
 
-def _sizes_of(result: Workload, way: str, what: str) -> tuple[Floats, Floats]:
-    mine = [one for one in result.sizes if one.direction == way]
-    return np.array([one.size_bytes for one in mine], float), np.array([getattr(one, what) for one in mine], float)
+def _sizes_of(result: Workload, direction: str, what: str) -> tuple[Floats, Floats]:
+    mine = [size for size in result.sizes if size.direction == direction]
+    return np.array([size.size_bytes for size in mine], float), np.array([getattr(size, what) for size in mine], float)
 
 
 def _size_axis(result: Workload) -> tuple[Axis, float]:
     """An axis in KiB and the width of a bin, or powers of two and no width; as far as all but 1 in 200 requests go."""
-    bins = sorted({one.size_bytes for one in result.sizes})
-    most = max((one.size_bytes for one in result.sizes if one.cdf - one.pdf < 0.995), default=KIB)
+    bins = sorted({size.size_bytes for size in result.sizes})
+    most = max((size.size_bytes for size in result.sizes if size.cdf - size.pdf < 0.995), default=KIB)
     if all(size & (size - 1) == 0 for size in bins):
         places = np.arange(np.log2(bins[0]), np.log2(bins[-1]) + 1) if bins else np.zeros(0)
         ticks = tuple((float(place), format_bytes(2**place)) for place in places)
@@ -407,12 +442,12 @@ def _size_axis(result: Workload) -> tuple[Axis, float]:
     return Axis("request size (KiB)", low=-step, high=most / KIB + step), step
 
 
-def _size_bars(way: str, place: int, sizes: Floats, shares: Floats, step: float) -> Bars:
+def _size_bars(direction: str, place: int, sizes: Floats, shares: Floats, step: float) -> Bars:
     """One half of every bin for each direction."""
     middle, half = (sizes / KIB - step / 2, step / 2) if step else (np.log2(sizes), 0.4)
     starts = middle - half + place * half
     names = tuple(f"up to {format_bytes(size)}" for size in sizes)
-    return Bars(starts, starts + half, 100.0 * shares, f"{way}s", COLOURS[way], names)
+    return Bars(starts, starts + half, 100.0 * shares, f"{direction}s", COLOURS[direction], names)
 
 
 # Rhythm.
@@ -422,16 +457,20 @@ def _rhythm(
     result: Workload, name: str, title: str, label: str, names: list[str], lines: Sequence[RhythmHours]
 ) -> Figure:
     values = {
-        way: np.array([np.nan if (one := getattr(line, f"{way}_bytes_per_hour")) is None else one for line in lines])
-        for way in COLOURS
+        direction: np.array(
+            [np.nan if (item := getattr(line, f"{direction}_bytes_per_hour")) is None else item for line in lines]
+        )
+        for direction in COLOURS
     }
-    known = {way: one for way, one in values.items() if np.isfinite(one).any()}
+    known = {direction: value for direction, value in values.items() if np.isfinite(value).any()}
     if not known or result.rhythm is None:
         panel = Panel(window_title(result), Axis(label), Axis("bytes per hour"), message=EMPTY)
         return Figure(name, title, (panel,))
     factor, unit = bytes_unit(largest(*known.values()))
-    groups = [(f"{way}s", COLOURS[way], np.nan_to_num(one) / factor) for way, one in known.items()]
-    ticks = tuple((float(place), one) for place, one in enumerate(names))
+    groups = [
+        (f"{direction}s", COLOURS[direction], np.nan_to_num(values) / factor) for direction, values in known.items()
+    ]
+    ticks = tuple((float(place), name) for place, name in enumerate(names))
     x = Axis(f"{label} ({result.rhythm.timezone})", low=-0.6, high=len(names) - 0.4, ticks=ticks)
     y = Axis(f"{unit} per observed hour", low=0, high=1.08 * largest(*known.values()) / factor or 1.0)
     never = [

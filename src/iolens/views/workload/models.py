@@ -26,8 +26,12 @@ NOT_COUNTED: Final = "requests are not counted here"
 
 def tail_samples(result: Workload, what: str) -> dict[str, TailSample]:
     """By direction, where there is any value."""
-    found = result.distributions or {}
-    return {way: found[name] for way in COLOURS if (name := f"{way}_{what}") in found and found[name].size}
+    samples = result.distributions or {}
+    return {
+        direction: samples[name]
+        for direction in COLOURS
+        if (name := f"{direction}_{what}") in samples and samples[name].size
+    }
 
 
 def model_figure(result: Workload, what: str, name: str, title: str) -> Figure:
@@ -40,7 +44,10 @@ def model_figure(result: Workload, what: str, name: str, title: str) -> Figure:
         return Figure(name, title, (panel,))
     low, high = decades(samples.values(), scale)
     x = Axis(f"{unit}, log scale", "log", 10.0**low, 10.0**high, powers(low, high))
-    panels = [_cumulative(result, f"{way}_{what}", sample, scale, x, (low, high)) for way, sample in samples.items()]
+    panels = [
+        _cumulative(result, f"{direction}_{what}", sample, scale, x, (low, high))
+        for direction, sample in samples.items()
+    ]
     return Figure(name, title, (*panels, _tails(result, what, samples, scale, x)))
 
 
@@ -57,8 +64,8 @@ def _cumulative(
 ) -> Panel:
     values, shares = observed(sample)
     shown = curve_points(values.size)
-    way = model.partition("_")[0]
-    marks: list[Mark] = [PointsMark(scale * values[shown], 100.0 * shares[shown], "observed", COLOURS[way])]
+    direction = model.partition("_")[0]
+    marks: list[Mark] = [PointsMark(scale * values[shown], 100.0 * shares[shown], "observed", COLOURS[direction])]
     grid = np.logspace(*decades, MOST_POINTS)
     for label, colour, start, left, alpha in _curves(result.models[model], sample.size):
         inside = grid / scale >= start
@@ -72,18 +79,18 @@ def _tails(result: Workload, what: str, samples: dict[str, TailSample], scale: f
     """Share above a value, where a Pareto distribution is a straight line."""
     marks: list[Mark] = []
     smallest = 1.0
-    for way, sample in samples.items():
+    for direction, sample in samples.items():
         values, shares = observed(sample)
         above = 1.0 - shares
         some = np.flatnonzero(above > 0.5 / sample.size)
         smallest = min(smallest, float(above[some].min(initial=1.0)))
         kept = some[curve_points(some.size)]
-        marks.append(PointsMark(scale * values[kept], 100.0 * above[kept], f"{way}s", COLOURS[way]))
-        for label, _, start, left, alpha in _curves(result.models[f"{way}_{what}"], sample.size):
+        marks.append(PointsMark(scale * values[kept], 100.0 * above[kept], f"{direction}s", COLOURS[direction]))
+        for label, _, start, left, alpha in _curves(result.models[f"{direction}_{what}"], sample.size):
             if label.startswith("likelihood"):
                 ends = np.array([start, sample.largest])
-                label = f"{way}s: Pareto, alpha {alpha:.3g}"
-                marks.append(LineMark(scale * ends, 100.0 * left * (start / ends) ** alpha, label, PALE[way][1]))
+                label = f"{direction}s: Pareto, alpha {alpha:.3g}"
+                marks.append(LineMark(scale * ends, 100.0 * left * (start / ends) ** alpha, label, PALE[direction][1]))
     low = int(np.floor(np.log10(100.0 * smallest)))
     y = Axis("samples above this (%), log scale", "log", 10.0**low, 150.0, powers(low, 2))
     return Panel("The tails", x, y, tuple(marks))
@@ -96,16 +103,16 @@ def observed(sample: TailSample) -> tuple[Floats, Floats]:
     return sample.upper[known], shares[known]
 
 
-def _curves(found: HeavyTail, size: int) -> list[tuple[str, str, float, float, float]]:
+def _curves(tail: HeavyTail, size: int) -> list[tuple[str, str, float, float, float]]:
     """Label, colour, x_m, share of the values above it, and alpha of each Pareto fit."""
     curves = []
-    if found.paper is not None:
-        label = f"paper: alpha {found.paper.alpha:.3g}, R² {found.paper.r2:.3f}"
-        curves.append((label, PAPER, found.paper.xm, 1.0, found.paper.alpha))
-    if found.quantised is not None:
-        label = f"quantised: alpha {found.quantised.alpha:.3g}, R² {found.quantised.r2:.3f}"
-        curves.append((label, QUANTISED, found.quantised.xm, 1.0, found.quantised.alpha))
-    if found.mle is not None:
-        label = f"likelihood: alpha {found.mle.alpha:.3g} above x_m"
-        curves.append((label, LIKELY, found.mle.xm, found.mle.n_tail / size, found.mle.alpha))
+    if tail.paper is not None:
+        label = f"paper: alpha {tail.paper.alpha:.3g}, R² {tail.paper.r2:.3f}"
+        curves.append((label, PAPER, tail.paper.xm, 1.0, tail.paper.alpha))
+    if tail.quantised is not None:
+        label = f"quantised: alpha {tail.quantised.alpha:.3g}, R² {tail.quantised.r2:.3f}"
+        curves.append((label, QUANTISED, tail.quantised.xm, 1.0, tail.quantised.alpha))
+    if tail.mle is not None:
+        label = f"likelihood: alpha {tail.mle.alpha:.3g} above x_m"
+        curves.append((label, LIKELY, tail.mle.xm, tail.mle.n_tail / size, tail.mle.alpha))
     return curves

@@ -20,9 +20,9 @@ REPORT_ORDER: Final = 35
 
 def report_summary(result: Workload) -> list[Part]:
     """The mix, how bursty it is and how much of the time it rests."""
-    told = view.verdict(result)
+    reported = view.verdict(result)
     facts = _facts(result)
-    return [*([told] if told else []), *([Facts(facts)] if facts else [])]
+    return [*([reported] if reported else []), *([Facts(facts)] if facts else [])]
 
 
 def report_sections(result: Workload) -> list[ReportSection]:
@@ -33,7 +33,7 @@ def report_sections(result: Workload) -> list[ReportSection]:
     def parts(names: Sequence[str], *others: Part) -> tuple[Part, ...]:
         return (*(drawn[name] for name in names if name in drawn), *others)
 
-    found = [
+    sections = [
         ReportSection(
             "Bandwidth", parts(("bandwidth", "percentiles", "peak-vs-sum"), *_tables(result, "targets", "peaks"))
         ),
@@ -46,7 +46,7 @@ def report_sections(result: Workload) -> list[ReportSection]:
         ),
         ReportSection("What the workload rests on", (*_tables(result, "maintenance"), view.coverage(result))),
     ]
-    return [section for section in found if section.parts]
+    return [section for section in sections if section.parts]
 
 
 def report_methods(results: Sequence[Workload]) -> list[ReportSection]:
@@ -81,13 +81,13 @@ def _tables(result: Workload, *names: str) -> list[Part]:
 
 
 def _facts(result: Workload) -> tuple[Fact, ...]:
-    whole, found = result.aggregate, result.throughput
+    whole, throughput = result.aggregate, result.throughput
     shown: list[Fact] = []
     if whole is not None and whole.write_bytes_pct is not None:
         shown.append(Fact(f"{show_percent(whole.write_bytes_pct)} %", "of the bytes are written"))
-    if found is not None and found.below_third_of_peak_pct is not None:
-        below = f"of the time below a third of {view.peak_named(found)}"
-        shown.append(Fact(f"{show_percent(found.below_third_of_peak_pct)} %", below))
-    if found is not None:
-        shown.append(Fact(f"{show_percent(found.idle_pct)} %", "of the minutes are idle"))
+    if throughput is not None and throughput.below_third_of_peak_pct is not None:
+        below = f"of the time below a third of {view.peak_named(throughput)}"
+        shown.append(Fact(f"{show_percent(throughput.below_third_of_peak_pct)} %", below))
+    if throughput is not None:
+        shown.append(Fact(f"{show_percent(throughput.idle_pct)} %", "of the minutes are idle"))
     return tuple(shown)

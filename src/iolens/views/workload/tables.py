@@ -45,7 +45,7 @@ def tables(result: Workload) -> list[TableView]:
 
 def verdict(result: Workload) -> str:
     """Mix, burstiness and idleness in a few sentences."""
-    return " ".join(one for one in (_of_mix(result), _of_throughput(result), _of_peaks(result)) if one)
+    return " ".join(of_peak for of_peak in (_of_mix(result), _of_throughput(result), _of_peaks(result)) if of_peak)
 
 
 def _of_mix(result: Workload) -> str:
@@ -61,19 +61,19 @@ def _of_mix(result: Workload) -> str:
 
 
 def _of_throughput(result: Workload) -> str:
-    found = result.throughput
-    if found is None:
+    answer = result.throughput
+    if answer is None:
         return ""
-    if not found.largest_bytes_per_s:
+    if not answer.largest_bytes_per_s:
         return "Nothing was moved at all."
-    least = "" if found.below_third_of_peak_pct is None else (
-        f"; for {t.show_percent(found.below_third_of_peak_pct)} % of the time it is below a third of"
-        f" {peak_named(found)}"
+    least = "" if answer.below_third_of_peak_pct is None else (
+        f"; for {t.show_percent(answer.below_third_of_peak_pct)} % of the time it is below a third of"
+        f" {peak_named(answer)}"
     )  # fmt: skip
     return (
-        f"Throughput is {_rate(found.mean_bytes_per_s)} on average and {_rate(found.largest_bytes_per_s)} in the"
-        f" largest minute{least}. {t.show_percent(found.idle_pct)} % of the minutes are idle (below"
-        f" {_rate(found.idle_below_bytes_per_s)}), the longest period {_minutes(found.longest_idle_min)}."
+        f"Throughput is {_rate(answer.mean_bytes_per_s)} on average and {_rate(answer.largest_bytes_per_s)} in the"
+        f" largest minute{least}. {t.show_percent(answer.idle_pct)} % of the minutes are idle (below"
+        f" {_rate(answer.idle_below_bytes_per_s)}), the longest period {_minutes(answer.longest_idle_min)}."
     )
 
 
@@ -86,9 +86,9 @@ def peak_named(throughput: Throughput) -> str:
 
 def _of_peaks(result: Workload) -> str:
     shares = [
-        f"{100.0 * one.aggregate_bytes_per_s / one.sum_of_targets_bytes_per_s:.0f} % ({one.direction}s)"
-        for one in result.peak_vs_sum
-        if one.percentile == PERCENT and one.sum_of_targets_bytes_per_s
+        f"{100.0 * peak.aggregate_bytes_per_s / peak.sum_of_targets_bytes_per_s:.0f} % ({peak.direction}s)"
+        for peak in result.peak_vs_sum
+        if peak.percentile == PERCENT and peak.sum_of_targets_bytes_per_s
     ]
     if not shares or len(result.targets) < 2:
         return ""
@@ -105,8 +105,8 @@ def _minutes(count: int) -> str:
 
 def named(model: str) -> str:
     """`read_interarrival` for people."""
-    way, _, what = model.partition("_")
-    return f"{way} {'inter-arrival time' if what == 'interarrival' else 'idle time' if what == 'idle' else what}"
+    direction, _, what = model.partition("_")
+    return f"{direction} {'inter-arrival time' if what == 'interarrival' else 'idle time' if what == 'idle' else what}"
 
 
 # As tables.
@@ -116,7 +116,7 @@ def targets(result: Workload) -> TableView:
     """Percentiles of bandwidth by target (Fig. 4), and of all together."""
     columns = (
         t.text("target", "Target"), t.count("samples", "Samples"),
-        *(t.rate(f"{way}_{name}_bytes_per_s", f"{heading} {way}") for way in WAYS
+        *(t.rate(f"{direction}_{name}_bytes_per_s", f"{heading} {direction}") for direction in WAYS
           for name, heading in (("p95", "95 %"), ("p99", "99 %"), ("max", "Max"))),
         t.percent("idle_pct", "Idle"),
     )  # fmt: skip
@@ -145,7 +145,7 @@ def _by_target(result: Workload, title: str, columns: tuple[TableColumn, ...], n
     lines: list[TargetWorkload] = busiest(result)
     if result.aggregate is not None:
         lines = [*lines, result.aggregate]
-    return t.TableView(title, columns, t.rows_of(lines, columns), "\n".join(one for one in note if one))
+    return t.TableView(title, columns, t.rows_of(lines, columns), "\n".join(name for name in note if name))
 
 
 def busiest(result: Workload) -> list[TargetWorkload]:
@@ -171,15 +171,15 @@ def peaks(result: Workload) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [
         (
-            ORDINALS[one.percentile],
-            one.direction,
-            one.aggregate_bytes_per_s,
-            one.sum_of_targets_bytes_per_s,
-            100.0 * one.aggregate_bytes_per_s / one.sum_of_targets_bytes_per_s
-            if one.sum_of_targets_bytes_per_s
+            ORDINALS[peak_against_sum.percentile],
+            peak_against_sum.direction,
+            peak_against_sum.aggregate_bytes_per_s,
+            peak_against_sum.sum_of_targets_bytes_per_s,
+            100.0 * peak_against_sum.aggregate_bytes_per_s / peak_against_sum.sum_of_targets_bytes_per_s
+            if peak_against_sum.sum_of_targets_bytes_per_s
             else None,
         )
-        for one in result.peak_vs_sum
+        for peak_against_sum in result.peak_vs_sum
     ]
     return t.TableView("Peaks at once, and one by one", columns, rows)
 
@@ -200,19 +200,19 @@ def models(result: Workload) -> TableView:
         t.text("tail_best_model", "Best of five, above x_m"),
     )  # fmt: skip
     rows: list[Row] = []
-    for name, one in result.models.items():
+    for name, tail in result.models.items():
         fits = [
             value
-            for fit in (one.paper, one.quantised)
+            for fit in (tail.paper, tail.quantised)
             for value in ((None,) * 3 if fit is None else (fit.alpha, fit.xm, fit.r2))
         ]
         likely: tuple[Any, ...] = (None,) * 5
-        if one.mle is not None:
-            likely = one.mle.alpha, one.mle.xm, one.mle.ks, one.mle.n_tail, one.mle.p_value
-        best = [None if model is None else model.replace("_", " ") for model in (one.best_model, one.tail_best_model)]
-        counted = one.samples, one.off_tick_samples, one.zero_share_pct
-        rows.append((named(name), one.unit, *counted, *fits, *likely, *best))
-    words = [f"{named(name).capitalize()}: {one.verdict}." for name, one in result.models.items()]
+        if tail.mle is not None:
+            likely = tail.mle.alpha, tail.mle.xm, tail.mle.ks, tail.mle.n_tail, tail.mle.p_value
+        best = [None if model is None else model.replace("_", " ") for model in (tail.best_model, tail.tail_best_model)]
+        counted = tail.samples, tail.off_tick_samples, tail.zero_share_pct
+        rows.append((named(name), tail.unit, *counted, *fits, *likely, *best))
+    words = [f"{named(name).capitalize()}: {model.verdict}." for name, model in result.models.items()]
     notes = "\n".join([*words, *_off_tick(result), *_censored(result)])
     return t.TableView(f"{result.filesystem}: heavy tails", columns, rows, notes, sideways=True)
 
@@ -220,21 +220,21 @@ def models(result: Workload) -> TableView:
 def _off_tick(result: Workload) -> list[str]:
     """Samples that no model of the time between requests has."""
     return [
-        f"{one.off_tick_samples:,} samples are left out of the {named(name)}: they are not {result.tick_s:g} s long."
-        for name, one in result.models.items()
-        if one.off_tick_samples
+        f"{model.off_tick_samples:,} samples are left out of the {named(name)}: they are not {result.tick_s:g} s long."
+        for name, model in result.models.items()
+        if model.off_tick_samples
     ]
 
 
 def _censored(result: Workload) -> list[str]:
     """Idle runs that may have been longer than is known."""
     return [
-        f"{one.direction.capitalize()} idle runs that touch {what}: {runs:,}, the longest of at least {longest:,.4g} s;"
-        " in no model, because they may have been longer."
-        for one in result.censored_idle
+        f"{idle.direction.capitalize()} idle runs that touch {what}: {runs:,}, the longest of at least"
+        f" {longest:,.4g} s; in no model, because they may have been longer."
+        for idle in result.censored_idle
         for what, runs, longest in (
-            ("an end of the window", one.runs, one.longest_s),
-            ("a gap in the samples", one.runs_at_gaps, one.longest_at_gaps_s),
+            ("an end of the window", idle.runs, idle.longest_s),
+            ("a gap in the samples", idle.runs_at_gaps, idle.longest_at_gaps_s),
         )
         if runs
     ]
@@ -252,9 +252,9 @@ def size_peaks(result: Workload) -> TableView:
     )  # fmt: skip
     rows = t.rows_of(result.size_peaks, columns)
     shares = [
-        f"{sum(one.requests_pct for one in mine):.3g} % of the {way}s"
-        for way in WAYS
-        if (mine := [one for one in result.size_peaks if one.direction == way])
+        f"{sum(peak.requests_pct for peak in mine):.3g} % of the {direction}s"
+        for direction in WAYS
+        if (mine := [size_peak for size_peak in result.size_peaks if size_peak.direction == direction])
     ]
     nothing = "No bin holds 5 % of the requests and more than the bins beside it." if result.sizes else NO_SIZES
     return t.TableView(
@@ -266,17 +266,22 @@ def sizes(result: Workload) -> TableView:
     """Request sizes of all targets (Fig. 8): the bins with most requests."""
     columns = (
         t.size("size_bytes", "Up to"),
-        *(column for way in WAYS for column in (
-            t.count(f"{way}_requests", f"{way.capitalize()}s"), t.percent(f"{way}_pct", f"{way.capitalize()}s"),
-            t.percent(f"{way}_cumulative_pct", f"{way.capitalize()}s up to here"))),
+        *(column for direction in WAYS for column in (
+            t.count(f"{direction}_requests", f"{direction.capitalize()}s"),
+            t.percent(f"{direction}_pct", f"{direction.capitalize()}s"),
+            t.percent(f"{direction}_cumulative_pct", f"{direction.capitalize()}s up to here"))),
     )  # fmt: skip
-    cells = {(one.direction, one.size_bytes): (one.requests, 100.0 * one.pdf, 100.0 * one.cdf) for one in result.sizes}
+    cells = {
+        (size.direction, size.size_bytes): (size.requests, 100.0 * size.pdf, 100.0 * size.cdf) for size in result.sizes
+    }
     requests = {
-        size: sum(cells.get((way, size), (0,))[0] for way in WAYS) for size in {one.size_bytes for one in result.sizes}
+        size: sum(cells.get((direction, size), (0,))[0] for direction in WAYS)
+        for size in {size.size_bytes for size in result.sizes}
     }
     shown = sorted(sorted(requests, key=requests.__getitem__, reverse=True)[: result.top])
     rows: list[Row] = [
-        (size, *(value for way in WAYS for value in cells.get((way, size), (None, None, None)))) for size in shown
+        (size, *(value for direction in WAYS for value in cells.get((direction, size), (None, None, None))))
+        for size in shown
     ]
     note = "" if rows else NO_SIZES
     if len(requests) > result.top:
@@ -334,9 +339,9 @@ def _per_day(minutes: int) -> str:
 
 def idle_periods(result: Workload) -> TableView:
     """Table III of paper D."""
-    found = result.throughput
-    title = "Idle periods" if found is None else f"Idle periods: below {_rate(found.idle_below_bytes_per_s)}"
-    return _periods(title, [] if found is None else found.idle_periods)
+    answer = result.throughput
+    title = "Idle periods" if answer is None else f"Idle periods: below {_rate(answer.idle_below_bytes_per_s)}"
+    return _periods(title, [] if answer is None else answer.idle_periods)
 
 
 def zero_periods(result: Workload) -> TableView:

@@ -24,7 +24,7 @@ COLUMNS = (
 def tables(result: WorkloadMatch) -> list[TableView]:
     """One table: parameters, percentiles, fits."""
     title = f"{result.filesystem}: synthetic against {result.original}"
-    return [t.TableView(title, COLUMNS, [_row(one) for one in result.quantities], verdict(result))]
+    return [t.TableView(title, COLUMNS, [_row(quantity) for quantity in result.quantities], verdict(result))]
 
 
 def figures(result: WorkloadMatch) -> dict[str, Callable[[], Figure]]:
@@ -36,17 +36,23 @@ def verdict(result: WorkloadMatch) -> str:
     """In a sentence or two, how near it comes."""
     total = len(result.quantities)
     if not result.beyond:
-        told = f"All {total} quantities are within their limits."
+        reported = f"All {total} quantities are within their limits."
     else:
-        told = f"{result.beyond} of {total} quantities are beyond their limits."
+        reported = f"{result.beyond} of {total} quantities are beyond their limits."
     if result.original_targets != result.synthetic_targets:
-        told += (
+        reported += (
             f" The original has {result.original_targets} targets, this one {result.synthetic_targets}: what all of"
             " them do together is not compared."
         )
-    return told
+    return reported
 
 
-def _row(one: MatchedQuantity) -> Row:
-    facts = (one.quantity, one.direction, one.unit, one.original, one.synthetic)
-    return (*facts, one.deviation, one.deviation_unit, one.limit, "beyond" if one.is_beyond else "within")
+def _row(quantity: MatchedQuantity) -> Row:
+    facts = (quantity.quantity, quantity.direction, quantity.unit, quantity.original, quantity.synthetic)
+    return (
+        *facts,
+        quantity.deviation,
+        quantity.deviation_unit,
+        quantity.limit,
+        "beyond" if quantity.is_beyond else "within",
+    )
