@@ -18,7 +18,18 @@ from typing import NamedTuple
 from layered_drawing import Box, draw
 
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
-ROOT = ("schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names", "registry")
+ROOT = (
+    "schema",
+    "units",
+    "errors",
+    "config",
+    "records",
+    "target_names",
+    "visible_text",
+    "nearest_names",
+    "registry",
+    "open_files",
+)
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -26,6 +37,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "visible_text": (),
     "target_names": (),
     "nearest_names": (),
+    "open_files": (),
     "errors": ("visible_text",),
     "registry": ("errors",),
     "schema": ("units", "errors"),

@@ -72,6 +72,7 @@ def COMMAND(
     import os
 
     from iolens.config import load_config
+    from iolens.open_files import each_file_opened_once
     from iolens.sources import ReadOptions, source_names
     from iolens.store.ceilings import RateCeilings
     from iolens.store.ingest import Tally
@@ -96,8 +97,9 @@ def COMMAND(
         workers=workers or os.cpu_count() or 1,
         ceilings=RateCeilings.of_config(loaded.filesystems),
     )
-    for name, found in _by_source(named, places, total).items():
-        _load(load, name, found, replace(options, settings=loaded.sources.get(name, {})), total)
+    with each_file_opened_once():
+        for name, found in _by_source(named, places, total).items():
+            _load(load, name, found, replace(options, settings=loaded.sources.get(name, {})), total)
     return _report(total, opened.url)
 
 

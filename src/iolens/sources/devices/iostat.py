@@ -109,22 +109,24 @@ class Iostat:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file."""
-        opened, refused = read_each(paths, partial(_open, options=options))
-        yield from refused
-        for one in opened:
-            yield Capture(one.place, supplied_identity(one.path, **told_by_user(options)), one.items)
+        captures, refused = read_each(paths, partial(_open, options=options))
+        yield from (*refused, *captures)
 
 
 SOURCE: Final = Iostat()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _IostatRecording:
     """One file and what the user said about it."""
 
     path: Path
     options: ReadOptions
-    date_order: str
+
+    @cached_property
+    def is_day_first(self) -> bool:
+        """Whether 11/05/26 is in May: asked for where a date leaves it open, for it may take a look at all others."""
+        return _date_order(self.path, self.options) == DAY_FIRST
 
     @property
     def place(self) -> str:
@@ -440,7 +442,7 @@ class _Clock:
         if len(parts[0]) == 4:
             return _date(first, second, third)
         year = third if len(parts[2]) == 4 else third + (2000 if third < 70 else 1900)
-        is_day_first = "." in told or (self.recording.date_order == DAY_FIRST and "/" in told)
+        is_day_first = "." in told or ("/" in told and self.recording.is_day_first)
         month, day = (second, first) if is_day_first else (first, second)
         if not text and self.last is not None:
             return self.last.date()
@@ -460,9 +462,10 @@ def _time(text: str, half: str | None) -> time:
     return time(hour, minute, min(second, 59))
 
 
-def _open(path: Path, options: ReadOptions) -> _IostatRecording:
+def _open(path: Path, options: ReadOptions) -> Capture:
     _check_settings(path, options)
-    return _IostatRecording(path, options, _date_order(path, options))
+    identity = supplied_identity(path, **told_by_user(options))
+    return Capture(str(path), identity, _IostatRecording(path, options).items)
 
 
 def _check_settings(path: Path, options: ReadOptions) -> None:

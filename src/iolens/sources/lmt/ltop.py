@@ -21,6 +21,7 @@ from iolens.sources.lustre.capacity import LOCK_LEAVES
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.lookahead import Lookahead, line_size
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_or_none, real, real_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
@@ -285,6 +286,7 @@ class _LtopRecording:
 
     path: Path
     options: ReadOptions
+    lines: Lookahead[Line | Problem]
     ticker: Ticker
     identity: str
 
@@ -294,14 +296,15 @@ class _LtopRecording:
 
     def items(self) -> Iterator[Item]:
         player = _Player(str(self.path), self.options.filesystem, self.ticker.copy())
-        return within(player.items(numbered_lines(self.path)), self.options)
+        return within(player.items(iter(self.lines)), self.options)
 
 
 def _scanned(path: Path, options: ReadOptions) -> _LtopRecording:
     """Look at the first strings of each server for the interval between them."""
     times: dict[str, list[int]] = {}
     looked_at = 0
-    for line in numbered_lines(path):
+    lines = Lookahead(path, partial(numbered_lines, path), line_size)
+    for line in lines.look():
         if isinstance(line, Problem) or (match := _RECORD.fullmatch(line.text)) is None:
             continue
         stamps = times.setdefault(f"{match[3]} {match[4]}", [])
@@ -316,7 +319,7 @@ def _scanned(path: Path, options: ReadOptions) -> _LtopRecording:
         raise InputError(str(path), found, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
     said = {"filesystem": options.filesystem, "interval": options.interval_s}
     identity = supplied_identity(path, **said, since=options.since, until=options.until)
-    return _LtopRecording(path, options, Ticker(grid_of(times, options.interval_s)), identity)
+    return _LtopRecording(path, options, lines, Ticker(grid_of(times, options.interval_s)), identity)
 
 
 class _Player:

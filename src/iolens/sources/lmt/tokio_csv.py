@@ -19,6 +19,7 @@ from iolens.schema import LARGEST
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.lookahead import Lookahead, line_size
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, real, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, stated_zone, supplied_identity
@@ -164,6 +165,7 @@ class _HeadedFile:
     filesystem: str
     zone: tzinfo | None
     options: ReadOptions
+    lines: Lookahead[Line | Problem]
     identity: str
 
     def items(self) -> Iterator[Item]:
@@ -171,7 +173,7 @@ class _HeadedFile:
 
     def _all(self) -> Iterator[Item]:
         batch, found = RowBatch(), False
-        lines = numbered_lines(self.path)
+        lines = iter(self.lines)
         next(lines)  # the heading
         for line in lines:
             yield from [line] if isinstance(line, Problem) else self._line(line, batch)
@@ -197,7 +199,8 @@ class _HeadedFile:
 
 def _opened(path: Path, options: ReadOptions) -> _HeadedFile:
     place = str(path)
-    first = next(numbered_lines(path), None)
+    lines = Lookahead(path, partial(numbered_lines, path), line_size)
+    first = next(lines.look(), None)
     if first is None:
         raise InputError(place, "empty file", "a daily CSV file of TOKIO")
     if isinstance(first, Problem):
@@ -210,7 +213,7 @@ def _opened(path: Path, options: ReadOptions) -> _HeadedFile:
     filesystem = "" if shape.names_filesystem else needed_filesystem(options, place)
     zone = None if shape.has_epoch else stated_zone(options, filesystem, place)
     said = {"filesystem": filesystem, "zone": zone, "since": options.since, "until": options.until}
-    return _HeadedFile(path, heading, shape, filesystem, zone, options, supplied_identity(path, **said))
+    return _HeadedFile(path, heading, shape, filesystem, zone, options, lines, supplied_identity(path, **said))
 
 
 def _day(text: str, zone: tzinfo | None) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TypeVar
 
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Capture, Item
-from iolens.sources.reading.bounded_input import opened_packed
+from iolens.sources.reading.bounded_input import regular_file
 
 Input = TypeVar("Input")
 Opened = TypeVar("Opened")
@@ -19,8 +18,7 @@ Opened = TypeVar("Opened")
 
 def content_identity(path: Path) -> str:
     """Identity of a file: the hash of its content, so that the same file twice adds nothing."""
-    with opened_packed(path) as stream:
-        return "file/" + hashlib.file_digest(stream, "sha256").hexdigest()
+    return f"file/{regular_file(path).sha256()}"
 
 
 def read_each(
