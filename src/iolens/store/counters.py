@@ -13,11 +13,10 @@ from enum import Enum
 from typing import Any, Final
 
 from iolens.records import CounterSet, Sample
-from iolens.schema import JOB_TABLES
+from iolens.schema import TABLES, CounterForm
 from iolens.store.ceilings import DEFAULT, RateCeiling
 
 START_TOLERANCE_US: Final = 1_000
-BY_CLIENT: Final = "metadata_ops"  # Lustre 2.0 counts an MDT's operations per client, a named set each: they add up
 UNKNOWN_STEP_S: Final = 60.0  # how long a step back may have taken, for the ceiling of what moved in it
 
 Doubts = Mapping[str, Mapping[str, int]]  # by set: readings that cannot be, until the next one decides
@@ -199,35 +198,36 @@ def _moved(
     movements: dict[str, Movement] = {}
     sets: dict[str, CounterSet] = {}
     doubted: dict[str, Mapping[str, int]] = {}
+    form = TABLES[sample.table].form
     for name, now in sample.sets.items():
         before = baseline.sets.get(name)
         if before is None:
             sets[name] = now
-            if _began_since(now, name, baseline, sample):
+            if _began_since(now, name, baseline, form):
                 movements[name] = _within(dict(now.counters), ceiling, seconds)
             continue
-        if sample.table == "job_io":  # each job shows all counters always: one that is new was not read before
+        if form.sets_show_all:
             now = now._replace(complete=False)
         movements[name], sets[name], doubts = _difference(before, now, ceiling, seconds, baseline.doubted.get(name, {}))
         if doubts:
             doubted[name] = doubts
-    if sample.table not in JOB_TABLES:  # a histogram or client that is missing may be back, and goes on then
+    if not form.sets_come_and_go:  # a histogram or client that is missing may be back, and goes on then
         sets = {**baseline.sets, **sets}
         if baseline.doubted:
             unseen = {name: doubts for name, doubts in baseline.doubted.items() if name not in sample.sets}
             doubted = {**unseen, **doubted}
-    if sample.table == BY_CLIENT and len(movements) > 1:
+    if form.sets_add_up and len(movements) > 1:
         movements = {"": _added_up(movements)}
     return movements, sets, doubted
 
 
-def _began_since(now: CounterSet, name: str, baseline: Baseline, sample: Sample) -> bool:
+def _began_since(now: CounterSet, name: str, baseline: Baseline, form: CounterForm) -> bool:
     """A job or client that is not in the baseline started counting after it: all it has moved is new.
 
     Nothing else is; nor is a client where the baseline has none at all, for then clients were not read.
     """
-    is_client = sample.table == BY_CLIENT and bool(name) and any(baseline.sets)
-    if sample.table not in JOB_TABLES and not is_client:
+    is_client = form.sets_add_up and bool(name) and any(baseline.sets)
+    if not form.sets_come_and_go and not is_client:
         return False
     return now.start_us is None or now.start_us >= baseline.seen_us - START_TOLERANCE_US
 
