@@ -34,12 +34,10 @@ class OpenFile:
         self._hash: str | None = None
         self._close = weakref.finalize(self, os.close, descriptor)
 
-    @classmethod
-    def of_content(cls, content: bytes) -> OpenFile:
-        """A file that another process has opened and read."""
-        file = cls.__new__(cls)
-        file.descriptor, file.content, file.is_held, file._hash = -1, content, True, None
-        return file
+    def __getstate__(self) -> dict[str, object]:
+        """For another process, where there is only what is held."""
+        state = {"content": self.content, "is_held": self.is_held, "_status": self._status, "_hash": self._hash}
+        return {"descriptor": -1, **state}
 
     @property
     def size(self) -> int:
@@ -191,15 +189,14 @@ def may_keep(size: int) -> bool:
     return True
 
 
-def release(path: str) -> bytes | None:
-    """Let go of a file that has been read or is read elsewhere; its content, where it is held."""
+def release(path: str) -> OpenFile | None:
+    """Let go of a file that has been read, or is read elsewhere."""
     files = _UNDER_WAY.get()
-    file = None if files is None else files.drop(path)
-    return file.content if file is not None and file.is_held else None
+    return None if files is None else files.drop(path)
 
 
-def receive(path: str, content: bytes | None) -> None:
+def receive(path: str, file: OpenFile | None) -> None:
     """Take a file over from the process that opened it."""
     files = _UNDER_WAY.get()
-    if files is not None and content is not None:
-        files.add(path, OpenFile.of_content(content))
+    if files is not None and file is not None and file.is_held:
+        files.add(path, file)

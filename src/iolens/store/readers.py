@@ -179,9 +179,9 @@ class _Worker:
 def _work(pipe: Connection) -> None:
     while True:
         try:
-            capture, content = pipe.recv()
+            capture, file = pipe.recv()
         except EOFError:
             return
         with each_file_opened_once():
-            receive(capture.origin, content)
+            receive(capture.origin, file)
             pipe.send(list(guarded(capture)))

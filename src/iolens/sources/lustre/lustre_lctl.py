@@ -122,13 +122,18 @@ class _LctlText:
         left_out = LeftOut(self.place)
         yield left_out
         splitter = SampleSplitter()
-        for found in self._found(left_out):
-            if isinstance(found, ParameterText):
-                yield from splitter.take(found)
-            elif isinstance(found, int):
-                yield from splitter.mark(found)
-            else:
-                yield found
+        reader = _BareReader(self) if self.is_bare else _NamedReader(self, left_out)
+        try:
+            with opened(self.path) as stream:
+                for found in reader.read(bounded_lines(stream)):
+                    if isinstance(found, ParameterText):
+                        yield from splitter.take(found)
+                    elif isinstance(found, int):
+                        yield from splitter.mark(found)
+                    else:
+                        yield found
+        except DAMAGED as error:
+            yield Problem(self.place, None, f"cannot be read to its end: {error}")
         yield from splitter.finish()
 
     def items(self, samples: Iterable[_Split], ticker: Ticker) -> Iterator[Item]:
@@ -161,14 +166,6 @@ class _LctlText:
         if empty:
             found = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
             yield Problem(self.place, None, f"{found}, expected obdfilter.*.stats, mdt.*.md_stats, …")
-
-    def _found(self, left_out: LeftOut) -> Iterator[Found]:
-        try:
-            with opened(self.path) as stream:
-                lines = bounded_lines(stream)
-                yield from _BareReader(self).read(lines) if self.is_bare else _NamedReader(self, left_out).read(lines)
-        except DAMAGED as error:
-            yield Problem(self.place, None, f"cannot be read to its end: {error}")
 
 
 class _LctlScan(NamedTuple):
@@ -256,12 +253,24 @@ class _NamedReader:
         self.strangers: set[bytes] = set()
 
     def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+        options = self.text.options
         for number, line in enumerate(lines, 1):
             if isinstance(line, LongLine):
                 self.name, self.parameter = self.name or b"", None  # the parameter it is in is not whole
                 yield line.problem(self.text.place, number)
-            elif line[:1].isalnum() and (special := self._special(line, number)) is not None:
-                yield from special
+            elif b"=" in line and line[:1].isalnum() and (split := _split(line)) is not None:
+                yield from self._end()
+                yield from self._begin(*split, number)
+            elif (line[4:5] == b"-" or line[:5] == b"BEGIN") and (stamp := _marker_us(line, options)) is not None:
+                yield from self._end()
+                self.name, self.lost = None, False
+                yield stamp
+            elif line.startswith(b"error:"):
+                yield from self._end()
+                self.name = None
+                yield self._problem(number, f"lctl could not read: {_shown(line)}")
+            elif self.name is None and line[:1].isalnum() and _is_listed(line):
+                continue
             elif self.parameter is not None:
                 self.lines.append(line)
             elif self.name is None and not self.lost and line.strip():
@@ -269,20 +278,7 @@ class _NamedReader:
                 yield self._problem(number, f"not a parameter: {_shown(line)}")
         yield from self._end(at_end_of_file=True)
 
-    def _special(self, line: bytes, number: int) -> Iterator[Found] | None:
-        """What begins something new; None for a line that may be part of a value."""
-        if b"=" in line and (split := _split(line)) is not None:
-            return self._begin(*split, number)
-        if (stamp := _marker_us(line, self.text.options)) is not None:
-            return self._mark(stamp)
-        if line.startswith(b"error:"):
-            return self._fail(line, number)
-        if self.name is None and _is_listed(line):
-            return iter(())
-        return None
-
     def _begin(self, name: bytes, value: bytes, number: int) -> Iterator[Found]:
-        yield from self._end()
         self.name, self.lines, self.line, self.lost = name, [value], number, False
         family, *rest = name.split(b".")
         if rest and not _is_family(family) and family not in self.strangers:
@@ -292,16 +288,6 @@ class _NamedReader:
         self.parameter = parameter_named(text)
         if self.parameter is None and _is_family(family):
             self.left_out.add(pattern_of(text))
-
-    def _mark(self, stamp: int) -> Iterator[Found]:
-        yield from self._end()
-        self.name, self.lost = None, False
-        yield stamp
-
-    def _fail(self, line: bytes, number: int) -> Iterator[Found]:
-        yield from self._end()
-        self.name = None
-        yield self._problem(number, f"lctl could not read: {_shown(line)}")
 
     def _end(self, at_end_of_file: bool = False) -> Iterator[Found]:
         if self.parameter is None:

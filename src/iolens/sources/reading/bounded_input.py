@@ -153,7 +153,8 @@ def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE, *, padded: bool
         if end:
             whole = b"".join((*held, block[begin:end]))
             held, length = [block[end:]], len(block) - end
-            yield from _each(whole, longest, padded)
+            is_plain = len(whole) <= longest and b"\0" not in whole
+            yield from io.BytesIO(whole) if is_plain else _each(whole, longest, padded)
         else:
             held.append(block[begin:])
             length += len(block) - begin

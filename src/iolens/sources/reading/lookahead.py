@@ -43,16 +43,14 @@ class Lookahead(Generic[Piece]):
         self._kept = [] if is_under_way(self.path) else None
         for piece in rest:
             if self._kept is not None:
-                self._keep(self._kept, self.size(piece), piece)
+                size = self.size(piece)
+                if may_keep(size):
+                    self._kept.append(piece)
+                    self._kept_bytes += size
+                else:
+                    self._forget()
             yield piece
         self._rest = None
-
-    def _keep(self, kept: list[Piece], size: int, piece: Piece) -> None:
-        if may_keep(size):
-            kept.append(piece)
-            self._kept_bytes += size
-        else:
-            self._forget()
 
     def _forget(self) -> None:
         may_keep(-self._kept_bytes)
