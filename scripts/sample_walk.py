@@ -1,10 +1,10 @@
 """The walk of one number of a Lustre sample from the captured file to the report, function by function.
 
 `python scripts/sample_walk.py` makes a capture of three OSTs with two samples, loads it, asks for its utilization as
-JSON, and prints every function of iolens that the bytes written to one OST pass: each that is given them as an argument,
-or returns or yields them, be it in a text, a record, a list, a mapping or an array. Each function counts once, where the
-number first comes to it. Comprehensions and lambdas are part of their function; an object that has the number and is only
-asked for something (`self`), an open stream and a function are not looked into.
+JSON, and prints every function of iolens that the bytes written to one OST pass: each that is given them as an
+argument, or returns or yields them, be it in a text, a record, a list, a mapping or an array. Each function counts
+once, where the number first comes to it. Comprehensions and lambdas are part of their function; an object that has the
+number and is only asked for something (`self`), an open stream and a function are not looked into.
 """
 
 from __future__ import annotations

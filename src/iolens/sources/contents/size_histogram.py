@@ -21,7 +21,12 @@ from iolens.sources.contents.histogram_bins import CountedBin, bin_rows, told_by
 from iolens.sources.contents.histogram_csv import EXPECTED, csv_bins, is_heading
 from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
 from iolens.sources.devices.block_devices import refuse_settings
-from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, Line, numbered_lines, opened, unpacked
+from iolens.sources.reading.bounded_input import (
+    Line,
+    numbered_lines,
+    unpacked,
+    unpacked_head,
+)
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.lookahead import Lookahead, small
 from iolens.sources.reading.options import ReadOptions
@@ -88,11 +93,7 @@ class _HistogramScan:
 
 def _opened(path: Path, options: ReadOptions) -> _HistogramFile:
     needed_filesystem(options, str(path))
-    try:
-        with opened(path) as stream:
-            head = stream.read(HEAD_BYTES)
-    except DAMAGED as error:
-        raise InputError(str(path), f"cannot be read: {error}") from error
+    head = unpacked_head(path)
     reading = _reading_of(head)
     if reading is None:
         first = head.partition(b"\n")[0].decode("utf-8", "backslashreplace")

@@ -36,7 +36,7 @@ from iolens.sources.gpfs.mmperfmon_text import (
 from iolens.sources.reading.archives import TAR_HEAD, archive_members, is_tar, unpacked_member
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import DAMAGED, bounded_lines, opened, unpacked
-from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.captures import content_identity, read_each, refuse_empty
 from iolens.sources.reading.local_time import LocalClock, local_text
 from iolens.sources.reading.lookahead import Lookahead
 from iolens.sources.reading.options import ReadOptions
@@ -127,11 +127,7 @@ class _SensorScan(NamedTuple):
 
 
 def _scanned(path: Path, choices: _Choices) -> _SensorScan:
-    try:
-        if path.stat().st_size == 0:
-            raise InputError(str(path), "empty file", "output of `mmperfmon query`, or an archive of such")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+    refuse_empty(path, "output of `mmperfmon query`, or an archive of such")
     texts = Lookahead(path, partial(_texts, path, choices), _size)
     told: dict[Subject, set[str]] = {}
     begin, end = LARGEST, 0

@@ -104,6 +104,15 @@ def head_of(path: Path) -> bytes:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
 
 
+def unpacked_head(path: Path) -> bytes:
+    """The first bytes of a file, unpacked if it is gzip; InputError where they cannot be read."""
+    try:
+        with opened(path) as stream:
+            return stream.read(HEAD_BYTES)
+    except DAMAGED as error:
+        raise InputError(str(path), f"cannot be read: {error}") from error
+
+
 def unpacked(head: bytes) -> bytes:
     """The beginning of a file, unpacked if it is gzip; empty if it is damaged gzip."""
     if not head.startswith(GZIP):
