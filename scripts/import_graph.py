@@ -20,7 +20,7 @@ from layered_drawing import Box, draw
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
     "arrays", "schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names",
-    "registry",
+    "registry", "open_files",
 )  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "visible_text": (),
     "target_names": (),
     "nearest_names": (),
+    "open_files": (),
     "errors": ("visible_text",),
     "registry": ("errors",),
     "schema": ("units", "errors"),

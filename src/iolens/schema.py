@@ -45,6 +45,22 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterForm:
+    """What the raw counters of a table look like, and which rows become of what they moved.
+
+    By default a target has one set of counters, and one row for each interval with a column per counter.
+    """
+
+    moved_only: bool = False  # rows only for what moved
+    set_column: str | None = None  # tells the sets of a target apart; None: each counter is in one set only
+    name_columns: tuple[str, ...] = ()  # name a row's counter, with colons between them; none: a column per counter
+    value_columns: tuple[tuple[str, str], ...] = (("", "count"),)  # what a counter's name ends with, and its column
+    sets_come_and_go: bool = False  # one per job: it begins at zero, and is gone some time after the job has ended
+    sets_show_all: bool = False  # a set always shows all its counters: one that is new was not read before
+    sets_add_up: bool = False  # Lustre 2.0 counts an MDT's operations per client, a named set each
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """One table. `key` names a row; an `interval` table has `time`, `start`, `duration_s` and is cut by `date`."""
 
@@ -53,6 +69,7 @@ class Table:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     kind: Literal["interval", "moment", "record"]
+    form: CounterForm = CounterForm()
 
     @property
     def partitioned(self) -> bool:
@@ -104,10 +121,6 @@ SUM_KINDS: Final = ("server", "filesystem")
 """Rows that add up several targets: taken where there is nothing finer, the finer first."""
 
 
-JOB_TABLES: Final = frozenset({"job_io", "job_sizes"})
-"""Tables whose counters come in a set per job: it begins at zero, and is gone some time after the job has ended."""
-
-
 def _count(name: str, doc: str) -> Column:
     return Column(name, "int64", doc, counter=True)
 
@@ -148,9 +161,15 @@ _BYTES_AND_OPS = (
 )
 
 
-def _interval(name: str, doc: str, dimensions: tuple[Column, ...], measures: tuple[Column, ...]) -> Table:
+def _interval(
+    name: str,
+    doc: str,
+    dimensions: tuple[Column, ...],
+    measures: tuple[Column, ...],
+    form: CounterForm = CounterForm(),  # noqa: B008 (frozen)
+) -> Table:
     key = ("source", "filesystem", *(column.name for column in dimensions), "time")
-    return Table(name, doc, (*_INTERVAL, *dimensions, *measures, _AFTER_RESET, _SAMPLES), key, "interval")
+    return Table(name, doc, (*_INTERVAL, *dimensions, *measures, _AFTER_RESET, _SAMPLES), key, "interval", form)
 
 
 def _moment(name: str, doc: str, key: tuple[str, ...], columns: tuple[Column, ...]) -> Table:
@@ -198,6 +217,7 @@ TARGET_HISTOGRAMS = _interval(
         Column("bin", "int64", "the bin's label: upper bound for powers of two, the value itself for linear bins"),
     ),
     (_TARGET_KIND, _count("count", "how many fell into the bin")),
+    CounterForm(moved_only=True, set_column="histogram", name_columns=("direction", "bin")),
 )
 METADATA_OPS = _interval(
     "metadata_ops",
@@ -207,6 +227,7 @@ METADATA_OPS = _interval(
         *(_count(operation, f"{operation} operations") for operation in METADATA_OPERATIONS),
         *(_count(f"{operation}_us", f"summed time of {operation}, microseconds") for operation in METADATA_OPERATIONS),
     ),
+    CounterForm(sets_add_up=True),
 )
 SERVER_OPS = _interval(
     "server_ops",
@@ -222,6 +243,11 @@ SERVER_OPS = _interval(
         _count(
             "total", "summed value of what is no time: requests (req_qdepth, req_active), buffers, pages; else NULL"
         ),
+    ),
+    CounterForm(
+        moved_only=True,
+        name_columns=("operation",),
+        value_columns=(("", "count"), (":us", "sum_us"), (":total", "total")),
     ),
 )
 TARGET_CAPACITY = _moment(
@@ -338,6 +364,7 @@ JOB_IO = _interval(
             for operation in (*DIRECTIONS, *METADATA_OPERATIONS)
         ),
     ),
+    CounterForm(moved_only=True, set_column="job_id", sets_come_and_go=True, sets_show_all=True),
 )
 JOB_SIZES = _interval(
     "job_sizes",
@@ -349,6 +376,7 @@ JOB_SIZES = _interval(
         Column("bin", "int64", "upper bound of the size, bytes"),
     ),
     (_TARGET_KIND, _count("count", "how many fell into the bin")),
+    CounterForm(moved_only=True, set_column="job_id", name_columns=("direction", "bin"), sets_come_and_go=True),
 )
 JOBS = Table(
     "jobs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from deltalake import Schema as DeltaSchema
 from iolens import schema
 from iolens.errors import StoreError, UsageError
 from iolens.schema import TABLES, Column, Table
+from iolens.store import counter_rows, counter_series, counters, placing, rebuild, units
 from iolens.store import tables as tables_module
 from iolens.store.duckdb_engine import data_files, relation
 from iolens.store.maintenance import compact_store, store_info
@@ -156,3 +158,23 @@ def test_an_address_with_credentials_is_refused_without_repeating_them() -> None
     with pytest.raises(UsageError, match="from the environment") as refused:
         Tables("s3://somebody:hush@bucket/store")
     assert "hush" not in str(refused.value)
+
+
+def test_what_the_counters_of_a_table_look_like_is_said_by_the_schema_alone() -> None:
+    """No module that makes rows of counters, or counters of rows, tells tables apart by their names."""
+    for module in (counters, counter_rows, counter_series, placing, rebuild, units):
+        tree = ast.parse(Path(module.__file__ or "").read_text())
+        texts = {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        named = texts.intersection(table.name for table in TABLES.values() if table.kind == "interval")
+        assert named == set(), module.__name__
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_a_counter_form_names_columns_of_its_table(table: Table) -> None:
+    form = table.form
+    named = {*form.name_columns, *([form.set_column] if form.set_column else [])}
+    assert named <= set(table.dimensions)
+    if form.name_columns:
+        assert {column for _, column in form.value_columns} <= set(table.counters)

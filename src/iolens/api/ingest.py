@@ -14,6 +14,7 @@ from typing import Final
 from iolens.config import Config
 from iolens.errors import InputError, UsageError
 from iolens.records import Capture
+from iolens.open_files import each_file_opened_once
 from iolens.sources import ReadOptions, Source, all_sources, get_source, recognise, source_names
 from iolens.store.ceilings import RateCeilings
 from iolens.store.ingest import Tally
@@ -63,11 +64,12 @@ def ingest_places(
         ceilings=RateCeilings.of_config(config.filesystems),
     )
     total = Tally()
-    groups = _by_source(source, places, total)
-    if source is None:
-        recognised(groups)
-    for name, group in groups.items():
-        _load(load, name, group, replace(options, settings=config.sources.get(name, {})), total, watcher)
+    with each_file_opened_once():
+        groups = _by_source(source, places, total)
+        if source is None:
+            recognised(groups)
+        for name, group in groups.items():
+            _load(load, name, group, replace(options, settings=config.sources.get(name, {})), total, watcher)
     return total
 
 

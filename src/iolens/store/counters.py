@@ -13,11 +13,10 @@ from enum import Enum
 from typing import Any, Final
 
 from iolens.records import CounterSet, Sample
-from iolens.schema import JOB_TABLES
+from iolens.schema import TABLES, CounterForm
 from iolens.store.ceilings import DEFAULT, RateCeiling
 
 START_TOLERANCE_US: Final = 1_000
-BY_CLIENT: Final = "metadata_ops"  # Lustre 2.0 counts an MDT's operations per client, a named set each: they add up
 UNKNOWN_STEP_S: Final = 60.0  # how long a step back may have taken, for the ceiling of what moved in it
 
 Doubts = Mapping[str, Mapping[str, int]]  # by set: readings that cannot be, until the next one decides
@@ -136,7 +135,7 @@ def advance(
     is_behind = sample.snapshot_us < baseline.snapshot_us
     if evidence is OrderEvidence.BEFORE or (is_behind and not _comes_after(baseline, sample, evidence)):
         return CounterStep(Outcome.OLDER, baseline)
-    elapsed_us, steps = _elapsed(baseline, sample)
+    elapsed_us, steps = _elapsed(baseline, sample.snapshot_us)
     seconds = max(elapsed_us / 1e6, UNKNOWN_STEP_S if is_behind else 0.0)
     own, sets, doubted = _moved(baseline, sample, ceiling, seconds)
     movements = own if baseline.carry is None else _together(baseline.carry.moved, own, ceiling, seconds)
@@ -145,7 +144,7 @@ def advance(
         carry = Carry(sample.snapshot_us, elapsed_us, steps, kept)
         time_us, following = 0, Baseline(baseline.time_us, baseline.snapshot_us, sets, carry, doubted)
     else:
-        time_us = _tick_after(baseline, sample)
+        time_us = _tick_after(baseline, sample.time_us, sample.snapshot_us)
         following = Baseline(time_us, sample.snapshot_us, sets, None, doubted)
     return CounterStep(
         Outcome.SET_BACK if is_behind else Outcome.INTERVAL,
@@ -169,27 +168,27 @@ def _comes_after(baseline: Baseline, sample: Sample, evidence: OrderEvidence) ->
         before = baseline.sets.get(name)
         if before is None:
             continue
-        if _restarted(before, now) or any(value < before.counters.get(key, 0) for key, value in now.counters.items()):
+        if _restarted(before.start_us, now.start_us) or any(
+            value < before.counters.get(key, 0) for key, value in now.counters.items()
+        ):
             return False
         rose |= any(value > before.counters.get(key, value) for key, value in now.counters.items())
     return rose
 
 
-def _elapsed(baseline: Baseline, sample: Sample) -> tuple[int, int]:
+def _elapsed(baseline: Baseline, snapshot_us: int) -> tuple[int, int]:
     """Time since the baseline's interval ended, and how many steps back are not in it yet.
 
     What a step back took no clock tells: it counts as long as the spacing that follows it.
     """
-    spacing = sample.snapshot_us - baseline.seen_us
+    spacing = snapshot_us - baseline.seen_us
     before, steps = (0, 0) if baseline.carry is None else (baseline.carry.elapsed_us, baseline.carry.steps)
     return (before, steps + 1) if spacing < 0 else (before + spacing * (1 + steps), 0)
 
 
-def _tick_after(baseline: Baseline, sample: Sample) -> int:
+def _tick_after(baseline: Baseline, time_us: int, snapshot_us: int) -> int:
     """The sample's tick; its own clock when jitter put two samples on one tick."""
-    if sample.time_us > baseline.time_us:
-        return sample.time_us
-    return max(sample.snapshot_us, baseline.time_us + 1)
+    return time_us if time_us > baseline.time_us else max(snapshot_us, baseline.time_us + 1)
 
 
 def _moved(
@@ -199,35 +198,36 @@ def _moved(
     movements: dict[str, Movement] = {}
     sets: dict[str, CounterSet] = {}
     doubted: dict[str, Mapping[str, int]] = {}
+    form = TABLES[sample.table].form
     for name, now in sample.sets.items():
         before = baseline.sets.get(name)
         if before is None:
             sets[name] = now
-            if _began_since(now, name, baseline, sample):
+            if _began_since(now, name, baseline, form):
                 movements[name] = _within(dict(now.counters), ceiling, seconds)
             continue
-        if sample.table == "job_io":  # each job shows all counters always: one that is new was not read before
+        if form.sets_show_all:
             now = now._replace(complete=False)
         movements[name], sets[name], doubts = _difference(before, now, ceiling, seconds, baseline.doubted.get(name, {}))
         if doubts:
             doubted[name] = doubts
-    if sample.table not in JOB_TABLES:  # a histogram or client that is missing may be back, and goes on then
+    if not form.sets_come_and_go:  # a histogram or client that is missing may be back, and goes on then
         sets = {**baseline.sets, **sets}
         if baseline.doubted:
             unseen = {name: doubts for name, doubts in baseline.doubted.items() if name not in sample.sets}
             doubted = {**unseen, **doubted}
-    if sample.table == BY_CLIENT and len(movements) > 1:
+    if form.sets_add_up and len(movements) > 1:
         movements = {"": _added_up(movements)}
     return movements, sets, doubted
 
 
-def _began_since(now: CounterSet, name: str, baseline: Baseline, sample: Sample) -> bool:
+def _began_since(now: CounterSet, name: str, baseline: Baseline, form: CounterForm) -> bool:
     """A job or client that is not in the baseline started counting after it: all it has moved is new.
 
     Nothing else is; nor is a client where the baseline has none at all, for then clients were not read.
     """
-    is_client = sample.table == BY_CLIENT and bool(name) and any(baseline.sets)
-    if sample.table not in JOB_TABLES and not is_client:
+    is_client = form.sets_add_up and bool(name) and any(baseline.sets)
+    if not form.sets_come_and_go and not is_client:
         return False
     return now.start_us is None or now.start_us >= baseline.seen_us - START_TOLERANCE_US
 
@@ -257,7 +257,7 @@ def _difference(
     if doubted:
         old = {**old, **_confirmed(old, new, doubted, ceiling, seconds)}
     kept = {} if now.forgets else old
-    if _restarted(before, now):
+    if _restarted(before.start_us, now.start_us):
         return replace(_within(dict(new), ceiling, seconds), after_reset=True), now, {}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
     if not fallen and now.complete:
@@ -297,10 +297,9 @@ def _confirmed(
     }
 
 
-def _restarted(before: CounterSet, now: CounterSet) -> bool:
-    if before.start_us is None or now.start_us is None:
-        return False
-    return abs(before.start_us - now.start_us) > START_TOLERANCE_US
+def _restarted(before_us: int | None, now_us: int | None) -> bool:
+    """By when counting began."""
+    return before_us is not None and now_us is not None and abs(before_us - now_us) > START_TOLERANCE_US
 
 
 def _fell_together(fallen: list[str], old: Mapping[str, int], new: Mapping[str, int]) -> bool:

@@ -59,18 +59,19 @@ class Gate:
     def rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         """Single rows; what one does not have is NULL."""
         columns = {column.name: [row.get(column.name) for row in rows] for column in table.columns}
-        return self._checked(self._typed(table, columns, len(rows), nan_is_null=False))
+        return self._typed(table, columns, len(rows), nan_is_null=False).checked()
 
     def columns(self, table: Table, columns: Mapping[str, object], count: int) -> pa.Table:
         """Whole columns: sequences of `count` values, or one value for all rows; NaN is NULL."""
-        return self._checked(self._typed(table, columns, count, nan_is_null=True))
+        return self._typed(table, columns, count, nan_is_null=True).checked()
 
     def arrow(self, table: Table, rows: pa.Table) -> pa.Table:
         """Rows that have the declared types already."""
-        return self._checked(_GateRows(table, {name: rows.column(name).combine_chunks() for name in rows.column_names}))
+        arrays = {name: rows.column(name).combine_chunks() for name in rows.column_names}
+        return _GateRows(self, table, arrays).checked()
 
     def _typed(self, table: Table, columns: Mapping[str, object], count: int, *, nan_is_null: bool) -> _GateRows:
-        rows = _GateRows(table, {})
+        rows = _GateRows(self, table, {})
         wrong: list[tuple[Column, Mask, list[Any]]] = []
         for column in table.columns:
             values, type_ = columns.get(column.name), ARROW_TYPES[column.type]
@@ -87,63 +88,8 @@ class Gate:
                     [None if value is _REFUSED else value for value in kept], type_, count
                 )
         for column, mask, plain in wrong:
-            self._drop(rows, column, mask, plain, f"expected {EXPECTED[column.type]}")
+            rows.drop(column, mask, plain, f"expected {EXPECTED[column.type]}")
         return rows
-
-    def _checked(self, rows: _GateRows) -> pa.Table:
-        for column in rows.table.columns:
-            self._check_range(rows, column)
-        if rows.table.partitioned:
-            missing = _mask(pc.is_null(rows.arrays["time"]))
-            self._drop(rows, _TIME, missing, rows.arrays["time"], "expected the time of the row")
-        if rows.table.kind == "interval":
-            ends_before = _mask(pc.less(rows.numbers("time"), rows.numbers("start")))
-            self._drop(rows, _TIME, ends_before, rows.arrays["time"], "expected no earlier than its start")
-            rows.shrink()
-            self._check_ceilings(rows)
-        return rows.finished()
-
-    def _check_range(self, rows: _GateRows, column: Column) -> None:
-        if column.limits is None or column.type == "date":
-            return
-        lowest, highest = column.limits
-        numbers = rows.numbers(column.name)
-        low, high = pc.min_max(numbers).as_py().values()
-        if low is None or (low >= lowest and high <= highest):
-            return
-        mask = _mask(pc.or_(pc.less(numbers, lowest), pc.greater(numbers, highest)))
-        self._drop(rows, column, mask, numbers, f"expected {expected_range(column)}")
-
-    def _check_ceilings(self, rows: _GateRows) -> None:
-        """What moved in an interval, beside what could."""
-        limits: tuple[NDArray[np.float64], NDArray[np.intp], list[RateCeiling]] | None = None
-        for column in rows.table.columns:
-            numbers = rows.arrays[column.name]
-            if not column.counter or (pc.max(numbers).as_py() or 0) <= self.ceilings.smallest:
-                continue
-            limits = limits or (rows.seconds(), *rows.ceilings(self.ceilings))
-            seconds, which, ceilings = limits
-            most = np.array([ceiling.per_second(column.name) for ceiling in ceilings], float)[which] * seconds
-            mask = np.asarray(numbers.fill_null(0)) > most
-            if mask.any():
-                ceiling = ceilings[which[int(np.argmax(mask))]]
-                self._drop(rows, column, mask, numbers, f"more than {ceiling.shown(column.name)} allow")
-
-    def _drop(self, rows: _GateRows, column: Column, mask: Mask, values: Any, why: str) -> None:
-        """Refuse the values of a column where the mask says so, and name the first of them."""
-        places = np.flatnonzero(mask & ~rows.left_out)
-        if not len(places):
-            return
-        name = f"{rows.table.name}.{column.name}"
-        what = "row left out" if column.name in rows.names else "stored as unknown"
-        for place in places[:NAMED]:
-            reason = f"{name} is {shown(values[int(place)])}{rows.called(int(place))}: {why}; {what}"
-            self.refuse(Problem(self.place, None, reason), 1)
-        if more := len(places[NAMED:]):
-            self.refuse(Problem(self.place, None, f"{name} of {more} more rows: {why}; {what}"), more)
-        if column.name in rows.names:
-            rows.left_out |= mask
-        rows.arrays[column.name] = pc.if_else(pa.array(mask), None, rows.arrays[column.name])
 
     def sample(self, sample: Sample) -> Sample | None:
         """A raw sample without readings that are no counters; None when it has no time."""
@@ -208,6 +154,7 @@ class Gate:
 class _GateRows:
     """The columns of one table on their way through the gate."""
 
+    gate: Gate
     table: Table
     arrays: dict[str, pa.Array]
     _left_out: Mask | None = None
@@ -228,6 +175,62 @@ class _GateRows:
         """Columns without which a row is not told from others, or has no place."""
         return {*self.table.key, *(("time",) if self.table.partitioned else ()),
                 *(("start",) if self.table.kind == "interval" else ())}  # fmt: skip
+
+    def checked(self) -> pa.Table:
+        """The rows that can be, with those values that can be; the gate is told of all others."""
+        for column in self.table.columns:
+            self._check_range(column)
+        if self.table.partitioned:
+            missing = _mask(pc.is_null(self.arrays["time"]))
+            self.drop(_TIME, missing, self.arrays["time"], "expected the time of the row")
+        if self.table.kind == "interval":
+            ends_before = _mask(pc.less(self.numbers("time"), self.numbers("start")))
+            self.drop(_TIME, ends_before, self.arrays["time"], "expected no earlier than its start")
+            self.shrink()
+            self._check_ceilings()
+        return self.finished()
+
+    def _check_range(self, column: Column) -> None:
+        if column.limits is None or column.type == "date":
+            return
+        lowest, highest = column.limits
+        numbers = self.numbers(column.name)
+        low, high = pc.min_max(numbers).as_py().values()
+        if low is None or (low >= lowest and high <= highest):
+            return
+        mask = _mask(pc.or_(pc.less(numbers, lowest), pc.greater(numbers, highest)))
+        self.drop(column, mask, numbers, f"expected {expected_range(column)}")
+
+    def _check_ceilings(self) -> None:
+        """What moved in an interval, beside what could."""
+        limits: tuple[NDArray[np.float64], NDArray[np.intp], list[RateCeiling]] | None = None
+        for column in self.table.columns:
+            numbers = self.arrays[column.name]
+            if not column.counter or (pc.max(numbers).as_py() or 0) <= self.gate.ceilings.smallest:
+                continue
+            limits = limits or (self.seconds(), *self.ceilings(self.gate.ceilings))
+            seconds, which, ceilings = limits
+            most = np.array([ceiling.per_second(column.name) for ceiling in ceilings], float)[which] * seconds
+            mask = np.asarray(numbers.fill_null(0)) > most
+            if mask.any():
+                ceiling = ceilings[which[int(np.argmax(mask))]]
+                self.drop(column, mask, numbers, f"more than {ceiling.shown(column.name)} allow")
+
+    def drop(self, column: Column, mask: Mask, values: Any, why: str) -> None:
+        """Refuse the values of a column where the mask says so, and name the first of them."""
+        places = np.flatnonzero(mask & ~self.left_out)
+        if not len(places):
+            return
+        name = f"{self.table.name}.{column.name}"
+        what = "row left out" if column.name in self.names else "stored as unknown"
+        for place in places[:NAMED]:
+            reason = f"{name} is {shown(values[int(place)])}{self.called(int(place))}: {why}; {what}"
+            self.gate.refuse(Problem(self.gate.place, None, reason), 1)
+        if more := len(places[NAMED:]):
+            self.gate.refuse(Problem(self.gate.place, None, f"{name} of {more} more rows: {why}; {what}"), more)
+        if column.name in self.names:
+            self.left_out |= mask
+        self.arrays[column.name] = pc.if_else(pa.array(mask), None, self.arrays[column.name])
 
     def shrink(self) -> None:
         """Let go of the rows that are left out."""

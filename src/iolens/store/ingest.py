@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -18,7 +18,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Transaction
 
 from iolens.records import Capture
-from iolens.schema import BATCHES, TABLES
+from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
 from iolens.store.ceilings import RateCeilings
 from iolens.store.gate import Gate
@@ -51,13 +51,11 @@ def ingest(
     store has; see `store/rebuild.py`.
     """
     loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild)
-    group: list[Unit] = []
     for unit in loader.units(captures, progress, workers):
-        group.append(unit)
-        if sum(part.weight for part in group) >= ITEMS_PER_PART or not unit.last:
-            loader.load(group)
-            group = []
-    loader.load(group)
+        loader.group.append(unit)
+        if sum(part.weight for part in loader.group) >= ITEMS_PER_PART or not unit.last:
+            loader.load()
+    loader.load()
     return loader.total
 
 
@@ -67,6 +65,7 @@ class _Loader:
     def __init__(self, tables: Tables, source: str, ceilings: RateCeilings, *, rebuild: bool) -> None:
         self.tables, self.source, self.ceilings, self.rebuild = tables, source, ceilings, rebuild
         self.total = Tally()
+        self.group: list[Unit] = []  # what is written next, together
 
     def units(
         self, captures: Iterable[Capture], progress: Callable[[Capture], None] | None, workers: int
@@ -94,27 +93,29 @@ class _Loader:
             if progress is not None:
                 progress(reading.capture)
 
-    def load(self, group: list[Unit]) -> None:
-        """Write a group of units: one commit per table, each unit exactly once."""
+    def load(self) -> None:
+        """Write the group of units: one commit per table, each unit exactly once."""
+        group = self.group
         if not group:
             return
-        written = {"baselines": retrying(lambda: self._claim(group), "claim baselines")}
+        written = {"baselines": retrying(self._claim, "claim baselines")}
         for name in sorted(set().union(*(unit.tables() for unit in group))):
-            if any(name in unit.rows or len(self._offered(unit, name)) for unit in group):
-                written[name] = retrying(partial(self._append, name, group), f"append to {name}")
-        rebuilt = self._rebuild(group) if self.rebuild else {}
+            if any(name in unit.rows or len(unit.offered(name, self.rebuild)) for unit in group):
+                written[name] = retrying(partial(self._append, name), f"append to {name}")
+        rebuilt = self._rebuild() if self.rebuild else {}
         if not self.rebuild:
-            self._settle_late(group)
-        self._record(group, written, rebuilt)
+            self._settle_late()
+        self._record(written, rebuilt)
         for unit in group:
             self.total.add(unit.tally)
+        self.group = []
 
-    def _claim(self, group: list[Unit]) -> list[str]:
+    def _claim(self) -> list[str]:
         """Difference every unit against the baselines and take the next position of each target it moved."""
-        targets = set().union(*(unit.targets() for unit in group))
+        targets = set().union(*(unit.targets() for unit in self.group))
         book = BaselineBook.open(self.tables, self.source, targets) if targets else None
         fresh = []
-        for unit in group:
+        for unit in self.group:
             if book is None:
                 unit.apply({}, self.source, self.ceilings)
             elif unit.part.is_in(book.handle):
@@ -125,15 +126,16 @@ class _Loader:
                 fresh.append(unit.part)
         return book.claim(fresh) if book is not None else []
 
-    def _append(self, name: str, group: list[Unit]) -> list[str]:
+    def _append(self, name: str) -> list[str]:
         """The rows of those units that the table does not have yet, in one commit; paths of the files written."""
         table = TABLES[name]
         handle = self.tables.load_or_create(name, table)
-        todo = [unit for unit in group if not unit.part.is_in(handle)]
-        kept = self._new_of_each(handle, name, todo)
+        todo = [unit for unit in self.group if not unit.part.is_in(handle)]
+        bringing = {unit.part: rows for unit in todo if len(rows := unit.offered(name, self.rebuild))}
+        kept = self._new_of_each(handle, table, bringing)
         parts = [arrow_schema(table).empty_table()]
-        for unit in group:
-            own, offered = unit.rows.get(name, ()), self._offered(unit, name)
+        for unit in self.group:
+            own, offered = unit.rows.get(name, ()), unit.offered(name, self.rebuild)
             new = kept.get(unit.part)
             unit.written[name] = len(own) + (len(offered) if new is None else new.num_rows)
             unit.dropped[name] = 0 if new is None else len(offered) - new.num_rows
@@ -143,45 +145,40 @@ class _Loader:
         rows = pa.concat_tables(parts)
         if not rows.num_rows:
             return []
-        marks = self._guards(handle, todo, name)
+        marks = self._guards(handle, bringing.values())
         return self.tables.commit(handle, name, in_order(rows, table), [unit.part for unit in todo], marks)
 
-    def _offered(self, unit: Unit, name: str) -> pa.Table:
-        """Finished rows that are appended; those that a rebuild exchanges for others are not."""
-        if name not in unit.finished or (self.rebuild and TABLES[name].kind == "interval"):
-            return arrow_schema(TABLES[name]).empty_table()
-        return unit.finished[name].arrow()
-
-    def _new_of_each(self, handle: DeltaTable, name: str, units: list[Unit]) -> dict[BatchPart, pa.Table]:
+    def _new_of_each(
+        self, handle: DeltaTable, table: Table, bringing: Mapping[BatchPart, pa.Table]
+    ) -> dict[BatchPart, pa.Table]:
         """Finished rows of each unit that neither the table nor an earlier unit has."""
-        bringing = {unit: rows for unit in units if len(rows := self._offered(unit, name))}
         if not bringing:
             return {}
         offered = [with_constant(rows, "_unit", number) for number, rows in enumerate(bringing.values())]
-        new = new_rows(self.tables, handle, TABLES[name], pa.concat_tables(offered))
-        return {unit.part: having(new, "_unit", number) for number, unit in enumerate(bringing)}
+        new = new_rows(self.tables, handle, table, pa.concat_tables(offered))
+        return {part: having(new, "_unit", number) for number, part in enumerate(bringing)}
 
-    def _guards(self, handle: DeltaTable, units: list[Unit], name: str) -> list[Transaction]:
+    def _guards(self, handle: DeltaTable, brought: Iterable[pa.Table]) -> list[Transaction]:
         """Marks that let only one of two racing writers of finished rows through; the other looks again."""
         filesystems: set[object] = set()
-        for unit in units:
-            filesystems.update(self._offered(unit, name).column("filesystem").unique().to_pylist())
+        for rows in brought:
+            filesystems.update(rows.column("filesystem").unique().to_pylist())
         return [Transaction(f"rows/{self.source}/{filesystem}", handle.version() + 1) for filesystem in filesystems]
 
-    def _rebuild(self, group: list[Unit]) -> dict[str, Rebuilt]:
+    def _rebuild(self) -> dict[str, Rebuilt]:
         """Fit what came too late into each table."""
         rebuilt = {}
         part = BatchPart(f"{REBUILD}/{uuid.uuid4()}", 1)
-        own = frozenset((unit.part.identity, unit.part.part) for unit in group)
-        for name in sorted({name for unit in group for name in (*unit.late, *unit.finished)}):
-            late = [(unit, sample) for unit in group for sample in unit.late.get(name, [])]
-            finished = [unit.finished[name].arrow() for unit in group if name in unit.finished]
+        own = frozenset((unit.part.identity, unit.part.part) for unit in self.group)
+        for name in sorted({name for unit in self.group for name in (*unit.late, *unit.finished)}):
+            late = [(unit, sample) for unit in self.group for sample in unit.late.get(name, [])]
+            finished = [unit.finished[name].arrow() for unit in self.group if name in unit.finished]
             if TABLES[name].kind != "interval" or not (late or finished):
                 continue
             rows = pa.concat_tables([arrow_schema(TABLES[name]).empty_table(), *finished])
             samples = [Late(sample, unit.capture) for unit, sample in late]
             refusals = Tally()
-            gate = Gate(group[0].capture.origin, refusals.refuse, self.ceilings)
+            gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings)
             attempt = partial(rebuild_table, self.tables, name, self.source, samples, rows, gate, part, own)
             done = rebuilt[name] = retrying(attempt, f"rebuild {name}")
             for (unit, _), fate in zip(late, done.fates, strict=True):
@@ -191,34 +188,34 @@ class _Loader:
             self.total.unplaced += done.unplaced
         return rebuilt
 
-    def _settle_late(self, group: list[Unit]) -> None:
+    def _settle_late(self) -> None:
         """Tell samples that the store has from samples that came too late."""
-        for name in {name for unit in group for name in unit.late}:
+        for name in {name for unit in self.group for name in unit.late}:
             late = [
                 (sample.filesystem, sample.target, sample.time_us, number)
-                for number, unit in enumerate(group)
+                for number, unit in enumerate(self.group)
                 for sample in unit.late.get(name, [])
             ]
             table = pa.table([pa.array(column) for column in zip(*late, strict=True)], schema=LATE_SCHEMA)
             handle = self.tables.load(name)
             known = {} if handle is None else known_ticks(self.tables, handle, name, self.source, table)
-            for number, unit in enumerate(group):
+            for number, unit in enumerate(self.group):
                 unit.tally.repeated += known.get(number, 0)
                 unit.tally.older += len(unit.late.get(name, [])) - known.get(number, 0)
 
-    def _record(self, group: list[Unit], written: dict[str, list[str]], rebuilt: dict[str, Rebuilt]) -> None:
+    def _record(self, written: dict[str, list[str]], rebuilt: dict[str, Rebuilt]) -> None:
         """The last step: what was ingested, with the checksum of every file it became."""
-        for unit in group:
+        for unit in self.group:
             unit.tally.rows = Counter({name: count for name, count in unit.written.items() if count})
             unit.tally.repeated += sum(unit.dropped.values())
         checksums = self.tables.checksums(written)
-        rows = {unit.part: to_arrow(BATCHES, [self._batch_row(unit, checksums)]) for unit in group}
+        rows = {unit.part: to_arrow(BATCHES, [self._batch_row(unit, checksums)]) for unit in self.group}
         if any(done.files for done in rebuilt.values()):
             part = next(done.part for done in rebuilt.values())
-            rows[part] = to_arrow(BATCHES, [self._rebuild_row(part, group, rebuilt)])
+            rows[part] = to_arrow(BATCHES, [self._rebuild_row(part, rebuilt)])
         done = [
             Transaction(_complete(unit.capture), unit.capture.sequence)
-            for unit in group
+            for unit in self.group
             if unit.last and not unit.is_empty and not unit.present
         ]
         if not self.tables.append("batches", rows, done) and checksums:  # another sender of the same was faster
@@ -226,7 +223,7 @@ class _Loader:
             row = to_arrow(BATCHES, [{**note, "checksums": json.dumps(checksums, sort_keys=True)}])  # files are ours
             self.tables.append("batches", {BatchPart(str(note["batch"]), 1): row})
 
-    def _rebuild_row(self, part: BatchPart, group: list[Unit], rebuilt: dict[str, Rebuilt]) -> dict[str, object]:
+    def _rebuild_row(self, part: BatchPart, rebuilt: dict[str, Rebuilt]) -> dict[str, object]:
         """What was exchanged; `rows_by_table` may be negative, so that it adds up over all batches."""
         checksums = self.tables.checksums({name: done.files for name, done in rebuilt.items()})
         return {
@@ -234,7 +231,7 @@ class _Loader:
             "part": part.part,
             "time": _now_us(),
             "source": self.source,
-            "origin": _in_utf8(group[0].capture.origin),
+            "origin": _in_utf8(self.group[0].capture.origin),
             "filesystems": json.dumps({}),
             "rows": sum(done.added for done in rebuilt.values()),
             "rows_by_table": json.dumps({name: done.added - done.removed for name, done in rebuilt.items()}),

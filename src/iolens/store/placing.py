@@ -16,8 +16,6 @@ from iolens.records import Capture, CounterSet, Sample
 from iolens.schema import Table
 from iolens.store.ceilings import RateCeiling, RateCeilings
 from iolens.store.counter_rows import (
-    SPARSE,
-    SparseForm,
     as_stored,
     counter_columns,
     counters_of,
@@ -104,19 +102,14 @@ class Placer:
     @property
     def dense(self) -> bool:
         """Whether every interval is stored, also one in which nothing moved."""
-        return self.form is None
-
-    @property
-    def form(self) -> SparseForm | None:
-        """How its rows look where it has only what moved."""
-        return SPARSE.get(self.table.name)
+        return not self.table.form.moved_only
 
     def place(self, late: Sequence[Late]) -> Placement:
         """Find the place of each sample, target by target."""
         done = Placement([Fate.UNPLACED] * len(late))
         by_key: dict[Key, dict[int, Late]] = {}
         for number, item in enumerate(late):
-            sample = replace(item.sample, sets=as_stored(self.table.name, item.sample.sets))
+            sample = replace(item.sample, sets=as_stored(self.table, item.sample.sets))
             if not self.is_dropped(item.time_us, item.time_us) and not (self.dense and any(sample.sets)):
                 by_key.setdefault((sample.filesystem, sample.target), {})[number] = item._replace(sample=sample)
         self._set_aside_set_back(by_key, done)
@@ -178,7 +171,7 @@ class Placer:
                  WHERE source = ? AND counter_set = ? ORDER BY position"""
         for row in connection().execute(sql, [self.source, self.table.name]).fetchall():
             filesystem, target, *stored = row
-            sets = as_stored(self.table.name, accounted(Baseline.from_stored(*stored)))
+            sets = as_stored(self.table, accounted(Baseline.from_stored(*stored)))
             known[filesystem, target].anchors[stored[0]] = sets
 
     def _batches(self) -> Any:
@@ -207,29 +200,25 @@ class Placer:
             f"SELECT filesystem, target, max(epoch_us) FROM {mine} AND epoch_us <= low GROUP BY ALL"  # noqa: S608 (names of the schema)
         ):
             known[filesystem, target].left_us = end_us
-        own = f"SELECT filesystem, target, {self._set_column}, start_us, epoch_us, duration_s, after_reset"
-        for row in ask(f"{own}, {self._values('{}')} FROM {mine} AND epoch_us > low AND start_us < high"):
+        name = set_column(self.table)
+        own = f"SELECT filesystem, target, {name}, start_us, epoch_us, duration_s, after_reset"
+        for row in ask(
+            f"{own}, {counter_columns(self.table, '{}')} FROM {mine} AND epoch_us > low AND start_us < high"
+        ):
             self._take(known, row)
-        sums = f"""SELECT filesystem, target, {self._set_column}, min(start_us), max(epoch_us),
+        sums = f"""SELECT filesystem, target, {name}, min(start_us), max(epoch_us),
                           sum(epoch_us - start_us), bool_or(after_reset)"""
         rest = f"FROM {mine} AND start_us >= high AND epoch_us <= anchor GROUP BY ALL"
-        for row in ask(f"{sums}, {self._values('CASE WHEN count({0}) = count(*) THEN sum({0}) END')} {rest}"):
+        values = counter_columns(self.table, "CASE WHEN count({0}) = count(*) THEN sum({0}) END")
+        for row in ask(f"{sums}, {values} {rest}"):
             self._take(known, row, is_sum=True)
         for filesystem, target, low, _, anchor in zip(*bounds.to_pydict().values(), strict=True):
             self._put_in_order(known[filesystem, target], low, anchor)
 
-    @property
-    def _set_column(self) -> str:
-        return set_column(self.table.name)
-
-    def _values(self, how: str) -> str:
-        """The counters of a row: one by one, or the name of one and its value."""
-        return counter_columns(self.form, self.table.counters, how)
-
     def _take(self, known: dict[Key, _Known], row: tuple[Any, ...], *, is_sum: bool = False) -> None:
         filesystem, target, name, start_us, time_us, length, after_reset, *values = row
         stored = known[filesystem, target].stored.setdefault(str(name), [])
-        moved = counters_of(self.form, self.table.counters, values)
+        moved = counters_of(self.table, values)
         if self.dense and is_sum and length != time_us - start_us:  # with a gap, it does not lead back to its start
             moved = dict.fromkeys(moved)
         if stored and stored[-1].is_sum and is_sum:  # another counter of the same set

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from iolens.errors import InputError, IolensError, unexpected
+from iolens.open_files import each_file_opened_once, receive, release
 from iolens.records import Capture, Item, Problem
 
 FEWEST: Final = 24  # with fewer captures than this, starting workers costs more than they save
@@ -43,7 +44,7 @@ def read_ahead(
     every = chain(first, stream)
     if len(first) < FEWEST:
         for capture in every:
-            yield CaptureItems(capture, guarded(capture) if is_wanted(capture) else None)
+            yield _read_here(capture, is_wanted(capture))
         return
     processes = [_Worker() for _ in range(workers)]
     try:
@@ -51,6 +52,12 @@ def read_ahead(
     finally:
         for worker in processes:
             worker.stop()
+
+
+def _read_here(capture: Capture, wanted: bool) -> CaptureItems:
+    if not wanted:
+        release(capture.origin)
+    return CaptureItems(capture, guarded(capture) if wanted else None)
 
 
 def listed(captures: Iterable[Capture]) -> Iterator[Capture]:
@@ -76,6 +83,8 @@ def guarded(capture: Capture) -> Iterator[Item]:
         yield Problem(capture.origin, None, f"{type(error).__name__}: {error}")
     except Exception as error:
         yield Problem(capture.origin, None, f"not read on; {unexpected(error)}")
+    finally:
+        release(capture.origin)
 
 
 def _problem_of(error: InputError) -> Problem:
@@ -117,7 +126,7 @@ def _in_order(
 def _next(under_way: deque[tuple[Capture, _Worker | None, bool]], free: deque[_Worker]) -> Iterator[CaptureItems]:
     capture, worker, wanted = under_way.popleft()
     if worker is None:
-        yield CaptureItems(capture, guarded(capture) if wanted else None)
+        yield _read_here(capture, wanted)
         return
     items = worker.finish(capture)
     free.append(worker)
@@ -146,7 +155,7 @@ class _Worker:
             self.process = context.Process(target=_work, args=(theirs,), daemon=True)
             self.process.start()
             theirs.close()
-        self.pipe.send(capture)
+        self.pipe.send((capture, release(capture.origin)))
 
     def finish(self, capture: Capture) -> list[Item]:
         """Wait for its items."""
@@ -170,7 +179,9 @@ class _Worker:
 def _work(pipe: Connection) -> None:
     while True:
         try:
-            capture = pipe.recv()
+            capture, file = pipe.recv()
         except EOFError:
             return
-        pipe.send(list(guarded(capture)))
+        with each_file_opened_once():
+            receive(capture.origin, file)
+            pipe.send(list(guarded(capture)))

@@ -96,7 +96,7 @@ def _exchange(
     whole = _removed_table(source, [interval for interval in removed if interval.counter_set is None])
     sets = _removed_table(source, [interval for interval in removed if interval.counter_set is not None])
     assert all(rows_ is not None for rows_ in (stored, whole, sets))  # used by name below
-    named = f"*, {_who(table)} AS who, {set_column(table.name)} AS counter_set"
+    named = f"*, {_who(table)} AS who, {set_column(table)} AS counter_set"
     staying = f"""(SELECT {named} FROM stored) ANTI JOIN whole USING ({", ".join(_INTERVAL)})
                   ANTI JOIN sets USING ({", ".join(_INTERVAL)}, counter_set)"""  # noqa: S608 (names of the schema)
     sql = f"SELECT (SELECT count(*) FROM stored) - (SELECT count(*) FROM {staying})"  # noqa: S608 (names of the schema)

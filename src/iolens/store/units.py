@@ -19,7 +19,7 @@ from iolens.store.counters import Baseline, CounterStep, OrderEvidence, Outcome,
 from iolens.store.gate import Gate
 from iolens.store.order import Counted, as_taken, order_in_stream
 from iolens.store.rows import Pieces
-from iolens.store.tables import BatchPart
+from iolens.store.tables import BatchPart, arrow_schema
 from iolens.store.tally import Tally
 from iolens.units import from_epoch_us, iso
 
@@ -58,6 +58,12 @@ class Unit:
         """Tables it brings rows for."""
         return {*self.rows, *self.finished}
 
+    def offered(self, name: str, rebuild: bool) -> pa.Table:
+        """Finished rows that are appended; those that a rebuild exchanges for others are not."""
+        if name not in self.finished or (rebuild and TABLES[name].kind == "interval"):
+            return arrow_schema(TABLES[name]).empty_table()
+        return self.finished[name].arrow()
+
     def targets(self) -> set[TargetKey]:
         """Targets that bring raw counters."""
         return {(item.filesystem, item.target) for item in self.items if isinstance(item, Sample | Samples)}
@@ -69,7 +75,8 @@ class Unit:
         for counted in as_taken(self._counted(gate), trusted=self.capture.numbered):
             self._difference(counted, known, source, gate)
         for item in self.items:
-            self._take_as_it_is(item, source, gate)
+            if not isinstance(item, Sample | Samples):
+                self._take_as_it_is(item, source, gate)
         for pieces in (*self.rows.values(), *self.finished.values()):
             pieces.arrow()  # now, so that what is refused of it is in the tally
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from iolens.agent.sampling.private_files import open_private
 from iolens.records import CounterSet, Item, Row, Sample
-from iolens.schema import JOB_TABLES, TABLES
+from iolens.schema import TABLES
 from iolens.sources.spool import Segment, Tick, decode_tick, encode_header, encode_tick, lines, thinned
 
 START_TOLERANCE_US: Final = 1_000  # as the store's
@@ -159,14 +159,13 @@ def _went_on(before: CounterSet, after: CounterSet) -> bool:
 
 def _new_sets_are_new(kept: Sample, candidate: Sample) -> bool:
     """A set that first shows in the candidate would be measured from there; only a job that began since is whole."""
-    if (
-        candidate.table not in JOB_TABLES
-    ):  # nor may a counter show anew: it may have been there before the one that was kept
+    form = TABLES[candidate.table].form
+    if not form.sets_come_and_go:  # nor may a counter show anew: it may have been there before the one that was kept
         return all(
             name in kept.sets and one.counters.keys() <= kept.sets[name].counters.keys()
             for name, one in candidate.sets.items()
         )
     fresh = [one for name, one in candidate.sets.items() if name not in kept.sets]
     known = [(one, kept.sets[name]) for name, one in candidate.sets.items() if name in kept.sets]
-    shows_all = candidate.table != "job_io" or all(new.counters.keys() <= old.counters.keys() for new, old in known)
+    shows_all = not form.sets_show_all or all(new.counters.keys() <= old.counters.keys() for new, old in known)
     return shows_all and all(one.start_us is None or one.start_us >= kept.snapshot_us for one in fresh)

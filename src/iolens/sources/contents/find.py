@@ -19,7 +19,7 @@ from iolens.sources.contents.find_format import Format, FoundRecords, parse_form
 from iolens.sources.contents.listed_inodes import PathProjects
 from iolens.sources.contents.listing_scans import PieceRead, listing_captures
 from iolens.sources.devices.block_devices import refuse_settings
-from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, opened, unpacked
+from iolens.sources.reading.bounded_input import unpacked, unpacked_head
 from iolens.sources.reading.options import ReadOptions
 
 RECOMMENDED: Final = r"%y\t%s\t%b\t%n\t%i\t%u\t%A@\t%T@\t%p\0"
@@ -82,11 +82,7 @@ def _reader(path: Path, format_: Format | None) -> _FindReader:
 
 
 def _told_by(path: Path) -> Format:
-    try:
-        with opened(path) as stream:
-            head = stream.read(HEAD_BYTES)
-    except DAMAGED as error:
-        raise InputError(str(path), f"cannot be read: {error}") from error
+    head = unpacked_head(path)
     found = _format_of(head)
     if found is None:
         what = "its first records fit none of the known formats" if head else "empty file"

@@ -6,20 +6,19 @@ The heading tells what is there: `--user-info`, `--group-info`, `--fs-info` and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Note, Problem
+from iolens.records import Item, Note, Problem
 from iolens.schema import LARGEST
 from iolens.sources.contents.robinhood_accounts import Account, Accounts
 from iolens.sources.contents.robinhood_entries import TYPES
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count, count_or_none, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, supplied_identity
@@ -40,7 +39,7 @@ _FILTER: Final = re.compile(r"filter (path|class): .+", re.IGNORECASE)
 _CHATTER: Final = re.compile(r"Using config file .*")
 
 
-class RbhReport:
+class RbhReport(FileSource):
     """Reports of Robinhood."""
 
     name = "rbh-report"
@@ -51,12 +50,18 @@ class RbhReport:
         lines = unpacked(head).decode("utf-8", "replace").splitlines()[:_HEADING_LINES]
         return any(heading_of(line) is not None for line in lines)
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file."""
-        found, refused = read_each(paths, partial(_listed, options=options))
-        yield from refused
-        for identity, report in found:
-            yield Capture(str(report.path), identity, report.items)
+    def open(self, path: Path, options: ReadOptions) -> ReportFile:
+        """The file, if it can be read."""
+        filesystem = needed_filesystem(options, str(path))
+        if options.settings:
+            raise InputError(str(path), f"unknown key sources.rbh-report.{next(iter(options.settings))}", "none")
+        try:
+            written_us = int(path.stat().st_mtime) * SECOND_US
+            identity = supplied_identity(path, filesystem=filesystem, at=options.at)
+        except OSError as error:
+            raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+        time_us = written_us if options.at is None else epoch_us(options.at)
+        return ReportFile(path, filesystem, time_us, options.at is not None, identity)
 
 
 SOURCE: Final = RbhReport()
@@ -187,6 +192,7 @@ class ReportFile:
     filesystem: str
     time_us: int
     is_stated: bool
+    identity: str
 
     def items(self) -> Iterator[Item]:
         """Rows of `contents`, and what was not understood."""
@@ -215,16 +221,3 @@ class ReportFile:
             yield Note(text.place, None, "a ranking lists the first owners only, and files alone")
         if GROUP in heading.columns:
             yield Note(text.place, None, "groups are added up: there is no place for them")
-
-
-def _listed(path: Path, options: ReadOptions) -> tuple[str, ReportFile]:
-    filesystem = needed_filesystem(options, str(path))
-    if options.settings:
-        raise InputError(str(path), f"unknown key sources.rbh-report.{next(iter(options.settings))}", "none")
-    try:
-        written_us = int(path.stat().st_mtime) * SECOND_US
-        identity = supplied_identity(path, filesystem=filesystem, at=options.at)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
-    time_us = written_us if options.at is None else epoch_us(options.at)
-    return identity, ReportFile(path, filesystem, time_us, options.at is not None)

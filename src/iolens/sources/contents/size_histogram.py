@@ -21,8 +21,14 @@ from iolens.sources.contents.histogram_bins import CountedBin, bin_rows, told_by
 from iolens.sources.contents.histogram_csv import EXPECTED, csv_bins, is_heading
 from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
 from iolens.sources.devices.block_devices import refuse_settings
-from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, Line, numbered_lines, opened, unpacked
+from iolens.sources.reading.bounded_input import (
+    Line,
+    numbered_lines,
+    unpacked,
+    unpacked_head,
+)
 from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.lookahead import Lookahead, small
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem
@@ -61,11 +67,8 @@ SOURCE: Final = SizeHistogram()
 class _HistogramFile(NamedTuple):
     path: Path
     moment: ScanMoment
-    reading: Reading
+    bins: Lookahead[CountedBin | Problem]
     told: frozenset[tuple[str, str]]
-
-    def bins(self) -> Iterator[CountedBin | Problem]:
-        return self.reading(str(self.path), numbered_lines(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class _HistogramScan:
             if part.moment.note is not None:
                 yield part.moment.note
             bins: list[CountedBin] = []
-            for one in part.bins():
+            for one in part.bins:
                 if isinstance(one, Problem):
                     yield one
                 else:
@@ -90,18 +93,19 @@ class _HistogramScan:
 
 def _opened(path: Path, options: ReadOptions) -> _HistogramFile:
     needed_filesystem(options, str(path))
-    try:
-        with opened(path) as stream:
-            head = stream.read(HEAD_BYTES)
-    except DAMAGED as error:
-        raise InputError(str(path), f"cannot be read: {error}") from error
+    head = unpacked_head(path)
     reading = _reading_of(head)
     if reading is None:
         first = head.partition(b"\n")[0].decode("utf-8", "backslashreplace")
         found = f"heading {shown(first)}" if head else "empty file"
         raise InputError(str(path), found, f"{EXPECTED}, or a report of fprof or fsstats")
-    file = _HistogramFile(path, scan_moment(path, options), reading, frozenset())
-    return file._replace(told=told_by(one for one in file.bins() if isinstance(one, CountedBin)))
+    bins = Lookahead(path, partial(_bins, path, reading), small)
+    told = told_by(one for one in bins.look() if isinstance(one, CountedBin))
+    return _HistogramFile(path, scan_moment(path, options), bins, told)
+
+
+def _bins(path: Path, reading: Reading) -> Iterator[CountedBin | Problem]:
+    return reading(str(path), numbered_lines(path))
 
 
 def _reading_of(head: bytes) -> Reading | None:

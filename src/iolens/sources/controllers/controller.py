@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -93,11 +93,12 @@ class _ControllerTable:
     filesystem: str
     bins: Mapping[str, tuple[str, int]]
     identity: str
+    heading: tuple[str, ...] = ()  # of a file
 
     def items(self) -> Iterator[Item]:
         clock = self._clock()
         if isinstance(self.origin, Path):
-            pieces = csv_pieces(self.origin, self.layout.delimiter, self.wanted, clock)
+            pieces = csv_pieces(self.origin, self.heading, self.layout.delimiter, self.wanted, clock)
         else:
             pieces = sql_pieces(self.origin, self.table or "", self.wanted, clock)
         reader = self._reader()
@@ -164,7 +165,8 @@ def _listed(path: Path, layout: ControllerLayout, options: ReadOptions) -> list[
         wanted, bins = _wanted(layout, role, heading)
         check_columns(heading, wanted.columns, place)
         identity = supplied_identity(path, role=role, filesystem=filesystem, **_said(options))
-        tables.append(_ControllerTable(place, role, path, None, wanted, layout, options, filesystem, bins, identity))
+        table = _ControllerTable(place, role, path, None, wanted, layout, options, filesystem, bins, identity)
+        tables.append(replace(table, heading=tuple(heading)))
     return tables
 
 

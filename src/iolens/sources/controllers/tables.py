@@ -84,13 +84,14 @@ def csv_heading(path: Path, delimiter: str) -> list[str]:
     return cells_of(first.text.removeprefix("\ufeff"), delimiter)
 
 
-def csv_pieces(path: Path, delimiter: str, wanted: Wanted, clock: LocalClock | None) -> Iterator[TablePiece | Problem]:
-    """The rows of a CSV file."""
+def csv_pieces(
+    path: Path, heading: Sequence[str], delimiter: str, wanted: Wanted, clock: LocalClock | None
+) -> Iterator[TablePiece | Problem]:
+    """The rows of a CSV file below its heading."""
     import pyarrow as pa
     from pyarrow import csv as pacsv
 
     odd = _OddRows()
-    heading = csv_heading(path, delimiter)
     text = pa.string()
     types = dict.fromkeys(wanted.columns, text)
     if wanted.controller is not None:
@@ -141,25 +142,26 @@ class _CsvStream(io.RawIOBase):
         self._place = str(path)
         self._pieces = record_pieces(path, b"\n", may_lack_end=True)
         self._held = memoryview(b"")
+        self._fill()  # here, for a file that is under way is so in this thread, and Arrow reads in another
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._held:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
+        self._fill()
+        count = min(len(buffer), len(self._held))
+        buffer[:count] = self._held[:count]
+        self._held = self._held[count:]
+        return count
+
+    def _fill(self) -> None:
+        while not self._held and (piece := next(self._pieces, None)) is not None:
             if isinstance(piece, Problem):
                 self.problems.append(piece)
             else:
                 whole = self._without_open_quotes(piece) if b'"' in piece else piece
                 escaped = whole if _is_utf8(whole) else whole.decode("utf-8", "backslashreplace").encode()
                 self._held = memoryview(escaped)
-        count = min(len(buffer), len(self._held))
-        buffer[:count] = self._held[:count]
-        self._held = self._held[count:]
-        return count
 
     def _without_open_quotes(self, piece: bytes) -> bytes:
         """Without lines in which a quotation does not end: Arrow would look for its end in all that follows."""

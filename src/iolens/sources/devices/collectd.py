@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from iolens.config import DeviceRule
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Note, Problem, Rows, Samples
+from iolens.records import Item, Note, Problem, Rows, Samples
 from iolens.schema import LARGEST
 from iolens.sources.devices.block_devices import (
     KIND,
@@ -33,7 +32,7 @@ from iolens.sources.devices.block_devices import (
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import unpacked
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource, refuse_empty
 from iolens.sources.reading.json_stream import JsonDocument, documents
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import number_in_json, shown
@@ -163,7 +162,7 @@ def _iso_us(text: object) -> int | None:
     return epoch_us(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))  # Elasticsearch keeps UTC
 
 
-class Collectd:
+class Collectd(FileSource):
     """Documents of collectd."""
 
     name = "collectd"
@@ -174,12 +173,20 @@ class Collectd:
         text = unpacked(head)
         return bool(_HEAD.match(text) and _PLUGIN.search(text) and _KINDS.search(text))
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file."""
-        files, refused = read_each(paths, partial(_opened, options=options))
-        yield from refused
-        for one in files:
-            yield Capture(str(one.path), one.identity, one.items)
+    def open(self, path: Path, options: ReadOptions) -> _Dump:
+        """The file, if it can be read."""
+        place = str(path)
+        refuse_settings(options, "collectd", place, SETTINGS)
+        values = options.settings.get("values")
+        if values not in (None, RATES, COUNTERS):
+            raise InputError(place, f"sources.collectd.values = {values!r}", f"{RATES} or {COUNTERS}")
+        refuse_empty(path, "JSON documents of collectd")
+        filesystem = needed_filesystem(options, place)
+        interval = round(options.interval_s * SECOND_US) if options.interval_s else None
+        said = {"filesystem": filesystem, "interval": interval, "values": values}
+        said |= {"since": options.since, "until": options.until}
+        devices = options.devices if options.devices != DeviceRule() else None
+        return _Dump(path, filesystem, interval, values, options, supplied_identity(path, **said, devices=devices))
 
 
 SOURCE: Final = Collectd()
@@ -204,25 +211,6 @@ class _Dump:
         for found in documents(self.path):
             yield from [found] if isinstance(found, Problem) else reader.take(found)
         yield from reader.rows()
-
-
-def _opened(path: Path, options: ReadOptions) -> _Dump:
-    place = str(path)
-    refuse_settings(options, "collectd", place, SETTINGS)
-    values = options.settings.get("values")
-    if values not in (None, RATES, COUNTERS):
-        raise InputError(place, f"sources.collectd.values = {values!r}", f"{RATES} or {COUNTERS}")
-    try:
-        if path.stat().st_size == 0:
-            raise InputError(place, "empty file", "JSON documents of collectd")
-    except OSError as error:
-        raise InputError(place, f"cannot be read: {error.strerror}") from error
-    filesystem = needed_filesystem(options, place)
-    interval = round(options.interval_s * SECOND_US) if options.interval_s else None
-    said = {"filesystem": filesystem, "interval": interval, "values": values}
-    said |= {"since": options.since, "until": options.until}
-    devices = options.devices if options.devices != DeviceRule() else None
-    return _Dump(path, filesystem, interval, values, options, supplied_identity(path, **said, devices=devices))
 
 
 @dataclass(slots=True)

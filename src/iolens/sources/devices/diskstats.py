@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,7 @@ from iolens.sources.devices.block_devices import (
 )
 from iolens.sources.reading.bounded_input import numbered_lines, parameter_bytes, unpacked
 from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.lookahead import PIECE_BYTES, Lookahead
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
@@ -153,7 +154,7 @@ class Diskstats:
             series.setdefault(scan.text.host, []).extend(scan.times[:SAMPLES_LOOKED_AT])
         ticker = Ticker(grid_of(series, options.interval_s))
         for scan in scans:
-            yield Capture(str(scan.text.path), scan.identity, partial(scan.text.items, ticker.copy()))
+            yield Capture(str(scan.text.path), scan.identity, partial(scan.text.items, scan.copies, ticker.copy()))
             for stamp in scan.times:
                 ticker.tick(stamp, scan.text.host)
 
@@ -167,6 +168,9 @@ class _Snapshot(NamedTuple):
     time_us: int | None
     line: int
     devices: list[DeviceLine]
+
+
+_TimedCopy = tuple[_Snapshot, int] | Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +216,7 @@ class _DiskstatsText:
         if current is not None:
             yield current
 
-    def times(self) -> Iterator[tuple[_Snapshot, int] | Problem]:
+    def times(self) -> Iterator[_TimedCopy]:
         """Each copy with its time: its stamp, or what the user said of the first."""
         untold = 0
         for found in self.snapshots():
@@ -232,12 +236,12 @@ class _DiskstatsText:
             yield found, epoch_us(at) + untold * round((interval or 0) * SECOND_US)
             untold += 1
 
-    def items(self, ticker: Ticker) -> Iterator[Item]:
+    def items(self, copies: Iterable[_TimedCopy], ticker: Ticker) -> Iterator[Item]:
         """Everything in the file."""
         ticker = ticker.copy()
         series = DeviceSeries(self.options.filesystem or self.host, self.host)
         choice, listed, told = Choice({}, {}), [""], dict[str, str]()
-        for found in self.times():
+        for found in copies:
             if isinstance(found, Problem):
                 yield found
                 continue
@@ -261,6 +265,7 @@ class _DiskstatsScan(NamedTuple):
     """What must be known of a file before it is read."""
 
     text: _DiskstatsText
+    copies: Lookahead[_TimedCopy]
     times: list[int]
     identity: str
 
@@ -273,13 +278,22 @@ def _scan(path: Path, options: ReadOptions) -> _DiskstatsScan:
     if not host:
         raise InputError(str(path), "a copy of diskstats does not tell its server", "--target SERVER or --filesystem")
     text = _DiskstatsText(path, host, options)
-    found = list(text.times())
-    problems = [one for one in found if isinstance(one, Problem)]
-    times = [one[1] for one in found if not isinstance(one, Problem)]
+    copies = Lookahead(path, text.times, _size)
+    problem: Problem | None = None
+    times: list[int] = []
+    for copy in copies.look():
+        if isinstance(copy, Problem):
+            problem = problem or copy
+        else:
+            times.append(copy[1])
     if not times:
-        reason = problems[0].reason if problems else "empty file"
+        reason = problem.reason if problem else "empty file"
         raise InputError(str(path), reason, "lines of /proc/diskstats, each copy after a line with its time")
-    return _DiskstatsScan(text, times, supplied_identity(path, **told_by_user(options)))
+    return _DiskstatsScan(text, copies, times, supplied_identity(path, **told_by_user(options)))
+
+
+def _size(copy: _TimedCopy) -> int:
+    return PIECE_BYTES * (1 if isinstance(copy, Problem) else 1 + len(copy[0].devices))
 
 
 def _stamp_us(line: str, options: ReadOptions, place: str) -> int | None:

@@ -7,16 +7,16 @@ bytes again. Without `-y` the first report is the average since boot and tells n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, tzinfo
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Note, Problem, Rows
+from iolens.records import Item, Note, Problem, Rows
 from iolens.schema import LARGEST
 from iolens.sources.devices.block_devices import (
     COUNTERS,
@@ -33,7 +33,7 @@ from iolens.sources.devices.block_devices import (
 )
 from iolens.sources.devices.iostat_reports import STAMP, Banner, Found, IostatReport, read_json, read_text
 from iolens.sources.reading.bounded_input import DAMAGED, blocks_of, bounded_lines, opened, unpacked
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count
 from iolens.sources.reading.parsed_numbers import shown as quoted
@@ -94,7 +94,7 @@ _JSON_START: Final = re.compile(rb'^\s*\{\s*"sysstat"\s*:')
 _JSON_KEYS: Final = re.compile(rb'"(?:disk_device|avg-cpu)"')
 
 
-class Iostat:
+class Iostat(FileSource):
     """Reports of iostat."""
 
     name = "iostat"
@@ -107,24 +107,27 @@ class Iostat:
             return _JSON_KEYS.search(text) is not None
         return _TEXT_START.search(text) is not None and _TEXT_TABLE.search(text) is not None
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file."""
-        opened, refused = read_each(paths, partial(_open, options=options))
-        yield from refused
-        for one in opened:
-            yield Capture(one.place, supplied_identity(one.path, **told_by_user(options)), one.items)
+    def open(self, path: Path, options: ReadOptions) -> _IostatRecording:
+        """The file, if it can be read."""
+        _check_settings(path, options)
+        return _IostatRecording(path, options, supplied_identity(path, **told_by_user(options)))
 
 
 SOURCE: Final = Iostat()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _IostatRecording:
     """One file and what the user said about it."""
 
     path: Path
     options: ReadOptions
-    date_order: str
+    identity: str
+
+    @cached_property
+    def is_day_first(self) -> bool:
+        """Whether 11/05/26 is in May: asked for where a date leaves it open, for it may take a look at all others."""
+        return _date_order(self.path, self.options) == DAY_FIRST
 
     @property
     def place(self) -> str:
@@ -440,7 +443,7 @@ class _Clock:
         if len(parts[0]) == 4:
             return _date(first, second, third)
         year = third if len(parts[2]) == 4 else third + (2000 if third < 70 else 1900)
-        is_day_first = "." in told or (self.recording.date_order == DAY_FIRST and "/" in told)
+        is_day_first = "." in told or ("/" in told and self.recording.is_day_first)
         month, day = (second, first) if is_day_first else (first, second)
         if not text and self.last is not None:
             return self.last.date()
@@ -458,11 +461,6 @@ def _time(text: str, half: str | None) -> time:
     if half is not None:
         hour = hour % 12 + (12 if half == "PM" else 0)
     return time(hour, minute, min(second, 59))
-
-
-def _open(path: Path, options: ReadOptions) -> _IostatRecording:
-    _check_settings(path, options)
-    return _IostatRecording(path, options, _date_order(path, options))
 
 
 def _check_settings(path: Path, options: ReadOptions) -> None:

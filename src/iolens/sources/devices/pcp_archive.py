@@ -269,9 +269,9 @@ def opened(path: Path) -> BinaryIO:
         if packing == "zst":
             import pyarrow as pa
 
-            return cast(BinaryIO, pa.input_stream(str(path), compression="zstd"))
+            return cast(BinaryIO, pa.input_stream(bounded_input.opened_packed(path), compression="zstd"))
         openers: dict[str | None, Callable[..., Any]] = {"xz": lzma.open, "bz2": bz2.open}
-        return cast(BinaryIO, openers[packing](path, "rb"))
+        return cast(BinaryIO, openers[packing](bounded_input.opened_packed(path), "rb"))
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}", "a file of a PCP archive") from error
 

@@ -30,8 +30,8 @@ from iolens.sources.drives.nvme_logs import (
 from iolens.sources.drives.rows import DriveReading, DriveRows, moment_in, stated_moment, without_date
 from iolens.sources.drives.smartctl import SETTINGS, SUFFIXES, host_setting
 from iolens.sources.reading.batches import within
-from iolens.sources.reading.bounded_input import opened, unpacked, whole_text
-from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.bounded_input import unpacked, whole_text
+from iolens.sources.reading.captures import content_identity, read_each, refuse_empty
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem, stated_zone, zone_name
@@ -85,9 +85,7 @@ SOURCE: Final = Nvme()
 
 def _checked(path: Path, options: ReadOptions) -> Path:
     needed_filesystem(options, str(path))
-    opened(path).close()  # says why if it cannot be read
-    if path.stat().st_size == 0:
-        raise InputError(str(path), "empty file", "a log of nvme-cli")
+    refuse_empty(path, "a log of nvme-cli")
     return path
 
 

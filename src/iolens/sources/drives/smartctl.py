@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +29,8 @@ from iolens.sources.drives.rows import (
     without_date,
 )
 from iolens.sources.reading.batches import within
-from iolens.sources.reading.bounded_input import opened, unpacked
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.bounded_input import unpacked
+from iolens.sources.reading.captures import FileSource, refuse_empty
 from iolens.sources.reading.json_stream import JsonDocument, documents
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import (
@@ -70,7 +69,7 @@ _STATISTICS: Final = {
 _HEAD: Final = re.compile(rb'"(?:json_format_version|smartctl)"\s*:\s*[\[{]')
 
 
-class Smartctl:
+class Smartctl(FileSource):
     """What smartmontools tells of drives."""
 
     name = "smartctl"
@@ -81,13 +80,28 @@ class Smartctl:
         return _HEAD.search(unpacked(head)) is not None
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file."""
+        """One capture per file, if the settings are understood."""
         refuse_settings(options, self.name, "[sources.smartctl]", SETTINGS)
+        host_setting(options, self.name)
+        yield from super().captures(paths, options)
+
+    def open(self, path: Path, options: ReadOptions) -> _SmartctlFile:
+        """The file, if it can be read."""
         hosts_are_folders = host_setting(options, self.name)
-        files, refused = read_each(paths, partial(_opened, options=options, hosts_are_folders=hosts_are_folders))
-        yield from refused
-        for one in files:
-            yield Capture(str(one.path), one.identity, one.items)
+        refuse_empty(path, "output of `smartctl --json`")
+        filesystem = needed_filesystem(options, str(path))
+        host = path.resolve().parent.name if hosts_are_folders else None
+        identity = supplied_identity(
+            path,
+            filesystem=filesystem,
+            zone=zone_name(options, filesystem),
+            at=options.at,
+            target=options.target,
+            names=[host, path.name],  # they may tell the drive and the moment
+            since=options.since,
+            until=options.until,
+        )
+        return _SmartctlFile(path, filesystem, host, options, identity)
 
 
 SOURCE: Final = Smartctl()
@@ -134,25 +148,6 @@ class _SmartctlFile:
             name = name[: name.rindex(".")]
         name = without_date(name).strip("-_. ") or name
         return name if number == 1 else f"{name}#{number}"
-
-
-def _opened(path: Path, options: ReadOptions, hosts_are_folders: bool) -> _SmartctlFile:
-    opened(path).close()  # says why if it cannot be read
-    if path.stat().st_size == 0:
-        raise InputError(str(path), "empty file", "output of `smartctl --json`")
-    filesystem = needed_filesystem(options, str(path))
-    host = path.resolve().parent.name if hosts_are_folders else None
-    identity = supplied_identity(
-        path,
-        filesystem=filesystem,
-        zone=zone_name(options, filesystem),
-        at=options.at,
-        target=options.target,
-        names=[host, path.name],  # they may tell the drive and the moment
-        since=options.since,
-        until=options.until,
-    )
-    return _SmartctlFile(path, filesystem, host, options, identity)
 
 
 class _Drive:

@@ -17,7 +17,7 @@ from iolens.records import Capture
 from iolens.sources.contents.listing_scans import listing_captures
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.gpfs.gpfs_list import SETTINGS, ListLayout, layout_of
-from iolens.sources.reading.bounded_input import DAMAGED, HEAD_BYTES, opened, unpacked
+from iolens.sources.reading.bounded_input import unpacked, unpacked_head
 from iolens.sources.reading.options import ReadOptions
 
 TRIED_LINES: Final = 100
@@ -48,11 +48,7 @@ SOURCE: Final = GpfsPolicy()
 
 def _reader(path: Path, layout: ListLayout) -> ListLayout:
     """The layout, if the file is such a list at all."""
-    try:
-        with opened(path) as stream:
-            head = stream.read(HEAD_BYTES)
-    except DAMAGED as error:
-        raise InputError(str(path), f"cannot be read: {error}") from error
+    head = unpacked_head(path)
     if not _is_list(head):
         found = "its first lines are none of a policy list" if head else "empty file"
         raise InputError(str(path), found, "lines of `inode generation snapshot  SHOW -- /path`")

@@ -36,13 +36,16 @@ from iolens.sources.gpfs.mmperfmon_text import (
 from iolens.sources.reading.archives import TAR_HEAD, archive_members, is_tar, unpacked_member
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import DAMAGED, bounded_lines, opened, unpacked
-from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.captures import content_identity, read_each, refuse_empty
 from iolens.sources.reading.local_time import LocalClock, local_text
+from iolens.sources.reading.lookahead import Lookahead
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import combined_identity, stated_zone, zone_name
 from iolens.units import SECOND_US
 
 SETTINGS: Final = ("timezone", "stamp", "filesystems")
+TEXT_BYTES: Final = 10_000  # about what an output takes in memory
+VALUE_BYTES: Final = 16  # and each value of it, with its time
 REPEATED_COLUMNS: Final = 3  # so many equal counts in a row are no coincidence
 
 _LEGEND_HEAD: Final = re.compile(rb"^Legend:[ \t]*+\n\s*+1:\s++[^|\s]++\|\w++\|", re.MULTILINE)
@@ -67,7 +70,7 @@ class Mmperfmon:
             identities = [content_identity(one.path) for one in group]
             identity = combined_identity(identities, **choices.said)
             origin = str(group[0].path) + (f" and {len(group) - 1} more" if len(group) > 1 else "")
-            yield Capture(origin, identity, partial(_items, tuple(one.path for one in group), choices))
+            yield Capture(origin, identity, partial(_items, tuple(one.texts for one in group), choices))
 
 
 SOURCE: Final = Mmperfmon()
@@ -117,26 +120,23 @@ class _SensorScan(NamedTuple):
     """Which columns of which subjects a file tells, and of what times."""
 
     path: Path
+    texts: Lookahead[Text | Problem]
     told: Mapping[Subject, frozenset[str]]
     begin_us: int
     end_us: int
 
 
 def _scanned(path: Path, choices: _Choices) -> _SensorScan:
-    try:
-        if path.stat().st_size == 0:
-            raise InputError(str(path), "empty file", "output of `mmperfmon query`, or an archive of such")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
-    clock = _clock(choices, str(path))
+    refuse_empty(path, "output of `mmperfmon query`, or an archive of such")
+    texts = Lookahead(path, partial(_texts, path, choices), _size)
     told: dict[Subject, set[str]] = {}
     begin, end = LARGEST, 0
-    for text in _texts(path, clock):
+    for text in texts.look():
         for series in text.series if isinstance(text, Text) else ():
             if series.time_us.size:
                 told.setdefault(series.subject, set()).add(series.column)
                 begin, end = min(begin, int(series.time_us.min())), max(end, int(series.time_us.max()))
-    return _SensorScan(path, {subject: frozenset(columns) for subject, columns in told.items()}, begin, end)
+    return _SensorScan(path, texts, {subject: frozenset(columns) for subject, columns in told.items()}, begin, end)
 
 
 def _clock(choices: _Choices, place: str) -> LocalClock:
@@ -162,8 +162,14 @@ def _linked(scans: Sequence[_SensorScan]) -> list[list[_SensorScan]]:
     return list(groups.values())
 
 
-def _texts(path: Path, clock: LocalClock) -> Iterator[Text | Problem]:
+def _size(text: Text | Problem) -> int:
+    values = sum(len(series.time_us) for series in text.series) if isinstance(text, Text) else 0
+    return TEXT_BYTES + VALUE_BYTES * values
+
+
+def _texts(path: Path, choices: _Choices) -> Iterator[Text | Problem]:
     """Every output in a file or archive; a problem in place of what cannot be read."""
+    clock = _clock(choices, str(path))
     try:
         with opened(path) as stream:
             is_archive = is_tar(stream.read(TAR_HEAD))
@@ -174,6 +180,8 @@ def _texts(path: Path, clock: LocalClock) -> Iterator[Text | Problem]:
                 yield TextReader(str(path), clock).read(bounded_lines(stream))
     except DAMAGED as error:
         yield Problem(str(path), None, f"cannot be read to its end: {error}")
+    for hour in clock.once:
+        yield Problem(str(path), None, f"around {local_text(hour)} clocks were set back: taken for the first hour")
 
 
 def _members(stream: BinaryIO, path: Path, clock: LocalClock) -> Iterator[Text | Problem]:
@@ -184,13 +192,12 @@ def _members(stream: BinaryIO, path: Path, clock: LocalClock) -> Iterator[Text |
             yield TextReader(f"{path}:{member.info.name}", clock).read(bounded_lines(unpacked_member(member.stream)))
 
 
-def _items(paths: tuple[Path, ...], choices: _Choices) -> Iterator[Item]:
+def _items(files: tuple[Lookahead[Text | Problem], ...], choices: _Choices) -> Iterator[Item]:
     """Rows of several texts at once: a target's reads and writes may stand in different ones."""
     gathered = _SensorColumns(choices)
-    for path in paths:
-        clock = _clock(choices, str(path))
+    for texts in files:
         empty = True
-        for text in _texts(path, clock):
+        for text in texts:
             empty = False
             if isinstance(text, Problem):
                 yield text
@@ -198,10 +205,8 @@ def _items(paths: tuple[Path, ...], choices: _Choices) -> Iterator[Item]:
                 yield from text.problems
                 yield from gathered.take(text)
         if empty:
-            yield Problem(str(path), None, "an archive without any file, expected output of `mmperfmon query`")
-        for hour in clock.once:
-            yield Problem(str(path), None, f"around {local_text(hour)} clocks were set back: taken for the first hour")
-    yield from within(gathered.rows(str(paths[0])), choices.options)
+            yield Problem(str(texts.path), None, "an archive without any file, expected output of `mmperfmon query`")
+    yield from within(gathered.rows(str(files[0].path)), choices.options)
 
 
 class _SensorColumns:

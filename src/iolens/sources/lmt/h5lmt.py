@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Problem
+from iolens.records import Item, Problem
 from iolens.schema import SIZE_BINS, size_column
 from iolens.sources.lmt.operations import METADATA_COLUMN, SAMPLED_OPERATIONS, UNUSED_OPERATIONS
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource
 from iolens.sources.reading.hdf5_series import (
     Grid,
     Steps,
@@ -50,7 +50,7 @@ SETTINGS: Final = ("mds_host",)
 Flags = NDArray[np.bool_]
 
 
-class H5lmt:
+class H5lmt(FileSource):
     """An h5lmt file."""
 
     name = "h5lmt"
@@ -60,30 +60,28 @@ class H5lmt:
         """An HDF5 file with h5lmt's steps."""
         return holds_any(path, head, (STEPS,))
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file, the earliest first."""
-        found, refused = read_each(paths, lambda path: _look_at(path, options))
-        yield from refused
-        for day in sorted(found, key=lambda one: one.begin_us):
-            identity = identity_of(day.path, filesystem=options.filesystem, mds_host=day.mds_host)
-            yield Capture(str(day.path), identity, day.items)
+    def open(self, path: Path, options: ReadOptions) -> DayFile:
+        """The file, if it can be read."""
+        for key, value in options.settings.items():
+            if key not in SETTINGS or not isinstance(value, str):
+                raise InputError(str(path), f"sources.h5lmt.{key} = {value!r}", f"one of {', '.join(SETTINGS)}, a text")
+        with opened(path) as file:
+            if STEPS not in file:
+                raise InputError(str(path), f"no data set {STEPS}", "an h5lmt file")
+            steps_us = _steps_us(file, path)
+            filesystem = options.filesystem or _filesystem(file, path)
+        if filesystem is None:
+            raise InputError(str(path), "nothing here tells the file system", "--filesystem NAME")
+        mds_host = options.settings.get("mds_host")
+        identity = identity_of(path, filesystem=options.filesystem, mds_host=mds_host)
+        return DayFile(path, filesystem, mds_host, int(steps_us[0]), identity)
+
+    def begin(self, file: DayFile) -> float:
+        """The earliest day comes first."""
+        return file.begin_us
 
 
 SOURCE: Final = H5lmt()
-
-
-def _look_at(path: Path, options: ReadOptions) -> DayFile:
-    for key, value in options.settings.items():
-        if key not in SETTINGS or not isinstance(value, str):
-            raise InputError(str(path), f"sources.h5lmt.{key} = {value!r}", f"one of {', '.join(SETTINGS)}, a text")
-    with opened(path) as file:
-        if STEPS not in file:
-            raise InputError(str(path), f"no data set {STEPS}", "an h5lmt file")
-        steps_us = _steps_us(file, path)
-        filesystem = options.filesystem or _filesystem(file, path)
-    if filesystem is None:
-        raise InputError(str(path), "nothing here tells the file system", "--filesystem NAME")
-    return DayFile(path, filesystem, options.settings.get("mds_host"), int(steps_us[0]))
 
 
 def _steps_us(file: Any, path: Path) -> NDArray[np.int64]:
@@ -115,6 +113,7 @@ class DayFile:
     filesystem: str
     mds_host: str | None
     begin_us: int
+    identity: str
 
     def items(self) -> Iterator[Item]:
         """Everything in the file."""

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Note, Problem
+from iolens.records import Item, Note, Problem
 from iolens.schema import LARGEST
 from iolens.sources.lmt.operations import METADATA_COLUMN
 from iolens.sources.lustre.capacity import LOCK_LEAVES
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource
+from iolens.sources.reading.lookahead import Lookahead, line_size
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_or_none, real, real_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
@@ -258,7 +259,7 @@ def _percent(text: str) -> float:
     return number
 
 
-class Ltop:
+class Ltop(FileSource):
     """Recordings of `ltop -r`."""
 
     name = "ltop"
@@ -268,12 +269,31 @@ class Ltop:
         """Whether its first line is a recorded metric string."""
         return _RECORD_START.match(unpacked(head)) is not None
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per recording, the earliest first."""
-        recordings, refused = read_each(paths, partial(_scanned, options=options))
-        yield from refused
-        for recording in sorted(recordings, key=lambda one: one.begin_us):
-            yield Capture(str(recording.path), recording.identity, recording.items)
+    def open(self, path: Path, options: ReadOptions) -> _LtopRecording:
+        """Look at the first strings of each server for the interval between them."""
+        times: dict[str, list[int]] = {}
+        looked_at = 0
+        lines = Lookahead(path, partial(numbered_lines, path), line_size)
+        for line in lines.look():
+            if isinstance(line, Problem) or (match := _RECORD.fullmatch(line.text)) is None:
+                continue
+            stamps = times.setdefault(f"{match[3]} {match[4]}", [])
+            stamp = int(match[2]) * SECOND_US
+            if not stamps or stamps[-1] != stamp:
+                stamps.append(stamp)
+                looked_at += 1
+            if looked_at >= SAMPLES_LOOKED_AT * len(times):
+                break
+        if not times:
+            found = "empty file" if path.stat().st_size == 0 else "no metric string of LMT"
+            raise InputError(str(path), found, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
+        said = {"filesystem": options.filesystem, "interval": options.interval_s}
+        identity = supplied_identity(path, **said, since=options.since, until=options.until)
+        return _LtopRecording(path, options, lines, Ticker(grid_of(times, options.interval_s)), identity)
+
+    def begin(self, file: _LtopRecording) -> float:
+        """The earliest recording comes first."""
+        return file.ticker.grid.origin_us
 
 
 SOURCE: Final = Ltop()
@@ -285,38 +305,13 @@ class _LtopRecording:
 
     path: Path
     options: ReadOptions
+    lines: Lookahead[Line | Problem]
     ticker: Ticker
     identity: str
 
-    @property
-    def begin_us(self) -> int:
-        return self.ticker.grid.origin_us
-
     def items(self) -> Iterator[Item]:
         player = _Player(str(self.path), self.options.filesystem, self.ticker.copy())
-        return within(player.items(numbered_lines(self.path)), self.options)
-
-
-def _scanned(path: Path, options: ReadOptions) -> _LtopRecording:
-    """Look at the first strings of each server for the interval between them."""
-    times: dict[str, list[int]] = {}
-    looked_at = 0
-    for line in numbered_lines(path):
-        if isinstance(line, Problem) or (match := _RECORD.fullmatch(line.text)) is None:
-            continue
-        stamps = times.setdefault(f"{match[3]} {match[4]}", [])
-        stamp = int(match[2]) * SECOND_US
-        if not stamps or stamps[-1] != stamp:
-            stamps.append(stamp)
-            looked_at += 1
-        if looked_at >= SAMPLES_LOOKED_AT * len(times):
-            break
-    if not times:
-        found = "empty file" if path.stat().st_size == 0 else "no metric string of LMT"
-        raise InputError(str(path), found, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
-    said = {"filesystem": options.filesystem, "interval": options.interval_s}
-    identity = supplied_identity(path, **said, since=options.since, until=options.until)
-    return _LtopRecording(path, options, Ticker(grid_of(times, options.interval_s)), identity)
+        return within(player.items(iter(self.lines)), self.options)
 
 
 class _Player:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Problem
+from iolens.records import Item, Problem
 from iolens.schema import LARGEST
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource
+from iolens.sources.reading.lookahead import Lookahead, line_size
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, real, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, stated_zone, supplied_identity
@@ -132,7 +133,7 @@ def shape_of(heading: Sequence[str]) -> Shape | None:
     return next((one for one in SHAPES[1:] if one.columns <= found), None)
 
 
-class TokioCsv:
+class TokioCsv(FileSource):
     """Daily CSV files of TOKIO."""
 
     name = "tokio-csv"
@@ -143,12 +144,24 @@ class TokioCsv:
         first = unpacked(head).split(b"\n", 1)[0]
         return b"," in first and shape_of(cells_of(first.decode("utf-8", "replace").strip())) is not None
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file."""
-        files, refused = read_each(paths, partial(_opened, options=options))
-        yield from refused
-        for one in files:
-            yield Capture(str(one.path), one.identity, one.items)
+    def open(self, path: Path, options: ReadOptions) -> _HeadedFile:
+        """The file, if it can be read."""
+        place = str(path)
+        lines = Lookahead(path, partial(numbered_lines, path), line_size)
+        first = next(lines.look(), None)
+        if first is None:
+            raise InputError(place, "empty file", "a daily CSV file of TOKIO")
+        if isinstance(first, Problem):
+            raise InputError(place, first.reason)
+        heading = tuple(cells_of(first.text))
+        shape = shape_of(heading)
+        if shape is None:
+            expected = " or ".join(",".join(sorted(one.columns)) for one in SHAPES)
+            raise InputError(place, f"heading {shown(first.text)}", f"columns {expected}", 1)
+        filesystem = "" if shape.names_filesystem else needed_filesystem(options, place)
+        zone = None if shape.has_epoch else stated_zone(options, filesystem, place)
+        said = {"filesystem": filesystem, "zone": zone, "since": options.since, "until": options.until}
+        return _HeadedFile(path, heading, shape, filesystem, zone, options, lines, supplied_identity(path, **said))
 
 
 SOURCE: Final = TokioCsv()
@@ -164,6 +177,7 @@ class _HeadedFile:
     filesystem: str
     zone: tzinfo | None
     options: ReadOptions
+    lines: Lookahead[Line | Problem]
     identity: str
 
     def items(self) -> Iterator[Item]:
@@ -171,7 +185,7 @@ class _HeadedFile:
 
     def _all(self) -> Iterator[Item]:
         batch, found = RowBatch(), False
-        lines = numbered_lines(self.path)
+        lines = iter(self.lines)
         next(lines)  # the heading
         for line in lines:
             yield from [line] if isinstance(line, Problem) else self._line(line, batch)
@@ -193,24 +207,6 @@ class _HeadedFile:
             batch.add(self.shape.table, self.shape.read(named, self.filesystem, self.zone))
         except MalformedLine as error:
             yield Problem(str(self.path), line.number, str(error))
-
-
-def _opened(path: Path, options: ReadOptions) -> _HeadedFile:
-    place = str(path)
-    first = next(numbered_lines(path), None)
-    if first is None:
-        raise InputError(place, "empty file", "a daily CSV file of TOKIO")
-    if isinstance(first, Problem):
-        raise InputError(place, first.reason)
-    heading = tuple(cells_of(first.text))
-    shape = shape_of(heading)
-    if shape is None:
-        expected = " or ".join(",".join(sorted(one.columns)) for one in SHAPES)
-        raise InputError(place, f"heading {shown(first.text)}", f"columns {expected}", 1)
-    filesystem = "" if shape.names_filesystem else needed_filesystem(options, place)
-    zone = None if shape.has_epoch else stated_zone(options, filesystem, place)
-    said = {"filesystem": filesystem, "zone": zone, "since": options.since, "until": options.until}
-    return _HeadedFile(path, heading, shape, filesystem, zone, options, supplied_identity(path, **said))
 
 
 def _day(text: str, zone: tzinfo | None) -> tuple[int, int]:

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.errors import InputError
-from iolens.records import Capture, Item, Problem
+from iolens.records import Item, Problem
 from iolens.schema import METADATA_OPERATIONS
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource
 from iolens.sources.reading.hdf5_series import (
     Grid,
     Steps,
@@ -66,7 +66,7 @@ UNUSED: Final = frozenset({
 KIND_OF_SOURCE: Final = {"collectd_disk": "device", "mmperfmon": "lun"}
 
 
-class TokioHdf5:
+class TokioHdf5(FileSource):
     """A TOKIO time series file."""
 
     name = "tokio-hdf5"
@@ -76,32 +76,31 @@ class TokioHdf5:
         """An HDF5 file with one of TOKIO's groups and its times."""
         return holds_any(path, head, [f"{group}/{TIMES}" for group in GROUPS])
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file, the earliest first."""
-        found, refused = read_each(paths, lambda path: _look_at(path, options))
-        yield from refused
-        for series in sorted(found, key=lambda one: one.begin_s):
-            yield Capture(str(series.path), identity_of(series.path, filesystem=options.filesystem), series.items)
+    def open(self, path: Path, options: ReadOptions) -> SeriesFile:
+        """The file, if it can be read."""
+        for key in options.settings:
+            raise InputError(str(path), f"unknown key sources.tokio-hdf5.{key}", "no keys")
+        with opened(path) as file:
+            version = text_of(attribute_of(file, "version", "None"))
+            if version not in VERSIONS:
+                raise InputError(str(path), f"TOKIO schema version {version!r} is not known", "version 1")
+            times = [file[f"{group}/{TIMES}"] for group in GROUPS if f"{group}/{TIMES}" in file]
+            if not times:
+                raise InputError(
+                    str(path), "no group of a TOKIO time series", f"one of {', '.join(GROUPS)}, with {TIMES}"
+                )
+            begin_s = min((float(numbers_of(one, 1)[0]) for one in times if one.size), default=0.0)
+            filesystem = options.filesystem or filesystem_of(_target_names(file), path)
+        if filesystem is None:
+            raise InputError(str(path), "nothing here tells the file system", "--filesystem NAME")
+        return SeriesFile(path, filesystem, begin_s, identity_of(path, filesystem=options.filesystem))
+
+    def begin(self, file: SeriesFile) -> float:
+        """The earliest series comes first."""
+        return file.begin_s
 
 
 SOURCE: Final = TokioHdf5()
-
-
-def _look_at(path: Path, options: ReadOptions) -> SeriesFile:
-    for key in options.settings:
-        raise InputError(str(path), f"unknown key sources.tokio-hdf5.{key}", "no keys")
-    with opened(path) as file:
-        version = text_of(attribute_of(file, "version", "None"))
-        if version not in VERSIONS:
-            raise InputError(str(path), f"TOKIO schema version {version!r} is not known", "version 1")
-        times = [file[f"{group}/{TIMES}"] for group in GROUPS if f"{group}/{TIMES}" in file]
-        if not times:
-            raise InputError(str(path), "no group of a TOKIO time series", f"one of {', '.join(GROUPS)}, with {TIMES}")
-        begin_s = min((float(numbers_of(one, 1)[0]) for one in times if one.size), default=0.0)
-        filesystem = options.filesystem or filesystem_of(_target_names(file), path)
-    if filesystem is None:
-        raise InputError(str(path), "nothing here tells the file system", "--filesystem NAME")
-    return SeriesFile(path, filesystem, begin_s)
 
 
 def _target_names(file: Any) -> list[str]:
@@ -122,6 +121,7 @@ class SeriesFile:
     path: Path
     filesystem: str
     begin_s: float
+    identity: str
 
     def items(self) -> Iterator[Item]:
         """Everything in the file."""

@@ -5,6 +5,7 @@ The fraction is a count of its unit: old servers print 9,667 µs as `.9667`, som
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count_or_none
@@ -13,9 +14,8 @@ LATEST_S: Final = 1 << 37  # the year 6325: anything later is no time
 _TIME_NAME: Final = b"snapshot_time"
 
 
-def whole_number(word: str) -> int | None:
-    """A plain unsigned number of 64 bits, else None."""
-    return count_or_none(word, LARGEST_UNSIGNED)
+whole_number: Final = partial(count_or_none, largest=LARGEST_UNSIGNED)
+"""A plain unsigned number of 64 bits, else None."""
 
 
 def stamp_us(text: str) -> int | None:

@@ -7,20 +7,18 @@ when the lists after it were taken; bytes and inodes of one moment become one ro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from iolens.errors import InputError
-from iolens.records import Capture, Item, Note, Problem
+from iolens.records import Item, Note, Problem
 from iolens.schema import LARGEST
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
-from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.captures import FileSource, refuse_empty
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
@@ -62,7 +60,7 @@ class _List:
     complete: bool = True
 
 
-class LfsDf:
+class LfsDf(FileSource):
     """Saved output of `lfs df`."""
 
     name = "lfs-df"
@@ -72,12 +70,12 @@ class LfsDf:
         """Whether some line is the heading of such a list."""
         return _HEADING_HEAD.search(unpacked(head)) is not None
 
-    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per file."""
-        files, refused = read_each(paths, partial(_opened, options=options))
-        yield from refused
-        for one in files:
-            yield Capture(str(one.path), one.identity, one.items)
+    def open(self, path: Path, options: ReadOptions) -> _SavedLists:
+        """The file, if it can be read."""
+        refuse_empty(path, "output of `lfs df`")
+        supplied = {"filesystem": options.filesystem, "at": options.at, "timezone": options.timezone}
+        identity = supplied_identity(path, **supplied, since=options.since, until=options.until)
+        return _SavedLists(path, options, identity)
 
 
 SOURCE: Final = LfsDf()
@@ -91,18 +89,6 @@ class _SavedLists:
 
     def items(self) -> Iterator[Item]:
         return within(_ListReader(str(self.path), self.options).items(numbered_lines(self.path)), self.options)
-
-
-def _opened(path: Path, options: ReadOptions) -> _SavedLists:
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
-    if size == 0:
-        raise InputError(str(path), "empty file", "output of `lfs df`")
-    supplied = {"filesystem": options.filesystem, "at": options.at, "timezone": options.timezone}
-    identity = supplied_identity(path, **supplied, since=options.since, until=options.until)
-    return _SavedLists(path, options, identity)
 
 
 class _ListReader:

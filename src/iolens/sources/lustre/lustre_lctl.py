@@ -33,6 +33,7 @@ from iolens.sources.lustre.server import GivenNames, ParameterText, ServerReader
 from iolens.sources.lustre.stats import names_known_counter
 from iolens.sources.reading.bounded_input import DAMAGED, LongLine, bounded_lines, opened, unpacked
 from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.lookahead import PIECE_BYTES, Lookahead
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import epoch_us, parse_time
@@ -63,6 +64,7 @@ _BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read ++\|? *+write
 _MARKER: Final = re.compile(rb"BEGIN\s++(\d{9,11}(?:\.\d{1,9})?)\s*+")
 
 Found = ParameterText | Problem | int  # a text, something not understood, or the time a marker gives
+_Split = LeftOut | ServerSample | Problem
 
 
 class LustreLctl:
@@ -81,12 +83,12 @@ class LustreLctl:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file, the earliest first; ticks are common to all of them."""
         limit = max(2, SAMPLES_LOOKED_AT // max(len(paths), 1) + 1)
-        found, refused = read_each(paths, lambda path: _scan(_LctlText(path, options), limit))
+        found, refused = read_each(paths, lambda path: _scan(path, options, limit))
         yield from refused
         scans = sorted(found, key=lambda scan: scan.begin_us)
         ticker = Ticker(grid_of(_series(scans), options.interval_s))
         for scan in scans:
-            yield Capture(str(scan.text.path), scan.identity, partial(scan.text.items, ticker.copy()))
+            yield Capture(str(scan.text.path), scan.identity, partial(scan.text.items, scan.samples, ticker.copy()))
             if scan.is_whole:
                 for stamp, series in scan.times:
                     ticker.tick(stamp, series)
@@ -101,6 +103,7 @@ class _LctlText:
 
     path: Path
     options: ReadOptions
+    is_bare: bool  # the text of one parameter without its name
 
     @property
     def place(self) -> str:
@@ -114,25 +117,35 @@ class _LctlText:
     def naming(self) -> GivenNames:
         return GivenNames(self.options.filesystem, self.options.target)
 
-    def samples(self, left_out: LeftOut | None = None) -> Iterator[ServerSample | Problem]:
-        """The samples of the file as it is read, and what was not understood between them."""
+    def samples(self) -> Iterator[_Split]:
+        """The samples of the file as it is read; before them what is left out of them, filled as they are read."""
+        left_out = LeftOut(self.place)
+        yield left_out
         splitter = SampleSplitter()
-        for found in self._found(left_out):
-            if isinstance(found, ParameterText):
-                yield from splitter.take(found)
-            elif isinstance(found, int):
-                yield from splitter.mark(found)
-            else:
-                yield found
+        reader = _BareReader(self) if self.is_bare else _NamedReader(self, left_out)
+        try:
+            with opened(self.path) as stream:
+                for found in reader.read(bounded_lines(stream)):
+                    if isinstance(found, ParameterText):
+                        yield from splitter.take(found)
+                    elif isinstance(found, int):
+                        yield from splitter.mark(found)
+                    else:
+                        yield found
+        except DAMAGED as error:
+            yield Problem(self.place, None, f"cannot be read to its end: {error}")
         yield from splitter.finish()
 
-    def items(self, ticker: Ticker) -> Iterator[Item]:
+    def items(self, samples: Iterable[_Split], ticker: Ticker) -> Iterator[Item]:
         """Everything in the file, sample by sample; `ticker` stays as it is, for the next call."""
         ticker = ticker.copy()
         left_out = LeftOut(self.place)
-        reader = ServerReader(self.naming, left_out=left_out)
+        reader = ServerReader(self.naming)
         empty = True
-        for sample in self.samples(left_out):
+        for sample in samples:
+            if isinstance(sample, LeftOut):
+                left_out, reader = sample, ServerReader(self.naming, left_out=sample)
+                continue
             if isinstance(sample, Problem):
                 empty = False
                 yield sample
@@ -154,28 +167,12 @@ class _LctlText:
             found = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
             yield Problem(self.place, None, f"{found}, expected obdfilter.*.stats, mdt.*.md_stats, …")
 
-    def is_bare(self) -> bool:
-        """Whether it is the text of one parameter without its name."""
-        try:
-            with opened(self.path) as stream:
-                return bool(_BARE_START.match(stream.read(4096)))
-        except DAMAGED:
-            return False
-
-    def _found(self, left_out: LeftOut | None) -> Iterator[Found]:
-        try:
-            bare = self.is_bare()
-            with opened(self.path) as stream:
-                lines = bounded_lines(stream)
-                yield from _BareReader(self).read(lines) if bare else _NamedReader(self, left_out).read(lines)
-        except DAMAGED as error:
-            yield Problem(self.place, None, f"cannot be read to its end: {error}")
-
 
 class _LctlScan(NamedTuple):
     """What the beginning of a file tells: enough to sort files, find the interval and name the capture."""
 
     text: _LctlText
+    samples: Lookahead[_Split]
     times: list[tuple[int, str]]
     is_whole: bool
     identity: str
@@ -185,14 +182,16 @@ class _LctlScan(NamedTuple):
         return min((stamp for stamp, _ in self.times), default=float("inf"))
 
 
-def _scan(text: _LctlText, limit: int) -> _LctlScan:
-    needed = {"filesystem", "target"} if text.is_bare() else set()
+def _scan(path: Path, options: ReadOptions, limit: int) -> _LctlScan:
+    text = _LctlText(path, options, _is_bare(path))
+    samples = Lookahead(path, text.samples, _size)
+    needed = {"filesystem", "target"} if text.is_bare else set()
     if needed and not (text.options.filesystem and text.options.target):
         found = "a text without parameter names does not tell its target"
         raise InputError(text.place, found, "--filesystem and --target")
     times: list[tuple[int, str]] = []
-    for sample in text.samples():
-        if isinstance(sample, Problem):
+    for sample in samples.look():
+        if not isinstance(sample, ServerSample):
             continue
         if needs_filesystem(sample.readings.values()):
             needed.add("filesystem")
@@ -201,8 +200,21 @@ def _scan(text: _LctlText, limit: int) -> _LctlScan:
         if (nominal := sample.nominal_us(text.at_us)) is not None:
             times.append((nominal, sample.series))
         if len(times) >= limit:
-            return _LctlScan(text, times, False, _identity(text, needed))
-    return _LctlScan(text, times, True, _identity(text, needed))
+            return _LctlScan(text, samples, times, False, _identity(text, needed))
+    return _LctlScan(text, samples, times, True, _identity(text, needed))
+
+
+def _is_bare(path: Path) -> bool:
+    try:
+        with opened(path) as stream:
+            return bool(_BARE_START.match(stream.read(4096)))
+    except DAMAGED:
+        return False
+
+
+def _size(piece: _Split) -> int:
+    texts = piece.readings.values() if isinstance(piece, ServerSample) else ()
+    return PIECE_BYTES + sum(PIECE_BYTES + len(text.data) for text in texts)
 
 
 def _identity(text: _LctlText, needed: set[str]) -> str:
@@ -230,7 +242,7 @@ def _series(scans: Iterable[_LctlScan]) -> dict[str, list[int]]:
 class _NamedReader:
     """Text with parameter names."""
 
-    def __init__(self, text: _LctlText, left_out: LeftOut | None) -> None:
+    def __init__(self, text: _LctlText, left_out: LeftOut) -> None:
         self.text = text
         self.left_out = left_out
         self.name: bytes | None = None  # None: outside any parameter
@@ -241,12 +253,24 @@ class _NamedReader:
         self.strangers: set[bytes] = set()
 
     def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+        options = self.text.options
         for number, line in enumerate(lines, 1):
             if isinstance(line, LongLine):
                 self.name, self.parameter = self.name or b"", None  # the parameter it is in is not whole
                 yield line.problem(self.text.place, number)
-            elif line[:1].isalnum() and (special := self._special(line, number)) is not None:
-                yield from special
+            elif b"=" in line and line[:1].isalnum() and (split := _split(line)) is not None:
+                yield from self._end()
+                yield from self._begin(*split, number)
+            elif (line[4:5] == b"-" or line[:5] == b"BEGIN") and (stamp := _marker_us(line, options)) is not None:
+                yield from self._end()
+                self.name, self.lost = None, False
+                yield stamp
+            elif line.startswith(b"error:"):
+                yield from self._end()
+                self.name = None
+                yield self._problem(number, f"lctl could not read: {_shown(line)}")
+            elif self.name is None and line[:1].isalnum() and _is_listed(line):
+                continue
             elif self.parameter is not None:
                 self.lines.append(line)
             elif self.name is None and not self.lost and line.strip():
@@ -254,20 +278,7 @@ class _NamedReader:
                 yield self._problem(number, f"not a parameter: {_shown(line)}")
         yield from self._end(at_end_of_file=True)
 
-    def _special(self, line: bytes, number: int) -> Iterator[Found] | None:
-        """What begins something new; None for a line that may be part of a value."""
-        if b"=" in line and (split := _split(line)) is not None:
-            return self._begin(*split, number)
-        if (stamp := _marker_us(line, self.text.options)) is not None:
-            return self._mark(stamp)
-        if line.startswith(b"error:"):
-            return self._fail(line, number)
-        if self.name is None and _is_listed(line):
-            return iter(())
-        return None
-
     def _begin(self, name: bytes, value: bytes, number: int) -> Iterator[Found]:
-        yield from self._end()
         self.name, self.lines, self.line, self.lost = name, [value], number, False
         family, *rest = name.split(b".")
         if rest and not _is_family(family) and family not in self.strangers:
@@ -275,18 +286,8 @@ class _NamedReader:
             yield self._problem(number, f"parameters called {_shown(family)}… are not known")
         text = name.decode("ascii", "backslashreplace")
         self.parameter = parameter_named(text)
-        if self.parameter is None and self.left_out is not None and _is_family(family):
+        if self.parameter is None and _is_family(family):
             self.left_out.add(pattern_of(text))
-
-    def _mark(self, stamp: int) -> Iterator[Found]:
-        yield from self._end()
-        self.name, self.lost = None, False
-        yield stamp
-
-    def _fail(self, line: bytes, number: int) -> Iterator[Found]:
-        yield from self._end()
-        self.name = None
-        yield self._problem(number, f"lctl could not read: {_shown(line)}")
 
     def _end(self, at_end_of_file: bool = False) -> Iterator[Found]:
         if self.parameter is None:

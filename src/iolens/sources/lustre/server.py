@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -184,8 +184,13 @@ class _TargetReader:
     stamps: list[int] = field(default_factory=list)  # when those were taken
 
     def items(self) -> Iterator[Item]:
-        for reader in _READERS:
-            yield from reader(self)
+        yield from self._target_io()
+        yield from self._metadata()
+        yield from self._server_ops()
+        yield from self._histograms()
+        yield from self._jobs()
+        yield from self._capacity()
+        yield from self._state()
 
     def first_of(self, *keys: tuple[str, str]) -> Iterator[ParameterText]:
         """The texts found under these keys, the preferred one first."""
@@ -210,183 +215,163 @@ class _TargetReader:
             self.others[text] = CounterSet(counters, stats.start_us)
             self.stamps.append(stats.snapshot_us)
 
+    def _target_io(self) -> Iterator[Item]:
+        for text in self.first_of((OBDFILTER, "stats")):
+            stats = parse_stats(text.data, text.place, text.line)
+            yield from stats.problems
+            if stats.of_a_service:
+                yield Problem(text.place, text.line, "statistics of a service, not of a target: left out")
+                return
+            yield from unknown_counters(stats)
+            yield from self._io_sample(stats)
+            self.keep_others("", stats, "ost")
 
-def _target_io(reader: _TargetReader) -> Iterator[Item]:
-    for text in reader.first_of((OBDFILTER, "stats")):
-        stats = parse_stats(text.data, text.place, text.line)
-        yield from stats.problems
-        if stats.of_a_service:
-            yield Problem(text.place, text.line, "statistics of a service, not of a target: left out")
+    def _metadata(self) -> Iterator[Item]:
+        own: Stats | None = None
+        for text in self.first_of((MDT, "md_stats"), (MDS, "stats")):
+            own = parse_stats(text.data, text.place, text.line)
+            yield from own.problems
+            yield from unknown_counters(own)
+            if has_target_io(own):
+                yield from self._io_sample(own)
+            self.keep_others("", own, "mdt")
+            counters = metadata_counters(own)
+            by_client = any(family == EXPORTS for family, _ in self.texts)
+            if counters and not own.of_a_service and (own.counts or not by_client):
+                yield self.sample("metadata_ops", {"": CounterSet(counters, own.start_us)}, own.snapshot_us)
+                if self.left_out is not None and by_client:
+                    self.left_out.add("mdt.*.exports.*.stats")
+                return
+        yield from self._metadata_by_client(own)
+
+    def _metadata_by_client(self, own: Stats | None) -> Iterator[Item]:
+        """Lustre 2.0 counts the operations of an MDT per client: one set each, whose movements add up.
+
+        With one client missing the sum would be too small, and too large when it is back: then there is none.
+        """
+        clients: dict[str, Stats] = {}
+        for (family, client), text in self.texts.items():
+            if family == EXPORTS:
+                clients[client] = parse_stats(text.data, text.place, text.line)
+                yield from clients[client].problems if text.data else ()
+                yield from unknown_counters(clients[client])
+        damaged = next((stats for stats in clients.values() if not stats.whole), None)
+        if damaged is not None:
+            yield Problem(
+                damaged.place, None, "operations of a client are cut or damaged, so the sum over clients is unknown"
+            )
             return
-        yield from unknown_counters(stats)
-        yield from _io_sample(reader, stats)
-        reader.keep_others("", stats, "ost")
+        by_client = {client: printed_operations(stats) for client, stats in clients.items()}
+        counted = {name for counters in by_client.values() for name in counters}
+        counters = dict.fromkeys(EARLY_MDT_OPERATIONS, 0) if clients else {}
+        if own is not None:  # the requests of the service; what clients count too is in there a second time
+            requests = metadata_counters(own).items()
+            counters |= {name: value for name, value in requests if name.removesuffix("_us") not in counted}
+        if counters:
+            sets = {"": CounterSet(counters, own.start_us if own else None)}
+            sets |= {client: CounterSet(by_client[client], stats.start_us) for client, stats in clients.items()}
+            stamp = (
+                own.snapshot_us
+                if own
+                else max(filter(None, (stats.snapshot_us for stats in clients.values())), default=None)
+            )
+            yield self.sample("metadata_ops", sets, stamp)
 
+    def _io_sample(self, stats: Stats) -> Iterator[Sample]:
+        counters = target_io_counters(stats)
+        if counters:
+            yield self.sample("target_io", {"": CounterSet(counters, stats.start_us)}, stats.snapshot_us)
 
-def _metadata(reader: _TargetReader) -> Iterator[Item]:
-    own: Stats | None = None
-    for text in reader.first_of((MDT, "md_stats"), (MDS, "stats")):
-        own = parse_stats(text.data, text.place, text.line)
-        yield from own.problems
-        yield from unknown_counters(own)
-        if has_target_io(own):
-            yield from _io_sample(reader, own)
-        reader.keep_others("", own, "mdt")
-        counters = metadata_counters(own)
-        by_client = any(family == EXPORTS for family, _ in reader.texts)
-        if counters and not own.of_a_service and (own.counts or not by_client):
-            yield reader.sample("metadata_ops", {"": CounterSet(counters, own.start_us)}, own.snapshot_us)
-            if reader.left_out is not None and by_client:
-                reader.left_out.add("mdt.*.exports.*.stats")
-            return
-    yield from _metadata_by_client(reader, own)
+    def _server_ops(self) -> Iterator[Item]:
+        for text in self.first_of((OSD, OSD_STATS)):
+            stats = parse_stats(text.data, text.place, text.line)
+            yield from stats.problems
+            yield from unknown_counters(stats)
+            self.keep_others(OSD, stats, "osd")
+        if any(counted.counters for counted in self.others.values()):
+            yield self.sample("server_ops", self.others, min(self.stamps))
 
+    def _histograms(self) -> Iterator[Item]:
+        for text in self.first_of((OSD, "brw_stats"), (OBDFILTER, "brw_stats")):
+            found = parse_brw_stats(text.data, text.place, text.line)
+            yield from found.problems
+            yield from self._histogram_samples(found)
+            if found.sizes is not None or found.sets:
+                return
 
-def _metadata_by_client(reader: _TargetReader, own: Stats | None) -> Iterator[Item]:
-    """Lustre 2.0 counts the operations of an MDT per client: one set each, whose movements add up.
+    def _histogram_samples(self, found: Histograms) -> Iterator[Sample]:
+        if found.sizes is not None:
+            yield self.sample("target_sizes", {"": CounterSet(found.sizes, found.start_us)}, found.snapshot_us)
+        if found.sets:
+            sets = {name: CounterSet(counters, found.start_us) for name, counters in found.sets.items()}
+            yield self.sample("target_histograms", sets, found.snapshot_us)
 
-    With one client missing the sum would be too small, and too large when it is back: then there is none.
-    """
-    clients: dict[str, Stats] = {}
-    for (family, client), text in reader.texts.items():
-        if family == EXPORTS:
-            clients[client] = parse_stats(text.data, text.place, text.line)
-            yield from clients[client].problems if text.data else ()
-            yield from unknown_counters(clients[client])
-    damaged = next((stats for stats in clients.values() if not stats.whole), None)
-    if damaged is not None:
-        yield Problem(
-            damaged.place, None, "operations of a client are cut or damaged, so the sum over clients is unknown"
-        )
-        return
-    by_client = {client: printed_operations(stats) for client, stats in clients.items()}
-    counted = {name for counters in by_client.values() for name in counters}
-    counters = dict.fromkeys(EARLY_MDT_OPERATIONS, 0) if clients else {}
-    if own is not None:  # the requests of the service; what clients count too is in there a second time
-        requests = metadata_counters(own).items()
-        counters |= {name: value for name, value in requests if name.removesuffix("_us") not in counted}
-    if counters:
-        sets = {"": CounterSet(counters, own.start_us if own else None)}
-        sets |= {client: CounterSet(by_client[client], stats.start_us) for client, stats in clients.items()}
-        stamp = (
-            own.snapshot_us
-            if own
-            else max(filter(None, (stats.snapshot_us for stats in clients.values())), default=None)
-        )
-        yield reader.sample("metadata_ops", sets, stamp)
+    def _jobs(self) -> Iterator[Item]:
+        for text in self.first_of((OBDFILTER, JOB_STATS), (MDT, JOB_STATS)):
+            stats = parse_job_stats(text.data, text.place, text.line)
+            yield from stats.problems
+            # An empty list is news too: a job that is in the next one began after this moment.
+            if stats.jobs or not stats.problems:
+                yield self.sample("job_io", stats.jobs, None)
+            if stats.sizes:
+                yield self.sample("job_sizes", stats.sizes, None)
 
+    def _capacity(self) -> Iterator[Item]:
+        best: dict[str, int] = {}
+        for family in (OBDFILTER, OSD, MDS):
+            readings: dict[str, int] = {}
+            for text in self.first_of(*((family, leaf) for leaf in capacity.CAPACITY_LEAVES)):
+                number = capacity.parse_count(text.data)
+                if number is None:
+                    yield _not_a_number(text)
+                else:
+                    readings[text.parameter.leaf] = number
+            best = readings if len(readings) > len(best) else best
+        if best.get("kbytesfree", 0) > best.get("kbytestotal", LARGEST) or best.get("filesfree", 0) > best.get(
+            "filestotal", LARGEST
+        ):
+            place = next(iter(self.texts.values())).place
+            yield Problem(place, None, f"{self.target.name} has more free than its size: capacity left out")
+        elif best:
+            yield self.row("target_capacity", capacity.capacity(best))
 
-def _io_sample(reader: _TargetReader, stats: Stats) -> Iterator[Sample]:
-    counters = target_io_counters(stats)
-    if counters:
-        yield reader.sample("target_io", {"": CounterSet(counters, stats.start_us)}, stats.snapshot_us)
-
-
-def _server_ops(reader: _TargetReader) -> Iterator[Item]:
-    for text in reader.first_of((OSD, OSD_STATS)):
-        stats = parse_stats(text.data, text.place, text.line)
-        yield from stats.problems
-        yield from unknown_counters(stats)
-        reader.keep_others(OSD, stats, "osd")
-    if any(counted.counters for counted in reader.others.values()):
-        yield reader.sample("server_ops", reader.others, min(reader.stamps))
-
-
-def _histograms(reader: _TargetReader) -> Iterator[Item]:
-    for text in reader.first_of((OSD, "brw_stats"), (OBDFILTER, "brw_stats")):
-        found = parse_brw_stats(text.data, text.place, text.line)
-        yield from found.problems
-        yield from _histogram_samples(reader, found)
-        if found.sizes is not None or found.sets:
-            return
-
-
-def _histogram_samples(reader: _TargetReader, found: Histograms) -> Iterator[Sample]:
-    if found.sizes is not None:
-        yield reader.sample("target_sizes", {"": CounterSet(found.sizes, found.start_us)}, found.snapshot_us)
-    if found.sets:
-        sets = {name: CounterSet(counters, found.start_us) for name, counters in found.sets.items()}
-        yield reader.sample("target_histograms", sets, found.snapshot_us)
-
-
-def _jobs(reader: _TargetReader) -> Iterator[Item]:
-    for text in reader.first_of((OBDFILTER, JOB_STATS), (MDT, JOB_STATS)):
-        stats = parse_job_stats(text.data, text.place, text.line)
-        yield from stats.problems
-        # An empty list is news too: a job that is in the next one began after this moment.
-        if stats.jobs or not stats.problems:
-            yield reader.sample("job_io", stats.jobs, None)
-        if stats.sizes:
-            yield reader.sample("job_sizes", stats.sizes, None)
-
-
-def _capacity(reader: _TargetReader) -> Iterator[Item]:
-    best: dict[str, int] = {}
-    for family in (OBDFILTER, OSD, MDS):
-        readings: dict[str, int] = {}
-        for text in reader.first_of(*((family, leaf) for leaf in capacity.CAPACITY_LEAVES)):
-            number = capacity.parse_count(text.data)
-            if number is None:
-                yield _not_a_number(text)
+    def _state(self) -> Iterator[Item]:
+        values: capacity.Facts = {}
+        for text in self.first_of((OBDFILTER, "recovery_status"), (MDT, "recovery_status"), (MDS, "recovery_status")):
+            found = capacity.parse_recovery(text.data)
+            if isinstance(found, str):
+                yield Problem(text.place, text.line, found)
             else:
-                readings[text.parameter.leaf] = number
-        best = readings if len(readings) > len(best) else best
-    if best.get("kbytesfree", 0) > best.get("kbytestotal", LARGEST) or best.get("filesfree", 0) > best.get(
-        "filestotal", LARGEST
-    ):
-        place = next(iter(reader.texts.values())).place
-        yield Problem(place, None, f"{reader.target.name} has more free than its size: capacity left out")
-    elif best:
-        yield reader.row("target_capacity", capacity.capacity(best))
-
-
-def _state(reader: _TargetReader) -> Iterator[Item]:
-    values: capacity.Facts = {}
-    for text in reader.first_of((OBDFILTER, "recovery_status"), (MDT, "recovery_status"), (MDS, "recovery_status")):
-        found = capacity.parse_recovery(text.data)
-        if isinstance(found, str):
-            yield Problem(text.place, text.line, found)
-        else:
-            values = found
-            _leave_out_recovery(reader, text, found)
-    for text in reader.first_of((OBDFILTER, "num_exports"), (MDT, "num_exports"), (MDS, "num_exports")):
-        values["exports"] = capacity.parse_count(text.data)
-        if values["exports"] is None:
-            yield _not_a_number(text)
-    for leaf, column in capacity.LOCK_LEAVES.items():
-        for text in reader.first_of((LOCKS, leaf)):
-            values[column] = capacity.parse_count(text.data)
-            if values[column] is None:
+                values = found
+                self._leave_out_recovery(text, found)
+        for text in self.first_of((OBDFILTER, "num_exports"), (MDT, "num_exports"), (MDS, "num_exports")):
+            values["exports"] = capacity.parse_count(text.data)
+            if values["exports"] is None:
                 yield _not_a_number(text)
-    if values or reader.version is not None:
-        yield reader.row("target_state", {"version": reader.version, **_UNKNOWN_STATE, **values})
+        for leaf, column in capacity.LOCK_LEAVES.items():
+            for text in self.first_of((LOCKS, leaf)):
+                values[column] = capacity.parse_count(text.data)
+                if values[column] is None:
+                    yield _not_a_number(text)
+        if values or self.version is not None:
+            yield self.row("target_state", {"version": self.version, **_UNKNOWN_STATE, **values})
 
-
-def _leave_out_recovery(reader: _TargetReader, text: ParameterText, facts: capacity.Facts) -> None:
-    """Name the lines that no column has, and a start that is no date."""
-    lines = capacity.recovery_lines(text.data)
-    if reader.left_out is None or isinstance(lines, str):
-        return
-    unkept = lines.keys() - capacity.RECOVERY_LINES
-    if lines.get("recovery_start", "0") != "0" and facts["recovery_start"] is None:
-        unkept = {*unkept, "recovery_start"}
-    for name in unkept:
-        reader.left_out.add(f"{text.parameter.family}.*.recovery_status.{name}")
+    def _leave_out_recovery(self, text: ParameterText, facts: capacity.Facts) -> None:
+        """Name the lines that no column has, and a start that is no date."""
+        lines = capacity.recovery_lines(text.data)
+        if self.left_out is None or isinstance(lines, str):
+            return
+        unkept = lines.keys() - capacity.RECOVERY_LINES
+        if lines.get("recovery_start", "0") != "0" and facts["recovery_start"] is None:
+            unkept = {*unkept, "recovery_start"}
+        for name in unkept:
+            self.left_out.add(f"{text.parameter.family}.*.recovery_status.{name}")
 
 
 _UNKNOWN_STATE: Final[Mapping[str, None]] = dict.fromkeys((
     "recovery_status", "recovery_start", "recovery_duration_s", "recovery_remaining_s", "completed_clients",
     "expected_clients", "exports", *capacity.LOCK_LEAVES.values(),
 ))  # fmt: skip
-_READERS: Final[tuple[Callable[[_TargetReader], Iterator[Item]], ...]] = (
-    _target_io,
-    _metadata,
-    _server_ops,
-    _histograms,
-    _jobs,
-    _capacity,
-    _state,
-)
 
 
 def _not_a_number(text: ParameterText) -> Problem:

@@ -12,10 +12,12 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from iolens.errors import InputError
+from iolens.open_files import OpenFile, open_file
 from iolens.records import Problem
 
 GZIP: Final = b"\x1f\x8b"
@@ -34,6 +36,7 @@ MOST_MEMBERS: Final = 10_000_000  # bgzip begins one every 64 KiB
 _BLOCK: Final = 1 << 18
 _PACKED_BLOCK: Final = 1 << 16
 _LONGEST_NAME: Final = 1 << 16
+_A_LINK: Final = "a symbolic link, which is not followed"
 _HAS_CHECKSUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT = 2, 4, 8, 16  # flags of a gzip header
 
 
@@ -56,12 +59,20 @@ class LongLine(NamedTuple):
 
 def opened_itself(path: Path) -> BinaryIO:
     """The bytes of a regular file as they are; raises OSError, also where a symbolic link has its name."""
-    return os.fdopen(_descriptor(path, os.O_NOFOLLOW), "rb")
+    file = open_file(path, partial(_descriptor, path, os.O_NOFOLLOW))
+    if not file.is_at(path):
+        raise OSError(errno.ELOOP, _A_LINK)
+    return file.stream()
 
 
-def opened_packed(path: Path) -> io.BufferedReader:
+def opened_packed(path: Path) -> BinaryIO:
     """The bytes of a regular file as they are; raises OSError."""
-    return os.fdopen(_descriptor(path), "rb")
+    return regular_file(path).stream()
+
+
+def regular_file(path: Path) -> OpenFile:
+    """A regular file, open for reading; raises OSError."""
+    return open_file(path, partial(_descriptor, path))
 
 
 def opened(path: Path) -> BinaryIO:
@@ -91,6 +102,15 @@ def head_of(path: Path) -> bytes:
             return stream.read(HEAD_BYTES)
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
+
+
+def unpacked_head(path: Path) -> bytes:
+    """The first bytes of a file, unpacked if it is gzip; InputError where they cannot be read."""
+    try:
+        with opened(path) as stream:
+            return stream.read(HEAD_BYTES)
+    except DAMAGED as error:
+        raise InputError(str(path), f"cannot be read: {error}") from error
 
 
 def unpacked(head: bytes) -> bytes:
@@ -142,7 +162,8 @@ def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE, *, padded: bool
         if end:
             whole = b"".join((*held, block[begin:end]))
             held, length = [block[end:]], len(block) - end
-            yield from _each(whole, longest, padded)
+            is_plain = len(whole) <= longest and b"\0" not in whole
+            yield from io.BytesIO(whole) if is_plain else _each(whole, longest, padded)
         else:
             held.append(block[begin:])
             length += len(block) - begin
@@ -230,7 +251,7 @@ def _descriptor(path: Path, flags: int = 0) -> int:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
     except OSError as error:
         if error.errno == errno.ELOOP and flags & os.O_NOFOLLOW:
-            raise OSError(errno.ELOOP, "a symbolic link, which is not followed") from error
+            raise OSError(errno.ELOOP, _A_LINK) from error
         raise
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Capture, Item
-from iolens.sources.reading.bounded_input import opened_packed
+from iolens.sources.reading.bounded_input import regular_file
+from iolens.sources.reading.options import ReadOptions
 
 Input = TypeVar("Input")
 Opened = TypeVar("Opened")
@@ -19,8 +20,17 @@ Opened = TypeVar("Opened")
 
 def content_identity(path: Path) -> str:
     """Identity of a file: the hash of its content, so that the same file twice adds nothing."""
-    with opened_packed(path) as stream:
-        return "file/" + hashlib.file_digest(stream, "sha256").hexdigest()
+    return f"file/{regular_file(path).sha256()}"
+
+
+def refuse_empty(path: Path, expected: str) -> None:
+    """Say why a file cannot be read, or that there is nothing in it."""
+    try:
+        size = regular_file(path).size
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
+    if size == 0:
+        raise InputError(str(path), "empty file", expected)
 
 
 def read_each(
@@ -44,6 +54,40 @@ def read_each(
         except Exception as error:
             refused.append(refusal(name(one), InputError(name(one), f"not read; {unexpected(error)}")))
     return opened, refused
+
+
+class SavedFile(Protocol):
+    """One file that was opened, with what the user said about it."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    @property
+    def identity(self) -> str:
+        """What makes it the same capture again."""
+
+    def items(self) -> Iterator[Item]:
+        """Everything in it; called again, the same."""
+
+
+class FileSource(ABC):
+    """What sources have in common whose files are a capture each: they say how to open one, and their order."""
+
+    @abstractmethod
+    def open(self, path: Path, options: ReadOptions) -> SavedFile:
+        """The file; InputError or OSError where it cannot be read."""
+
+    def begin(self, file: Any) -> float:
+        """What files are sorted by; those that are equal stay as they were named."""
+        return 0
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per file, after those that say why a file cannot be read."""
+        files, refused = read_each(paths, partial(self.open, options=options))
+        yield from refused
+        for file in sorted(files, key=self.begin):
+            yield Capture(str(file.path), file.identity, file.items)
 
 
 def refusal(origin: str, error: InputError) -> Capture:

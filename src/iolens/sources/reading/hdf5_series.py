@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from iolens.arrays import Integers
 from iolens.errors import InputError
 from iolens.records import Problem, Rows
-from iolens.sources.reading.bounded_input import opened_packed
+from iolens.sources.reading.bounded_input import regular_file
 from iolens.sources.reading.captures import content_identity
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
@@ -63,7 +63,7 @@ def _refuse_endless_heaps(path: Path) -> None:
     It walks through each collection of strings from object to object, and stays at free space of zero bytes.
     """
     try:
-        with opened_packed(path) as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with regular_file(path).mapped() as content:
             at = content.find(_HEAP)
             while at >= 0:
                 if _is_endless(content, at):
@@ -73,7 +73,7 @@ def _refuse_endless_heaps(path: Path) -> None:
         raise InputError(str(path), f"HDF5: {error}", "a whole HDF5 file") from error
 
 
-def _is_endless(content: mmap.mmap, at: int) -> bool:
+def _is_endless(content: mmap.mmap | bytes, at: int) -> bool:
     end = min(at + int.from_bytes(content[at + 8 : at + 16], "little"), len(content))
     place = at + _HEAP_HEADER
     while place + _HEAP_OBJECT.size <= end:
