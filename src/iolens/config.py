@@ -141,8 +141,8 @@ def load_config(given: str | Path | None = None) -> Config:
     chosen = given or os.environ.get("IOLENS_CONFIG")
     if chosen:
         return _read(Path(chosen))
-    found = next((Path(place) for place in PLACES if Path(place).is_file()), None)
-    return _read(found) if found else Config()
+    path = next((Path(place) for place in PLACES if Path(place).is_file()), None)
+    return _read(path) if path else Config()
 
 
 def _read(path: Path) -> Config:
@@ -191,8 +191,8 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         timezone=None if zone is None else _parsed(path, f"{where}.timezone", zone, _zone),
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
-        classes={one: tuple(patterns) for one, patterns in classes.items()},
-        maintenance=tuple(_maintenance(path, where, one, zone) for one in values.get("maintenance", ())),
+        classes={item: tuple(patterns) for item, patterns in classes.items()},
+        maintenance=tuple(_maintenance(path, where, value, zone) for value in values.get("maintenance", ())),
         ceiling_fsu_pct=None if full is None else float(full),
         target_ceiling_bytes_per_s=None if ceiling is None else _ceiling(path, f"{where}.target_ceiling", ceiling),
         target_ceiling_ops_per_s=values.get("target_ops_ceiling"),
@@ -222,22 +222,22 @@ def _moment(path: Path, where: str, value: Any, zone: str | None) -> datetime:
     """In UTC; a time without a zone is the file system's own."""
     if isinstance(value, str):
         value = _parsed(path, where, value, parse_local_time)
-    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-    if moment.tzinfo is None:
+    time = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    if time.tzinfo is None:
         from zoneinfo import ZoneInfo  # the sampler imports this module and needs no zone
 
-        moment = moment.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
-    return moment.astimezone(UTC)
+        time = time.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
+    return time.astimezone(UTC)
 
 
 def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
     where = f"calibrations.{name}"
-    names = [one.name for one in fields(CalibrationConfig)]
+    names = [item.name for item in fields(CalibrationConfig)]
     values = _checked(path, where, part, dict.fromkeys(names, POSITIVE))
-    missing = [one for one in names if one not in values]
+    missing = [name for name in names if name not in values]
     if missing:
         raise InputError(str(path), f"[{where}] lacks {', '.join(missing)}", "all four coefficients")
-    return CalibrationConfig(**{one: float(values[one]) for one in names})
+    return CalibrationConfig(**{name: float(values[name]) for name in names})
 
 
 def _thresholds(path: Path, part: Any) -> Thresholds:
@@ -277,9 +277,9 @@ def _projects(path: Path, part: Any) -> ProjectRule:
     values = _checked(path, "projects", part, {"directories": TEXTS, "ids": SECTION})
     ids = values.get("ids", {})
     _checked(path, "projects.ids", ids, dict.fromkeys(ids, TEXT))
-    if wrong := next((one for one in ids if not (one.isascii() and one.isdigit())), None):
+    if wrong := next((item for item in ids if not (item.isascii() and item.isdigit())), None):
         raise InputError(str(path), f"projects.ids.{wrong} is no project id", "a number")
-    rules = tuple(project_directory(str(path), one) for one in values.get("directories", ()))
+    rules = tuple(project_directory(str(path), value) for value in values.get("directories", ()))
     return ProjectRule(rules, dict(ids))
 
 
@@ -331,9 +331,9 @@ def _is(what: str, value: Any) -> bool:
     if what == TRUTH:
         return isinstance(value, bool)
     if what == TEXTS:
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if what == SECTIONS:
-        return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
     if what == MOMENT:
         return isinstance(value, str | date)  # a datetime is a date too
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -20,10 +20,10 @@ class IolensError(Exception):
 class InputError(IolensError):
     """An input is missing or cannot be understood at all."""
 
-    def __init__(self, place: str, found: str, expected: str = "", line: int | None = None) -> None:
-        self.place, self.line, self.found, self.expected = place, line, found, expected
+    def __init__(self, place: str, name: str, expected: str = "", line: int | None = None) -> None:
+        self.place, self.line, self.found, self.expected = place, line, name, expected
         where = f"{place}:{line}" if line is not None else place
-        super().__init__(visible(f"{where}: {found}" + (f"; expected {expected}" if expected else "")))
+        super().__init__(visible(f"{where}: {name}" + (f"; expected {expected}" if expected else "")))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str, int | None]]:
         """How it passes from one of our processes to another."""
@@ -60,7 +60,9 @@ def unexpected(error: BaseException) -> str:
     import traceback
 
     package = Path(__file__).parent
-    ours = [one for one in traceback.extract_tb(error.__traceback__) if package in Path(one.filename).parents]
+    ours = [
+        summary for summary in traceback.extract_tb(error.__traceback__) if package in Path(summary.filename).parents
+    ]
     where = f"{Path(ours[-1].filename).relative_to(package)}:{ours[-1].lineno}" if ours else "outside iolens"
     message = " ".join(str(error).split())
     shown = message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 1]}…"

@@ -15,8 +15,8 @@ def not_among(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     if not names:
         return "; there is none"
-    by_lower = {one.lower(): one for one in names}
-    near = [by_lower[one] for one in get_close_matches(name.lower(), by_lower, MOST)]
+    by_lower = {name.lower(): name for name in names}
+    near = [by_lower[close_match] for close_match in get_close_matches(name.lower(), by_lower, MOST)]
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     if len(names) <= ALL_LISTED:
         return f"{meant} There are: {', '.join(names)}" if meant else f"; there are: {', '.join(names)}"

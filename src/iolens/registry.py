@@ -25,7 +25,7 @@ _NAME = re.compile(r'^    name = "([\w-]+)"', re.MULTILINE)  # of the class whos
 @cache
 def registered(group: str, constant: str, *packages: str) -> dict[str, EntryPoint]:
     """Every registered object by its name, ours first: a package cannot replace one of them."""
-    found: dict[str, EntryPoint] = {}
+    points: dict[str, EntryPoint] = {}
     for package in packages:
         spec = find_spec(package)
         for folder in (spec and spec.submodule_search_locations) or ():
@@ -34,10 +34,10 @@ def registered(group: str, constant: str, *packages: str) -> dict[str, EntryPoin
                 if f"\n{constant}" in text:
                     module = ".".join((package, *path.relative_to(folder).with_suffix("").parts))
                     name = _name(path, text)
-                    found[name] = EntryPoint(name, f"{module}:{constant}", group)
+                    points[name] = EntryPoint(name, f"{module}:{constant}", group)
     for other in entry_points(group=group):
-        found.setdefault(other.name, other)
-    return dict(sorted(found.items()))
+        points.setdefault(other.name, other)
+    return dict(sorted(points.items()))
 
 
 def _name(path: Path, text: str) -> str:

@@ -73,8 +73,8 @@ def parse_duration(text: str) -> float:
 
 def parse_time(text: str) -> datetime:
     """A moment in UTC from ISO-8601 (`2012-10-22`, `2012-10-22T19:00:00Z`) or epoch seconds; no zone means UTC."""
-    moment = parse_local_time(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    time = parse_local_time(text)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 def parse_local_time(text: str) -> datetime:
@@ -82,8 +82,8 @@ def parse_local_time(text: str) -> datetime:
     try:
         if _EPOCH_SECONDS.fullmatch(text.strip()):
             return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(text))
-        moment = datetime.fromisoformat(text.strip())
-        return moment if moment.tzinfo is None else moment.astimezone(UTC)
+        time = datetime.fromisoformat(text.strip())
+        return time if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r}: not a time; write 2012-10-22 or 2012-10-22T19:00:00Z") from None
 
@@ -101,9 +101,9 @@ def utc_time(given: str | datetime | None, zone: str | None = None) -> datetime 
         raise ValueError(f"no time zone is called {zone!r}") from None
 
 
-def epoch_us(moment: datetime) -> int:
+def epoch_us(time: datetime) -> int:
     """Microseconds since 1970 UTC, exact."""
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    since = time - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
 
 
@@ -112,9 +112,9 @@ def from_epoch_us(microseconds: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
-def iso(moment: datetime) -> str:
+def iso(time: datetime) -> str:
     """ISO-8601 with Z, without needless zeros: `2012-10-22T19:00:05Z`."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def format_bytes(count: float, digits: int = 3) -> str:

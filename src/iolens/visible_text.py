@@ -75,8 +75,8 @@ def listed(names: Sequence[str], most: int) -> str:
     return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
-def _escape(found: re.Match[str]) -> str:
-    character = found[0]
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # a byte that is no text, as Python keeps it in a file name
         return f"\\x{code - 0xDC00:02x}"

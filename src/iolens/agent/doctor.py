@@ -99,7 +99,7 @@ class Diagnosis:
         if not has_devices and not any(target.readable for target in self.targets):
             return 1
         complete = all(len(target.readable) == len(target.files) for target in self.targets)
-        return 0 if complete and all(one.status != "missing" for one in self.findings) else 3
+        return 0 if complete and all(finding.status != "missing" for finding in self.findings) else 3
 
 
 def diagnose(
@@ -126,7 +126,7 @@ def _server(
     root: Path, version: str | None, targets: list[TargetFinding], devices: list[DeviceFinding]
 ) -> Iterator[Finding]:
     """A machine without Lustre is nothing wrong where it has devices to sample."""
-    is_missing: Status = "note" if not targets and any(one.left_out is None for one in devices) else "missing"
+    is_missing: Status = "note" if not targets and any(device.left_out is None for device in devices) else "missing"
     if not targets:
         yield Finding("targets", is_missing, f"no OST or MDT below {root}: not a Lustre server")
     if version:
@@ -142,16 +142,16 @@ def _devices(root: Path, rule: DeviceRule) -> tuple[list[DeviceFinding], list[st
     devices = BlockDevices(root, rule)
     problems = [str(item) for item in devices.read(0) if isinstance(item, Problem)]
     kept, left_out = devices.choice
-    found = [DeviceFinding(name, target_name(devices.host, shown), None) for name, shown in kept.items()]
-    found += [DeviceFinding(name, target_name(devices.host, name), why) for name, why in left_out.items()]
-    return found, problems
+    findings = [DeviceFinding(name, target_name(devices.host, shown), None) for name, shown in kept.items()]
+    findings += [DeviceFinding(name, target_name(devices.host, name), why) for name, why in left_out.items()]
+    return findings, problems
 
 
 def _sampled_devices(
     devices: list[DeviceFinding], problems: list[str], has_targets: bool, wanted: bool | None
 ) -> Iterator[Finding]:
     yield from (Finding("devices", "missing", problem) for problem in problems)
-    kept = sum(one.left_out is None for one in devices)
+    kept = sum(device.left_out is None for device in devices)
     if wanted if wanted is not None else not has_targets:
         if kept:
             yield Finding("devices", "ok", f"{kept} of {len(devices)} block devices are sampled")
@@ -175,9 +175,9 @@ class _TriedTree:
             for target in _names(self.root / place.directory):
                 if target not in NOT_TARGETS and (self.root / place.directory / target).is_dir():
                     self._look(place.family, target, self.root / place.directory / target)
-        for one in self.found.values():
-            one.files = {name: self._state(one.target, name) for name in EXPECTED[one.kind]}
-        return sorted(self.found.values(), key=lambda one: one.target)
+        for finding in self.found.values():
+            finding.files = {name: self._state(finding.target, name) for name in EXPECTED[finding.kind]}
+        return sorted(self.found.values(), key=lambda target_finding: target_finding.target)
 
     def _look(self, family: str, target: str, directory: Path) -> None:
         name = target.removesuffix("-osd")
@@ -230,11 +230,11 @@ def _user() -> str:
 def _version(root: Path) -> str | None:
     for name in VERSION_FILES:
         try:
-            found = parse_version((root / name).read_bytes())
+            text = parse_version((root / name).read_bytes())
         except OSError:
             continue
-        if found:
-            return found
+        if text:
+            return text
     return None
 
 
@@ -318,7 +318,7 @@ def _spool(directory: Path) -> Iterator[Finding]:
 
 def _existing(path: Path) -> Path:
     """The path, or the nearest directory above it that is there."""
-    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+    return next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
 
 
 def _why_not_writable(directory: Path) -> str | None:

@@ -127,11 +127,11 @@ class SpoolFeed:
 
     def poll(self) -> list[Item]:
         """Rows of everything spooled since the last time."""
-        found: list[Item] = []
+        samples: list[Item] = []
         for path in self._segments():
-            found += self.differences.rows(self._new_items(path))
+            samples += self.differences.rows(self._new_items(path))
         self.has_begun = True
-        return found
+        return samples
 
     def trouble(self) -> str:
         """What the agent says is wrong with itself."""

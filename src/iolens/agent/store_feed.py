@@ -23,7 +23,7 @@ WINDOW_US: Final = 15 * MINUTE_US  # so much is shown at first …
 LATE_US: Final = 10 * MINUTE_US  # … and so much is read again, because agents ship at different moments
 HISTOGRAM: Final = "io_time_ms"
 TICK_TABLES: Final = ("target_sizes", "target_io", "metadata_ops")
-_SIZES: Final = tuple(size_column(way, size) for way in ("read", "write") for size in SIZE_BINS)
+_SIZES: Final = tuple(size_column(direction, size) for direction in ("read", "write") for size in SIZE_BINS)
 _OUTSIDE: Final = ("read_ios_outside", "write_ios_outside")
 _INTERVAL: Final = ("epoch_us", "start_us", "duration_s", "target", "after_reset")
 COLUMNS: Final = {
@@ -79,11 +79,11 @@ class StoreFeed:
         versions = {table: self._version(table) for table in TICK_TABLES}
         if versions == self._versions:
             return []
-        found: list[Item] = []
+        samples: list[Item] = []
         for filesystem in self.expected():
-            found += self._newest_rows(filesystem)
+            samples += self._newest_rows(filesystem)
         self._versions = versions
-        return found
+        return samples
 
     def rows(self, filesystem: str, since_us: int, until_us: int) -> list[Item]:
         """Everything of the intervals that start in [since, until)."""
@@ -104,20 +104,20 @@ class StoreFeed:
             return []
         before = self._newest.get(filesystem)
         back = WINDOW_US if before is None else max(LATE_US, extent[1] - before + LATE_US)
-        found = self.rows(filesystem, extent[1] - min(back, WINDOW_US), extent[1] + 1)
-        if not found:  # the files are shared with a file system that is newer
+        samples = self.rows(filesystem, extent[1] - min(back, WINDOW_US), extent[1] + 1)
+        if not samples:  # the files are shared with a file system that is newer
             last = self._last_tick(filesystem)
-            found = [] if last is None else self.rows(filesystem, last - WINDOW_US, last + 1)
+            samples = [] if last is None else self.rows(filesystem, last - WINDOW_US, last + 1)
         self._newest[filesystem] = extent[1]
-        return found
+        return samples
 
     def _last_tick(self, filesystem: str) -> int | None:
         selection = self._select(filesystem)
         ends = []
         for table in TICK_TABLES:
             with _engine_errors(self.store.url):
-                found = selection.frame(table).select(nw.col("epoch_us").max()).collect(backend="pyarrow").to_native()
-            ends += [end for end in found.column("epoch_us").to_pylist() if end is not None]
+                result = selection.frame(table).select(nw.col("epoch_us").max()).collect(backend="pyarrow").to_native()
+            ends += [end for end in result.column("epoch_us").to_pylist() if end is not None]
         return max(ends, default=None)
 
     def _select(self, filesystem: str, since: datetime | None = None, until: datetime | None = None) -> StoreSelection:
@@ -132,14 +132,14 @@ def _read(selection: StoreSelection, table: str) -> Iterator[Rows]:
         frame = selection.frame(table)
         if table == "target_histograms":
             frame = frame.filter(nw.col("histogram") == HISTOGRAM)
-        found = frame.select(*COLUMNS[table]).collect(backend="pyarrow").to_native()
-    if found.num_rows:
-        columns = {_MOMENTS.get(name, name): _column(found, name) for name in found.column_names}
-        yield Rows(table, {**columns, "filesystem": selection.filesystem}, found.num_rows)
+        result = frame.select(*COLUMNS[table]).collect(backend="pyarrow").to_native()
+    if result.num_rows:
+        columns = {_MOMENTS.get(name, name): _column(result, name) for name in result.column_names}
+        yield Rows(table, {**columns, "filesystem": selection.filesystem}, result.num_rows)
 
 
-def _column(found: Any, name: str) -> Any:
-    column = found.column(name)
+def _column(result: Any, name: str) -> Any:
+    column = result.column(name)
     if name in _TEXTS:
         return column.to_pylist()
     return column.cast("int64" if name in _MOMENTS else "float64").to_numpy()

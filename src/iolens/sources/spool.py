@@ -116,7 +116,7 @@ def decode_tick(payload: bytes) -> Tick:
     """The inverse of `encode_tick`; ValueError when the payload is not a tick, or not within its bounds."""
     try:
         plain = json.loads(_inflated(payload))
-        return Tick(_moment(plain["t"]), [_item(one, plain["t"]) for one in plain["i"]])
+        return Tick(_moment(plain["t"]), [_item(item, plain["t"]) for item in plain["i"]])
     except (zlib.error, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a tick: {type(error).__name__}: {str(error)[:200]}") from error
 
@@ -245,7 +245,7 @@ class SpoolSource:
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether it begins as a segment does, or is a directory of such."""
         if path.is_dir():
-            return any(one.suffix in (CLOSED, TAKEN, OPEN) and _NAME.fullmatch(one.stem) for one in path.iterdir())
+            return any(item.suffix in (CLOSED, TAKEN, OPEN) and _NAME.fullmatch(item.stem) for item in path.iterdir())
         return _HEADER_START.match(head) is not None
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
@@ -255,7 +255,7 @@ class SpoolSource:
         yield from refused
         for path in paths:
             yield from _abandoned(path)
-        for segment in sorted(segments, key=lambda one: (one.header.host, one.header.run, one.header.sequence)):
+        for segment in sorted(segments, key=lambda item: (item.header.host, item.header.run, item.header.sequence)):
             yield segment.capture()
 
 
@@ -264,7 +264,7 @@ SOURCE: Final = SpoolSource()
 
 def segment_files(directory: Path) -> list[Path]:
     """The finished segments of a directory, oldest first."""
-    return sorted((one for one in directory.iterdir() if one.suffix in (CLOSED, TAKEN)), key=lambda one: one.stem)
+    return sorted((path for path in directory.iterdir() if path.suffix in (CLOSED, TAKEN)), key=lambda item: item.stem)
 
 
 def _abandoned(directory: Path) -> Iterator[Capture]:
@@ -327,7 +327,7 @@ def _json(plain: object) -> bytes:
 
 def _plain(item: Item, tick_us: int) -> list[object]:
     if isinstance(item, Sample):
-        sets = {name: [one.start_us, dict(one.counters)] for name, one in item.sets.items()}
+        sets = {name: [counter_set.start_us, dict(counter_set.counters)] for name, counter_set in item.sets.items()}
         times = (item.time_us - tick_us, item.snapshot_us - tick_us)
         return [_SAMPLE, item.table, item.filesystem, item.target, *times, sets, dict(item.labels)]
     if isinstance(item, Row):
@@ -340,7 +340,7 @@ def _plain(item: Item, tick_us: int) -> list[object]:
 def _item(plain: Sequence[Any], tick_us: int) -> Item:
     if plain[0] == _SAMPLE:
         _, table, filesystem, target, time_us, snapshot_us, sets, labels = plain
-        counters = {_text(name): CounterSet(_counters(table, one[1]), _start(one[0])) for name, one in sets.items()}
+        counters = {_text(name): CounterSet(_counters(table, item[1]), _start(item[0])) for name, item in sets.items()}
         times = (_moment(tick_us + time_us), _moment(tick_us + snapshot_us))
         named = {_text(name): _text(value) for name, value in labels.items()}
         return Sample(_text(table), _text(filesystem), _text(target), *times, counters, named)

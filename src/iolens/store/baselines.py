@@ -51,11 +51,13 @@ class BaselineBook:
         A target it took no position of had nothing new then, and so has nothing new against today's baseline.
         """
         mine = {key: position for key, position in self._positions_of(part) if key in targets}
-        found = {key: one for key, one in self.current.items() if key[:2] in targets and key[:2] not in mine}
+        baselines = {
+            key: baseline for key, baseline in self.current.items() if key[:2] in targets and key[:2] not in mine
+        }
         for key, position in mine.items():
             for row in self._rows({key}, "position < ?", [position]):
-                found[row[0], row[1], row[2]] = Baseline.from_stored(*row[4:])
-        return found
+                baselines[row[0], row[1], row[2]] = Baseline.from_stored(*row[4:])
+        return baselines
 
     def add(self, part: BatchPart, touched: dict[CounterKey, Baseline]) -> None:
         """Take the next position of each touched target for `part`."""

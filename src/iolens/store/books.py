@@ -52,8 +52,8 @@ class Books:
         sql = """SELECT batch, part, origin, epoch_us(first_time), epoch_us(last_time), rows_by_table,
                         checksums, replaced
                  FROM found ORDER BY time, batch, part"""
-        found = query(tables, handle, "batches", sql)
-        for identity, part, origin, first, last, rows, checksums, replaced in found:
+        results = query(tables, handle, "batches", sql)
+        for identity, part, origin, first, last, rows, checksums, replaced in results:
             written = dict(_files(checksums))
             batch = BookedBatch(
                 BatchPart(identity, part),
@@ -98,15 +98,15 @@ class Books:
             for key in batch.written:
                 replaced_by.setdefault(key, []).extend(old for old in batch.replaced if old[0] == key[0])
         brought, seen, queue = self.brought(), {lost}, deque([lost])
-        found: dict[str, BookedBatch] = {}
+        batches: dict[str, BookedBatch] = {}
         while queue:
             key = queue.popleft()
             if key in brought:
-                found.setdefault(f"{brought[key].part}", brought[key])
+                batches.setdefault(f"{brought[key].part}", brought[key])
             new = set(replaced_by.get(key, [])) - seen
             seen |= new
             queue.extend(new)
-        return list(found.values())
+        return list(batches.values())
 
 
 def _files(text: str | None) -> Iterator[tuple[FileKey, str]]:

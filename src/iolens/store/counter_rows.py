@@ -85,5 +85,5 @@ def as_stored(table: Table, sets: Mapping[str, CounterSet]) -> Mapping[str, Coun
     """The sets as the table's rows tell them apart: where they do not, all counters as one set."""
     if not table.form.moved_only or table.form.set_column is not None:
         return sets
-    together = {name: value for one in sets.values() for name, value in one.counters.items()}
-    return {"": CounterSet(together, None, all(one.complete for one in sets.values()))}
+    together = {name: value for counter_set in sets.values() for name, value in counter_set.counters.items()}
+    return {"": CounterSet(together, None, all(counter_set.complete for counter_set in sets.values()))}

@@ -176,7 +176,7 @@ def _in_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
     for batch in reader:
         held.append(batch)
-        if sum(one.num_rows for one in held) >= ROWS_PER_GROUP:
+        if sum(item.num_rows for item in held) >= ROWS_PER_GROUP:
             yield pa.Table.from_batches(held)
             held = []
     if held:
@@ -185,33 +185,33 @@ def _in_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 def statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
     """Rows, and the extremes and NULLs of every column, in the words of Delta's log."""
-    found = extremes(metadata)
+    by_name = extremes(metadata)
     return {
         "numRecords": metadata.num_rows,
-        "minValues": {name: _in_json(low) for name, (low, _, _) in found.items() if low is not None},
-        "maxValues": {name: _in_json(high) for name, (_, high, _) in found.items() if high is not None},
-        "nullCount": {name: nulls for name, (_, _, nulls) in found.items()},
+        "minValues": {name: _in_json(low) for name, (low, _, _) in by_name.items() if low is not None},
+        "maxValues": {name: _in_json(high) for name, (_, high, _) in by_name.items() if high is not None},
+        "nullCount": {name: nulls for name, (_, _, nulls) in by_name.items()},
     }
 
 
 def extremes(metadata: pq.FileMetaData) -> dict[str, tuple[Any, Any, int]]:
     """Smallest and largest value of each column, None where they prove nothing, and its number of NULLs."""
-    found: dict[str, tuple[Any, Any, int]] = {}
+    by_name: dict[str, tuple[Any, Any, int]] = {}
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     for position in range(metadata.num_columns):
         stated = [group.column(position).statistics for group in groups]
-        if all(one is not None and one.has_null_count for one in stated):
-            low, high = _ends([one for one in stated if one.has_min_max or one.num_values])
-            nulls = sum(one.null_count for one in stated)
-            found[metadata.schema.column(position).name] = low, high, nulls
-    return found
+        if all(item is not None and item.has_null_count for item in stated):
+            low, high = _ends([item for item in stated if item.has_min_max or item.num_values])
+            nulls = sum(item.null_count for item in stated)
+            by_name[metadata.schema.column(position).name] = low, high, nulls
+    return by_name
 
 
 def _ends(stated: list[pq.Statistics]) -> tuple[Any, Any]:
-    if not stated or not all(one.has_min_max for one in stated):
+    if not stated or not all(item.has_min_max for item in stated):
         return None, None
     try:
-        low, high = min(one.min for one in stated), max(one.max for one in stated)
+        low, high = min(item.min for item in stated), max(item.max for item in stated)
     except (OverflowError, ValueError):  # a time that no calendar has
         return None, None
     return (low, high) if _proves_something(low) and _proves_something(high) else (None, None)

@@ -87,7 +87,7 @@ def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
 
 def _compact_day(tables: Tables, name: str, day: date) -> list[str]:
     handle = tables.load(name)
-    files = Snapshot.of(handle).on_days(lambda one: one == day).paths
+    files = Snapshot.of(handle).on_days(lambda item: item == day).paths
     if handle is None or len(files) < 2:  # somebody else was faster
         return []
     return _merge(tables, handle, name, files)
@@ -130,9 +130,9 @@ def _prune_baselines(tables: Tables) -> list[str]:
     handle, batches = tables.load("baselines"), tables.load("batches")
     if handle is None or batches is None or not Snapshot.of(handle).paths:
         return []
-    found = relation(tables, "baselines", Snapshot.of(handle).paths)
+    relation = relation(tables, "baselines", Snapshot.of(handle).paths)
     complete = relation(tables, "batches", Snapshot.of(batches).paths)
-    assert found is not None and complete is not None  # noqa: PT018 (used by name below)
+    assert relation is not None and complete is not None  # noqa: PT018 (used by name below)
     columns = ", ".join(f'"{column.name}"' for column in BASELINES.columns)
     kept = connection().sql(
         f"""

@@ -35,7 +35,9 @@ class Marker:
     def decoded(cls, content: bytes) -> Marker:
         """From what is stored; ValueError when that is no marker."""
         try:
-            found = json.loads(content)
-            return cls(int(found["batches_version"]), str(found["batches_entry_sha256"]), int(found["schema_version"]))
+            result = json.loads(content)
+            return cls(
+                int(result["batches_version"]), str(result["batches_entry_sha256"]), int(result["schema_version"])
+            )
         except (LookupError, TypeError) as error:
             raise ValueError(f"no marker of a store: {error}") from error

@@ -40,10 +40,10 @@ class Repair:
 
 def repair_store(store: Store, *, dry_run: bool = False) -> Repair:
     """Take out of the tables what cannot be read, and put back what they lost and is still there."""
-    found = Repair()
+    repair = Repair()
     if store.tables.is_local:
         for name in table_names():
-            found.done += _mend_log(store.tables, name, dry_run)
+            repair.done += _mend_log(store.tables, name, dry_run)
     contents = StoreContents(store.tables)
     if contents.faults:
         raise StoreError("; ".join(contents.faults))
@@ -52,19 +52,19 @@ def repair_store(store: Store, *, dry_run: bool = False) -> Repair:
     for name, handle in contents.handles.items():
         dead = list(_dead_files(store.tables, name, handle))
         back = [file for path in lost.get(name, []) if (file := _whole(store.tables, name, path)) is not None]
-        found.lost += _loss(contents, name, handle, dead, set(lost.get(name, [])) - {file.path for file in back})
+        repair.lost += _loss(contents, name, handle, dead, set(lost.get(name, [])) - {file.path for file in back})
         if dead or back:
-            found.done.append(f"{name}: {len(dead)} files that cannot be read taken out, {len(back)} put back")
+            repair.done.append(f"{name}: {len(dead)} files that cannot be read taken out, {len(back)} put back")
             if not dry_run:
                 _exchange(contents, name, back, dead)
-    if found.done and not dry_run:
+    if repair.done and not dry_run:
         retrying(partial(_forget_older_baselines, store.tables), "repair baselines")
     if is_behind:
-        found.done.append("batches: goes on without the entries that it lost")
-        found.lost.append(f"{store.tables.uri('batches')}: notes of batches; their rows are in the tables")
+        repair.done.append("batches: goes on without the entries that it lost")
+        repair.lost.append(f"{store.tables.uri('batches')}: notes of batches; their rows are in the tables")
         if not dry_run and (books := store.tables.load(BATCHES.name)) is not None:
             store.tables.write_marker(books.version(), anew=True)
-    return found
+    return repair
 
 
 def _is_behind(contents: StoreContents) -> bool:
@@ -166,8 +166,8 @@ def _forget_older_baselines(tables: Tables) -> None:
     handle = tables.load(BASELINES.name)
     if handle is None or not data_files(handle):
         return
-    found = relation(tables, BASELINES.name, data_files(handle))
-    newest = found.aggregate("source, filesystem, target, max(position) AS position").fetchall()
+    relation = relation(tables, BASELINES.name, data_files(handle))
+    newest = relation.aggregate("source, filesystem, target, max(position) AS position").fetchall()
     stale = [
         (source, filesystem, target)
         for source, filesystem, target, position in newest

@@ -80,11 +80,11 @@ def raw_rows_by_day(tables: Tables, name: str, only: date | None = None) -> dict
 
 def _roll_day(tables: Tables, table: Table, fine: str, coarse: str, day: date, width_us: int) -> None:
     finer, target = tables.load(fine), tables.load_or_create(coarse, table)
-    files = Snapshot.of(finer).on_days(lambda one: one == day).paths
+    files = Snapshot.of(finer).on_days(lambda item: item == day).paths
     if not files or DayMarks(finer, DROPPED).of(day):  # somebody dropped the day meanwhile
         return
-    found = relation(tables, fine, files)
-    assert found is not None
+    relation = relation(tables, fine, files)
+    assert relation is not None
     rows = connection().sql(_statement(table, width_us)).to_arrow_reader()
     marks = DayMarks(target, REBUILT).set_to({day: DayMarks(finer, REBUILT).of(day)})
     tables.replace_day(target, coarse, day.isoformat(), rows, marks, ROLLUP)

@@ -30,18 +30,18 @@ def chosen_targets(given: Sequence[str], known: Collection[str], filesystem: str
     """
     if not known:
         return tuple(given)
-    return tuple(dict.fromkeys(_chosen_target(one, known, filesystem) for one in given))
+    return tuple(dict.fromkeys(_chosen_target(name, known, filesystem) for name in given))
 
 
 def _chosen_target(given: str, known: Collection[str], filesystem: str) -> str:
     if given in known:
         return given
     meant = given.lower()
-    found = sorted(name for name in known if meant in (name.lower(), *_short_names(name, filesystem)))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"several targets of {filesystem} may be meant by {given!r}: {', '.join(found)}")
+    names = sorted(name for name in known if meant in (name.lower(), *_short_names(name, filesystem)))
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise UsageError(f"several targets of {filesystem} may be meant by {given!r}: {', '.join(names)}")
     raise UsageError(f"{filesystem} has no target {given!r}{_nearest(given, known, filesystem)}")
 
 
@@ -160,10 +160,10 @@ class StoreSelection:
             since, until = self.window
             first = since.date() if since else date.min
             last = (until - timedelta(microseconds=1)).date() if until else date.max
-            found = whole.on_days(lambda day: first <= day <= last).with_value("filesystem", self.filesystem)
+            result = whole.on_days(lambda day: first <= day <= last).with_value("filesystem", self.filesystem)
             if self.source is not None:
-                found = found.with_value("source", self.source)
-            self._snapshots[table] = found
+                result = result.with_value("source", self.source)
+            self._snapshots[table] = result
         return self._snapshots[table]
 
     def frame(self, table: str, first: date = date.min, last: date = date.max) -> nw.LazyFrame[Any]:
@@ -231,8 +231,8 @@ class StoreSelection:
         if (single := snapshot.single_value("source")) is not None:
             return [single]
         frame = self._rows(table, snapshot)
-        found = frame.select("source").unique().collect(backend="pyarrow").to_native()
-        return sorted(found.column("source").to_pylist())
+        result = frame.select("source").unique().collect(backend="pyarrow").to_native()
+        return sorted(result.column("source").to_pylist())
 
     def _handle(self, table: str) -> DeltaTable | None:
         """The table; a rollup that was never made of rows there are is an error, not a table without rows."""
@@ -316,13 +316,13 @@ class FrameSelection:
 
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By asking the frames."""
-        found = []
+        result = []
         for table in tables:
             ends = self.frame(table).select(low=nw.col("start_us").min(), high=nw.col("epoch_us").max())
             row = ends.collect(backend="pyarrow").to_native().to_pylist()[0]
             if row["low"] is not None:
-                found.append((int(row["low"]), int(row["high"])))
-        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+                result.append((int(row["low"]), int(row["high"])))
+        return (min(low for low, _ in result), max(high for _, high in result)) if result else None
 
     def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
         """The columns the frame has."""
@@ -358,16 +358,16 @@ def with_epochs(native: Any) -> nw.LazyFrame[Any]:
     names = plain.collect_schema().names()
     if "time" not in names:
         raise UsageError("the frame has no `time` column: the UTC end of each interval")
-    moments = [(name, alias) for name, alias in (("time", "epoch_us"), ("start", "start_us")) if name in names]
+    times = [(name, alias) for name, alias in (("time", "epoch_us"), ("start", "start_us")) if name in names]
     kind = type(native).__module__.partition(".")[0]
     if kind in ("duckdb", "_duckdb"):
-        frame = _lazy(native.project(", ".join(["*", *(f'epoch_us("{name}") AS {alias}' for name, alias in moments)])))
+        frame = _lazy(native.project(", ".join(["*", *(f'epoch_us("{name}") AS {alias}' for name, alias in times)])))
     elif kind == "pyspark":
         from pyspark.sql import functions
 
-        frame = _lazy(native.withColumns({alias: functions.unix_micros(name) for name, alias in moments}))
+        frame = _lazy(native.withColumns({alias: functions.unix_micros(name) for name, alias in times}))
     else:
-        frame = plain.with_columns(*(nw.col(name).dt.timestamp("us").alias(alias) for name, alias in moments))
+        frame = plain.with_columns(*(nw.col(name).dt.timestamp("us").alias(alias) for name, alias in times))
     if "start" in names:
         return frame
     if "duration_s" not in names:  # a moment is over when it begins

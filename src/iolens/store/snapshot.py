@@ -44,12 +44,12 @@ class Snapshot:
 
     def days(self) -> dict[date, int]:
         """Rows by UTC day."""
-        found: dict[date, int] = {}
+        counts: dict[date, int] = {}
         if "partition.date" in self.files.column_names:
             pairs = zip(self.files.column("partition.date"), self.files.column("num_records"), strict=True)
             for day, rows in pairs:
-                found[day.as_py()] = found.get(day.as_py(), 0) + (rows.as_py() or 0)
-        return dict(sorted(found.items()))
+                counts[day.as_py()] = counts.get(day.as_py(), 0) + (rows.as_py() or 0)
+        return dict(sorted(counts.items()))
 
     def on_days(self, wanted: Callable[[date], bool]) -> Snapshot:
         """Only the files of some days."""
@@ -88,12 +88,12 @@ class Snapshot:
 
     def ever_positive(self, columns: Iterable[str]) -> list[str]:
         """The columns that are not zero throughout; a column without statistics may be anything."""
-        found = []
+        result = []
         for column in columns:
             largest = self.extreme(column, "max")
             if (largest is None and not self._proves_null(column)) or (largest is not None and largest > 0):
-                found.append(column)
-        return found
+                result.append(column)
+        return result
 
     def _proves_null(self, column: str) -> bool:
         name = f"null_count.{column}"

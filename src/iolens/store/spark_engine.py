@@ -80,9 +80,9 @@ class SparkEngine:
         else:
             rows = self.session.createDataFrame([], schema)
         rows = rows.select(*(column.name for column in table.columns))
-        for moment, alias in (("time", "epoch_us"), ("start", "start_us")):
-            if any(column.name == moment for column in table.columns):
-                rows = rows.withColumn(alias, functions.unix_micros(moment))
+        for time, alias in (("time", "epoch_us"), ("start", "start_us")):
+            if any(column.name == time for column in table.columns):
+                rows = rows.withColumn(alias, functions.unix_micros(time))
         frame: nw.LazyFrame[Any] = nw.from_native(rows)
         return frame
 
@@ -104,7 +104,7 @@ def _declaration(column: Column) -> str:
 def _address(tables: Tables, name: str) -> str:
     """Where the executors find the table; Spark calls S3 `s3a`."""
     uri = tables.uri(name)
-    if strange := sorted({one for one in uri if one in "{}"}):
+    if strange := sorted({name for name in uri if name in "{}"}):
         raise UsageError(
             f"{tables.url}: Spark takes {' '.join(strange)} in a path for a pattern; use the engine duckdb"
         )

@@ -94,7 +94,7 @@ class Store:
             "batch": part.identity,
             "part": part.part,
             "time": int(datetime.now(UTC).timestamp() * 1e6),
-            "filesystems": json.dumps({name: sorted(found) for name, found in targets.items()}),
+            "filesystems": json.dumps({name: sorted(target) for name, target in targets.items()}),
             "rows": len(rows),
             "rows_by_table": json.dumps({name: len(rows)}),
             "checksums": json.dumps(self.tables.checksums({name: written})),
@@ -104,13 +104,13 @@ class Store:
     def targets_by_filesystem(self) -> dict[str, set[str]]:
         """Every target that any batch ever brought."""
         handle = self.tables.load("batches")
-        found: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         if handle is None:
-            return found
+            return names
         for (text,) in query(self.tables, handle, "batches", "SELECT DISTINCT filesystems FROM found"):
             for filesystem, targets in json.loads(text or "{}").items():
-                found.setdefault(filesystem, set()).update(targets)
-        return found
+                names.setdefault(filesystem, set()).update(targets)
+        return names
 
     def select(
         self, scope: str | Scope | None = None, *, source_order: Sequence[str] = (), **narrowing: Unpack[Narrowing]
@@ -174,7 +174,9 @@ class Store:
             return []
         present = {field.name for field in handle.schema().fields}
         known = [column for column in table.columns if column.name in present]
-        columns = ", ".join(f'epoch_us("{one.name}")' if one.type == "timestamp" else f'"{one.name}"' for one in known)
+        columns = ", ".join(
+            f'epoch_us("{column.name}")' if column.type == "timestamp" else f'"{column.name}"' for column in known
+        )
         rows = query(self.tables, handle, table.name, f"SELECT {columns} FROM found {which}", list(values))  # noqa: S608
         absent: dict[str, object] = {column.name: None for column in table.columns}
         names = [column.name for column in known]

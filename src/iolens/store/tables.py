@@ -423,7 +423,7 @@ def _local_folder(url: str) -> Path:
     """The directory of a store; in full, so that no library sees a `~` or a scheme at its beginning."""
     path = unquote(urlsplit(url).path) if url.startswith("file://") else url
     folder = Path(path).absolute()
-    strange = sorted({repr(one).strip("'") for one in REFUSED_IN_PATHS.findall(str(folder))})
+    strange = sorted({repr(item).strip("'") for item in REFUSED_IN_PATHS.findall(str(folder))})
     strange += [name for name in folder.parts if name == "_delta_log"]
     if strange:
         raise UsageError(f"{url}: the path of a store cannot contain {' '.join(strange)}")

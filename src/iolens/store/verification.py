@@ -55,21 +55,23 @@ class Verification:
 
 def verify_store(store: Store, step: Step = lambda label: None) -> Verification:
     """Check every file of the newest snapshots against log and books, and the tables against the books."""
-    found = Verification()
+    verification = Verification()
     contents = StoreContents(store.tables)
-    found.faults += _faults_of_the_books(contents, found)
+    verification.faults += _faults_of_the_books(contents, verification)
     for name in contents.handles:
-        _check_files(contents, name, found)
+        _check_files(contents, name, verification)
         step(name)
-    found.faults += _missing_tables(contents)
-    found.faults += _lost_parts(contents)
+    verification.faults += _missing_tables(contents)
+    verification.faults += _lost_parts(contents)
     lost, unknown = lost_files(contents)
     for name, paths in lost.items():
-        found.faults += _listed(f"{store.tables.uri(name)}: written, and not in the table any more:", paths)
-    found.unchecked += [f"{count} files of {name} that were replaced without a note" for name, count in unknown.items()]
-    found.unchecked += _unlisted(contents)
-    found.faults = [*contents.faults, *found.faults]
-    return found
+        verification.faults += _listed(f"{store.tables.uri(name)}: written, and not in the table any more:", paths)
+    verification.unchecked += [
+        f"{count} files of {name} that were replaced without a note" for name, count in unknown.items()
+    ]
+    verification.unchecked += _unlisted(contents)
+    verification.faults = [*contents.faults, *verification.faults]
+    return verification
 
 
 class StoreContents:
@@ -128,29 +130,35 @@ class StoreContents:
             return None
 
 
-def _faults_of_the_books(contents: StoreContents, found: Verification) -> Iterator[str]:
+def _faults_of_the_books(contents: StoreContents, verification: Verification) -> Iterator[str]:
     """Whether the books are all there, as far as the marker tells."""
     place, handle, marker = contents.tables.uri("batches"), contents.handles.get(BATCHES.name), contents.marker
     if handle is None:
         if contents.handles or marker is not None:
             yield f"{place}: cannot be read or is missing: nothing says what the other tables must hold"
     elif marker is None:
-        found.unchecked.append(f"whether the last entries of batches are there: no {MARKER}; the next ingest makes it")
+        verification.unchecked.append(
+            f"whether the last entries of batches are there: no {MARKER}; the next ingest makes it"
+        )
     elif handle.version() < marker.batches_version:
         yield f"{place}: its last {marker.batches_version - handle.version()} log entries are missing, by {MARKER}"
     elif not marker.holds(contents.tables.entry_sha256(marker.batches_version)):
         yield f"{place}: log entry {marker.batches_version} is altered: its checksum is not that of {MARKER}"
 
 
-def _check_files(contents: StoreContents, name: str, found: Verification) -> None:
+def _check_files(contents: StoreContents, name: str, verification: Verification) -> None:
     """Check each file of a table's snapshot."""
     for logged in _logged_files(contents.handles[name]):
-        found.files += 1
+        verification.files += 1
         path = str(logged["path"])
-        promised = {one for one in (checksum_in(path), contents.books.checksums.get((name, path))) if one is not None}
-        found.unrecorded += not promised
+        promised = {
+            checksum
+            for checksum in (checksum_in(path), contents.books.checksums.get((name, path)))
+            if checksum is not None
+        }
+        verification.unrecorded += not promised
         for fault in _faults(contents.tables, name, path, promised, logged):
-            found.faults.append(f"{contents.tables.uri(name)}/{path}: {fault}")
+            verification.faults.append(f"{contents.tables.uri(name)}/{path}: {fault}")
 
 
 def _logged_files(handle: DeltaTable) -> Iterator[dict[str, Any]]:

@@ -66,8 +66,8 @@ class _Jobs:
         """The jobs of one more target."""
         step = steady.step
         self.samples.append((target, steady._replace(step=replace(step, movements={}))))  # thousands of jobs: keep less
-        for job_id, one in step.baseline.sets.items():
-            self.totals[job_id] = self.totals.get(job_id, 0) + group.counted(one.counters)
+        for job_id, counter_set in step.baseline.sets.items():
+            self.totals[job_id] = self.totals.get(job_id, 0) + group.counted(counter_set.counters)
         if step.duration_s > 0:
             self.measured = True
             for job_id, movement in step.movements.items():
@@ -79,7 +79,11 @@ class _Jobs:
             return
         self.moved[job_id] = self.moved.get(job_id, 0) + counted
         rates = self.rates.setdefault(job_id, {})
-        parts = {"": counted} if group.component != "ost" else {way: moved.get(f"{way}_bytes", 0) for way in DIRECTIONS}
+        parts = (
+            {"": counted}
+            if group.component != "ost"
+            else {direction: moved.get(f"{direction}_bytes", 0) for direction in DIRECTIONS}
+        )
         for direction, part in parts.items():
             rates[direction] = rates.get(direction, 0.0) + part / duration_s
 

@@ -178,9 +178,9 @@ class _Round:
     def _bins(
         self, metric: ExportedMetric, target: ExportedTarget, operation: str, bins: Sequence[tuple[int, int]]
     ) -> None:
-        found = self.lines.setdefault(metric.name, []) if bins else []
+        names = self.lines.setdefault(metric.name, []) if bins else []
         head = f'{metric.name}{{{target.labels},operation="{operation}",size="'
-        found += [f'{head}{label}"}} {count}' for label, count in bins]
+        names += [f'{head}{label}"}} {count}' for label, count in bins]
 
     def capacity(self, target: ExportedTarget, values: Mapping[str, Any]) -> None:
         """How full a target is."""
@@ -203,11 +203,11 @@ class _Round:
 
 
 def _by_direction(counters: Mapping[str, int]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {direction: {} for direction in DIRECTIONS}
+    counts: dict[str, dict[int, int]] = {direction: {} for direction in DIRECTIONS}
     for name, count in counters.items():
         direction, _, label = name.partition(":")
-        found[direction][int(label)] = count
-    return found
+        counts[direction][int(label)] = count
+    return counts
 
 
 _SAMPLES: Final[dict[str, Callable[[_Round, ExportedTarget, Sample, Steady], None]]] = {

@@ -51,16 +51,16 @@ def collectors(settings: ExporterSettings, say: Callable[[str], None]) -> list[M
     """The collectors that the settings ask for."""
     root, interval_s = settings.root, settings.interval_s
     targets = LustreTargets.of(root, settings.calibration_of, settings.filesystem)
-    found = [MetricCollector("lustre", targets.read, interval_s, say)]
+    metric_collectors = [MetricCollector("lustre", targets.read, interval_s, say)]
     if settings.jobs:
         jobs = BusiestJobs(root, settings.jobs, settings.filesystem)
-        found.append(MetricCollector("jobs", jobs.read, max(settings.jobs_interval_s, interval_s), say))
+        metric_collectors.append(MetricCollector("jobs", jobs.read, max(settings.jobs_interval_s, interval_s), say))
     if settings.devices is not None and DeviceTargets.are_under(root):
         devices = DeviceTargets.of(root, settings.calibration_of, settings.devices, settings.filesystem)
-        found.append(MetricCollector("devices", devices.read, interval_s, say))
+        metric_collectors.append(MetricCollector("devices", devices.read, interval_s, say))
     if settings.spool is not None:
-        found.append(MetricCollector("agent", partial(read_agent, settings.spool), interval_s, say))
-    return found
+        metric_collectors.append(MetricCollector("agent", partial(read_agent, settings.spool), interval_s, say))
+    return metric_collectors
 
 
 class MetricsPage(NamedTuple):
@@ -88,21 +88,21 @@ class Exporter:
         served = {collector.name: collector.result(deadline) for collector in self.collectors}
         with self._lock:
             own = self._own(served)
-            parts = [*(one.reading.lines for one in served.values()), own]
+            parts = [*(metric_reading.reading.lines for metric_reading in served.values()), own]
             body = render(parts, content_type, inherited=self.settings.inherited)
-            success = all(one.success for one in served.values())
-            measured = any(one.reading.lines for one in served.values())
+            success = all(metric_reading.success for metric_reading in served.values())
+            measured = any(metric_reading.reading.lines for metric_reading in served.values())
             return MetricsPage(gzip.compress(body, GZIP_LEVEL, mtime=0) if compress else body, success, measured)
 
     def _own(self, served: dict[str, Served]) -> Lines:
         lines: Lines = {}
-        for name, one in served.items():
+        for name, metric_reading in served.items():
             named = labels(collector=name)
-            add(lines, metrics.SUCCESS, named, int(one.success))
-            add(lines, metrics.DURATION, named, one.duration_s)
-            add(lines, metrics.PROBLEMS, named, one.reading.problems)
-            if one.age_s is not None:
-                add(lines, metrics.AGE, named, one.age_s)
+            add(lines, metrics.SUCCESS, named, int(metric_reading.success))
+            add(lines, metrics.DURATION, named, metric_reading.duration_s)
+            add(lines, metrics.PROBLEMS, named, metric_reading.reading.problems)
+            if metric_reading.age_s is not None:
+                add(lines, metrics.AGE, named, metric_reading.age_s)
         add(lines, metrics.BUILD, labels(version=self.settings.version), 1)
         add(lines, metrics.CPU, "", time.process_time())
         add(lines, metrics.MEMORY, "", rss_bytes())

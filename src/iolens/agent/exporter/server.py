@@ -90,11 +90,11 @@ class MetricsServer:
 
     def __init__(self, address: Address, exporter: Exporter, say: Callable[[str], None]) -> None:
         self.exporter, self.say = exporter, say
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-        self._listener = socket.socket(found[0], socket.SOCK_STREAM)
+        result = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+        self._listener = socket.socket(result[0], socket.SOCK_STREAM)
         try:
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._listener.bind(found[4])
+            self._listener.bind(result[4])
             self._listener.listen(socket.SOMAXCONN)
         except OSError:
             self._listener.close()
@@ -115,8 +115,8 @@ class MetricsServer:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._selector.close()
-        for one in (self._listener, self._woken, self._waker):
-            one.close()
+        for item in (self._listener, self._woken, self._waker):
+            item.close()
 
     @property
     def address(self) -> Address:
@@ -138,7 +138,7 @@ class MetricsServer:
             while not self._stopping.is_set():
                 for key, _ in self._selector.select(LOOK_S):
                     key.data()
-                for connection in [one for one in self._open if one.is_late(time.monotonic())]:
+                for connection in [connection for connection in self._open if connection.is_late(time.monotonic())]:
                     self._close(connection)
         finally:
             for connection in list(self._open):
@@ -164,7 +164,7 @@ class MetricsServer:
 
     def _give_way(self) -> bool:
         """Close the connection that has been sending its request for longest; whether there was one."""
-        slowest = next((one for one in self._open if not one.is_asked), None)
+        slowest = next((connection for connection in self._open if not connection.is_asked), None)
         if slowest is not None:
             self._close(slowest)
         return slowest is not None
@@ -190,7 +190,7 @@ class MetricsServer:
         """The request is whole: have its page made."""
         connection.is_asked = True
         self._selector.unregister(connection.socket)
-        if sum(one.is_asked and one.answer is None for one in self._open) > MOST_WAITING:
+        if sum(connection.is_asked and connection.answer is None for connection in self._open) > MOST_WAITING:
             self._refuse(connection, HTTPStatus.SERVICE_UNAVAILABLE)
         else:
             self._pool.submit(self._make, connection)
@@ -226,9 +226,9 @@ class MetricsServer:
         """Send what the client takes at once, and the rest as it takes it."""
         if connection not in self._open:
             return
-        sending = [one for one in self._open if one.answer is not None]
+        sending = [connection for connection in self._open if connection.answer is not None]
         if len(sending) >= MOST_ANSWERS:
-            self._close(min(sending, key=lambda one: one.moved_at))
+            self._close(min(sending, key=lambda item: item.moved_at))
         connection.answer, connection.moved_at = memoryview(answer), time.monotonic()
         self._selector.register(connection.socket, selectors.EVENT_WRITE, lambda: self._send(connection))
         self._send(connection)

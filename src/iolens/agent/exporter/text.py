@@ -46,14 +46,14 @@ def add_histogram(
     The sum takes every observation at its upper bound; those beyond are not in it.
     """
     name, count, total = metric.name, 0, 0.0
-    found = lines.setdefault(name, [])
+    names = lines.setdefault(name, [])
     for bound, here in bins:
         count += here
         total += here * bound
-        found.append(f'{name}_bucket{{{labelled},le="{float(bound)!r}"}} {count}')
-    found.append(f'{name}_bucket{{{labelled},le="+Inf"}} {count + beyond}')
-    found.append(f"{name}_count{{{labelled}}} {count + beyond}")
-    found.append(f"{name}_sum{{{labelled}}} {total!r}")
+        names.append(f'{name}_bucket{{{labelled},le="{float(bound)!r}"}} {count}')
+    names.append(f'{name}_bucket{{{labelled},le="+Inf"}} {count + beyond}')
+    names.append(f"{name}_count{{{labelled}}} {count + beyond}")
+    names.append(f"{name}_sum{{{labelled}}} {total!r}")
 
 
 def render(parts: Iterable[Mapping[str, list[str]]], content_type: str, *, inherited: bool = True) -> bytes:
@@ -64,12 +64,12 @@ def render(parts: Iterable[Mapping[str, list[str]]], content_type: str, *, inher
 
 def _page(parts: list[Mapping[str, list[str]]], openmetrics: bool, inherited: bool) -> Iterator[str]:
     for name, metric in METRICS.items():
-        found = [part[name] for part in parts if name in part]
-        if found and (inherited or metric.origin == OURS):
+        groups = [part[name] for part in parts if name in part]
+        if groups and (inherited or metric.origin == OURS):
             shown, kind = _family(metric) if openmetrics else (name, metric.kind)
             yield f"# HELP {shown} {metric.help}"
             yield f"# TYPE {shown} {kind}"
-            for lines in found:
+            for lines in groups:
                 yield from lines
     if openmetrics:
         yield "# EOF"
@@ -102,7 +102,7 @@ def takes_gzip(accept_encoding: str) -> bool:
     for word in accept_encoding.split(","):
         coding, *parameters = (part.strip().lower() for part in word.split(";"))
         if coding == "gzip":
-            return all(_weight(one[2:]) > 0 for one in parameters if one.startswith("q="))
+            return all(_weight(parameter[2:]) > 0 for parameter in parameters if parameter.startswith("q="))
     return False
 
 

@@ -36,8 +36,8 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 def new_run() -> str:
     """A name no other start of any agent has; sorts by time, so that segments are shipped as they were written."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-    moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime(seconds))
-    return f"{moment}.{nanoseconds // 1000:06d}-{secrets.token_hex(4)}"
+    timestamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(seconds))
+    return f"{timestamp}.{nanoseconds // 1000:06d}-{secrets.token_hex(4)}"
 
 
 def host_name() -> str:
@@ -71,7 +71,7 @@ def sync_directory(directory: Path) -> None:
 
 def waiting(directory: Path) -> list[Path]:
     """Finished segments that are not in the store yet, oldest first."""
-    return sorted((one for one in directory.iterdir() if one.suffix in (CLOSED, TAKEN)), key=lambda one: one.stem)
+    return sorted((path for path in directory.iterdir() if path.suffix in (CLOSED, TAKEN)), key=lambda item: item.stem)
 
 
 @dataclass(slots=True)
@@ -178,8 +178,8 @@ class Spool:
 
     def fit(self) -> None:
         """Stay within the disk as it is now, and cut segments small enough that thinning one makes a difference."""
-        room = self.size() + shutil.disk_usage(self.directory).free * 9 // 10
-        self.limit_bytes = min(self.limit_bytes, room)
+        space = self.size() + shutil.disk_usage(self.directory).free * 9 // 10
+        self.limit_bytes = min(self.limit_bytes, space)
         self.segment_bytes = max(min(SEGMENT_BYTES, self.limit_bytes // 16), 4096)
 
     def recover(self) -> None:
@@ -240,10 +240,10 @@ class Spool:
         return False
 
     def _thinnable(self) -> list[Path]:
-        found = [*self.directory.glob(f"*{CLOSED}"), *(self.directory / LATE).glob(f"*{CLOSED}")]
-        names = {path.name for path in found}
+        paths = [*self.directory.glob(f"*{CLOSED}"), *(self.directory / LATE).glob(f"*{CLOSED}")]
+        names = {path.name for path in paths}
         self._exhausted &= names
-        left = [path for path in found if path.name not in self._exhausted]
+        left = [path for path in paths if path.name not in self._exhausted]
         return sorted(left, key=lambda path: (self._level(path), path.name))
 
     def _level(self, path: Path) -> int:

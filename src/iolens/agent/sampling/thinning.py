@@ -65,7 +65,7 @@ def droppable(ticks: Iterable[Tick]) -> set[ItemPlace]:
             key = _key(item)
             if key is not None:
                 series.setdefault(key, _Series()).take(ItemPlace(number, position), item)
-    return {place for one in series.values() for place in one.dropped}
+    return {place for item in series.values() for place in item.dropped}
 
 
 def thin_segment(path: Path) -> Thinned:
@@ -145,7 +145,7 @@ def _may_go(kept: Item, candidate: Item, following: Item) -> bool:
 def _leads_to(before: Sample, after: Sample) -> bool:
     """Whether every set of `before` went on in `after` without a reset or a step back."""
     return before.labels == after.labels and all(
-        name in after.sets and _went_on(one, after.sets[name]) for name, one in before.sets.items()
+        name in after.sets and _went_on(counter_set, after.sets[name]) for name, counter_set in before.sets.items()
     )
 
 
@@ -162,10 +162,12 @@ def _new_sets_are_new(kept: Sample, candidate: Sample) -> bool:
     form = TABLES[candidate.table].form
     if not form.sets_come_and_go:  # nor may a counter show anew: it may have been there before the one that was kept
         return all(
-            name in kept.sets and one.counters.keys() <= kept.sets[name].counters.keys()
-            for name, one in candidate.sets.items()
+            name in kept.sets and counter_set.counters.keys() <= kept.sets[name].counters.keys()
+            for name, counter_set in candidate.sets.items()
         )
-    fresh = [one for name, one in candidate.sets.items() if name not in kept.sets]
-    known = [(one, kept.sets[name]) for name, one in candidate.sets.items() if name in kept.sets]
+    fresh = [counter_set for name, counter_set in candidate.sets.items() if name not in kept.sets]
+    known = [(counter_set, kept.sets[name]) for name, counter_set in candidate.sets.items() if name in kept.sets]
     shows_all = not form.sets_show_all or all(new.counters.keys() <= old.counters.keys() for new, old in known)
-    return shows_all and all(one.start_us is None or one.start_us >= kept.snapshot_us for one in fresh)
+    return shows_all and all(
+        counter_set.start_us is None or counter_set.start_us >= kept.snapshot_us for counter_set in fresh
+    )

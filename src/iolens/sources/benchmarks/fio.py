@@ -77,7 +77,7 @@ def read_fio_text(file: ResultFile, text: str) -> Iterator[Item]:
         yield from _documents(file, documents)
         between = [piece.text for piece in pieces if piece.document is None]
         for what, pattern in (("normal", GROUP_HEAD), ("terse", TERSE)):
-            if any(pattern.search(one) for one in between):
+            if any(pattern.search(name) for name in between):
                 yield Note(file.place, None, f"{what} output beside the JSON: the same results, read once")
     elif TERSE.search(text):
         yield from read_terse(file, text)

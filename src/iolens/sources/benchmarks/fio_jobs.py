@@ -70,7 +70,7 @@ def document_rows(file: ResultFile, number: int, line: int, document: dict[str, 
 
 def is_earlier_status(document: dict[str, Any], following: dict[str, Any]) -> bool:
     """Whether the next document tells of the same run, further on."""
-    mine, next_ = (_list(one.get("jobs")) for one in (document, following))
+    mine, next_ = (_list(by_name.get("jobs")) for by_name in (document, following))
     if not mine or [_who(job) for job in mine] != [_who(job) for job in next_]:
         return False
     began, again = _began_ms(document), _began_ms(following)
@@ -167,8 +167,8 @@ def _observed(document: dict[str, Any]) -> Observed | None:
     ops = {d: int(sum(_number(disk.get(f"{d}_ios")) or 0 for disk in disks)) for d in DIRECTIONS}
     sectors = {d: [_number(disk.get(f"{d}_sectors")) for disk in disks] for d in DIRECTIONS}
     moved = {
-        direction: None if None in found else int(sum(one or 0 for one in found)) * SECTOR
-        for direction, found in sectors.items()
+        direction: None if None in sector else int(sum(value or 0 for value in sector)) * SECTOR
+        for direction, sector in sectors.items()
     }
     return Observed("+".join(str(disk.get("name")) for disk in disks), ops, moved)
 
@@ -212,7 +212,7 @@ def _is_set(value: object) -> bool:
 
 
 def _list(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [by_name for by_name in value if isinstance(by_name, dict)] if isinstance(value, list) else []
 
 
 def _dictionary(value: Any) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def _disk_values(disks: list[dict[str, str | None]], direction: str) -> dict[str
         return {}
     disk = disks[0]
     other = "read" if direction == "write" else "write"
-    moved, foreign = (disk["rs" if one == "read" else "ws"] for one in (direction, other))
+    moved, foreign = (disk["rs" if name == "read" else "ws"] for name in (direction, other))
     return {
         "device": disk["name"],
         "device_ops": count_or_none(disk[direction] or ""),
@@ -182,11 +182,11 @@ def read_terse(file: ResultFile, text: str) -> Iterator[Item]:
 
 
 def _terse_rows(file: ResultFile, line: int, cells: list[str], version: _Terse) -> Iterator[Item]:
-    found = {
+    values = {
         direction: [finite(cells[_TERSE_HEAD + place * version.width + field_]) for field_ in range(4)]
         for place, direction in enumerate(DIRECTIONS)
     }
-    done = {direction: numbers for direction, numbers in found.items() if all(numbers)}
+    done = {direction: numbers for direction, numbers in values.items() if all(numbers)}
     if not done:
         yield Problem(file.place, line, f"no I/O, or fields not understood: {shown(';'.join(cells[:9]))}")
     for direction, (volume, rate, iops, milliseconds) in done.items():

@@ -31,10 +31,10 @@ def read_json(file: ResultFile, text: str) -> Iterator[Item]:
     if document is None:
         yield Problem(file.place, None, "not a JSON document, nor the beginning of one")
         return
-    found = list(_rows(file, document))
-    yield from found
+    samples = list(_rows(file, document))
+    yield from samples
     if not whole or "Finished" not in document:
-        yield Problem(file.place, None, f"the run was cut off: {len(found)} results, no summary")
+        yield Problem(file.place, None, f"the run was cut off: {len(samples)} results, no summary")
     yield from _check_summary(file, document)
 
 
@@ -125,15 +125,15 @@ def _check_summary(file: ResultFile, document: dict[str, Any]) -> Iterator[Item]
                 rates.setdefault((str(test.get("TestID")), str(result.get("access"))), []).append(rate)
     for summary in _dictionaries(document.get("summary")):
         said = finite(summary.get("bwMeanMIB"))
-        found = rates.get((str(summary.get("TestID")), str(summary.get("operation"))), [])
-        mean = sum(found) / len(found) if found else 0.0
+        values = rates.get((str(summary.get("TestID")), str(summary.get("operation"))), [])
+        mean = sum(values) / len(values) if values else 0.0
         if said is not None and abs(mean - said) > SAME * said:
             name = shown(str(summary.get("operation")))
             yield Problem(file.place, None, f"the summary says {said:g} MiB/s for {name}, its results {mean:.5g}")
 
 
 def _dictionaries(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [by_name for by_name in value if isinstance(by_name, dict)] if isinstance(value, list) else []
 
 
 def _dictionary(value: Any) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def _finish(file: ResultFile, run: _IorRun) -> Iterator[Item]:
     for test, result in run.found:
         yield from result_row(file, run.number, test, result)
     distinct = {message: line for line, message in reversed(run.errors)}  # every rank says the same
-    for message, line in sorted(distinct.items(), key=lambda one: one[1])[:_MOST_MESSAGES]:
+    for message, line in sorted(distinct.items(), key=lambda pair: pair[1])[:_MOST_MESSAGES]:
         yield Problem(file.place, line, f"IOR failed: {message.removeprefix('ERROR: ')[:_LONGEST_MESSAGE]}")
     if not run.finished and not run.errors:
         expected = _number(run.options.get("repetitions"))
@@ -155,12 +155,12 @@ def _finish(file: ResultFile, run: _IorRun) -> Iterator[Item]:
 
 def _check_summary(file: ResultFile, run: _IorRun) -> Iterator[Item]:
     """The summary's mean bandwidth must be that of the results."""
-    found: dict[tuple[str, str], list[float]] = {}
+    values: dict[tuple[str, str], list[float]] = {}
     for test, result in run.found:
         if (rate := finite(result.mib_per_s)) is not None:
-            found.setdefault((result.access, str(test.number)), []).append(rate)
+            values.setdefault((result.access, str(test.number)), []).append(rate)
     for line, cells in run.summaries:
-        rates = found.get((cells["Operation"], cells.get("Test#", "0")), [])
+        rates = values.get((cells["Operation"], cells.get("Test#", "0")), [])
         said = finite(cells.get("Mean(MiB)"))
         if cells["Operation"] not in DIRECTIONS or said is None:
             continue

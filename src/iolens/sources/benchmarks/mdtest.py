@@ -90,8 +90,8 @@ def read_mdtest(file: ResultFile) -> Iterator[Item]:
             tasks, nodes = (count_or_none(banner[place], LARGEST_SMALL) for place in (2, 3))
             run = _MdtestRun(number, line, tasks, nodes, started=started)
             number += 1
-        elif found := _STARTED.match(content):
-            started = date_in_words(found[1])
+        elif match := _STARTED.match(content):
+            started = date_in_words(match[1])
         elif run is not None:
             yield from _take(file, run, line, content)
     if run is not None:
@@ -104,8 +104,8 @@ def read_mdtest(file: ResultFile) -> Iterator[Item]:
 
 
 def _take(file: ResultFile, run: _MdtestRun, line: int, content: str) -> Iterator[Item]:
-    if found := _SUMMARY.match(content):
-        run.table, run.iterations = found[1] or "rate", count_or_none(found[2], LARGEST_SMALL)
+    if match := _SUMMARY.match(content):
+        run.table, run.iterations = match[1] or "rate", count_or_none(match[2], LARGEST_SMALL)
     elif run.table and (phase := _phase(content)):
         numbers = tuple(finite(text) for text in content.split()[-_PHASE_NUMBERS:])
         if None in numbers:
@@ -113,14 +113,14 @@ def _take(file: ResultFile, run: _MdtestRun, line: int, content: str) -> Iterato
             return
         table = run.rates if run.table == "rate" else run.times
         table[phase] = tuple(number or 0.0 for number in numbers)
-    elif found := _ITEMS.match(content):
-        run.items = count_or_none(found[2])
-    elif found := _COMMAND.match(content):
-        run.command = _options(found[1])
-    elif found := _FINISHED.match(content):
-        run.finished, run.table = date_in_words(found[1]), ""
-    elif found := _USED.search(content):
-        run.fullness_pct = real_or_none(found[1], largest=100.0)
+    elif match := _ITEMS.match(content):
+        run.items = count_or_none(match[2])
+    elif match := _COMMAND.match(content):
+        run.command = _options(match[1])
+    elif match := _FINISHED.match(content):
+        run.finished, run.table = date_in_words(match[1]), ""
+    elif match := _USED.search(content):
+        run.fullness_pct = real_or_none(match[1], largest=100.0)
     elif content.startswith("ERROR"):
         run.errors.append((line, content.removeprefix("ERROR: ")[:_LONGEST_MESSAGE]))
 
@@ -199,7 +199,7 @@ def _each_rate(iterations: int | None, largest: float, smallest: float, mean: fl
     if iterations == 1:
         return [mean]
     between = [iterations * mean - largest - smallest] if iterations == 3 else []
-    if iterations not in (2, 3) or not all(0 < smallest <= one <= largest for one in (mean, *between)):
+    if iterations not in (2, 3) or not all(0 < smallest <= value <= largest for value in (mean, *between)):
         return None
     return [largest, smallest, *between]
 

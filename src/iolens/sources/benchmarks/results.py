@@ -73,9 +73,9 @@ Reader = Callable[[ResultFile], Iterator[Item]]
 
 def captures_of(paths: Sequence[Path], options: ReadOptions, read: Reader) -> Iterator[Capture]:
     """One capture per file; `read` is a function of a module, so that worker processes can take it."""
-    found, refused = read_each(paths, partial(_named, options=options))
+    pairs, refused = read_each(paths, partial(_named, options=options))
     yield from refused
-    for file, identity in found:
+    for file, identity in pairs:
         yield Capture(file.place, identity, partial(read, file))
 
 

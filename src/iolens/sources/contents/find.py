@@ -28,7 +28,7 @@ KNOWN: Final = (RECOMMENDED, RECOMMENDED.replace(r"\0", r"\n"), r"%y %s %b %i %A
 SETTINGS: Final = ("format", "timezone")
 TRIED_RECORDS: Final = 100
 _WHERE: Final = "[sources.find]"
-_FORMATS: Final = tuple(parse_format(one, _WHERE) for one in KNOWN)
+_FORMATS: Final = tuple(parse_format(name, _WHERE) for name in KNOWN)
 
 
 class Find:
@@ -63,8 +63,8 @@ class _FindReader:
         return PathProjects(rule)
 
     def read(self, piece: bytes, projects: PathProjects) -> PieceRead:
-        found = FoundRecords(self.format_, piece)
-        return PieceRead(found.listed(projects), found.unread(), found.terminated)
+        records = FoundRecords(self.format_, piece)
+        return PieceRead(records.listed(projects), records.unread(), records.terminated)
 
 
 def _configured(options: ReadOptions) -> Format | None:
@@ -83,11 +83,11 @@ def _reader(path: Path, format_: Format | None) -> _FindReader:
 
 def _told_by(path: Path) -> Format:
     head = unpacked_head(path)
-    found = _format_of(head)
-    if found is None:
+    result = _format_of(head)
+    if result is None:
         what = "its first records fit none of the known formats" if head else "empty file"
         raise InputError(str(path), what, f"{' or '.join(KNOWN)}, or format in {_WHERE}")
-    return found
+    return result
 
 
 def _format_of(head: bytes) -> Format | None:
@@ -96,9 +96,9 @@ def _format_of(head: bytes) -> Format | None:
         records = _first_records(head, format_.terminator)
         if not records:
             continue
-        found = FoundRecords(format_, records)
-        everything = len(found) > 1 and found.good == len(found)
-        if everything if text == SIZES_ONLY else 2 * found.good > len(found):
+        found_records = FoundRecords(format_, records)
+        everything = len(found_records) > 1 and found_records.good == len(found_records)
+        if everything if text == SIZES_ONLY else 2 * found_records.good > len(found_records):
             return format_
     return None
 
@@ -107,8 +107,8 @@ def _first_records(head: bytes, terminator: bytes) -> bytes:
     """The first whole records."""
     end = 0
     for _ in range(TRIED_RECORDS):
-        found = head.find(terminator, end)
-        if found < 0:
+        value = head.find(terminator, end)
+        if value < 0:
             break
-        end = found + 1
+        end = value + 1
     return head[:end]

@@ -52,29 +52,29 @@ class Format:
     @property
     def free(self) -> int | None:
         """Which field may itself hold the separator."""
-        return next((place for place, one in enumerate(self.directives) if one in ANYTHING), None)
+        return next((place for place, directive in enumerate(self.directives) if directive in ANYTHING), None)
 
 
 def parse_format(text: str, place: str) -> Format:
     """A format as given to `find -printf`; InputError names what cannot be read back. No terminator is a newline."""
-    plain = re.sub(r"\\[tn0\\]", lambda found: _ESCAPES[found[0]], text)
+    plain = re.sub(r"\\[tn0\\]", lambda match: _ESCAPES[match[0]], text)
     pieces = _PIECE.split(plain)
     directives = tuple(pieces[1::2])
     begin, between, end = pieces[0], pieces[2:-1:2], pieces[-1]
-    for one in directives:
-        if one not in MEANINGS:
+    for directive in directives:
+        if directive not in MEANINGS:
             known = " ".join(MEANINGS)
-            raise InputError(place, f"format {text!r}: {one} cannot be read back", f"directives among {known}")
-    meanings = [MEANINGS[one] for one in directives if MEANINGS[one]]
+            raise InputError(place, f"format {text!r}: {directive} cannot be read back", f"directives among {known}")
+    meanings = [MEANINGS[directive] for directive in directives if MEANINGS[directive]]
     if begin or SIZE not in meanings:
         raise InputError(place, f"format {text!r}", "directives from its beginning on, and %s among them")
     if len(set(meanings)) < len(meanings):
         raise InputError(place, f"format {text!r}", "each thing told once")
-    if len(set(between)) > 1 or not all(_separates(one) for one in between):
+    if len(set(between)) > 1 or not all(_separates(name) for name in between):
         raise InputError(place, f"format {text!r}", "one and the same character between all directives, such as \\t")
     if end not in ("", "\n", "\0"):
         raise InputError(place, f"format {text!r} ends with {end!r}", r"\n or \0 after the last directive")
-    if sum(one in ANYTHING for one in directives) > 1:
+    if sum(directive in ANYTHING for directive in directives) > 1:
         raise InputError(place, f"format {text!r}", f"one of {' '.join(sorted(ANYTHING))}: names hold any character")
     separator = between[0].encode() if between else b"\t"
     return Format(text, directives, separator, b"\0" if end == "\0" else b"\n")
@@ -96,9 +96,9 @@ class FoundRecords:
         before = count if free is None else free
         after = 0 if free is None else count - free - 1
         fields, whole = text.split(records, format_.separator, before, after, free is not None)
-        told = {MEANINGS[one]: spans for one, spans in zip(format_.directives, fields, strict=True)}
-        told.pop(OTHER, None)
-        self._records = ListedRecords(text, records, places, told, whole, f"a record of {format_.text!r}")
+        reported = {MEANINGS[directive]: spans for directive, spans in zip(format_.directives, fields, strict=True)}
+        reported.pop(OTHER, None)
+        self._records = ListedRecords(text, records, places, reported, whole, f"a record of {format_.text!r}")
         self._listed = self._read(format_)
 
     def __len__(self) -> int:
@@ -116,12 +116,12 @@ class FoundRecords:
     def listed(self, projects: PathProjects) -> InodeColumns:
         """What could be read."""
         text, fields, good = self._records.text, self._records.fields, self._records.good
-        found = self._listed.of(good)
+        columns = self._listed.of(good)
         if OWNER in fields:
-            found.owners = owner_names(text.words(fields[OWNER].of(good)))
+            columns.owners = owner_names(text.words(fields[OWNER].of(good)))
         if projects.has_directories and PATH in fields:
-            found.projects = projects.of(text, fields[PATH].of(good), found.types)
-        return found
+            columns.projects = projects.of(text, fields[PATH].of(good), columns.types)
+        return columns
 
     def _read(self, format_: Format) -> InodeColumns:
         records = self._records

@@ -53,9 +53,9 @@ def fprof_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedB
             except ValueError as error:
                 damaged = True
                 yield Problem(place, line.number, str(error))
-        elif (found := _COUNT.fullmatch(line.text)) is not None:
+        elif (match := _COUNT.fullmatch(line.text)) is not None:
             try:
-                counts.setdefault(found[1].lower(), grouped_count(found[2], found[1].lower()))
+                counts.setdefault(match[1].lower(), grouped_count(match[2], match[1].lower()))
             except WrongNumber as error:
                 yield Problem(place, line.number, str(error))
         elif (total := _TOTAL_SIZE.fullmatch(line.text)) is not None:
@@ -78,22 +78,22 @@ def fprof_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[CountedB
             yield Note(place, None, f"{counts[name]} {remark}")
 
 
-def _bar(number: int, found: re.Match[str]) -> _FprofBar:
-    edge = parse_bytes(f"{found[2]}{found[3] or ''}B")
-    return _FprofBar(number, found[1], edge, grouped_count(found[4], "count"))
+def _bar(number: int, match: re.Match[str]) -> _FprofBar:
+    edge = parse_bytes(f"{match[2]}{match[3] or ''}B")
+    return _FprofBar(number, match[1], edge, grouped_count(match[4], "count"))
 
 
 def _wrong(bars: list[_FprofBar], counts: dict[str, int]) -> str | None:
     """Why the bins cannot be trusted, if so. Some versions print the last but one count twice, and lose the last."""
-    edges = [one.edge for one in bars[:-1]]
-    signs = {one.sign for one in bars[:-1]}
+    edges = [bar.edge for bar in bars[:-1]]
+    signs = {bar.sign for bar in bars[:-1]}
     if len(bars) < 2 or not bars[-1].sign.startswith(">") or bars[-1].edge != edges[-1]:
         return "it has no last bin, of the largest files"
     if len(signs) != 1 or not signs <= {"<", "<="} or edges != sorted(set(edges)):
         return "its bins are not in order"
-    found = sum(one.files for one in bars)
-    if counts.get(FILES, found) != found:
-        return f"its bins hold {found} files, its epilogue counts {counts[FILES]}"
+    value = sum(bar.files for bar in bars)
+    if counts.get(FILES, value) != value:
+        return f"its bins hold {value} files, its epilogue counts {counts[FILES]}"
     return None
 
 

@@ -68,14 +68,14 @@ class _FsstatsSection:
 
     def wrong(self) -> str | None:
         """Why its bins cannot be trusted, if so."""
-        found = sum(one.items for one in self.bars)
+        value = sum(bar.items for bar in self.bars)
         slack = len(self.bars) if self.name in BYTES_OF.values() else 0  # KiB, each rounded down
         if self.damage is not None:
             return self.damage
         if self.count is None:
             return "it does not say how many items it has"
-        if not 0 <= self.count - found <= slack:
-            return f"its bins hold {found} items of {self.count}"
+        if not 0 <= self.count - value <= slack:
+            return f"its bins hold {value} items of {self.count}"
         return None
 
 
@@ -92,7 +92,7 @@ def fsstats_bins(place: str, lines: Iterable[Line | Problem]) -> Iterator[Counte
     sections = reader.csv or reader.text
     if not reader.csv and sections:
         yield Note(place, None, "bytes are rounded in the plain text: left out; the CSV (`fsstats -o FILE`) has them")
-    wanted = {name: one for name, one in sections.items() if name not in LEFT_OUT}
+    wanted = {name: section for name, section in sections.items() if name not in LEFT_OUT}
     if not any(name in KINDS for name in wanted):
         yield Problem(place, None, "no histogram of sizes, ages or directory widths in it")
     for name, section in wanted.items():
@@ -144,10 +144,10 @@ class _FsstatsReader:
             self._keep(section, text, cells[:3], cells[5:6])
 
     def _text_line(self, section: _FsstatsSection, text: str) -> None:
-        if (found := _TEXT_BIN.fullmatch(text)) is not None:
-            self._keep(section, text, list(found.groups()), [])
-        elif (found := _TEXT_LAST.fullmatch(text)) is not None:
-            self._keep(section, text, [found[1], str(NO_END), found[2]], [])
+        if (match := _TEXT_BIN.fullmatch(text)) is not None:
+            self._keep(section, text, list(match.groups()), [])
+        elif (match := _TEXT_LAST.fullmatch(text)) is not None:
+            self._keep(section, text, [match[1], str(NO_END), match[2]], [])
         elif text.strip().startswith("["):
             section.damage = f"bin {shown(text)} cannot be read"
         elif not text.strip().startswith("min="):
@@ -155,7 +155,7 @@ class _FsstatsReader:
 
     @staticmethod
     def _keep(section: _FsstatsSection, text: str, numbers: list[str], value: list[str]) -> None:
-        ends = [NO_END if one == str(NO_END) else count_or_none(one, LARGEST // DAY_S) for one in numbers]
+        ends = [NO_END if number == str(NO_END) else count_or_none(number, LARGEST // DAY_S) for number in numbers]
         total = real_or_none(value[0], largest=LARGEST / DAY_S) if value else None
         low, high, items = (*ends, None, None, None)[:3]
         if low is None or high is None or items is None or NO_END in (low, items) or (value and total is None):
@@ -165,7 +165,7 @@ class _FsstatsReader:
 
 
 def _bins(kind: _Kind, section: _FsstatsSection, kib: _FsstatsSection | None) -> Iterator[CountedBin]:
-    sums = None if kib is None or kib.wrong() is not None else {one.low: one.items * KIB for one in kib.bars}
+    sums = None if kib is None or kib.wrong() is not None else {bar.low: bar.items * KIB for bar in kib.bars}
     for bar in section.bars:
         if bar.high == NO_END:
             above, up_to = bar.low * kind.unit, None

@@ -33,10 +33,10 @@ _COLUMNS: Final = ("inode_type", "histogram", "bin_from", "bin", "count", "bytes
 
 def told_by(bins: Iterable[CountedBin]) -> frozenset[tuple[str, str]]:
     """Which histograms of which types there are."""
-    return frozenset((one.inode_type, one.histogram) for one in bins)
+    return frozenset((counted_bin.inode_type, counted_bin.histogram) for counted_bin in bins)
 
 
 def bin_rows(bins: Sequence[CountedBin], **common: object) -> Rows:
     """Rows of `contents`, with the same values in the common columns."""
-    columns = {name: [one[place] for one in bins] for place, name in enumerate(_COLUMNS)}
+    columns = {name: [counted_bin[place] for counted_bin in bins] for place, name in enumerate(_COLUMNS)}
     return Rows(TABLE, {**columns, **common}, len(bins))

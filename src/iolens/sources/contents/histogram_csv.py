@@ -111,7 +111,7 @@ def _by_end(rows: list[_Row]) -> Iterator[CountedBin]:
 
 def _by_start(rows: list[_Row]) -> Iterator[CountedBin]:
     """A bin holds its start and what is smaller than the next one's; the last has no end."""
-    ends: dict[int, int | None] = {one.edge: following.edge - 1 for one, following in pairwise(rows)}
+    ends: dict[int, int | None] = {row.edge: following.edge - 1 for row, following in pairwise(rows)}
     for edge, cells in rows:
         if cells[OBJECTS]:
             counts = cells[OBJECTS], cells[OBJECT_BYTES]

@@ -88,40 +88,40 @@ class InodeCounts:
     ) -> None:
         """Count inodes, one per place of the sequences; times are whole seconds since 1970. None: not told."""
         group, size = _whole(codes), _whole(sizes)
-        room = None if allocated is None else _whole(allocated)
-        self._count(SIZE, group, size, size, room)
+        space = None if allocated is None else _whole(allocated)
+        self._count(SIZE, group, size, size, space)
         for histogram, times in ((ATIME, atimes_s), (MTIME, mtimes_s)):
             if times is not None:
                 ages = self.time_us // 1_000_000 - _whole(times)
-                self._count(histogram, group, ages, size, room)
+                self._count(histogram, group, ages, size, space)
 
     def add_widths(self, codes: Sequence[int] | Numbers, widths: Sequence[int] | Numbers) -> None:
         """Count directories by how many entries they have."""
         self._count(WIDTH, _whole(codes), _whole(widths), None, None)
 
-    def add_sum(self, code: int, histogram: str, place: int, one: BinSum) -> None:
+    def add_sum(self, code: int, histogram: str, place: int, bin_sum: BinSum) -> None:
         """Count inodes that something else, such as a database, put into a bin: the bin's place among `ENDS`."""
         key = code, histogram, place
         before = self.sums.get(key)
-        self.sums[key] = one if before is None else before.plus(one)
+        self.sums[key] = bin_sum if before is None else before.plus(bin_sum)
 
     def merge(self, other: InodeCounts) -> None:
         """Add another part of the same scan. Its ages must count from the same moment."""
         if other.time_us != self.time_us:
             raise ValueError("parts of one scan count ages from the same moment")
         codes = {code: self.code(*group) for group, code in other.groups.items()}
-        for (code, histogram, place), one in other.sums.items():
-            self.add_sum(codes[code], histogram, place, one)
+        for (code, histogram, place), bin_sum in other.sums.items():
+            self.add_sum(codes[code], histogram, place, bin_sum)
 
     def rows(self, filesystem: str, scan: str | None = None) -> Iterator[Rows]:
         """All bins that hold something, in order; one whose bytes no column can hold takes several rows."""
         names = list(self.groups)
-        found = sorted(self.sums.items(), key=lambda item: (_order(names[item[0][0]]), item[0][1], item[0][2]))
+        bin_sums = sorted(self.sums.items(), key=lambda item: (_order(names[item[0][0]]), item[0][1], item[0][2]))
         columns: dict[str, Any] = {name: [] for name in _COLUMNS}
-        for (code, histogram, bin_place), whole in found:
+        for (code, histogram, bin_place), whole in bin_sums:
             ends = (None, *ENDS[histogram], None)
-            for piece, one in whole.pieces():
-                values = (*names[code], histogram, ends[bin_place], ends[bin_place + 1], piece, *one)
+            for piece, bin_sum in whole.pieces():
+                values = (*names[code], histogram, ends[bin_place], ends[bin_place + 1], piece, *bin_sum)
                 for name, value in zip(_COLUMNS, values, strict=True):
                     columns[name].append(value)
         if count := len(columns["count"]):
@@ -129,14 +129,14 @@ class InodeCounts:
             yield Rows(TABLE, columns, count)
 
     def _count(
-        self, histogram: str, group: Numbers, values: Numbers, size: Numbers | None, room: Numbers | None
+        self, histogram: str, group: Numbers, values: Numbers, size: Numbers | None, space: Numbers | None
     ) -> None:
         if not len(group):
             return
         keys = group * _PLACES + np.searchsorted(_EDGES[histogram], values)
         by_key = _dense_sums if int(keys.max()) < _DENSEST * len(keys) and len(keys) <= _EXACT else _sorted_sums
-        for key, one in by_key(keys, size, room):
-            self.add_sum(key // _PLACES, histogram, key % _PLACES, one)
+        for key, bin_sum in by_key(keys, size, space):
+            self.add_sum(key // _PLACES, histogram, key % _PLACES, bin_sum)
 
 
 _PLACES: Final = 128  # more than any histogram has bins
@@ -153,31 +153,31 @@ def _order(group: Group) -> tuple[str, ...]:
     return tuple(part or "" for part in group)
 
 
-def _plus(one: int | None, other: int | None) -> int | None:
+def _plus(value: int | None, other: int | None) -> int | None:
     """A sum is known where all of it is."""
-    return None if one is None or other is None else one + other
+    return None if value is None or other is None else value + other
 
 
 def _whole(values: Sequence[int] | Numbers) -> Numbers:
     return np.asarray(values, np.int64)
 
 
-def _dense_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, BinSum]]:
+def _dense_sums(keys: Numbers, size: Numbers | None, space: Numbers | None) -> Iterator[tuple[int, BinSum]]:
     """Sums of each key that occurs, where keys are few for so many inodes: no sorting."""
     counts = np.bincount(keys)
-    found = np.flatnonzero(counts)
+    array = np.flatnonzero(counts)
 
     def sums(values: Numbers | None) -> list[Any]:
         if values is None:
-            return [None] * len(found)
-        high, low = (np.bincount(keys, half)[found].tolist() for half in (values >> 32, values & 0xFFFFFFFF))
-        return [(int(one) << 32) + int(other) for one, other in zip(high, low, strict=True)]
+            return [None] * len(array)
+        high, low = (np.bincount(keys, half)[array].tolist() for half in (values >> 32, values & 0xFFFFFFFF))
+        return [(int(item) << 32) + int(other) for item, other in zip(high, low, strict=True)]
 
-    for key, count, one, other in zip(found.tolist(), counts[found].tolist(), sums(size), sums(room), strict=True):
-        yield key, BinSum(count, one, other)
+    for key, count, entry, other in zip(array.tolist(), counts[array].tolist(), sums(size), sums(space), strict=True):
+        yield key, BinSum(count, entry, other)
 
 
-def _sorted_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> Iterator[tuple[int, BinSum]]:
+def _sorted_sums(keys: Numbers, size: Numbers | None, space: Numbers | None) -> Iterator[tuple[int, BinSum]]:
     """The same where keys are many or far apart."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -189,7 +189,7 @@ def _sorted_sums(keys: Numbers, size: Numbers | None, room: Numbers | None) -> I
             return [None] * len(starts)
         halves = (values[order] >> 32, values[order] & 0xFFFFFFFF)
         high, low = (np.add.reduceat(half, starts).tolist() for half in halves)
-        return [(one << 32) + other for one, other in zip(high, low, strict=True)]
+        return [(item << 32) + other for item, other in zip(high, low, strict=True)]
 
-    for key, count, one, other in zip(keys[starts].tolist(), counts.tolist(), sums(size), sums(room), strict=True):
-        yield key, BinSum(count, one, other)
+    for key, count, entry, other in zip(keys[starts].tolist(), counts.tolist(), sums(size), sums(space), strict=True):
+        yield key, BinSum(count, entry, other)

@@ -58,7 +58,9 @@ class InodeColumns:
     def of(self, chosen: NDArray[np.bool_]) -> InodeColumns:
         """Some of them, without names."""
         columns = (self.allocated, self.atimes_s, self.mtimes_s, self.links, self.devices)
-        allocated, atimes_s, mtimes_s, links, devices = (None if one is None else one[chosen] for one in columns)
+        allocated, atimes_s, mtimes_s, links, devices = (
+            None if column is None else column[chosen] for column in columns
+        )
         inodes = None if self.inodes is None else self.inodes[chosen]
         return InodeColumns(
             self.types[chosen],
@@ -88,7 +90,7 @@ class PathProjects:
     def __init__(self, rule: ProjectRule, decode: Callable[[bytes], bytes] = bytes) -> None:
         self._decode = decode
         self._projects = Projects(rule)
-        self._depth = max((one.count("/") for one in rule.directories), default=0)
+        self._depth = max((directory.count("/") for directory in rule.directories), default=0)
         self._known: dict[bytes, str | None] = {}
 
     @property
@@ -109,7 +111,7 @@ class PathProjects:
             above = np.clip(last, paths.begin, paths.end)
             beginning = np.where(types == TYPES.index(DIRECTORY), beginning, np.minimum(beginning, above))
         words = text.words(Spans(paths.begin, beginning))
-        return Names([self._of(one) for one in words.values], words.places)
+        return Names([self._of(value) for value in words.values], words.places)
 
     def _of(self, beginning: bytes) -> str | None:
         if beginning not in self._known:
@@ -119,7 +121,7 @@ class PathProjects:
 
 def owner_names(words: Words) -> Names:
     """Owners as a listing calls them; nothing at all is no name."""
-    return Names([text_of(one) or None for one in words.values], words.places)
+    return Names([text_of(value) or None for value in words.values], words.places)
 
 
 class ListedInodes:
@@ -136,9 +138,9 @@ class ListedInodes:
         self.listed += len(some.sizes)
         first = self._first_names(some)
         self.repeated += int(np.count_nonzero(~first))
-        one = some.of(first)
+        columns = some.of(first)
         codes = self._codes(some)[first]
-        self.counts.add(codes, one.sizes, one.allocated, atimes_s=one.atimes_s, mtimes_s=one.mtimes_s)
+        self.counts.add(codes, columns.sizes, columns.allocated, atimes_s=columns.atimes_s, mtimes_s=columns.mtimes_s)
 
     def items(self, filesystem: str, place: str, scan: str) -> Iterator[Item]:
         """Rows of all that was counted."""
@@ -167,8 +169,8 @@ class ListedInodes:
         nobody = Names(NO_NAME, np.zeros(len(some.sizes), np.int64))
         owners, projects = some.owners or nobody, some.projects or nobody
         keys = (owners.places * len(projects.names) + projects.places) * len(TYPES) + some.types
-        found, places = np.unique(keys, return_inverse=True)
-        codes = [self._code(int(key), owners, projects) for key in found]
+        result, places = np.unique(keys, return_inverse=True)
+        codes = [self._code(int(key), owners, projects) for key in result]
         return np.array(codes, np.int64)[places]
 
     def _code(self, key: int, owners: Names, projects: Names) -> int:

@@ -63,10 +63,10 @@ class ListedRecords:
         """Types by the first letter, or the only one; without such a field all are files."""
         if TYPE not in self.fields:
             return np.zeros(len(self), np.int64)
-        found = type_codes(self.text, self.fields[TYPE])
-        known = found != UNKNOWN
+        values = type_codes(self.text, self.fields[TYPE])
+        known = values != UNKNOWN
         self.check(TYPE, known & (self.fields[TYPE].width == 1) if one_letter else known)
-        return np.where(known, found, 0)
+        return np.where(known, values, 0)
 
     def numbers(self, meaning: str, unit: int = 1) -> Numbers | None:
         """Numbers of so many bytes each; None where the field is not told."""
@@ -78,10 +78,10 @@ class ListedRecords:
 
     def sizes(self) -> Numbers:
         """Sizes in bytes, without which a record counts for nothing."""
-        found = self.numbers(SIZE)
-        if found is None:
+        values = self.numbers(SIZE)
+        if values is None:
             raise ValueError("a listing tells sizes")
-        return found
+        return values
 
     def inodes(self) -> InodeNumbers | None:
         """Inode numbers; None where they are not told."""

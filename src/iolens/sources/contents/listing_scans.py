@@ -57,12 +57,12 @@ class _ListingScan:
     name: str
 
     def items(self) -> Iterator[Item]:
-        found = ListedInodes(self.parts[0].moment.time_us)
+        inodes = ListedInodes(self.parts[0].moment.time_us)
         for part in self.parts:
             if part.moment.note is not None:
                 yield part.moment.note
-            yield from _counted(part, self.rule, found)
-        yield from found.items(self.filesystem, self.origin, self.name)
+            yield from _counted(part, self.rule, inodes)
+        yield from inodes.items(self.filesystem, self.origin, self.name)
 
 
 def listing_captures(
@@ -80,7 +80,7 @@ def listing_captures(
         filesystem = needed_filesystem(options, origin)
         stated = parts[0].moment.time_us if parts[0].moment.stated else None
         supplied = {**said, "filesystem": filesystem, "moment": stated, "projects": rule}
-        identity = combined_identity([content_identity(one.path) for one in parts], **supplied)
+        identity = combined_identity([content_identity(part.path) for part in parts], **supplied)
         scan = _ListingScan(parts, options.projects, filesystem, origin, scan_name(identity))
         yield Capture(origin, identity, scan.items)
 
@@ -93,12 +93,12 @@ def _opened(path: Path, options: ReadOptions, reader_of: Callable[[Path], Listin
 def _scans(files: Sequence[_Part]) -> list[tuple[_Part, ...]]:
     """Files of one stated moment together, in the order in which they were named; any other alone."""
     groups: dict[object, list[_Part]] = {}
-    for place, one in enumerate(files):
-        groups.setdefault(one.moment.time_us if one.moment.stated else (place,), []).append(one)
+    for place, file in enumerate(files):
+        groups.setdefault(file.moment.time_us if file.moment.stated else (place,), []).append(file)
     return [tuple(group) for group in sorted(groups.values(), key=lambda group: group[0].moment.time_us)]
 
 
-def _counted(part: _Part, rule: ProjectRule, found: ListedInodes) -> Iterator[Item]:
+def _counted(part: _Part, rule: ProjectRule, inodes: ListedInodes) -> Iterator[Item]:
     """Count the inodes of a file; what cannot be read comes out as problems."""
     projects = part.reader.projects(rule)
     number = 1
@@ -107,7 +107,7 @@ def _counted(part: _Part, rule: ProjectRule, found: ListedInodes) -> Iterator[It
             yield piece
             continue
         read = part.reader.read(piece, projects)
-        for one in read.unread:
-            yield Problem(str(part.path), number + one.place, one.reason)
-        found.add(read.listed)
+        for unread in read.unread:
+            yield Problem(str(part.path), number + unread.place, unread.reason)
+        inodes.add(read.listed)
         number += read.records

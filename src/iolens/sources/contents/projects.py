@@ -14,7 +14,7 @@ class Projects:
     """A rule, ready to be asked many times."""
 
     def __init__(self, rule: ProjectRule) -> None:
-        self._directories = [re.compile(_expression(one), re.DOTALL) for one in rule.directories]
+        self._directories = [re.compile(_expression(directory), re.DOTALL) for directory in rule.directories]
         self._ids = rule.ids
 
     @property
@@ -25,8 +25,8 @@ class Projects:
     def of_path(self, path: str) -> str | None:
         """The project of an absolute path: of the directory that a rule names, and of everything below it."""
         for directory in self._directories:
-            if found := directory.match(path):
-                return found["project"]
+            if match := directory.match(path):
+                return match["project"]
         return None
 
     def of_id(self, project_id: int | str | None) -> str | None:

@@ -117,10 +117,10 @@ class RecordText:
 
     def _found(self, pattern: bytes) -> Places:
         size = max(self._size - len(pattern) + 1, 0)
-        found = self.bytes[:size] == pattern[0]
+        result = self.bytes[:size] == pattern[0]
         for place, byte in enumerate(pattern[1:], 1):
-            found &= self.bytes[place : size + place] == byte
-        return np.flatnonzero(found)
+            result &= self.bytes[place : size + place] == byte
+        return np.flatnonzero(result)
 
     def of(self, spans: Spans, place: int) -> bytes:
         """The bytes of one record's field."""
@@ -131,8 +131,8 @@ class RecordText:
         if not len(positions):
             return spans.end
         at = np.searchsorted(positions, spans.begin) + skipped
-        found = np.minimum(positions[np.minimum(at, len(positions) - 1)], spans.end)
-        return np.where(at < len(positions), found, spans.end)
+        values = np.minimum(positions[np.minimum(at, len(positions) - 1)], spans.end)
+        return np.where(at < len(positions), values, spans.end)
 
     def split(self, spans: Spans, separator: bytes, before: int, after: int, free: bool) -> tuple[list[Spans], Truths]:
         """Fields of each span, and which spans have as many.
@@ -157,7 +157,9 @@ class RecordText:
             end = byte[high - number + 1] if number > 1 else spans.end
             fields.append(Spans(byte[high - number] + 1, end))
         nothing = np.zeros(len(good), np.int64)
-        return [Spans(np.where(good, one.begin, nothing), np.where(good, one.end, nothing)) for one in fields], good
+        return [
+            Spans(np.where(good, field.begin, nothing), np.where(good, field.end, nothing)) for field in fields
+        ], good
 
     def numbers(self, spans: Spans, digits: int) -> tuple[NDArray[np.uint64], Truths]:
         """Whole numbers of at most so many digits, and which fields are such."""

@@ -85,9 +85,11 @@ class DatabaseReading:
         yield from self.notes
         with self.opening.open() as database:
             schema = database.schema()
-            found = list(self._entries(database, schema) if has_entries(database, schema) else self._accounts(database))
-        yield from found
-        if all(isinstance(item, Problem) for item in found):
+            samples = list(
+                self._entries(database, schema) if has_entries(database, schema) else self._accounts(database)
+            )
+        yield from samples
+        if all(isinstance(item, Problem) for item in samples):
             yield Problem(self.opening.place, None, "no entry that could be counted")
 
     def _entries(self, database: Database, schema: Schema) -> Iterator[Item]:
@@ -114,9 +116,9 @@ def has_entries(database: Database, schema: Schema) -> bool:
 
 
 def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Capture]:
-    found, refused = read_each(openings, partial(_listed, options=options), lambda opening: opening.place)
+    pairs, refused = read_each(openings, partial(_listed, options=options), lambda opening: opening.place)
     yield from refused
-    for identity, reading in found:
+    for identity, reading in pairs:
         yield Capture(reading.opening.place, identity, reading.items)
 
 
@@ -137,10 +139,10 @@ def _listed(opening: Opening, options: ReadOptions) -> tuple[str, DatabaseReadin
             looked_at = state[1]
         else:
             state, looked_at = extent(database, schema[ACCOUNTS]), None
-        time_us, told = _moment(opening, database, options, variables, looked_at, latest_s)
+        time_us, reported = _moment(opening, database, options, variables, looked_at, latest_s)
     said = [filesystem, state, options.at, options.projects, path_rules]
     identity = "robinhood/" + hashlib.sha256(repr(said).encode()).hexdigest()
-    return identity, DatabaseReading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *told))
+    return identity, DatabaseReading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *reported))
 
 
 def _check_settings(settings: Mapping[str, Any], place: str) -> None:
@@ -206,15 +208,15 @@ def _moment(
         return epoch_us(options.at), []
     scanned = variables.get(SCAN_VARIABLE, "")
     known = [looked_at if isinstance(looked_at, int) else 0, int(scanned) if _is_count(scanned) else 0]
-    told = max(one for one in (0, *known) if one <= latest_s)
-    if told:
-        return told * SECOND_US, []
+    reported = max(value for value in (0, *known) if value <= latest_s)
+    if reported:
+        return reported * SECOND_US, []
     if isinstance(opening, SqliteOpening):
-        moment, words = int(opening.path.stat().st_mtime), "when the file was written"
+        timestamp, words = int(opening.path.stat().st_mtime), "when the file was written"
     else:
-        moment, words = int(database.rows("SELECT UNIX_TIMESTAMP()")[0][0]), "now"
+        timestamp, words = int(database.rows("SELECT UNIX_TIMESTAMP()")[0][0]), "now"
     reason = f"nothing here tells when Robinhood last looked: ages count from {words}, or from --at"
-    return moment * SECOND_US, [Note(opening.place, None, reason)]
+    return timestamp * SECOND_US, [Note(opening.place, None, reason)]
 
 
 def _is_count(value: str) -> bool:

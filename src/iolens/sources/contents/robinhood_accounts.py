@@ -51,7 +51,7 @@ class Account:
         if self.profile is None or other.profile is None:
             self.profile = None
         else:
-            self.profile = [one + more for one, more in zip(self.profile, other.profile, strict=True)]
+            self.profile = [value + more for value, more in zip(self.profile, other.profile, strict=True)]
 
     @property
     def is_too_large(self) -> bool:
@@ -76,7 +76,7 @@ class Accounts:
     def rows(self, filesystem: str, time_us: int, scan: str | None = None) -> Iterator[Rows | Problem]:
         """Rows of `contents`; a profile that does not add up is told of, and stored as it is."""
         columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-        for key, account in sorted(self.accounts.items(), key=lambda one: (one[0][0] or "", one[0][1])):
+        for key, account in sorted(self.accounts.items(), key=lambda pair: (pair[0][0] or "", pair[0][1])):
             whose = f"{key[1]} of {key[0] or 'unknown owners'}"
             if account.is_too_large:
                 yield Problem(self.place, None, f"{whose}: a total is more than a number can hold: left out")
@@ -107,14 +107,14 @@ def read_accounts(database: Database, table: TableSchema) -> tuple[Accounts, lis
     """ACCT_STAT, groups and states of an owner added up."""
     if missing := [name.lower() for name in REQUIRED if not table.has(name)]:
         raise InputError(database.place, f"table {table.name} has no column {', '.join(missing)}", "Robinhood's")
-    found, problems = Accounts(database.place), []
+    accounts, problems = Accounts(database.place), []
     for batch in database.batches(f"SELECT {', '.join(_columns(database, table))} FROM {table.quoted}"):  # noqa: S608
         for owner, kind, *numbers in batch:
-            reason = _add(found, text(owner), text(kind), [int(one) for one in numbers])
+            reason = _add(accounts, text(owner), text(kind), [int(number) for number in numbers])
             if reason:
                 whose = f"{text(kind)} of {text(owner) or 'unknown owners'}"
                 problems.append(Problem(database.place, None, f"{table.name}: {whose}: {reason}"))
-    return found, problems
+    return accounts, problems
 
 
 def extent(database: Database, table: TableSchema) -> list[tuple[Any, ...]]:
@@ -125,7 +125,7 @@ def extent(database: Database, table: TableSchema) -> list[tuple[Any, ...]]:
 
 
 def _columns(database: Database, table: TableSchema) -> list[str]:
-    owner = next((one for one in OWNERS if table.has(one)), None)
+    owner = next((name for name in OWNERS if table.has(name)), None)
     profile = PROFILE if table.has(*PROFILE) else ()
     numbers = ("COUNT", "SIZE", "BLOCKS", *profile)
     return [
@@ -135,7 +135,7 @@ def _columns(database: Database, table: TableSchema) -> list[str]:
     ]
 
 
-def _add(found: Accounts, owner: str | None, kind: str | None, numbers: Sequence[int]) -> str | None:
+def _add(accounts: Accounts, owner: str | None, kind: str | None, numbers: Sequence[int]) -> str | None:
     """Add one row; the reason where some of it is no count."""
     inodes, size, blocks, *profile = numbers
     if kind is None or kind not in TYPES:
@@ -144,11 +144,11 @@ def _add(found: Accounts, owner: str | None, kind: str | None, numbers: Sequence
         return "the count is no whole number from 0 to 2^63-1: left out"
     if inodes == 0:  # Robinhood keeps the rows of owners that have nothing left
         return None
-    told = profile if profile and min(profile) >= 0 else None
+    reported = profile if profile and min(profile) >= 0 else None
     allocated = blocks * BLOCK_BYTES if blocks >= 0 else None
-    found.add((owner, kind), Account(inodes, size if size >= 0 else None, allocated, told))
+    accounts.add((owner, kind), Account(inodes, size if size >= 0 else None, allocated, reported))
     return "a total is no whole number from 0 to 2^63-1: not told" if min(numbers) < -1 else None
 
 
-def _plus(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _plus(value: int | None, other: int | None) -> int | None:
+    return None if value is None or other is None else value + other

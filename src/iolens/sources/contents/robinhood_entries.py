@@ -95,12 +95,12 @@ class Entries:
 
     def has(self, name: str) -> bool:
         """Whether there is a column for one of `NUMBERS`, or an owner."""
-        return any(self.table.has(one) for one in (OWNERS if name == "owner" else (NUMBERS[name],)))
+        return any(self.table.has(kind) for kind in (OWNERS if name == "owner" else (NUMBERS[name],)))
 
     def text_column(self, name: str, prefix: str = "") -> str:
         """SQL for `owner` or `inode_type`; NULL where there is no such column."""
         candidates = OWNERS if name == "owner" else ("TYPE",)
-        spelt = next((one for one in candidates if self.table.has(one)), None)
+        spelt = next((candidate for candidate in candidates if self.table.has(candidate)), None)
         return "NULL" if spelt is None else self.database.exact_text(self.table, spelt, prefix)
 
     def coded_number(self, name: str, prefix: str = "") -> str:
@@ -114,8 +114,8 @@ class Entries:
 
     def coded(self, *names: str, prefix: str = "") -> str:
         """SQL for several columns, called by these names."""
-        found = ((name, self.coded_number if name in NUMBERS else self.text_column) for name in names)
-        return ", ".join(f"{column(name, prefix)} AS {name}" for name, column in found)
+        pairs = ((name, self.coded_number if name in NUMBERS else self.text_column) for name in names)
+        return ", ".join(f"{column(name, prefix)} AS {name}" for name, column in pairs)
 
     def rows(self, *names: str) -> str:
         """SQL for all entries, with numbers as they are."""
@@ -188,15 +188,15 @@ class Troubles:
         if count and self._entries.has(name):
             self._unknown[name, kind] += count
 
-    def inode_type(self, found: str | None, count: int) -> None:
+    def inode_type(self, name: str | None, count: int) -> None:
         """That many entries have a type that is none."""
-        self._types[found] += count
+        self._types[name] += count
 
     def problems(self) -> Iterator[Problem]:
         """All of it; an attribute that Robinhood has not looked up yet is nothing wrong."""
         place, table = self._entries.database.place, self._entries.table.name
-        for found, count in sorted(self._types.items(), key=str):
-            yield Problem(place, None, f"{table}.type {found!r} is not known: {count} entries left out")
+        for word, count in sorted(self._types.items(), key=str):
+            yield Problem(place, None, f"{table}.type {word!r} is not known: {count} entries left out")
         for (name, kind), count in sorted(self._unknown.items()):
             where = f"{table}.{NUMBERS[name].lower()}"
             if kind == NULL:
@@ -233,9 +233,11 @@ def _sums(entries: Entries, histogram: str, time_us: int) -> Iterator[tuple[Any,
 
 
 def _add(counts: InodeCounts, projects: Projects, histogram: str, row: tuple[Any, ...], troubles: Troubles) -> None:
-    owner, project_id, found, *numbers = row
-    place, inodes, size_high, size_low, blocks_high, blocks_low, untold, wrong = (int(one or 0) for one in numbers)
-    inode_type = text(found)
+    owner, project_id, result, *numbers = row
+    place, inodes, size_high, size_low, blocks_high, blocks_low, untold, wrong = (
+        int(number or 0) for number in numbers
+    )
+    inode_type = text(result)
     if inode_type is None or inode_type not in TYPES:
         if histogram == SIZE:
             troubles.inode_type(inode_type, inodes)

@@ -110,7 +110,7 @@ class Directories:
         run("BEGIN")
         run("CREATE TABLE directories (id TEXT PRIMARY KEY, parent TEXT, name TEXT) WITHOUT ROWID")
         for batch in entries.database.batches(sql):
-            rows = [(text(one), text(parent) or "", text(name) or "") for one, parent, name in batch]
+            rows = [(text(item), text(parent) or "", text(name) or "") for item, parent, name in batch]
             self.scratch.executemany("INSERT OR IGNORE INTO directories VALUES (?, ?, ?)", rows)
         run("CREATE INDEX children ON directories (parent)")
         roots = self._roots(entries.database.place)
@@ -135,18 +135,18 @@ class Directories:
         if self.rules.root is not None:
             return [self.rules.root]
         sql = "SELECT DISTINCT parent FROM directories WHERE parent NOT IN (SELECT id FROM directories) LIMIT 1000"
-        found = [row[0] for row in self.scratch.execute(sql)]
-        known = [root for root in (LUSTRE_ROOT, "") if root in found or not found]
-        if known or len(found) == 1:
-            return known or found
-        expected = f"root in [sources.robinhood], the id of the root directory, such as {found[0]!r}"
-        raise InputError(place, f"{len(found)} directories could be the root of the file system", expected)
+        results = [row[0] for row in self.scratch.execute(sql)]
+        known = [root for root in (LUSTRE_ROOT, "") if root in results or not results]
+        if known or len(results) == 1:
+            return known or results
+        expected = f"root in [sources.robinhood], the id of the root directory, such as {results[0]!r}"
+        raise InputError(place, f"{len(results)} directories could be the root of the file system", expected)
 
     def places(self, ids: set[str]) -> dict[str, int | None]:
         """Codes by id; None where that directory is not known."""
         if len(self.remembered) > _REMEMBERED:
             self.remembered.clear()
-        missing = [one for one in ids if one not in self.remembered]
+        missing = [name for name in ids if name not in self.remembered]
         self.remembered |= dict.fromkeys(missing)
         for start in range(0, len(missing), _ASKED_AT_ONCE):
             asked = missing[start : start + _ASKED_AT_ONCE]
@@ -249,8 +249,8 @@ class _Stream:
             self.troubles.inode_type(text(row[3]), 1)
         return code
 
-    def _new_code(self, owner: Any, project_id: Any, found: Any, place: int | None) -> int | None:
-        inode_type = text(found)
+    def _new_code(self, owner: Any, project_id: Any, result: Any, place: int | None) -> int | None:
+        inode_type = text(result)
         if inode_type is None or inode_type not in TYPES:
             return None
         project = self.directories.project(place) or project_of(project_id, self.directories.projects)
@@ -272,8 +272,8 @@ def _add_numbers(counts: InodeCounts, codes: NDArray[np.int64], values: NDArray[
     codes, values = codes[sizes >= 0], values[sizes >= 0]
     for column, name in enumerate(NUMBERS[1:], 1):
         _tell(troubles, name, values[:, column])
-    told = values[:, 1:] >= 0
-    patterns = told @ np.array([1, 2, 4])
+    reported = values[:, 1:] >= 0
+    patterns = reported @ np.array([1, 2, 4])
     for pattern in np.unique(patterns):
         same = patterns == pattern
         size, blocks, atimes, mtimes = values[same].T
@@ -301,7 +301,7 @@ def _count_widths(
     for batch in entries.database.batches(sql):
         places = directories.places({text(row[2]) or "" for row in batch})
         codes = []
-        for owner, project_id, one, _ in batch:
-            project = directories.project(places[text(one) or ""]) or project_of(project_id, directories.projects)
+        for owner, project_id, item, _ in batch:
+            project = directories.project(places[text(item) or ""]) or project_of(project_id, directories.projects)
             codes.append(counts.code(text(owner), project, "dir"))
         counts.add_widths(codes, [int(row[3]) for row in batch])

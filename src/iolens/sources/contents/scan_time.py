@@ -32,9 +32,9 @@ def scan_moment(path: Path, options: ReadOptions) -> ScanMoment:
         return ScanMoment(epoch_us(options.at), True, None)
     if (day := _day_in_name(path.name)) is not None:
         zone = zone_name(options, options.filesystem)
-        moment = day.replace(tzinfo=UTC if zone is None else find_zone(zone, str(path)))
+        time = day.replace(tzinfo=UTC if zone is None else find_zone(zone, str(path)))
         reason = f"its name dates it {day:%Y-%m-%d}; say the very moment with --at"
-        return ScanMoment(epoch_us(moment), True, Note(str(path), None, reason))
+        return ScanMoment(epoch_us(time), True, Note(str(path), None, reason))
     try:
         written_us = path.stat().st_mtime_ns // 1000
     except OSError as error:

@@ -23,10 +23,10 @@ class SeenInodes:
         new = np.ones(len(values), np.bool_)
         for run in self._runs:
             new &= ~_held(run, values)
-        found = np.zeros(len(inodes), np.bool_)
-        found[places[new]] = True
+        array = np.zeros(len(inodes), np.bool_)
+        array[places[new]] = True
         self._remember(values[new])
-        return found
+        return array
 
     def __len__(self) -> int:
         return sum(len(run) for run in self._runs)

@@ -56,7 +56,7 @@ class SizeHistogram:
             origin = str(parts[0].path) + (f" and {len(parts) - 1} more" if len(parts) > 1 else "")
             filesystem = needed_filesystem(options, origin)
             stated = parts[0].moment.time_us if parts[0].moment.stated else None
-            identities = [content_identity(one.path) for one in parts]
+            identities = [content_identity(part.path) for part in parts]
             identity = combined_identity(identities, filesystem=filesystem, moment=stated)
             yield Capture(origin, identity, _HistogramScan(parts, filesystem, scan_name(identity)).items)
 
@@ -82,11 +82,11 @@ class _HistogramScan:
             if part.moment.note is not None:
                 yield part.moment.note
             bins: list[CountedBin] = []
-            for one in part.bins:
-                if isinstance(one, Problem):
-                    yield one
+            for counted_bin in part.bins:
+                if isinstance(counted_bin, Problem):
+                    yield counted_bin
                 else:
-                    bins.append(one)
+                    bins.append(counted_bin)
             if bins:
                 yield bin_rows(bins, time=part.moment.time_us, filesystem=self.filesystem, scan=self.name)
 
@@ -97,11 +97,11 @@ def _opened(path: Path, options: ReadOptions) -> _HistogramFile:
     reading = _reading_of(head)
     if reading is None:
         first = head.partition(b"\n")[0].decode("utf-8", "backslashreplace")
-        found = f"heading {shown(first)}" if head else "empty file"
-        raise InputError(str(path), found, f"{EXPECTED}, or a report of fprof or fsstats")
+        name = f"heading {shown(first)}" if head else "empty file"
+        raise InputError(str(path), name, f"{EXPECTED}, or a report of fprof or fsstats")
     bins = Lookahead(path, partial(_bins, path, reading), small)
-    told = told_by(one for one in bins.look() if isinstance(one, CountedBin))
-    return _HistogramFile(path, scan_moment(path, options), bins, told)
+    reported = told_by(counted_bin for counted_bin in bins.look() if isinstance(counted_bin, CountedBin))
+    return _HistogramFile(path, scan_moment(path, options), bins, reported)
 
 
 def _bins(path: Path, reading: Reading) -> Iterator[CountedBin | Problem]:
@@ -121,12 +121,12 @@ def _reading_of(head: bytes) -> Reading | None:
 def _scans(files: Sequence[_HistogramFile]) -> list[tuple[_HistogramFile, ...]]:
     """Files of one stated moment together, unless they tell the same: then they are not of one scan."""
     groups: list[list[_HistogramFile]] = []
-    for one in files:
+    for file in files:
         for group in groups:
-            same = one.moment.stated and group[0].moment.stated and group[0].moment.time_us == one.moment.time_us
-            if same and all(one.told.isdisjoint(other.told) for other in group):
-                group.append(one)
+            same = file.moment.stated and group[0].moment.stated and group[0].moment.time_us == file.moment.time_us
+            if same and all(file.told.isdisjoint(other.told) for other in group):
+                group.append(file)
                 break
         else:
-            groups.append([one])
+            groups.append([file])
     return [tuple(group) for group in sorted(groups, key=lambda group: group[0].moment.time_us)]

@@ -56,9 +56,9 @@ class Controller:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file and kind of content."""
         layout = layout_of(options.settings)
-        found, refused = read_each(paths, partial(_listed, layout=layout, options=options))
+        groups, refused = read_each(paths, partial(_listed, layout=layout, options=options))
         yield from refused
-        tables = [table for listed in found for table in listed]
+        tables = [table for listed in groups for table in listed]
         split = _split_rows(tables)
         for table in tables:
             if table.role == IO and table.place in split:
@@ -70,9 +70,9 @@ class Controller:
         """The same from live databases: `mysql://user@host/database`."""
         layout = layout_of(options.settings)
         list_tables = partial(_listed_in, layout=layout, options=options, path=None)
-        found, refused = read_each([MysqlOpening(url) for url in urls], list_tables, lambda opening: opening.place)
+        groups, refused = read_each([MysqlOpening(url) for url in urls], list_tables, lambda opening: opening.place)
         yield from refused
-        for table in (table for tables in found for table in tables):
+        for table in (table for tables in groups for table in tables):
             yield Capture(table.place, table.identity, table.items)
 
 
@@ -102,15 +102,15 @@ class _ControllerTable:
         else:
             pieces = sql_pieces(self.origin, self.table or "", self.wanted, clock)
         reader = self._reader()
-        found = False
+        is_present = False
         for piece in pieces:
             if isinstance(piece, Problem):
                 yield piece
             else:
-                found = True
+                is_present = True
                 yield from reader.take(_in_window(piece, self.options))
         yield from reader.end()
-        if not found:
+        if not is_present:
             yield Problem(self.place, None, "no row that could be read")
 
     def _clock(self) -> LocalClock | None:
@@ -122,7 +122,9 @@ class _ControllerTable:
         common = (self.place, self.filesystem, self.interval_us)
         if self.role == SIZES:
             return SizesReader(*common, self.layout.sizes or SizeColumns(), self.bins)
-        return IoReader(*common, [one for one in self.layout.measures if set(one.names) <= set(self.wanted.numbers)])
+        return IoReader(
+            *common, [measure for measure in self.layout.measures if set(measure.names) <= set(self.wanted.numbers)]
+        )
 
     @property
     def interval_us(self) -> int | None:
@@ -190,7 +192,7 @@ def _listed_in(
             table = find_table(schema, name, place)
             heading = [spelt for spelt, _ in table.columns.values()]
             wanted, bins = _wanted(layout, role, heading)
-            check_columns({spelt.upper() for spelt in heading}, [one.upper() for one in wanted.columns], place)
+            check_columns({spelt.upper() for spelt in heading}, [column.upper() for column in wanted.columns], place)
             content = None if path is not None else _extent(database, table, wanted)
             said = _said(options) | {"role": role, "filesystem": filesystem, "table": name}
             identity = supplied_identity(path, **said) if path is not None else _hashed(place, said, content)
@@ -239,7 +241,9 @@ def _wanted(layout: ControllerLayout, role: str, heading: Sequence[str]) -> tupl
     """The columns to read, and which of them count which bin."""
     common = (layout.time_format, layout.controller, layout.name)
     if role == IO:
-        measures = [one for one in layout.measures if not layout.is_default or set(one.names) <= set(heading)]
+        measures = [
+            measure for measure in layout.measures if not layout.is_default or set(measure.names) <= set(heading)
+        ]
         names = tuple(dict.fromkeys(name for measure in measures for name in measure.names))
         return Wanted(layout.time, *common, names), {}
     sizes = layout.sizes or SizeColumns()
@@ -260,11 +264,11 @@ def _split_rows(tables: Sequence[_ControllerTable]) -> dict[str, InputError]:
 
     The one with most columns is taken, and those that have none but its columns.
     """
-    told = [(set(table.wanted.numbers), table.place) for table in tables if table.role == IO]
-    fullest, where = max(told, key=lambda one: len(one[0]), default=(set(), ""))
+    reported = [(set(table.wanted.numbers), table.place) for table in tables if table.role == IO]
+    fullest, where = max(reported, key=lambda pair: len(pair[0]), default=(set(), ""))
     expected = "all columns of target_io in one table: join them first"
     return {
         place: InputError(place, f"it has other columns than {where}", expected)
-        for columns, place in told
+        for columns, place in reported
         if not columns <= fullest
     }

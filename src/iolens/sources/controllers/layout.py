@@ -62,7 +62,7 @@ class SizeColumns:
 
     def columns(self, heading: Collection[str]) -> dict[str, tuple[str, int]]:
         """Columns of the heading that count a bin: direction and upper bound in bytes."""
-        found: dict[str, tuple[str, int]] = {}
+        pairs: dict[str, tuple[str, int]] = {}
         for direction, pattern in self.wide:
             before, _, after = pattern.partition("{n}")
             fitting = re.compile(f"{re.escape(before)}0*+([0-9]*+){re.escape(after)}")
@@ -70,8 +70,8 @@ class SizeColumns:
                 match = fitting.fullmatch(name)
                 label = count_or_none(match[1], LARGEST // self.label_bytes) if match else None
                 if label is not None:
-                    found[name] = (direction, label * self.label_bytes)
-        return found
+                    pairs[name] = (direction, label * self.label_bytes)
+        return pairs
 
     def long_columns(self) -> tuple[str, ...]:
         """The columns of a table with one row per bin; none where each bin has a column."""
@@ -111,7 +111,7 @@ def layout_of(settings: Mapping[str, Any]) -> ControllerLayout:
     columns, sizes = _section(settings, "columns"), _section(settings, "sizes")
     described = bool(columns or sizes)
     measures = tuple(_measure(name, part) for name, part in columns.items()) if described else DEFAULT.measures
-    if len({one.kind for one in measures}) > 1:
+    if len({measure.kind for measure in measures}) > 1:
         raise InputError(PLACE, "columns are of different kinds", "all rate, all cumulative or all per-interval")
     name, controller = _text(settings, "name"), _text(settings, "controller")
     if name is not None and controller is not None:
@@ -139,7 +139,7 @@ def _measure(name: str, part: Any) -> Measure:
     _known(part, _MEASURE, f"{where}.")
     names = part.get("column")
     listed = [names] if isinstance(names, str) else names
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, str) and one for one in listed):
+    if not isinstance(listed, list) or not listed or not all(isinstance(item, str) and item for item in listed):
         raise InputError(PLACE, f"{where}.column = {names!r}", "the name of a column, or a list of names to add up")
     unit = part.get("unit", "")
     if not isinstance(unit, str):

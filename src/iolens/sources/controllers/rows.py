@@ -49,8 +49,8 @@ class Clockwork:
             spacings = np.diff(piece.time_us[order])[np.diff(piece.controller[order]) == 0]
             distinct, counts = np.unique(spacings[spacings > 0], return_counts=True)
             if distinct.size:
-                found = int(distinct[np.argmax(counts)])
-                self.interval_us = max(round_to(found, SECOND_US), SECOND_US) if found >= SECOND_US else found
+                value = int(distinct[np.argmax(counts)])
+                self.interval_us = max(round_to(value, SECOND_US), SECOND_US) if value >= SECOND_US else value
         if self.interval_us is None:
             expected = "--interval, or interval in the configuration"
             raise InputError(self.place, "one moment does not tell the interval", expected)
@@ -58,8 +58,8 @@ class Clockwork:
     def ticks(self, time_us: Times) -> Times:
         """The ticks of these moments."""
         step, origin = self.interval_us or SECOND_US, self.origin_us or 0
-        found: Times = round_to(origin, step) + (2 * (time_us - origin) + step) // (2 * step) * step
-        return found
+        values: Times = round_to(origin, step) + (2 * (time_us - origin) + step) // (2 * step) * step
+        return values
 
 
 class Reader(ABC):
@@ -143,19 +143,19 @@ class IoReader(Reader):
         self, piece: TablePiece, ticks: Times, columns: Mapping[str, Column], *, since_last: bool
     ) -> Iterator[Item]:
         starts = self._starts(piece.controller, ticks, since_last=since_last)
-        told = ~np.logical_and.reduce([np.ma.getmaskarray(column) for column in columns.values()])
-        if not told.any():
+        reported = ~np.logical_and.reduce([np.ma.getmaskarray(column) for column in columns.values()])
+        if not reported.any():
             return
         values: dict[str, object] = {
-            "time": ticks[told],
-            "start": starts[told],
-            "duration_s": (ticks - starts)[told] / SECOND_US,
+            "time": ticks[reported],
+            "start": starts[reported],
+            "duration_s": (ticks - starts)[reported] / SECOND_US,
             "filesystem": self.filesystem,
-            "target": np.array(piece.names, object)[piece.controller[told]],
+            "target": np.array(piece.names, object)[piece.controller[reported]],
             **KIND,
-            **{name: column[told] for name, column in columns.items()},
+            **{name: column[reported] for name, column in columns.items()},
         }
-        yield Rows("target_io", values, int(told.sum()))
+        yield Rows("target_io", values, int(reported.sum()))
 
 
 def _counts(numbers: Column, factor: int, seconds: float | None) -> tuple[Column, int]:
@@ -219,9 +219,9 @@ class SizesReader(Reader):
         unknown = np.stack([np.ma.getmaskarray(column) for column, _ in columns], axis=1)
         for row in range(len(piece)):
             used = np.flatnonzero(~unknown[row] & (counts[row] > 0))
-            told = {labels[place]: int(counts[row, place]) for place in used}
+            reported = {labels[place]: int(counts[row, place]) for place in used}
             if not unknown[row].all():
-                yield from self._emit(_Bins(int(piece.time_us[row]), int(piece.controller[row]), told))
+                yield from self._emit(_Bins(int(piece.time_us[row]), int(piece.controller[row]), reported))
 
     def _long(self, piece: TablePiece) -> Iterator[Item]:
         size, impossible = _counts(piece.numbers[self.sizes.size or ""], self.sizes.label_bytes, None)
@@ -247,8 +247,8 @@ class SizesReader(Reader):
         if direction:
             return np.full(len(piece), DIRECTIONS.index(direction), np.int64), None
         said, which = np.unique(piece.texts[self.sizes.direction or ""], return_inverse=True)
-        codes = np.array([{"r": 0, "w": 1}.get(str(one).strip()[:1].lower(), -1) for one in said], np.int64)
-        strange = [str(one) for one, code in zip(said, codes, strict=True) if code < 0]
+        codes = np.array([{"r": 0, "w": 1}.get(str(item).strip()[:1].lower(), -1) for item in said], np.int64)
+        strange = [str(item) for item, code in zip(said, codes, strict=True) if code < 0]
         return codes[which], strange[0] if strange else None
 
     def _whole_moments(self, columns: tuple[NDArray[np.int64], ...]) -> Iterator[Item]:
@@ -272,15 +272,15 @@ class SizesReader(Reader):
         for rows in np.split(order, edges):
             if not len(rows):
                 continue
-            told: dict[str, int] = {}
+            reported: dict[str, int] = {}
             for place in rows:
                 if count[place]:
                     label = f"{DIRECTIONS[direction[place]]}:{upper[place]}"
-                    told[label] = told.get(label, 0) + int(count[place])
-            for label in [label for label, total in told.items() if total > LARGEST]:
+                    reported[label] = reported.get(label, 0) + int(count[place])
+            for label in [label for label, total in reported.items() if total > LARGEST]:
                 yield Problem(self.place, None, f"counts of {label} add up to more than can be: left out")
-                del told[label]
-            yield from self._emit(_Bins(int(time_us[rows[0]]), int(controller[rows[0]]), told))
+                del reported[label]
+            yield from self._emit(_Bins(int(time_us[rows[0]]), int(controller[rows[0]]), reported))
 
     def _emit(self, bins: _Bins) -> Iterator[Item]:
         tick = int(self.clockwork.ticks(np.array([bins.time_us], np.int64))[0])

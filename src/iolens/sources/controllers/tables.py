@@ -201,10 +201,10 @@ class _PieceMaker:
     def from_arrow(self, batch: Any) -> Iterator[TablePiece | Problem]:
         problems: list[Problem] = []
         time_us, known = self._times(batch.column(self.wanted.time), problems)
-        codes, told = self._controllers(batch)
-        if not told.all():
-            problems.append(self._problem("row", ~told, "no controller: left out"))
-        keep = known & told
+        codes, reported = self._controllers(batch)
+        if not reported.all():
+            problems.append(self._problem("row", ~reported, "no controller: left out"))
+        keep = known & reported
         numbers = {name: self._numbers(batch.column(name), name, problems) for name in self.wanted.numbers}
         texts = {
             name: np.array(batch.column(name).fill_null("").to_numpy(zero_copy_only=False), np.str_)
@@ -264,16 +264,16 @@ class _PieceMaker:
     def _times(self, column: Any, problems: list[Problem]) -> tuple[Times, NDArray[np.bool_]]:
         """Moments in UTC, and which of them are known. Many rows share a moment: each is understood once."""
         encoded = column.dictionary_encode()
-        moments, zoned = self._moments(encoded.dictionary)
+        times, zoned = self._moments(encoded.dictionary)
         places = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        told = ~encoded.indices.is_valid().to_numpy(zero_copy_only=False)
+        reported = ~encoded.indices.is_valid().to_numpy(zero_copy_only=False)
         if len(encoded.dictionary):
-            found = np.ma.MaskedArray(np.ma.getdata(moments)[places], np.ma.getmaskarray(moments)[places] | told)
+            array = np.ma.MaskedArray(np.ma.getdata(times)[places], np.ma.getmaskarray(times)[places] | reported)
         else:
-            found = np.ma.MaskedArray(np.zeros(len(column), np.int64), True)
+            array = np.ma.MaskedArray(np.zeros(len(column), np.int64), True)
         if not zoned:
-            found = local_to_utc(found, self.clock, self.place)
-        values, known = np.ma.getdata(found), ~np.ma.getmaskarray(found)
+            array = local_to_utc(array, self.clock, self.place)
+        values, known = np.ma.getdata(array), ~np.ma.getmaskarray(array)
         known = known & (values > EARLIEST_US) & (values < LATEST_US)
         if not known.all():
             first = shown(str(column[int(np.flatnonzero(~known)[0])].as_py()))
@@ -291,8 +291,8 @@ class _PieceMaker:
             seconds = [real_or_none(text.strip()) for text in texts.to_pylist()]
             return _epoch_us(np.ma.masked_invalid(np.array(seconds, np.float64))), True
         if written is not None:
-            found = _masked(pc.strptime(texts, written, "us", error_is_null=True).cast(pa.int64()))
-            return _without_rolled_over(found, texts, written), False
+            values = _masked(pc.strptime(texts, written, "us", error_is_null=True).cast(pa.int64()))
+            return _without_rolled_over(values, texts, written), False
         zoned = pc.match_substring_regex(texts, _ZONED)
         if pc.any(zoned).as_py():
             return _cast_or_each(texts, zoned, pa.timestamp("us", "UTC")), True
@@ -332,17 +332,17 @@ def _whole_us(seconds: Column) -> Column:
     return np.ma.MaskedArray(np.where(unknown, 0.0, micros).astype(np.int64), unknown)
 
 
-def _without_rolled_over(found: Column, texts: Any, written: str) -> Column:
+def _without_rolled_over(values: Column, texts: Any, written: str) -> Column:
     """Arrow takes the 31st of June for the 1st of July: look again at what falls on the first days of a month."""
-    unknown = np.ma.getmaskarray(found).copy()
-    days = np.ma.getdata(found).astype("datetime64[us]").astype("datetime64[D]")
+    unknown = np.ma.getmaskarray(values).copy()
+    days = np.ma.getdata(values).astype("datetime64[us]").astype("datetime64[D]")
     early = (days - days.astype("datetime64[M]")).astype(np.int64) < 3
     for place in np.flatnonzero(early & ~unknown):
         try:
             datetime.strptime(texts[int(place)].as_py(), written)
         except ValueError:
             unknown[place] = True
-    return np.ma.MaskedArray(np.ma.getdata(found), unknown)
+    return np.ma.MaskedArray(np.ma.getdata(values), unknown)
 
 
 def _cast_or_each(texts: Any, good: Any, type_: Any) -> Column:
@@ -352,10 +352,10 @@ def _cast_or_each(texts: Any, good: Any, type_: Any) -> Column:
 
     chosen = pc.if_else(good, texts, None)
     try:
-        moments = pc.cast(chosen, type_)
+        times = pc.cast(chosen, type_)
     except pa.ArrowInvalid:
-        moments = pa.array([_moment(one.as_py()) for one in chosen], pa.timestamp("us", type_.tz))
-    return _masked(moments.cast(pa.int64()))
+        times = pa.array([_moment(item.as_py()) for item in chosen], pa.timestamp("us", type_.tz))
+    return _masked(times.cast(pa.int64()))
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -368,8 +368,8 @@ def _moment(text: str | None) -> datetime | None:
 def _all_match(column: Any, pattern: str) -> bool:
     import pyarrow.compute as pc
 
-    found = pc.match_substring_regex(column.drop_null()[:100], pattern)
-    return len(found) > 0 and bool(pc.all(found).as_py())
+    result = pc.match_substring_regex(column.drop_null()[:100], pattern)
+    return len(result) > 0 and bool(pc.all(result).as_py())
 
 
 def _masked(array: Any) -> Column:
@@ -382,7 +382,7 @@ def find_table(schema: Mapping[str, TableSchema], name: str, place: str) -> Tabl
     """The table or view of that name."""
     table = schema.get(name.upper())
     if table is None:
-        listed = ", ".join(sorted(one.name for one in schema.values())) or "none"
+        listed = ", ".join(sorted(table_schema.name for table_schema in schema.values())) or "none"
         raise InputError(place, f"no table {name!r}", f"one of its tables: {listed}")
     return table
 
@@ -440,9 +440,9 @@ class _RowMaker:
     def from_rows(self, rows: NDArray[np.void]) -> Iterator[TablePiece | Problem]:
         raw = np.ma.MaskedArray(np.nan_to_num(rows["time"]), np.isnan(rows["time"]))
         stamps = _epoch_us(raw) if self.is_epoch else _whole_us(raw)
-        found = stamps if self.in_utc else local_to_utc(stamps, self.clock, self.place)
-        values = np.ma.getdata(found)
-        known = ~np.ma.getmaskarray(found) & (values > EARLIEST_US) & (values < LATEST_US)
+        array = stamps if self.in_utc else local_to_utc(stamps, self.clock, self.place)
+        values = np.ma.getdata(array)
+        known = ~np.ma.getmaskarray(array) & (values > EARLIEST_US) & (values < LATEST_US)
         if not known.all():
             yield Problem(self.place, None, f"{self.wanted.time}: {int((~known).sum())} rows without a time: left out")
         if not known.any():
@@ -455,8 +455,8 @@ class _RowMaker:
         if self.wanted.controller is None:
             self.names.setdefault(self.wanted.name or "", 0)
             return np.zeros(len(rows), np.int64)
-        found, which = np.unique(rows["controller"], return_inverse=True)
-        codes = np.array([self.names.setdefault(str(name).strip(), len(self.names)) for name in found], np.int64)
+        values, which = np.unique(rows["controller"], return_inverse=True)
+        codes = np.array([self.names.setdefault(str(name).strip(), len(self.names)) for name in values], np.int64)
         return codes[which]
 
     def last_problems(self) -> Iterator[Problem]:

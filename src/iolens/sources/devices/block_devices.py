@@ -122,9 +122,9 @@ def stated_host(root: Path) -> str | None:
 def told_by_user(options: ReadOptions) -> dict[str, object]:
     """What the user supplied that changes the rows of a report or archive: part of its identity."""
     plain = ("filesystem", "target", "timezone", "interval_s", "at", "since", "until")
-    told: dict[str, object] = {name: getattr(options, name) for name in plain}
-    told |= {f"setting {name}": value for name, value in options.settings.items()}
-    return told | ({"devices": options.devices} if options.devices != DeviceRule() else {})
+    reported: dict[str, object] = {name: getattr(options, name) for name in plain}
+    reported |= {f"setting {name}": value for name, value in options.settings.items()}
+    return reported | ({"devices": options.devices} if options.devices != DeviceRule() else {})
 
 
 def is_asked_for(time_us: int, options: ReadOptions) -> bool:
@@ -215,7 +215,7 @@ def _why_stacked(device: Device, known: Mapping[str, Device]) -> str | None:
     if not device.is_stacked:
         return None
     if device.below is None:
-        disks = [one for one in known.values() if not one.is_stacked and not _NO_DISK.fullmatch(one.name)]
+        disks = [device for device in known.values() if not device.is_stacked and not _NO_DISK.fullmatch(device.name)]
         return "lies over other devices" if disks else None
     carriers = sorted(name for name in _base_of(device, known) if not _NO_DISK.fullmatch(name))
     return f"lies over {', '.join(carriers)}" if carriers else None
@@ -223,14 +223,14 @@ def _why_stacked(device: Device, known: Mapping[str, Device]) -> str | None:
 
 def _base_of(device: Device, known: Mapping[str, Device]) -> set[str]:
     """Every device that carries the I/O of this one, down to the disks."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = _directly_below(device)
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             todo += _directly_below(known[name]) if name in known else []
-    return found
+    return names
 
 
 def _directly_below(device: Device) -> list[str]:
@@ -249,7 +249,7 @@ def _leave_out_system(
 
 def _matching(device: Device, patterns: Collection[str]) -> str | None:
     names = {device.name, device.shown}
-    return next((one for one in patterns if any(fnmatchcase(name, one) for name in names)), None)
+    return next((pattern for pattern in patterns if any(fnmatchcase(name, pattern) for name in names)), None)
 
 
 def _is_named(device: Device, patterns: Collection[str]) -> bool:
@@ -275,7 +275,7 @@ def _in_sysfs(name: str) -> str:
 
 
 def _from_sysfs(folder: Path, name: str) -> Device:
-    below = frozenset(one.replace("!", "/") for one in _listed(folder / "slaves"))
+    below = frozenset(name.replace("!", "/") for name in _listed(folder / "slaves"))
     shown = _text(folder / "dm/name") or name
     return Device(name, shown, None, below, _text(folder / "size") == "0")
 
@@ -304,5 +304,5 @@ def _root_device(root: Path, known: Mapping[str, Device], numbers: Mapping[str, 
             if (name := numbers.get(fields[2])) in known:
                 return name
             device = origin[1].removeprefix(_MAPPER).removeprefix("/dev/")
-            return next((one.name for one in known.values() if device in (one.name, one.shown)), None)
+            return next((item.name for item in known.values() if device in (item.name, item.shown)), None)
     return None

@@ -115,7 +115,7 @@ def _posted(source: Mapping[str, Any]) -> CollectdDocument:
     time_us = None if seconds is None else round(seconds * SECOND_US)
     known = _numbers(zip(map(str, names), values, strict=True))
     types = source.get("dstypes", [])
-    is_counter = isinstance(types, list) and any(one in ("counter", "derive") for one in types)
+    is_counter = isinstance(types, list) and any(item in ("counter", "derive") for item in types)
     return _observation(source, source.get("type"), time_us, known, is_counter=is_counter)
 
 
@@ -156,10 +156,10 @@ def _iso_us(text: object) -> int | None:
     if not isinstance(text, str):
         return None
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return epoch_us(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))  # Elasticsearch keeps UTC
+    return epoch_us(time if time.tzinfo is not None else time.replace(tzinfo=UTC))  # Elasticsearch keeps UTC
 
 
 class Collectd(FileSource):
@@ -208,8 +208,8 @@ class _Dump:
 
     def _all(self) -> Iterator[Item]:
         reader = _DocumentReader(self)
-        for found in documents(self.path):
-            yield from [found] if isinstance(found, Problem) else reader.take(found)
+        for document in documents(self.path):
+            yield from [document] if isinstance(document, Problem) else reader.take(document)
         yield from reader.rows()
 
 
@@ -254,50 +254,60 @@ class _DocumentReader:
 
     def take(self, document: JsonDocument) -> Iterator[Item]:
         try:
-            for one in observe(document.content):
+            for collectd_document in observe(document.content):
                 self.documents += 1
-                yield from self._take(one, document.line)
+                yield from self._take(collectd_document, document.line)
         except MalformedDocument as error:
             yield Problem(self.place, document.line, str(error))
 
-    def _take(self, one: CollectdDocument, line: int) -> Iterator[Item]:
-        if one.interval_us is not None:
-            self.intervals[one.interval_us] = self.intervals.get(one.interval_us, 0) + 1
-        kept = {"disk": self._disk, "cpu": self._cpu, "memory": self._memory}.get(one.plugin)
-        if kept is None or not kept(one):
-            what = f"{one.plugin} {one.kind}" + (f" {one.kind_instance}" if one.plugin in ("cpu", "memory") else "")
+    def _take(self, collectd_document: CollectdDocument, line: int) -> Iterator[Item]:
+        if collectd_document.interval_us is not None:
+            self.intervals[collectd_document.interval_us] = self.intervals.get(collectd_document.interval_us, 0) + 1
+        kept = {"disk": self._disk, "cpu": self._cpu, "memory": self._memory}.get(collectd_document.plugin)
+        if kept is None or not kept(collectd_document):
+            what = f"{collectd_document.plugin} {collectd_document.kind}" + (
+                f" {collectd_document.kind_instance}" if collectd_document.plugin in ("cpu", "memory") else ""
+            )
             if what not in self.noted:
                 self.noted.add(what)
                 yield Note(self.place, line, f"documents of {shown(what)} are not among those kept")
 
-    def _disk(self, one: CollectdDocument) -> bool:
-        found = False
-        for name, value in one.values.items():
-            place = DISK_COLUMNS.get((one.kind, name))
+    def _disk(self, collectd_document: CollectdDocument) -> bool:
+        is_present = False
+        for name, value in collectd_document.values.items():
+            place = DISK_COLUMNS.get((collectd_document.kind, name))
             if place is not None and value >= 0:
-                columns = self.disks.setdefault((one.host, one.instance), {})
+                columns = self.disks.setdefault((collectd_document.host, collectd_document.instance), {})
                 if value * place[1] > LARGEST:
-                    raise MalformedDocument(f"{name} of {shown(one.instance)} is out of range")
-                columns.setdefault(place[0], _Column()).add(one.time_us, value * place[1])
-                self.say_counter = self.say_counter or one.is_counter
-                found = True
-        return found
+                    raise MalformedDocument(f"{name} of {shown(collectd_document.instance)} is out of range")
+                columns.setdefault(place[0], _Column()).add(collectd_document.time_us, value * place[1])
+                self.say_counter = self.say_counter or collectd_document.is_counter
+                is_present = True
+        return is_present
 
-    def _cpu(self, one: CollectdDocument) -> bool:
-        if one.kind != "percent" or one.kind_instance != "idle" or "value" not in one.values:
+    def _cpu(self, collectd_document: CollectdDocument) -> bool:
+        if (
+            collectd_document.kind != "percent"
+            or collectd_document.kind_instance != "idle"
+            or "value" not in collectd_document.values
+        ):
             return False
-        if not 0 <= one.values["value"] <= MOST_IDLE:
-            raise MalformedDocument(f"{one.values['value']:g} % of a processor idle")
-        self.idle.setdefault(one.host, _Column()).add(one.time_us, one.values["value"])
+        if not 0 <= collectd_document.values["value"] <= MOST_IDLE:
+            raise MalformedDocument(f"{collectd_document.values['value']:g} % of a processor idle")
+        self.idle.setdefault(collectd_document.host, _Column()).add(
+            collectd_document.time_us, collectd_document.values["value"]
+        )
         return True
 
-    def _memory(self, one: CollectdDocument) -> bool:
-        if one.kind != "memory" or "value" not in one.values:
+    def _memory(self, collectd_document: CollectdDocument) -> bool:
+        if collectd_document.kind != "memory" or "value" not in collectd_document.values:
             return False
-        if one.values["value"] < 0:
-            raise MalformedDocument(f"memory {shown(one.kind_instance)} is negative")
-        states = self.memory.setdefault(one.host, {})
-        states.setdefault(one.kind_instance, _Column()).add(one.time_us, one.values["value"])
+        if collectd_document.values["value"] < 0:
+            raise MalformedDocument(f"memory {shown(collectd_document.kind_instance)} is negative")
+        states = self.memory.setdefault(collectd_document.host, {})
+        states.setdefault(collectd_document.kind_instance, _Column()).add(
+            collectd_document.time_us, collectd_document.values["value"]
+        )
         return True
 
     def rows(self) -> Iterator[Item]:
@@ -311,7 +321,7 @@ class _DocumentReader:
     def _interval(self) -> int | None:
         """What the documents say, else the spacing that occurs most within a series, in whole seconds."""
         if self.intervals:
-            return max(self.intervals, key=lambda one: self.intervals[one])
+            return max(self.intervals, key=lambda value: self.intervals[value])
         spacings: list[Times] = [
             np.diff(np.unique(np.array(column.time_us, np.int64))).astype(np.int64)
             for columns in self.disks.values()
@@ -319,8 +329,8 @@ class _DocumentReader:
         ]
         together = np.concatenate(spacings) if spacings else np.array([], np.int64)
         seconds = np.floor_divide(together + SECOND_US // 2, SECOND_US)
-        found, counts = np.unique(seconds[seconds > 0], return_counts=True)
-        return int(found[np.argmax(counts)]) * SECOND_US if found.size else None
+        values, counts = np.unique(seconds[seconds > 0], return_counts=True)
+        return int(values[np.argmax(counts)]) * SECOND_US if values.size else None
 
     def _device_rows(self, interval: int | None) -> Iterator[Item]:
         if not self.disks:
@@ -389,9 +399,9 @@ class _DocumentReader:
         for host, column in self.idle.items():
             times, values = column.sorted()
             ticks = _Grid(int(times[0]), interval).ticks(times)
-            found, which = np.unique(ticks, return_inverse=True)
+            result, which = np.unique(ticks, return_inverse=True)
             means = np.bincount(which, values) / np.bincount(which)  # a little above 100 where the kernel came late
-            for tick, idle in zip(found.tolist(), means.tolist(), strict=True):
+            for tick, idle in zip(result.tolist(), means.tolist(), strict=True):
                 loads.setdefault((host, tick), {})["cpu_pct"] = min(max(100 - idle, 0.0), 100.0)
         for host, states in self.memory.items():
             for tick, percent in _memory_pct(states, interval).items():
@@ -412,14 +422,14 @@ def _memory_pct(states: Mapping[str, _Column], interval: int) -> dict[int, float
     if not states.keys() >= MEMORY_STATES:
         return {}
     origin = min(min(column.time_us) for column in states.values())
-    told: dict[int, dict[str, float]] = {}
+    reported: dict[int, dict[str, float]] = {}
     for state, column in states.items():
         times, values = column.sorted()
         for tick, value in zip(_Grid(origin, interval).ticks(times), values, strict=True):
-            told.setdefault(int(tick), {})[state] = float(value)
+            reported.setdefault(int(tick), {})[state] = float(value)
     return {
         tick: 100 * (1 - known["free"] / sum(known.values()))
-        for tick, known in told.items()
+        for tick, known in reported.items()
         if known.keys() == states.keys() and sum(known.values()) > 0
     }
 
@@ -432,8 +442,8 @@ class _Grid(NamedTuple):
 
     def ticks(self, time_us: Times) -> Times:
         step = self.interval_us
-        found: Times = round_to(self.origin_us, step) + (2 * (time_us - self.origin_us) + step) // (2 * step) * step
-        return found
+        values: Times = round_to(self.origin_us, step) + (2 * (time_us - self.origin_us) + step) // (2 * step) * step
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,9 +465,9 @@ class _Ticked:
         merged: dict[str, np.ma.MaskedArray[Any, Any]] = {}
         left_out = 0
         for name, (times, values) in parts.items():
-            found, first, which = np.unique(ticks[name], return_index=True, return_inverse=True)
+            result, first, which = np.unique(ticks[name], return_index=True, return_inverse=True)
             left_out += int((values != values[first][which]).sum())
-            places = np.searchsorted(together, found)
+            places = np.searchsorted(together, result)
             column, unknown = np.zeros(len(together), values.dtype), np.ones(len(together), bool)
             column[places], unknown[places] = values[first], False
             merged[name] = np.ma.MaskedArray(column, unknown)
@@ -474,7 +484,9 @@ class _Ticked:
         moved = {name: _counts(column, seconds) for name, column in self.columns.items()}
         common = {"filesystem": filesystem, "target": target, **KIND}
         times = {"time": self.tick_us, "start": self.tick_us - interval, "duration_s": seconds}
-        refused = sum(int((one.mask & ~np.ma.getmaskarray(self.columns[name])).sum()) for name, one in moved.items())
+        refused = sum(
+            int((values.mask & ~np.ma.getmaskarray(self.columns[name])).sum()) for name, values in moved.items()
+        )
         return Rows(TABLE, {**times, **common, **moved}, len(self.tick_us)), refused
 
 

@@ -116,12 +116,12 @@ class BlockDevices:
             if parsed is not None:
                 lines.append(parsed)
         self._look(lines)
-        for one in lines:
-            if (shown := self.choice.kept.get(one.name)) is not None:
-                yield self._sample(shown, one.counters, tick_us, snapshot_us)
+        for device_line in lines:
+            if (shown := self.choice.kept.get(device_line.name)) is not None:
+                yield self._sample(shown, device_line.counters, tick_us, snapshot_us)
 
     def _look(self, lines: Sequence[DeviceLine]) -> None:
-        listed = [(one.number, one.name) for one in lines]
+        listed = [(line.number, line.name) for line in lines]
         if listed == self.listed and self.host:
             return
         devices = devices_by_sysfs(self.root, [name for _, name in listed])
@@ -146,9 +146,9 @@ class Diskstats:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file, the earliest first; ticks are common to all of them."""
-        found, refused = read_each(paths, partial(_scan, options=options))
+        device_lines, refused = read_each(paths, partial(_scan, options=options))
         yield from refused
-        scans = sorted(found, key=lambda scan: scan.times[:1])
+        scans = sorted(device_lines, key=lambda scan: scan.times[:1])
         series: dict[str, list[int]] = {}
         for scan in scans:
             series.setdefault(scan.text.host, []).extend(scan.times[:SAMPLES_LOOKED_AT])
@@ -185,11 +185,11 @@ class _DiskstatsText:
         """The copies in the file, in its order."""
         current: _Snapshot | None = None
         names: set[str] = set()  # of the devices of the current copy
-        for found in numbered_lines(self.path):
-            if isinstance(found, Problem):
-                yield found
+        for numbered_line in numbered_lines(self.path):
+            if isinstance(numbered_line, Problem):
+                yield numbered_line
                 break
-            number, line = found.number, found.text.strip()
+            number, line = numbered_line.number, numbered_line.text.strip()
             if not line:
                 continue
             stamp = _stamp_us(line, self.options, str(self.path))
@@ -219,46 +219,46 @@ class _DiskstatsText:
     def times(self) -> Iterator[_TimedCopy]:
         """Each copy with its time: its stamp, or what the user said of the first."""
         untold = 0
-        for found in self.snapshots():
-            if isinstance(found, Problem):
-                yield found
+        for snapshot in self.snapshots():
+            if isinstance(snapshot, Problem):
+                yield snapshot
                 continue
-            if not found.devices:
+            if not snapshot.devices:
                 continue
-            if found.time_us is not None:
-                yield found, found.time_us
+            if snapshot.time_us is not None:
+                yield snapshot, snapshot.time_us
                 continue
             at, interval = self.options.at, self.options.interval_s
             if at is None or (untold and not interval):
                 missing = "--at" if at is None else "--interval"
-                yield Problem(str(self.path), found.line, f"no line here tells the time: supply {missing}")
+                yield Problem(str(self.path), snapshot.line, f"no line here tells the time: supply {missing}")
                 continue
-            yield found, epoch_us(at) + untold * round((interval or 0) * SECOND_US)
+            yield snapshot, epoch_us(at) + untold * round((interval or 0) * SECOND_US)
             untold += 1
 
     def items(self, copies: Iterable[_TimedCopy], ticker: Ticker) -> Iterator[Item]:
         """Everything in the file."""
         ticker = ticker.copy()
         series = DeviceSeries(self.options.filesystem or self.host, self.host)
-        choice, listed, told = Choice({}, {}), [""], dict[str, str]()
-        for found in copies:
-            if isinstance(found, Problem):
-                yield found
+        choice, listed, reported = Choice({}, {}), [""], dict[str, str]()
+        for copy in copies:
+            if isinstance(copy, Problem):
+                yield copy
                 continue
-            snapshot, time_us = found
+            snapshot, time_us = copy
             if not is_asked_for(time_us, self.options):
                 continue
-            names = [one.name for one in snapshot.devices]
+            names = [device.name for device in snapshot.devices]
             if names != listed:
                 choice, listed = choose(devices_by_name(names), self.options.devices), names
-                told |= choice.left_out
+                reported |= choice.left_out
             tick = ticker.tick(time_us, self.host)
-            for one in snapshot.devices:
-                if one.name in choice.kept:
-                    series.add(choice.kept[one.name], tick, time_us, one.counters)
+            for device_line in snapshot.devices:
+                if device_line.name in choice.kept:
+                    series.add(choice.kept[device_line.name], tick, time_us, device_line.counters)
             yield from series.take()
         yield from series.take(at_end=True)
-        yield from left_out_notes(str(self.path), told)
+        yield from left_out_notes(str(self.path), reported)
 
 
 class _DiskstatsScan(NamedTuple):
@@ -302,14 +302,14 @@ def _stamp_us(line: str, options: ReadOptions, place: str) -> int | None:
     if not (_EPOCH.fullmatch(text) or (text[4:5] == "-" and text[:4].isdecimal())):
         return None
     try:
-        moment = parse_local_time(text)
+        timestamp = parse_local_time(text)
     except ValueError:
         return None
-    if moment.tzinfo is None:
+    if timestamp.tzinfo is None:
         from iolens.sources.reading.saved_text import stated_zone
 
-        moment = moment.replace(tzinfo=stated_zone(options, options.filesystem, place))
-    return epoch_us(moment)
+        timestamp = timestamp.replace(tzinfo=stated_zone(options, options.filesystem, place))
+    return epoch_us(timestamp)
 
 
 assert set(_FIELDS) == set(COUNTERS)

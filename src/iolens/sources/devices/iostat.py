@@ -137,15 +137,15 @@ class _IostatRecording:
         """Every interval in the file."""
         section = _IostatSection(self, Banner())
         seen = 0
-        for found in self._found():
-            if isinstance(found, Banner):
+        for banner in self._found():
+            if isinstance(banner, Banner):
                 yield from section.finish()
                 seen += section.seen
-                section = _IostatSection(self, found, is_first=not seen)
-            elif isinstance(found, Problem):
-                yield found
-            elif found.columns:
-                yield from section.take(found)
+                section = _IostatSection(self, banner, is_first=not seen)
+            elif isinstance(banner, Problem):
+                yield banner
+            elif banner.columns:
+                yield from section.take(banner)
         yield from section.finish()
         if not seen + section.seen:
             what = "no device in it" if self.path.stat().st_size else "empty file"
@@ -219,13 +219,13 @@ class _IostatSection:
         held, self.held = self.held, []
         host = self.banner.host or self.recording.options.target
         if not host:
-            found = "no first line `Linux … (host)` above the reports"
-            raise InputError(self.recording.place, found, "--target SERVER", held[0].report.line)
+            name = "no first line `Linux … (host)` above the reports"
+            raise InputError(self.recording.place, name, "--target SERVER", held[0].report.line)
         self.rows = _Columns(self.recording.options.filesystem or host, host)
         self.interval_us = self._find_interval_us(held)
         is_since_boot = self._is_since_boot(held[0].report)
-        moments = [one.moment_us for one in held[is_since_boot:] if one.moment_us is not None]
-        self.ticker = Ticker(grid_of({"": moments or [self._began_us()]}, self.interval_us / SECOND_US))
+        times = [timed.moment_us for timed in held[is_since_boot:] if timed.moment_us is not None]
+        self.ticker = Ticker(grid_of({"": times or [self._began_us()]}, self.interval_us / SECOND_US))
         if is_since_boot:
             yield Note(self.recording.place, held[0].report.line, "this report is the average since boot: left out")
             self.previous_us = held[0].moment_us
@@ -236,13 +236,13 @@ class _IostatSection:
         assert self.rows is not None
         assert self.ticker is not None
         self.printed += 1
-        moment = timed.moment_us
-        if moment is None:
-            moment = self._began_us() + self.printed * self.interval_us
-        spent_us = self._spent_us(moment)
-        self.previous_us = moment
+        timestamp = timed.moment_us
+        if timestamp is None:
+            timestamp = self._began_us() + self.printed * self.interval_us
+        spent_us = self._spent_us(timestamp)
+        self.previous_us = timestamp
         interval_s = _exact_interval_s(timed.report, spent_us / SECOND_US)
-        tick = self.ticker.tick(moment, "")
+        tick = self.ticker.tick(timestamp, "")
         if not is_asked_for(tick, self.recording.options):
             return
         for device, shown in self._kept(timed.report).items():
@@ -255,11 +255,11 @@ class _IostatSection:
                 self.rows.add(shown, tick, tick - spent_us, interval_s, moved)
         yield from self.rows.take()
 
-    def _spent_us(self, moment: int) -> int:
+    def _spent_us(self, timestamp: int) -> int:
         """The nominal interval, unless the stamps show that this one was another: they are whole seconds."""
         if self.previous_us is None:
             return self.interval_us
-        spent = moment - self.previous_us
+        spent = timestamp - self.previous_us
         is_usual = abs(spent - self.interval_us) <= max(SECOND_US, self.interval_us // 4)
         return self.interval_us if is_usual or spent <= 0 else spent
 
@@ -267,31 +267,31 @@ class _IostatSection:
         """When iostat was started, as the user said."""
         at = self.recording.options.at
         if at is None or not self.is_first:
-            found = "reports without a time (iostat -t prints it)"
-            raise InputError(self.recording.place, found, "--at, when iostat was started")
+            name = "reports without a time (iostat -t prints it)"
+            raise InputError(self.recording.place, name, "--at, when iostat was started")
         return epoch_us(at)
 
     def _find_interval_us(self, held: list[_Timed]) -> int:
         if self.recording.options.interval_s:
             return round(self.recording.options.interval_s * SECOND_US)
-        moments = [one.moment_us for one in held if one.moment_us is not None]
-        if len(set(moments)) > 1:
-            return find_interval_us([moments])
-        told = [told for one in held[1:] if (told := _told_interval_s(one.report)) is not None]
-        if told:
-            return max(round(median(told)), 1) * SECOND_US
-        found = "nothing here tells the interval between reports"
-        raise InputError(self.recording.place, found, "--interval", held[0].report.line)
+        times = [timed.moment_us for timed in held if timed.moment_us is not None]
+        if len(set(times)) > 1:
+            return find_interval_us([times])
+        reported = [reported for timed in held[1:] if (reported := _told_interval_s(timed.report)) is not None]
+        if reported:
+            return max(round(median(reported)), 1) * SECOND_US
+        name = "nothing here tells the interval between reports"
+        raise InputError(self.recording.place, name, "--interval", held[0].report.line)
 
     def _is_since_boot(self, report: IostatReport) -> bool:
         """Whether the first report is one over all the time since boot, by what evidence there is."""
         said = self.recording.options.settings.get("since_boot_first")
         if said is not None:
             return bool(said)
-        told = _told_interval_s(report)
+        reported = _told_interval_s(report)
         interval_s = self.interval_us / SECOND_US
-        if told is not None:
-            return abs(told - interval_s) > max(1.0, interval_s / 4)
+        if reported is not None:
+            return abs(reported - interval_s) > max(1.0, interval_s / 4)
         if report.blank_lines >= 2:  # sysstat 12 leaves a second blank line where it left out that report
             return False
         return not _counts_are_whole(report, interval_s)
@@ -306,20 +306,20 @@ class _IostatSection:
 def measures(report: IostatReport, device: str, interval_s: float) -> dict[str, int]:
     """What one device did in a report's interval; what the report does not tell is absent."""
     columns, sized = report.columns[device], report.sized.get(device, {})
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, (measure, worth) in RATES.items():
         if name in columns:
-            found[measure] = (sized[name] if name in sized else columns[name] * worth) * interval_s
+            values[measure] = (sized[name] if name in sized else columns[name] * worth) * interval_s
     for name, (measure, worth, _) in TOTALS.items():
         if name in columns:
-            found[measure] = sized[name] if name in sized else columns[name] * worth
+            values[measure] = sized[name] if name in sized else columns[name] * worth
     for name, (operations, measure) in WAITS.items():
-        if name in columns and operations in found:
-            found[measure] = columns[name] * 1000 * round(found[operations])
+        if name in columns and operations in values:
+            values[measure] = columns[name] * 1000 * round(values[operations])
     for name, (measure, share) in LEVELS.items():
         if name in columns:
-            found[measure] = columns[name] * share * interval_s * SECOND_US
-    return {name: _rounded(name, value) for name, value in found.items()}
+            values[measure] = columns[name] * share * interval_s * SECOND_US
+    return {name: _rounded(name, value) for name, value in values.items()}
 
 
 def _rounded(measure: str, value: float) -> int:
@@ -344,9 +344,9 @@ def _exact_interval_s(report: IostatReport, nominal_s: float) -> float:
 
     A nominal second is often 1.01; rates times 1.00 would be off by a hundredth. Where counts cannot tell, nominal.
     """
-    told = _told_interval_s(report)
-    if told is not None and abs(told - nominal_s) <= LATE_CS / 100:
-        return round(told, 2)
+    reported = _told_interval_s(report)
+    if reported is not None and abs(reported - nominal_s) <= LATE_CS / 100:
+        return round(reported, 2)
     counts = _counts(report)
     if nominal_s > COUNTS_TELL_BELOW_S or not counts:
         return nominal_s
@@ -385,10 +385,10 @@ class _Columns:
     columns: dict[str, list[object]] = field(default_factory=dict)
     count: int = 0
 
-    def add(self, device: str, time_us: int, start_us: int, duration_s: float, found: Mapping[str, int]) -> None:
+    def add(self, device: str, time_us: int, start_us: int, duration_s: float, counts: Mapping[str, int]) -> None:
         """One device over one interval."""
         row = {"time": time_us, "start": start_us, "duration_s": duration_s, "target": target_name(self.host, device)}
-        for name, value in (*row.items(), *((name, found.get(name)) for name in COUNTERS)):
+        for name, value in (*row.items(), *((name, counts.get(name)) for name in COUNTERS)):
             self.columns.setdefault(name, []).append(value)
         self.count += 1
 
@@ -420,12 +420,12 @@ class _Clock:
         match = STAMP.fullmatch(stamp.strip())
         if match is None:
             raise ValueError(f"{quoted(stamp)}: a time in a form not known here; S_TIME_FORMAT=ISO gives one that is")
-        moment = datetime.combine(self._day(match["day"], stamp), _time(match["time"], match["half"]))
+        timestamp = datetime.combine(self._day(match["day"], stamp), _time(match["time"], match["half"]))
         if match["zone"]:
-            return epoch_us(datetime.fromisoformat(f"{moment.isoformat()}{match['zone']}"))
-        if not match["day"] and self.last is not None and moment < self.last.replace(tzinfo=None):
-            moment += timedelta(days=1)  # the banner told the day iostat was started, and midnight has passed
-        local = moment.replace(tzinfo=self.zone)
+            return epoch_us(datetime.fromisoformat(f"{timestamp.isoformat()}{match['zone']}"))
+        if not match["day"] and self.last is not None and timestamp < self.last.replace(tzinfo=None):
+            timestamp += timedelta(days=1)  # the banner told the day iostat was started, and midnight has passed
+        local = timestamp.replace(tzinfo=self.zone)
         again = local.replace(fold=1)
         if self.last is not None and epoch_us(local) <= epoch_us(self.last) and again.utcoffset() != local.utcoffset():
             local = again  # clocks went back
@@ -433,17 +433,19 @@ class _Clock:
         return epoch_us(local)
 
     def _day(self, text: str | None, stamp: str) -> date:
-        told = text or self.banner.day
-        if told is None:
+        reported = text or self.banner.day
+        if reported is None:
             raise ValueError(f"{quoted(stamp)}: neither this nor the first line tells the day")
-        parts = re.split(r"[-/.]", told)
+        parts = re.split(r"[-/.]", reported)
         if len(parts) != 3 or not all(part.isdecimal() for part in parts):
-            raise ValueError(f"{quoted(told)}: a date in a form not known here; S_TIME_FORMAT=ISO gives one that is")
+            raise ValueError(
+                f"{quoted(reported)}: a date in a form not known here; S_TIME_FORMAT=ISO gives one that is"
+            )
         first, second, third = (count(part, "date", LATEST_YEAR) for part in parts)
         if len(parts[0]) == 4:
             return _date(first, second, third)
         year = third if len(parts[2]) == 4 else third + (2000 if third < 70 else 1900)
-        is_day_first = "." in told or ("/" in told and self.recording.is_day_first)
+        is_day_first = "." in reported or ("/" in reported and self.recording.is_day_first)
         month, day = (second, first) if is_day_first else (first, second)
         if not text and self.last is not None:
             return self.last.date()

@@ -54,16 +54,16 @@ class IostatReport:
 
     def put(self, device: str, columns: Sequence[str], texts: Sequence[str]) -> None:
         """Add one line; ValueError when a value is none."""
-        found, sized = {}, {}
+        result, sized = {}, {}
         for column, text in zip(columns, texts, strict=True):
             match = _NUMBER.fullmatch(text)
             if match is None:
                 raise ValueError(f"{column} {shown(text)} is not a number")
             number, unit = match.groups()
-            found[column] = real(number.replace(",", "."), column, largest=LARGEST_VALUE)
+            result[column] = real(number.replace(",", "."), column, largest=LARGEST_VALUE)
             if unit in UNITS:
-                sized[column] = found[column] * UNITS[unit]
-        self.columns.setdefault(device, {}).update(found)
+                sized[column] = result[column] * UNITS[unit]
+        self.columns.setdefault(device, {}).update(result)
         if sized:
             self.sized.setdefault(device, {}).update(sized)
 
@@ -195,8 +195,8 @@ class _JsonReader:
 
     def read(self) -> Iterator[Found]:
         while (begin := self._found(_STATISTICS)) is not None:
-            told = dict(_FIELD.findall(self.text, self.position, begin.start()))
-            yield Banner(told.get("nodename"), told.get("date"))
+            reported = dict(_FIELD.findall(self.text, self.position, begin.start()))
+            yield Banner(reported.get("nodename"), reported.get("date"))
             self._advance(begin.end())
             yield from self._reports()
 
@@ -227,12 +227,12 @@ class _JsonReader:
 
     def _found(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The next place that fits; the text before it goes as far as no part of it may be needed."""
-        while (found := pattern.search(self.text, self.position)) is None:
+        while (match := pattern.search(self.text, self.position)) is None:
             if len(self.text) - self.position > LONGEST_REPORT:
                 self._advance(len(self.text) - LONGEST_HEADING)
             if not self._more():
                 return None
-        return found
+        return match
 
     def _more(self) -> bool:
         """Read at least as much again as is held, so that a long report is not decoded too often."""

@@ -84,7 +84,7 @@ class Pcp:
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether it begins with an archive's label, or is a directory of archives."""
         if path.is_dir():
-            return any(FILE.fullmatch(one.name) and ".meta" in one.name for one in path.iterdir())
+            return any(FILE.fullmatch(item.name) and ".meta" in item.name for item in path.iterdir())
         if packing_of(head) is None:
             return int.from_bytes(head[4:8]) in MAGIC
         return FILE.fullmatch(path.name) is not None and _has_label(path)
@@ -94,10 +94,10 @@ class Pcp:
         named, refused = read_each(paths, _archives)
         yield from refused
         archives = list(dict.fromkeys(archive for group in named for archive in group))
-        readings, refused = read_each([one.meta for one in archives], partial(_open, options=options))
+        readings, refused = read_each([archive.meta for archive in archives], partial(_open, options=options))
         yield from refused
-        for one in sorted(readings, key=lambda one: one.metadata.label.start_us):
-            yield Capture(str(one.archive.volumes[0]), one.identity(), one.items)
+        for reading in sorted(readings, key=lambda item: item.metadata.label.start_us):
+            yield Capture(str(reading.archive.volumes[0]), reading.identity(), reading.items)
 
 
 SOURCE: Final = Pcp()
@@ -252,10 +252,10 @@ class _Tally:
 
     def _sample(self, values: Values, wanted: Mapping[int, _PcpMeasure]) -> _Sample:
         devices: dict[str, dict[str, int]] = {}
-        for pmid, found in values.metrics.items():
+        for pmid, metric in values.metrics.items():
             measure = wanted[pmid]
             names = self.reading.metadata.instances[measure.metric.domain].at(values.time_us)
-            for instance, value in found.items():
+            for instance, value in metric.items():
                 if instance not in names:
                     self.nameless += 1
                     continue
@@ -295,7 +295,7 @@ def _measures(metadata: ArchiveMetadata, place: str) -> tuple[dict[int, _PcpMeas
             problems.append(Problem(place, None, f"{name} is no counter of that kind here: not read"))
             continue
         chosen[measure] = _PcpMeasure(measure, metric, _worth(metric, dimension) * extra)
-    return {one.metric.pmid: one for one in chosen.values()}, problems
+    return {units.metric.pmid: units for units in chosen.values()}, problems
 
 
 def _worth(metric: PcpMetric, dimension: tuple[int, int, int]) -> float:
@@ -314,10 +314,10 @@ def _scaled(value: int | float, worth: float) -> int | None:
 
 def _archives(path: Path) -> list[Archive]:
     if path.is_dir():
-        found = archives_below(path)
-        if not found:
+        archives = archives_below(path)
+        if not archives:
             raise InputError(str(path), "no archive in this directory", "NAME.meta and NAME.0, NAME.1, …")
-        return found
+        return archives
     return [find_archive(path)]
 
 

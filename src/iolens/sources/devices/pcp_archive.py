@@ -63,7 +63,7 @@ class Units(NamedTuple):
     def unpacked(cls, word: int) -> Units:
         """From the six four-bit fields of its word."""
         fields = [(word >> shift) & 0xF for shift in (28, 24, 20, 16, 12, 8)]
-        space, time, count = (one - 16 if one > 7 else one for one in fields[:3])
+        space, time, count = (value - 16 if value > 7 else value for value in fields[:3])
         return cls((space, time, count), (fields[3], fields[4], fields[5] - 16 if fields[5] > 7 else fields[5]))
 
 
@@ -150,19 +150,19 @@ class ArchiveMetadata:
     def read(cls, path: Path, is_wanted: Callable[[str], bool]) -> ArchiveMetadata:
         """The descriptions of the metrics that are wanted, and the names of their instances."""
         with opened(path) as stream:
-            found = cls(read_label(stream, path))
+            metadata = cls(read_label(stream, path))
         # Twice, for an instance domain may come before the first metric that we know to need it.
-        for take in (partial(found._describe, is_wanted=is_wanted), found._observe):
+        for take in (partial(metadata._describe, is_wanted=is_wanted), metadata._observe):
             with opened(path) as stream:
                 begin = read_label(stream, path).length
                 try:
                     for record in _records(stream, path, begin):
                         take(record)
                 except DamagedArchive as damage:
-                    found.damage = damage
+                    metadata.damage = damage
                 except (struct.error, IndexError) as error:
-                    found.damage = DamagedArchive(path, 0, f"a record that contradicts itself: {error}")
-        return found
+                    metadata.damage = DamagedArchive(path, 0, f"a record that contradicts itself: {error}")
+        return metadata
 
     def _observe(self, record: bytes) -> None:
         kind = _WORD.unpack_from(record, 4)[0]
@@ -241,23 +241,23 @@ def read_label(stream: BinaryIO, path: Path) -> Label:
 
 def find_archive(path: Path) -> Archive:
     """The archive a path belongs to: its base name or any of its files."""
-    found = _archive_at(path)
+    archive = _archive_at(path)
     match = FILE.fullmatch(path.name)
-    if found is None and match is not None:
-        found = _archive_at(path.with_name(match["base"]))
-    if found is None:
+    if archive is None and match is not None:
+        archive = _archive_at(path.with_name(match["base"]))
+    if archive is None:
         raise InputError(str(path), "no .meta file with its volumes .0, .1, … beside it", "a PCP archive")
-    return found
+    return archive
 
 
 def archives_below(directory: Path) -> list[Archive]:
     """Every archive in a directory and below."""
-    found = []
+    result = []
     for path in sorted(directory.rglob("*.meta*")):
         match = FILE.fullmatch(path.name)
-        if match is not None and match["part"] == "meta" and (one := _archive_at(path.with_name(match["base"]))):
-            found.append(one)
-    return list(dict.fromkeys(found))
+        if match is not None and match["part"] == "meta" and (archive := _archive_at(path.with_name(match["base"]))):
+            result.append(archive)
+    return list(dict.fromkeys(result))
 
 
 def opened(path: Path) -> BinaryIO:
@@ -325,7 +325,7 @@ def _values(record: bytes, version: int, types: Mapping[int, int]) -> tuple[Valu
     time_us, place = _time_us(record, 4, version)
     (count,) = _WORD.unpack_from(record, place)
     place += 4
-    found: dict[int, dict[int, int | float]] = {}
+    by_names: dict[int, dict[int, int | float]] = {}
     pmids = []
     for _ in range(count):
         pmid, size = struct.unpack_from(">Ii", record, place)
@@ -333,12 +333,12 @@ def _values(record: bytes, version: int, types: Mapping[int, int]) -> tuple[Valu
         place += 8
         if size <= 0:  # an error in place of values, and no word for their format
             if pmid in types:
-                found[pmid] = {}
+                by_names[pmid] = {}
             continue
         if pmid in types:
-            found[pmid] = _instances(record, place, size, types[pmid])
+            by_names[pmid] = _instances(record, place, size, types[pmid])
         place += 4 + 8 * size
-    return Values(time_us, found, count == 0), pmids
+    return Values(time_us, by_names, count == 0), pmids
 
 
 def _instances(record: bytes, place: int, size: int, type_: int) -> dict[int, int | float]:

@@ -74,11 +74,14 @@ class Isdct:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file of a series, per archive, and per dump in a directory."""
         refuse_settings(options, self.name, "[sources.isdct]", SETTINGS)
-        found, refused = read_each(paths, partial(_found, options=options))
-        files = [file for one in found for file in one]
+        groups, refused = read_each(paths, partial(_found, options=options))
+        files = [file for known_files in groups for file in known_files]
         texts = [file.path for file in files if file.kind == _DUMP]
         series = [file for file in files if file.kind != _DUMP]
-        pieces = [*_dumps(texts, options), *(_piece(one.kind, one.path, (), options) for one in series)]
+        pieces = [
+            *_dumps(texts, options),
+            *(_piece(known_file.kind, known_file.path, (), options) for known_file in series),
+        ]
         yield from refused
         for piece in pieces:
             yield Capture(str(piece.path), piece.identity, piece.items)
@@ -207,10 +210,14 @@ def _has_lists(directory: Path) -> bool:
 def _listed(directory: Path, *, folders: bool) -> list[Path]:
     try:
         with os.scandir(directory) as entries:
-            found = [one.name for one in entries if one.is_dir(follow_symlinks=False) == folders and one.name[0] != "."]
+            names = [
+                entry.name
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) == folders and entry.name[0] != "."
+            ]
     except OSError:
         return []
-    return [directory / name for name in sorted(found)]
+    return [directory / name for name in sorted(names)]
 
 
 def _directory_dump(piece: _IsdctPiece) -> Iterator[Item]:
@@ -365,42 +372,44 @@ def _reading(
     counters: Mapping[str, object], serial: str, time_us: int, rows: DriveRows, place: str, line: int | None
 ) -> Iterator[Item]:
     """One drive of a dump or series: the same names either way."""
-    told = Told(counters, place, line)
-    nand, vendor_host = (_vendor_bytes(told, name) for name in INTEL_IDS)
+    reported = Told(counters, place, line)
+    nand, vendor_host = (_vendor_bytes(reported, name) for name in INTEL_IDS)
     reading = DriveReading(
         serial,
         time_us,
-        model=told.text("modelnumber"),
-        firmware=told.text("firmware"),
-        host=told.text("nodename"),
-        device=told.text("devicepath"),
-        capacity_bytes=told.count("physicalsize"),
-        host_write_bytes=_data_units(told, "dataunitswritten"),
+        model=reported.text("modelnumber"),
+        firmware=reported.text("firmware"),
+        host=reported.text("nodename"),
+        device=reported.text("devicepath"),
+        capacity_bytes=reported.count("physicalsize"),
+        host_write_bytes=_data_units(reported, "dataunitswritten"),
         vendor_host_write_bytes=vendor_host,
-        host_read_bytes=_data_units(told, "dataunitsread"),
+        host_read_bytes=_data_units(reported, "dataunitsread"),
         nand_write_bytes=nand,
-        power_on_hours=told.hours("poweronhours"),
-        wear_pct=told.percent("percentageused"),
-        spare_pct=told.percent(*SPARE),
-        media_errors=told.count("mediaerrors"),
+        power_on_hours=reported.hours("poweronhours"),
+        wear_pct=reported.percent("percentageused"),
+        spare_pct=reported.percent(*SPARE),
+        media_errors=reported.count("mediaerrors"),
     )
-    yield from told.problems
+    yield from reported.problems
     yield from rows.take(reading, place, line)
 
 
-def _data_units(told: Told, name: str) -> int | None:
-    raw = told.count(name, unit=DATA_UNIT_BYTES)
-    return told.count(name + "bytes") if raw is None else raw
+def _data_units(reported: Told, name: str) -> int | None:
+    raw = reported.count(name, unit=DATA_UNIT_BYTES)
+    return reported.count(name + "bytes") if raw is None else raw
 
 
-def _vendor_bytes(told: Told, name: str) -> int | None:
+def _vendor_bytes(reported: Told, name: str) -> int | None:
     """Bytes of one of Intel's own counters, if it is the attribute whose unit we know."""
-    number = told.count(name + "id")
+    number = reported.count(name + "id")
     if number is not None and number != INTEL_IDS[name]:
-        told.problems.append(Note(told.place, told.line, f"SMART attribute {number:X} of this name has no known unit"))
+        reported.problems.append(
+            Note(reported.place, reported.line, f"SMART attribute {number:X} of this name has no known unit")
+        )
         return None
-    raw = told.count(name + "raw", unit=INTEL_UNIT_BYTES)
-    return told.count(name + "bytes") if raw is None else raw
+    raw = reported.count(name + "raw", unit=INTEL_UNIT_BYTES)
+    return reported.count(name + "bytes") if raw is None else raw
 
 
 def _end(rows: DriveRows, piece: _IsdctPiece) -> Iterator[Item]:

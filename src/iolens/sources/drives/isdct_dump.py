@@ -62,12 +62,12 @@ class DumpedDrive:
             self.counters[name] = _later(self.counters[name], value)
 
 
-def _later(one: object, other: object) -> object:
+def _later(value: object, other: object) -> object:
     try:
-        known = [count for count in (count_of(one), count_of(other)) if count is not None]
+        known = [count for count in (count_of(value), count_of(other)) if count is not None]
     except MalformedValue:
-        return one
-    return max(known) if known else one
+        return value
+    return max(known) if known else value
 
 
 @dataclass(slots=True)
@@ -90,8 +90,8 @@ class Dump:
         if file.text is None:
             return
         if not self._read(file):
-            found = "not a list" if file.text.strip() else "empty file instead of a list"
-            self.problems.append(Problem(file.place, None, f"{found} of `isdct show`"))
+            name = "not a list" if file.text.strip() else "empty file instead of a list"
+            self.problems.append(Problem(file.place, None, f"{name} of `isdct show`"))
         elif file.modified_s is not None:
             self.modified_s.append(file.modified_s)
 

@@ -75,9 +75,9 @@ class Nvme:
             folder = path.resolve().parent
             groups.setdefault(Path() if options.target is not None else folder, []).append(path)
         for group in groups.values():
-            one = _Folder(tuple(sorted(group)), options, hosts_are_folders)
+            item = _Folder(tuple(sorted(group)), options, hosts_are_folders)
             more = f" and {len(group) - 1} more" if len(group) > 1 else ""
-            yield Capture(str(group[0]) + more, one.identity, one.items)
+            yield Capture(str(group[0]) + more, item.identity, item.items)
 
 
 SOURCE: Final = Nvme()
@@ -141,18 +141,18 @@ class _Folder:
         return within(self._all(), self.options)
 
     def _all(self) -> Iterator[Item]:
-        found = _Logs()
+        logs = _Logs()
         for path in self.paths:
-            yield from self._file(path, found)
+            yield from self._file(path, logs)
         rows = DriveRows(needed_filesystem(self.options, str(self.paths[0])))
         used: set[Token] = set()
-        for key in sorted(found.readings, key=lambda key: (key[1], str(key[0]))):
-            yield from self._row(found, key, rows, used)
-        for token in (one for one in found.identities if one not in used):
+        for key in sorted(logs.readings, key=lambda key: (key[1], str(key[0]))):
+            yield from self._row(logs, key, rows, used)
+        for token in (identity for identity in logs.identities if identity not in used):
             yield Note(str(self.paths[0]), None, f"no log of {_shown_token(token)}: only who it is")
         yield from rows.flush()
 
-    def _file(self, path: Path, found: _Logs) -> Iterator[Item]:
+    def _file(self, path: Path, result: _Logs) -> Iterator[Item]:
         """The logs of one file, put to the drives they are of."""
         text, trouble = whole_text(path)
         reader = NvmeLogReader(str(path), partial(self._local_time, str(path)))
@@ -171,7 +171,7 @@ class _Folder:
                         str(path), log.line, f"a {log.kind} that does not tell which drive it is of: {_SUPPLY}"
                     )
                 else:
-                    yield from self._put(path, log, token, block.device, found)
+                    yield from self._put(path, log, token, block.device, result)
 
     def _token(self, name: str | None, block: DriveLogs, devices: set[str | None]) -> Token | None:
         """The drive of a block: by `--target`, by the file's name, by the device; None if nothing tells."""
@@ -187,16 +187,16 @@ class _Folder:
             return None if known is None else Token(None, known)
         return Token(name, None)
 
-    def _put(self, path: Path, log: Log, token: Token, device: str | None, found: _Logs) -> Iterator[Item]:
+    def _put(self, path: Path, log: Log, token: Token, device: str | None, logs: _Logs) -> Iterator[Item]:
         place = str(path)
-        told = {name: value for name, value in log.values.items() if value is not None}
+        reported = {name: value for name, value in log.values.items() if value is not None}
         if log.kind == IDENTITY:
-            found.identities.setdefault(token, {}).update(told)
+            logs.identities.setdefault(token, {}).update(reported)
             return
         if log.keeps_nothing:
             yield Note(place, log.line, f"a {log.kind} whose counters the drive does not keep")
             return
-        if not told:
+        if not reported:
             yield Problem(place, log.line, f"a {log.kind} without any counter that could be read")
             return
         try:
@@ -205,44 +205,44 @@ class _Folder:
             yield Problem(place, log.line, f"{error.found}; expected {error.expected}")
             return
         key = (token, time_us)
-        known = found.devices.setdefault(key, device) if device is not None else None
+        known = logs.devices.setdefault(key, device) if device is not None else None
         if known is not None and device is not None and controller(known) != controller(device):
             reason = f"of {device}, but {_shown_token(token)} is {known} at this moment: left out"
             yield Problem(place, log.line, f"a {log.kind} {reason}")
             return
         if known is not None and device is not None:
-            found.devices[key] = max(known, device, key=len)  # a namespace tells more than its controller
-        first = found.kinds.setdefault((key, log.kind), told)
-        if first is not told:
-            if first != told:
+            logs.devices[key] = max(known, device, key=len)  # a namespace tells more than its controller
+        first = logs.kinds.setdefault((key, log.kind), reported)
+        if first is not reported:
+            if first != reported:
                 reason = f"another {log.kind} of {_shown_token(token)} at the same moment: the first counts"
                 yield Problem(place, log.line, reason)
             return
-        found.readings.setdefault(key, {}).update(told)
-        if log.kind == SMART or key not in found.places:
-            found.places[key] = (place, log.line)
+        logs.readings.setdefault(key, {}).update(reported)
+        if log.kind == SMART or key not in logs.places:
+            logs.places[key] = (place, log.line)
 
-    def _row(self, found: _Logs, key: _Key, rows: DriveRows, used: set[Token]) -> Iterator[Item]:
-        (token, time_us), (place, line) = key, found.places[key]
-        owner = _identified(found, key)
+    def _row(self, logs: _Logs, key: _Key, rows: DriveRows, used: set[Token]) -> Iterator[Item]:
+        (token, time_us), (place, line) = key, logs.places[key]
+        owner = _identified(logs, key)
         used.update([owner] if owner is not None else [])
-        identity = found.identities[owner] if owner is not None else {}
+        identity = logs.identities[owner] if owner is not None else {}
         serial = self._serial(token, identity)
         if serial is None:
             reason = f"nothing here tells the serial number of {_shown_token(token)}, a name every host has: {_SUPPLY}"
             yield Problem(place, line, reason)
             return
-        if identity.get("serial") is None and self.options.target is None and serial not in found.called:
-            found.called.add(serial)
+        if identity.get("serial") is None and self.options.target is None and serial not in logs.called:
+            logs.called.add(serial)
             yield Note(place, line, f"no serial number: the drive is called {shown(serial)}")
-        values = found.readings[key]
+        values = logs.readings[key]
         reading = DriveReading(
             serial,
             time_us,
             model=_text(identity, "model"),
             firmware=_text(identity, "firmware"),
             host=self._host,
-            device=found.devices.get(key) or token.device,
+            device=logs.devices.get(key) or token.device,
             capacity_bytes=_count(identity, "capacity"),
             host_write_bytes=_count(values, "host_write"),
             vendor_host_write_bytes=_count(values, "vendor_host_write"),
@@ -265,19 +265,19 @@ class _Folder:
 
     def _local_time(self, place: str, text: str) -> int:
         try:
-            moment = parse_local_time(text)
+            time = parse_local_time(text)
         except ValueError as error:
             raise InputError(place, str(error)) from None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=stated_zone(self.options, self.options.filesystem, place))
-        return epoch_us(moment)
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=stated_zone(self.options, self.options.filesystem, place))
+        return epoch_us(time)
 
 
-def _identified(found: _Logs, key: _Key) -> Token | None:
+def _identified(logs: _Logs, key: _Key) -> Token | None:
     """Under what name a drive is identified: its own, or its host's name for it, as `nvme list` tells."""
-    token, device = key[0], found.devices.get(key)
+    token, device = key[0], logs.devices.get(key)
     short = token.device or (None if device is None else controller(device))
-    return next((one for one in (token, Token(None, short)) if one in found.identities), None)
+    return next((item for item in (token, Token(None, short)) if item in logs.identities), None)
 
 
 def _shown_token(token: Token) -> str:
@@ -297,15 +297,15 @@ def _drive_name(path: Path) -> str | None:
 
 
 def _text(values: Mapping[str, object], name: str) -> str | None:
-    found = values.get(name)
-    return found if isinstance(found, str) else None
+    value = values.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _count(values: Mapping[str, object], name: str) -> int | None:
-    found = values.get(name)
-    return found if isinstance(found, int) else None
+    value = values.get(name)
+    return value if isinstance(value, int) else None
 
 
 def _number(values: Mapping[str, object], name: str) -> float | None:
-    found = values.get(name)
-    return float(found) if isinstance(found, int | float) else None
+    value = values.get(name)
+    return float(value) if isinstance(value, int | float) else None

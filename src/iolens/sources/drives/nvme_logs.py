@@ -237,38 +237,40 @@ class NvmeLogReader:
             return
         self._json_end = end
         for document in content if isinstance(content, list) else [content]:
-            found = list(_json_logs(document, number)) if isinstance(document, Mapping) else []
-            if not found:
+            logs = list(_json_logs(document, number)) if isinstance(document, Mapping) else []
+            if not logs:
                 self.problems.append(Problem(self.place, number, f"not a log of nvme-cli: {shown(str(document))}"))
-            for log in found:
+            for log in logs:
                 log.time_us = self._time_us
                 self.logs.append(log)
 
     def _convert(self, log: Log) -> None:
-        told = Told(log.raw, self.place, log.line)
+        reported = Told(log.raw, self.place, log.line)
         if log.kind == SMART:
-            log.values = _smart_values(told)
+            log.values = _smart_values(reported)
         elif log.kind == IDENTITY:
-            log.values = _identity_values(told)
+            log.values = _identity_values(reported)
         else:
-            log.values = self._vendor_values(told)
-        self.problems += told.problems
+            log.values = self._vendor_values(reported)
+        self.problems += reported.problems
 
-    def _vendor_values(self, told: Told) -> dict[str, object]:
-        raw = dict(told.values)
+    def _vendor_values(self, reported: Told) -> dict[str, object]:
+        raw = dict(reported.values)
         try:
             if OCP_WRITTEN in raw:
                 return {"nand": _both_words(raw[OCP_WRITTEN])}
             if "totaldatawrittentonand" in raw:
                 return {"nand": _with_unit(raw["totaldatawrittentonand"])}
         except MalformedValue as error:
-            told.problems.append(Problem(told.place, told.line, f"bytes written to flash: {error}: left out"))
+            reported.problems.append(
+                Problem(reported.place, reported.line, f"bytes written to flash: {error}: left out")
+            )
             return {}
         if SAMSUNG_WRITTEN in raw:
-            return {"nand": told.count(SAMSUNG_WRITTEN)}
+            return {"nand": reported.count(SAMSUNG_WRITTEN)}
         return {
-            "nand": told.count("nandbyteswritten", unit=INTEL_UNIT_BYTES),
-            "vendor_host_write": told.count("hostbyteswritten", unit=INTEL_UNIT_BYTES),
+            "nand": reported.count("nandbyteswritten", unit=INTEL_UNIT_BYTES),
+            "vendor_host_write": reported.count("hostbyteswritten", unit=INTEL_UNIT_BYTES),
         }
 
 
@@ -278,23 +280,23 @@ def _next_document(text: str, begin: int) -> int:
     return len(text) if match is None else match.end()
 
 
-def _smart_values(told: Told) -> dict[str, object]:
+def _smart_values(reported: Told) -> dict[str, object]:
     return {
-        "host_write": told.count("dataunitswritten", unit=DATA_UNIT_BYTES),
-        "host_read": told.count("dataunitsread", unit=DATA_UNIT_BYTES),
-        "hours": told.hours("poweronhours"),
-        "wear": told.percent("percentageused", "percentused"),
-        "spare": told.percent("availablespare", "availspare"),
-        "media_errors": told.count("mediaerrors"),
+        "host_write": reported.count("dataunitswritten", unit=DATA_UNIT_BYTES),
+        "host_read": reported.count("dataunitsread", unit=DATA_UNIT_BYTES),
+        "hours": reported.hours("poweronhours"),
+        "wear": reported.percent("percentageused", "percentused"),
+        "spare": reported.percent("availablespare", "availspare"),
+        "media_errors": reported.count("mediaerrors"),
     }
 
 
-def _identity_values(told: Told) -> dict[str, object]:
+def _identity_values(reported: Told) -> dict[str, object]:
     return {
-        "serial": serial_of(told.values.get("sn")),
-        "model": told.text("mn"),
-        "firmware": told.text("fr"),
-        "capacity": told.count("tnvmcap") or None,
+        "serial": serial_of(reported.values.get("sn")),
+        "model": reported.text("mn"),
+        "firmware": reported.text("fr"),
+        "capacity": reported.count("tnvmcap") or None,
     }
 
 
@@ -305,7 +307,7 @@ def _both_words(value: object) -> int | None:
     else:
         text = str(value).split()
         words = list(text) if len(text) == 2 and "," not in str(value) else [0, value]
-    high, low = (_word(one) for one in words)
+    high, low = (_word(word) for word in words)
     if high is None or low is None:
         return None
     total = (high << 64) + low
@@ -357,8 +359,8 @@ def _find(document: Mapping[str, Any], wanted: str) -> object:
     for name, value in document.items():
         if plain(str(name)) == wanted:
             return value
-        if isinstance(value, Mapping) and (found := _find_flat(value, wanted)) is not None:
-            return found
+        if isinstance(value, Mapping) and (item := _find_flat(value, wanted)) is not None:
+            return item
     return None
 
 
@@ -369,15 +371,15 @@ def _find_flat(content: Mapping[str, Any], wanted: str) -> object:
 def _listed_devices(devices: list[Any], number: int) -> Iterator[Log]:
     """`nvme list -o json`: who each drive is. Namespaces of one drive add up to its capacity."""
     drives: dict[str, Log] = {}
-    for one in devices:
-        device = str(one.get("DevicePath", "")) if isinstance(one, Mapping) else ""
+    for item in devices:
+        device = str(item.get("DevicePath", "")) if isinstance(item, Mapping) else ""
         name = controller(device)
         if name is None:
             continue
-        raw = {"sn": one.get("SerialNumber"), "mn": one.get("ModelNumber"), "fr": one.get("Firmware")}
+        raw = {"sn": item.get("SerialNumber"), "mn": item.get("ModelNumber"), "fr": item.get("Firmware")}
         log = drives.setdefault(name, Log(IDENTITY, number, device, raw={**raw, "tnvmcap": 0}))
         try:
-            log.raw["tnvmcap"] = (count_of(log.raw["tnvmcap"]) or 0) + (count_of(one.get("PhysicalSize")) or 0)
+            log.raw["tnvmcap"] = (count_of(log.raw["tnvmcap"]) or 0) + (count_of(item.get("PhysicalSize")) or 0)
         except MalformedValue:
-            log.raw["tnvmcap"] = one.get("PhysicalSize")
+            log.raw["tnvmcap"] = item.get("PhysicalSize")
     yield from drives.values()

@@ -73,7 +73,7 @@ def _count(text: str) -> int | None:
     if text.isascii() and text.isdigit():
         return count_or_none(text)
     if _GROUPED.fullmatch(text):
-        return count_or_none("".join(one for one in text if one.isdigit()))
+        return count_or_none("".join(name for name in text if name.isdigit()))
     decimal = real_or_none(text)
     if decimal is not None and decimal.is_integer():
         return round(decimal)
@@ -116,39 +116,39 @@ class Told:
         """The first of these that is told, times the bytes of its unit."""
         for name in names:
             try:
-                found = count_of(self.values.get(name))
-                if found is not None and found * unit > LARGEST:
-                    raise MalformedValue(f"{found} units of {unit} bytes is out of range")
+                value = count_of(self.values.get(name))
+                if value is not None and value * unit > LARGEST:
+                    raise MalformedValue(f"{value} units of {unit} bytes is out of range")
             except MalformedValue as error:
                 self._report(name, error)
                 continue
-            if found is not None:
-                return found * unit
+            if value is not None:
+                return value * unit
         return None
 
     def percent(self, *names: str) -> float | None:
         """The first of these that is told."""
         for name in names:
             try:
-                found = percent_of(self.values.get(name))
+                value = percent_of(self.values.get(name))
             except MalformedValue as error:
                 self._report(name, error)
                 continue
-            if found is not None:
-                return found
+            if value is not None:
+                return value
         return None
 
     def hours(self, *names: str) -> float | None:
         """Hours powered."""
-        found = self.count(*names)
-        return None if found is None else float(found)
+        value = self.count(*names)
+        return None if value is None else float(value)
 
     def text(self, *names: str) -> str | None:
         """The first of these that is told and not blotted out."""
         for name in names:
             value = self.values.get(name)
-            if isinstance(value, str) and (found := serial_of(value)) is not None:
-                return found
+            if isinstance(value, str) and (word := serial_of(value)) is not None:
+                return word
         return None
 
     def _report(self, name: str, error: MalformedValue) -> None:
@@ -182,7 +182,7 @@ class DriveReading:
     def tells_something(self) -> bool:
         """Whether there is a number of its use at all."""
         used = (self.host_write_bytes, self.vendor_host_write_bytes, self.host_read_bytes, self.nand_write_bytes)
-        return any(one is not None for one in (*used, self.power_on_hours, self.wear_pct))
+        return any(on_hour is not None for on_hour in (*used, self.power_on_hours, self.wear_pct))
 
     @property
     def vendor_disagrees(self) -> bool:
@@ -275,7 +275,7 @@ class NamedMoment(NamedTuple):
 def moment_in(name: str) -> NamedMoment | None:
     """The last date in a name: `Intel_DCT_20190401.csv.gz`, `nvme0-2026-01-05T12:00:00Z.txt`."""
     for match in reversed(list(_DATE.finditer(name))):
-        year, month, day, hour, minute, second = (int(one) if one else 0 for one in match.groups()[:6])
+        year, month, day, hour, minute, second = (int(group) if group else 0 for group in match.groups()[:6])
         try:
             return NamedMoment(datetime(year, month, day, hour, minute, second), match[7] is not None)
         except ValueError:
@@ -293,9 +293,9 @@ def stated_moment(options: ReadOptions, names: tuple[str, ...], place: str) -> i
     if options.at is not None:
         return epoch_us(options.at)
     for name in names:
-        found = moment_in(name)
-        if found is not None:
-            return found.time_us(options, place)
+        named_time = moment_in(name)
+        if named_time is not None:
+            return named_time.time_us(options, place)
     raise InputError(place, "nothing here tells the time", "--at, or a date in the name such as 2019-04-01")
 
 

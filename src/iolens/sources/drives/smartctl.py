@@ -130,14 +130,14 @@ class _SmartctlFile:
 
     def _all(self) -> Iterator[Item]:
         rows = DriveRows(self.filesystem)
-        found = 0
+        value = 0
         for document in documents(self.path):
             if isinstance(document, Problem):
                 yield document
             else:
-                found += 1
-                yield from _Drive(self, document, found).items(rows)
-        if not found:
+                value += 1
+                yield from _Drive(self, document, value).items(rows)
+        if not value:
             yield Problem(str(self.path), None, "no document of smartctl in it")
         yield from rows.flush()
 
@@ -189,31 +189,31 @@ class _Drive:
             return
         if time_us is None:
             time_us = stated_moment(self.file.options, (self.file.path.name,), self.place)
-        told = Told(self._told(), self.place, self.line)
+        reported = Told(self._told(), self.place, self.line)
         reading = DriveReading(
             serial,
             time_us,
-            model=told.text("model"),
-            firmware=told.text("firmware"),
+            model=reported.text("model"),
+            firmware=reported.text("firmware"),
             host=self.file.host,
-            device=told.text("device"),
-            capacity_bytes=told.count("capacity"),
-            host_write_bytes=told.count("host_write"),
-            host_read_bytes=told.count("host_read"),
-            nand_write_bytes=told.count("nand"),
-            power_on_hours=told.hours("hours"),
-            wear_pct=told.percent("wear"),
-            spare_pct=told.percent("spare"),
-            media_errors=told.count("media_errors"),
+            device=reported.text("device"),
+            capacity_bytes=reported.count("capacity"),
+            host_write_bytes=reported.count("host_write"),
+            host_read_bytes=reported.count("host_read"),
+            nand_write_bytes=reported.count("nand"),
+            power_on_hours=reported.hours("hours"),
+            wear_pct=reported.percent("wear"),
+            spare_pct=reported.percent("spare"),
+            media_errors=reported.count("media_errors"),
         )
-        yield from told.problems
+        yield from reported.problems
         yield from self._notes(reading)
         yield from rows.take(reading, self.place, self.line)
 
     def _told(self) -> dict[str, object]:
         """What the document tells, by our names and in our units; the certain overrides the less certain."""
         content = self.content
-        told: dict[str, object] = {
+        reported: dict[str, object] = {
             "model": content.get("model_name") or content.get("scsi_model_name") or content.get("scsi_product"),
             "firmware": content.get("firmware_version") or content.get("scsi_revision"),
             "device": _section(content, "device").get("name"),
@@ -224,16 +224,20 @@ class _Drive:
         }
         parts = (_ata(content), _ata_statistics(content), _scsi(content), _nvme(content))
         for part in parts:
-            told |= {name: value for name, value in part.items() if value is not None}
+            reported |= {name: value for name, value in part.items() if value is not None}
         standard = _section(content, "endurance_used").get("current_percent")
-        if told["wear"] is None and standard is not None:
-            told["wear"] = standard
-        return told
+        if reported["wear"] is None and standard is not None:
+            reported["wear"] = standard
+        return reported
 
     def _notes(self, reading: DriveReading) -> Iterator[Item]:
         if reading.host_write_bytes is not None:
             return
-        named = [str(one["name"]) for one in _attributes(self.content) if _LBAS.fullmatch(str(one.get("name")))]
+        named = [
+            str(attribute["name"])
+            for attribute in _attributes(self.content)
+            if _LBAS.fullmatch(str(attribute.get("name")))
+        ]
         if named:
             reason = f"{shown(reading.model or '')} does not tell the unit of {', '.join(named)}: left out"
             yield Note(self.place, self.line, reason)
@@ -243,17 +247,17 @@ class _Drive:
 
 
 def _section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = content.get(name)
-    return found if isinstance(found, Mapping) else {}
+    result = content.get(name)
+    return result if isinstance(result, Mapping) else {}
 
 
 def _messages(said: Mapping[str, Any]) -> list[str]:
     """Errors and warnings of smartctl itself."""
-    found = said.get("messages")
+    result = said.get("messages")
     return [
-        str(one.get("string"))
-        for one in (found if isinstance(found, list) else [])
-        if isinstance(one, Mapping) and one.get("severity") != "information"
+        str(by_name.get("string"))
+        for by_name in (result if isinstance(result, list) else [])
+        if isinstance(by_name, Mapping) and by_name.get("severity") != "information"
     ]
 
 
@@ -281,7 +285,7 @@ def _scsi(content: Mapping[str, Any]) -> dict[str, object]:
 def _ata_statistics(content: Mapping[str, Any]) -> dict[str, object]:
     """The standard device statistics of SATA drives (`smartctl -x`), in logical sectors."""
     block = content.get("logical_block_size", 512)
-    found: dict[str, object] = {}
+    items: dict[str, object] = {}
     pages = _section(content, "ata_device_statistics").get("pages")
     for page in pages if isinstance(pages, list) else []:
         table = _section({"page": page}, "page").get("table")
@@ -290,28 +294,28 @@ def _ata_statistics(content: Mapping[str, Any]) -> dict[str, object]:
                 continue
             name = _STATISTICS.get(str(entry.get("name")))
             if name is not None:
-                found[name] = entry.get("value") if name == "wear" else _times(entry.get("value"), block)
-    return found
+                items[name] = entry.get("value") if name == "wear" else _times(entry.get("value"), block)
+    return items
 
 
 def _ata(content: Mapping[str, Any]) -> dict[str, object]:
     """SATA attributes whose meaning is certain."""
-    found: dict[str, object] = {}
+    items: dict[str, object] = {}
     model = str(content.get("model_name", "")).upper()
     block = content.get("logical_block_size", 512)
     for attribute in _attributes(content):
         name, raw = str(attribute.get("name")), _section(attribute, "raw").get("value")
         meaning = _named(name) or _made_by(model, attribute.get("id"), name, block)
-        if meaning is not None and (meaning[0] not in found or meaning[1] < GIB):
-            found[meaning[0]] = _times(raw, meaning[1])  # the finer of two units
+        if meaning is not None and (meaning[0] not in items or meaning[1] < GIB):
+            items[meaning[0]] = _times(raw, meaning[1])  # the finer of two units
         if name in _LIFE_LEFT or (name == _SAMSUNG_LIFE_LEFT and model.startswith("SAMSUNG")):
-            found["wear"] = _complement(attribute.get("value"))
-    return found
+            items["wear"] = _complement(attribute.get("value"))
+    return items
 
 
 def _attributes(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     table = _section(content, "ata_smart_attributes").get("table")
-    return [one for one in (table if isinstance(table, list) else []) if isinstance(one, Mapping)]
+    return [by_name for by_name in (table if isinstance(table, list) else []) if isinstance(by_name, Mapping)]
 
 
 def _named(name: str) -> tuple[str, int] | None:

@@ -86,18 +86,18 @@ class ListLayout:
 def layout_of(settings: Mapping[str, Any], timezone: str | None) -> ListLayout:
     """`[sources.gpfs-policy]`, checked. Times are UTC, as the policy engine has them, unless a zone is stated."""
     fields = settings.get("fields", list(DEFAULT_FIELDS))
-    if not isinstance(fields, list) or not all(isinstance(one, str) for one in fields):
+    if not isinstance(fields, list) or not all(isinstance(field, str) for field in fields):
         raise InputError(_WHERE, f"fields = {fields!r}", 'a list of attributes, such as ["FILE_SIZE", "USER_ID"]')
-    names = tuple(one.strip().upper() for one in fields)
-    for one in names:
-        if one not in MEANINGS and one not in IGNORED | IGNORED_TIMES:
+    names = tuple(field.strip().upper() for field in fields)
+    for name in names:
+        if name not in MEANINGS and name not in IGNORED | IGNORED_TIMES:
             known = ", ".join(sorted({*MEANINGS, *IGNORED, *IGNORED_TIMES} - {""}))
-            raise InputError(_WHERE, f"fields: {one!r} is not known", f'one of {known}, or "" for any other')
-    told = [one for one in names if one in MEANINGS]
-    if "FILE_SIZE" not in told or len(set(told)) < len(told):
+            raise InputError(_WHERE, f"fields: {name!r} is not known", f'one of {known}, or "" for any other')
+    reported = [name for name in names if name in MEANINGS]
+    if "FILE_SIZE" not in reported or len(set(reported)) < len(reported):
         raise InputError(_WHERE, f"fields = {fields!r}", "FILE_SIZE among them, and each once")
     separator = settings.get("separator", "|")
-    has_times = any(_is_time(one) for one in names)
+    has_times = any(_is_time(name) for name in names)
     if not isinstance(separator, str) or len(separator) != 1 or separator not in (SEPARATORS if has_times else NO_TIME):
         raise InputError(_WHERE, f"separator = {separator!r}", f"one character that no value holds, of {SEPARATORS!r}")
     escaped = settings.get("escaped", True)
@@ -198,12 +198,14 @@ class _PolicyLines:
         if FILESET not in fields:
             return by_path
         words = self._text.words(fields[FILESET].of(good))
-        by_fileset = Names([None if one == ROOT_FILESET else projects.of_id(one) for one in words.values], words.places)
+        by_fileset = Names(
+            [None if value == ROOT_FILESET else projects.of_id(value) for value in words.values], words.places
+        )
         if by_path is None:
             return by_fileset
         keys = by_path.places * len(by_fileset.names) + by_fileset.places
-        found, places = np.unique(keys, return_inverse=True)
-        pairs = (divmod(int(key), len(by_fileset.names)) for key in found)
+        result, places = np.unique(keys, return_inverse=True)
+        pairs = (divmod(int(key), len(by_fileset.names)) for key in result)
         return Names([by_path.names[path] or by_fileset.names[fileset] for path, fileset in pairs], places)
 
 
@@ -231,5 +233,5 @@ def _offsets(local_s: Numbers, zone: tzinfo) -> Numbers:
     if zone is UTC:
         return np.zeros(len(local_s), np.int64)
     quarters, places = np.unique(local_s // QUARTER_S, return_inverse=True)
-    found = [zone.utcoffset(_EPOCH + timedelta(seconds=int(one) * QUARTER_S)) for one in quarters]
-    return np.array([0 if one is None else round(one.total_seconds()) for one in found], np.int64)[places]
+    timedeltas = [zone.utcoffset(_EPOCH + timedelta(seconds=int(quarter) * QUARTER_S)) for quarter in quarters]
+    return np.array([0 if item is None else round(item.total_seconds()) for item in timedeltas], np.int64)[places]

@@ -67,10 +67,10 @@ class Mmperfmon:
         files, refused = read_each(paths, partial(_scanned, choices=choices))
         yield from refused
         for group in _linked(files):
-            identities = [content_identity(one.path) for one in group]
+            identities = [content_identity(subject.path) for subject in group]
             identity = combined_identity(identities, **choices.said)
             origin = str(group[0].path) + (f" and {len(group) - 1} more" if len(group) > 1 else "")
-            yield Capture(origin, identity, partial(_items, tuple(one.texts for one in group), choices))
+            yield Capture(origin, identity, partial(_items, tuple(subject.texts for subject in group), choices))
 
 
 SOURCE: Final = Mmperfmon()
@@ -111,7 +111,9 @@ def _choices(options: ReadOptions) -> _Choices:
     if stamp not in ("end", "start"):
         raise InputError(where, f"stamp = {stamp!r}", "end or start, of the bucket")
     filesystems = options.settings.get("filesystems", {})
-    if not isinstance(filesystems, Mapping) or not all(isinstance(one, str) for one in filesystems.values()):
+    if not isinstance(filesystems, Mapping) or not all(
+        isinstance(filesystem, str) for filesystem in filesystems.values()
+    ):
         raise InputError(where, f"filesystems = {filesystems!r}", 'a section of `"pattern of NSDs" = "file system"`')
     return _Choices(options, stamp == "end", dict(filesystems))
 
@@ -129,14 +131,14 @@ class _SensorScan(NamedTuple):
 def _scanned(path: Path, choices: _Choices) -> _SensorScan:
     refuse_empty(path, "output of `mmperfmon query`, or an archive of such")
     texts = Lookahead(path, partial(_texts, path, choices), _size)
-    told: dict[Subject, set[str]] = {}
+    reported: dict[Subject, set[str]] = {}
     begin, end = LARGEST, 0
     for text in texts.look():
         for series in text.series if isinstance(text, Text) else ():
             if series.time_us.size:
-                told.setdefault(series.subject, set()).add(series.column)
+                reported.setdefault(series.subject, set()).add(series.column)
                 begin, end = min(begin, int(series.time_us.min())), max(end, int(series.time_us.max()))
-    return _SensorScan(path, texts, {subject: frozenset(columns) for subject, columns in told.items()}, begin, end)
+    return _SensorScan(path, texts, {subject: frozenset(columns) for subject, columns in reported.items()}, begin, end)
 
 
 def _clock(choices: _Choices, place: str) -> LocalClock:
@@ -152,9 +154,12 @@ def _linked(scans: Sequence[_SensorScan]) -> list[list[_SensorScan]]:
             by_subject.setdefault(subject, []).append(number)
     for subject, numbers in by_subject.items():
         numbers.sort(key=lambda number: scans[number].begin_us)
-        for one, other in pairwise(numbers):
-            if scans[other].begin_us <= scans[one].end_us and scans[one].told[subject] != scans[other].told[subject]:
-                old, new = group_of[other], group_of[one]
+        for value, other in pairwise(numbers):
+            if (
+                scans[other].begin_us <= scans[value].end_us
+                and scans[value].told[subject] != scans[other].told[subject]
+            ):
+                old, new = group_of[other], group_of[value]
                 group_of = [new if group == old else group for group in group_of]
     groups: dict[int, list[_SensorScan]] = {}
     for number, scan in sorted(enumerate(scans), key=lambda pair: pair[1].begin_us):
@@ -310,16 +315,18 @@ def _load_rows(subject: Subject, filesystem: str, time_us: Times, columns: Mappi
     total = columns.get("memory_total", nothing)
     free = columns.get("memory_free", nothing)
     memory = 100 * (1 - free / np.where((total > 0) & (free <= total), total, np.nan))
-    told = ~(np.isnan(cpu) & np.isnan(memory))
-    if told.any():
-        values = {"time": time_us[told], "filesystem": filesystem, "host": subject.host}
-        yield Rows("host_load", {**values, "cpu_pct": cpu[told], "memory_pct": memory[told]}, int(told.sum()))
+    reported = ~(np.isnan(cpu) & np.isnan(memory))
+    if reported.any():
+        values = {"time": time_us[reported], "filesystem": filesystem, "host": subject.host}
+        yield Rows(
+            "host_load", {**values, "cpu_pct": cpu[reported], "memory_pct": memory[reported]}, int(reported.sum())
+        )
 
 
 def _repeated_end(text: Text) -> int | None:
     """The last stamp, if its row repeats the one before in every count: no coincidence, and counted twice."""
-    counts = [one for one in text.series if one.subject.kind != LOAD and len(one.time_us) > 1]
-    last = [(float(one.values[-2]), float(one.values[-1])) for one in counts]
+    counts = [subject for subject in text.series if subject.subject.kind != LOAD and len(subject.time_us) > 1]
+    last = [(float(count.values[-2]), float(count.values[-1])) for count in counts]
     moved = [before for before, after in last if before == after and before > 0]
     if len(moved) < REPEATED_COLUMNS or any(before != after for before, after in last):
         return None

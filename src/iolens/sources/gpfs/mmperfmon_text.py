@@ -125,8 +125,8 @@ class TextReader:
             self._problem(None, f"cannot be read to its end: {error}")
         self._end_table()
         if not self.legend:
-            found = "empty" if is_empty else "no legend of metrics"
-            self._problem(None, f"{found}, expected output of `mmperfmon query`")
+            name = "empty" if is_empty else "no legend of metrics"
+            self._problem(None, f"{name}, expected output of `mmperfmon query`")
         elif self.next_column < len(self.legend):
             missing = len(self.legend) - self.next_column
             self._problem(None, f"{missing} columns of the legend have no table: the output is cut")
@@ -165,8 +165,8 @@ class TextReader:
     def _begin_table(self, number: int, names: list[str]) -> None:
         self._end_table()
         columns = self.legend[self.next_column : self.next_column + len(names)]
-        if [one.metric for one in columns] != names:
-            expected = ", ".join(one.metric for one in columns) or "no more columns"
+        if [column.metric for column in columns] != names:
+            expected = ", ".join(column.metric for column in columns) or "no more columns"
             self._problem(number, f"columns {shown(' '.join(names))} where the legend has {shown(expected)}")
             return
         self.columns, self.next_column = columns, self.next_column + len(names)
@@ -188,9 +188,9 @@ class TextReader:
     def _end_table(self) -> None:
         if self.columns and self.local_s:
             times, cells = self._in_utc(np.array(self.local_s, np.int64), np.array(self.cells, np.float64))
-            for place, one in enumerate(self.columns):
-                if one.subject is not None:
-                    self.text.series.append(SensorSeries(one.subject, one.column, times, cells[:, place]))
+            for place, column in enumerate(self.columns):
+                if column.subject is not None:
+                    self.text.series.append(SensorSeries(column.subject, column.column, times, cells[:, place]))
         self.columns, self.local_s, self.cells = [], [], []
 
     def _in_utc(self, local_s: Times, cells: Numbers) -> tuple[Times, Numbers]:
@@ -239,7 +239,7 @@ def _values(text: str) -> list[float] | str:
 
 def _bucket_us(series: Sequence[SensorSeries]) -> int | None:
     """The spacing of rows that occurs most."""
-    spacings = [np.diff(one.time_us) for one in series[:1]]
+    spacings = [np.diff(subject.time_us) for subject in series[:1]]
     together = np.concatenate(spacings) if spacings else np.array([], np.int64)
-    found, counts = np.unique(together[together > 0], return_counts=True)
-    return int(found[np.argmax(counts)]) if found.size else None
+    result, counts = np.unique(together[together > 0], return_counts=True)
+    return int(result[np.argmax(counts)]) if result.size else None

@@ -86,10 +86,10 @@ def stock(database: Database, schema: Mapping[str, TableSchema]) -> BrwStats | N
     if not names.has("STATS_ID", "STATS_NAME"):
         return None
     sql = f"SELECT {database.key(names, 'STATS_ID')} FROM {names.quoted} WHERE {names.column('STATS_NAME')} = ?"  # noqa: S608
-    found = database.rows(sql, (STOCK_HISTOGRAM,))
-    if not found:
+    results = database.rows(sql, (STOCK_HISTOGRAM,))
+    if not results:
         return None
-    where = (("STATS_ID", int(found[0][0])),)
+    where = (("STATS_ID", int(results[0][0])),)
     return BrwStats(STOCK_TABLE, size="BIN", read="READ_COUNT", write="WRITE_COUNT", where=where)
 
 
@@ -118,14 +118,14 @@ def read_sizes(
         *(f"{table.column(name.upper())} = ?" for name, _ in brw_stats.where),
     ]
     parameters = (ost_id, first, last, *(value for _, value in brw_stats.where))
-    found = database.table(SqlSelection(table, columns, " AND ".join(conditions), parameters))
-    return _from_long(found) if brw_stats.size else _from_wide(found, brw_stats)
+    array = database.table(SqlSelection(table, columns, " AND ".join(conditions), parameters))
+    return _from_long(array) if brw_stats.size else _from_wide(array, brw_stats)
 
 
-def _from_long(found: Table) -> SizeCounts:
+def _from_long(values: Table) -> SizeCounts:
     """One row per bin. brw_stats prints no row for a size that never occurred: at a moment that has rows it is zero."""
-    numbers = np.stack([found[f"v{n}"] for n in range(3)]) if len(found) else np.zeros((3, 0), np.int64)
-    ts_ids, where = np.unique(found["ts_id"], return_inverse=True)
+    numbers = np.stack([values[f"v{n}"] for n in range(3)]) if len(values) else np.zeros((3, 0), np.int64)
+    ts_ids, where = np.unique(values["ts_id"], return_inverse=True)
     broken = np.unique(where[(numbers < 0).any(axis=0)])
     bins = np.array([_COLUMN_OF.get(size, _OUTSIDE) for size in numbers[0].tolist()], np.int64)
     counters: dict[str, Integers] = {}
@@ -139,18 +139,18 @@ def _from_long(found: Table) -> SizeCounts:
     return SizeCounts(np.delete(ts_ids, broken), counters, len(broken))
 
 
-def _from_wide(found: Table, brw_stats: BrwStats) -> SizeCounts:
-    values = {name: found[name] for name in found.dtype.names or () if name != "ts_id"}
-    broken = np.zeros(len(found), bool)
+def _from_wide(array: Table, brw_stats: BrwStats) -> SizeCounts:
+    values = {name: array[name] for name in array.dtype.names or () if name != "ts_id"}
+    broken = np.zeros(len(array), bool)
     for column in values.values():
         broken |= column < 0
-    tables = {direction: np.zeros((len(found), len(SIZE_BINS) + 1), np.int64) for direction in DIRECTIONS}
+    tables = {direction: np.zeros((len(array), len(SIZE_BINS) + 1), np.int64) for direction in DIRECTIONS}
     for (direction, size, _), column in zip(brw_stats.bins, values.values(), strict=True):
         tables[direction][:, _COLUMN_OF.get(size, _OUTSIDE)] += column
     counters: dict[str, Integers] = {}
     for direction, table in tables.items():
         counters |= _counters(direction, table[~broken])
-    return SizeCounts(found["ts_id"][~broken], counters, int(broken.sum()))
+    return SizeCounts(array["ts_id"][~broken], counters, int(broken.sum()))
 
 
 def _counters(direction: str, table: Integers) -> dict[str, Integers]:
@@ -166,7 +166,7 @@ def _name(part: Mapping[str, Any], key: str, place: str) -> str:
 
 
 def _bins(part: Mapping[str, Any], place: str) -> list[tuple[str, int, str]]:
-    found = []
+    result = []
     for direction in DIRECTIONS:
         columns = part[f"{direction}_columns"]
         if not isinstance(columns, Mapping):
@@ -174,8 +174,8 @@ def _bins(part: Mapping[str, Any], place: str) -> list[tuple[str, int, str]]:
         for size, column in columns.items():
             if not str(size).isdigit() or not isinstance(column, str):
                 raise InputError(place, f"{_WHERE}.{direction}_columns.{size} = {column!r}", '"bytes" = "COLUMN"')
-            found.append((direction, int(size), column))
-    return found
+            result.append((direction, int(size), column))
+    return result
 
 
 def _conditions(part: Any, place: str) -> list[tuple[str, int | str]]:

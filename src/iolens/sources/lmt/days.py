@@ -91,7 +91,7 @@ class Window(NamedTuple):
         return wanted
 
     def __str__(self) -> str:
-        begin, end = (one.isoformat() if one is not None else "…" for one in self)
+        begin, end = (time.isoformat() if time is not None else "…" for time in self)
         return f"{begin} to {end}"
 
 
@@ -116,13 +116,13 @@ def moments_of(database: Database, schema: Mapping[str, TableSchema], day: Day) 
     table = schema[MOMENTS]
     columns = dict(zip(_DTYPE.names or (), _columns(database, table), strict=True))
     where = f"{table.column('TS_ID')} BETWEEN ? AND ?"
-    found = database.table(SqlSelection(table, columns, where, (day.first, day.last)))
-    time_s = np.full(len(found), NO_TIME, np.int64)
+    values = database.table(SqlSelection(table, columns, where, (day.first, day.last)))
+    time_s = np.full(len(values), NO_TIME, np.int64)
     for first, last, offset_s, _ in day.stretches:
-        inside = (found["ts_id"] >= first) & (found["ts_id"] <= last) & (found["local_s"] != NO_TIME)
-        time_s[inside] = found["local_s"][inside] - offset_s
+        inside = (values["ts_id"] >= first) & (values["ts_id"] <= last) & (values["local_s"] != NO_TIME)
+        time_s[inside] = values["local_s"][inside] - offset_s
     known = time_s != NO_TIME
-    return Moments(found["ts_id"][known], time_s[known] * 1_000_000)
+    return Moments(values["ts_id"][known], time_s[known] * 1_000_000)
 
 
 def _stamps(database: Database, table: TableSchema, window: Window) -> Iterator[Table]:
@@ -146,8 +146,8 @@ def _columns(database: Database, table: TableSchema) -> tuple[str, str]:
     return database.key(table, "TS_ID"), f"COALESCE({stamp}, {NO_TIME})"
 
 
-def _naive_text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _naive_text(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 @dataclass(slots=True)

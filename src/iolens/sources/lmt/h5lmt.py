@@ -98,9 +98,9 @@ def _filesystem(file: Any, path: Path) -> str | None:
         return text_of(attribute_of(file[STEPS], "fs"))
     named = [
         name
-        for one in (READ, WRITE)
-        if one in file and "OSTNames" in file[one].attrs
-        for name in names_of(file[one], "OSTNames")
+        for text in (READ, WRITE)
+        if text in file and "OSTNames" in file[text].attrs
+        for name in names_of(file[text], "OSTNames")
     ]
     return filesystem_of(named, path)
 
@@ -278,19 +278,19 @@ class _Grids:
         """The MDS's processor load at each step; NaN where the file has none."""
         if MDS_LOAD not in self.file:
             return np.full(len(self.steps_us), np.nan)
-        found: NDArray[np.float64] = self._cut(np.atleast_2d(self._numbers(MDS_LOAD)[...]))[0]
-        return found
+        values: NDArray[np.float64] = self._cut(np.atleast_2d(self._numbers(MDS_LOAD)[...]))[0]
+        return values
 
     def sizes(self, dataset: str, direction: str, name: str) -> dict[str, NDArray[np.float64]]:
         """I/Os by size and interval of one OST; bins other than ours are counted as outside."""
         if dataset not in self.file or name not in (named := names_of(self.file[dataset], "OSTNames")):
             return {}
-        found = self._numbers(dataset, 3)
-        if "bins" not in found.attrs:
+        result = self._numbers(dataset, 3)
+        if "bins" not in result.attrs:
             raise InputError(self.place, f"{dataset} does not tell its bins", "attribute bins, OST × bin × step")
         counts: dict[str, NDArray[np.float64]] = {}
-        rates = self._cut(found[named.index(name), :, :])[:, 1:]
-        for size, rate in zip(np.atleast_1d(attribute_of(found, "bins")).tolist(), rates, strict=False):
+        rates = self._cut(result[named.index(name), :, :])[:, 1:]
+        for size, rate in zip(np.atleast_1d(attribute_of(result, "bins")).tolist(), rates, strict=False):
             column = size_column(direction, int(size)) if size in SIZE_BINS else f"{direction}_ios_outside"
             counts[column] = counts.get(column, np.zeros(len(self.steps))) + rate * self.steps.duration_s
         return counts

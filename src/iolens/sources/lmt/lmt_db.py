@@ -84,8 +84,8 @@ class DayReading:
         yield from self.day.problems
         with self.opening.open() as database:
             schema = database.schema()
-            moments = moments_of(database, schema, self.day)
-            tables = DayTables(database, schema, self.filesystem, moments, self.brw_stats, self.is_last)
+            times = moments_of(database, schema, self.day)
+            tables = DayTables(database, schema, self.filesystem, times, self.brw_stats, self.is_last)
             yield from tables.items()
 
 
@@ -100,7 +100,7 @@ def _captures(openings: Sequence[Opening], options: ReadOptions) -> Iterator[Cap
     databases, refused = read_each(openings, partial(_list, options=options), lambda opening: opening.place)
     yield from refused
     days = [day for database in databases for day in database]
-    for identity, reading in sorted(days, key=lambda one: one.reading.day.number):
+    for identity, reading in sorted(days, key=lambda listed_day: listed_day.reading.day.number):
         yield Capture(reading.opening.place, identity, reading.items)
 
 
@@ -175,7 +175,7 @@ def _identity(database: Database, schema: Schema, reading: DayReading, zone: tzi
     day, brw_stats = reading.day, reading.brw_stats
     counts = {name: _rows_of(database, schema, name, key, "TS_ID", day) for name, key in TABLES.items()}
     if brw_stats is not None:
-        name, key, ts_id = (one.upper() for one in (brw_stats.table, brw_stats.ost_id, brw_stats.ts_id))
+        name, key, ts_id = (name.upper() for name in (brw_stats.table, brw_stats.ost_id, brw_stats.ts_id))
         counts[name] = _rows_of(database, schema, name, key, ts_id, day)
     ends = [_counters_at(database, schema, ts_id) for ts_id in (day.first, day.last)]
     said = [reading.filesystem, str(zone), brw_stats, day.number, day.first, day.last, day.count, counts, ends]

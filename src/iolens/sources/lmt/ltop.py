@@ -153,7 +153,9 @@ def _mdt(fields: list[str], *, recovery: bool, operations: Sequence[tuple[str, .
     readings, left_out = [], None
     for group in _groups(rest):
         begin = 6 if recovery else 5
-        names = next((one for one in operations if begin + 3 * (len(one) + unnamed) == len(group)), None)
+        names = next(
+            (operation for operation in operations if begin + 3 * (len(operation) + unnamed) == len(group)), None
+        )
         if names is None:
             raise MalformedMetric(f"{shown(group[0])} has {len(group)} fields, which is no list of operations known")
         readings.append(_mdt_reading(group, begin, names))
@@ -285,8 +287,8 @@ class Ltop(FileSource):
             if looked_at >= SAMPLES_LOOKED_AT * len(times):
                 break
         if not times:
-            found = "empty file" if path.stat().st_size == 0 else "no metric string of LMT"
-            raise InputError(str(path), found, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
+            name = "empty file" if path.stat().st_size == 0 else "no metric string of LMT"
+            raise InputError(str(path), name, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
         said = {"filesystem": options.filesystem, "interval": options.interval_s}
         identity = supplied_identity(path, **said, since=options.since, until=options.until)
         return _LtopRecording(path, options, lines, Ticker(grid_of(times, options.interval_s)), identity)
@@ -374,7 +376,10 @@ class _Player:
                 yield Note(self.place, number, reason)
 
     def _take(self, report: MetricString, stamp_us: int, tick_us: int) -> None:
-        states = [(one, parse_recovery(one.recovery) if one.recovery is not None else {}) for one in report.readings]
+        states = [
+            (reading, parse_recovery(reading.recovery) if reading.recovery is not None else {})
+            for reading in report.readings
+        ]
         filesystems = set()
         for reading, recovery in states:
             filesystem, kind = self._named(reading.target)

@@ -156,12 +156,14 @@ class DayTables:
     def _sizes(self, ost: DatabasePart, brw_stats: BrwStats) -> Iterator[Item]:
         table = lmt_brw_stats.check(brw_stats, self.schema, self.database.place)
         first, last = self._extent
-        found = lmt_brw_stats.read_sizes(self.database, table, brw_stats, ost.number, first, last)
-        if found.refused:
-            reason = f"{table.name}: {found.refused} moments of {ost.name} with values that are no numbers left out"
+        size_counts = lmt_brw_stats.read_sizes(self.database, table, brw_stats, ost.number, first, last)
+        if size_counts.refused:
+            reason = (
+                f"{table.name}: {size_counts.refused} moments of {ost.name} with values that are no numbers left out"
+            )
             yield Problem(self.database.place, None, reason)
-        time_us, is_known = self.moments.times(found.ts_ids)
-        counters = {name: column[is_known] for name, column in found.counters.items()}
+        time_us, is_known = self.moments.times(size_counts.ts_ids)
+        counters = {name: column[is_known] for name, column in size_counts.counters.items()}
         yield from self._samples("target_sizes", ost, "ost", _in_order(time_us[is_known], counters))
 
     def _servers(self, osts: list[DatabasePart]) -> Iterator[Item]:
@@ -175,7 +177,7 @@ class DayTables:
         if seen:
             return
         for host in sorted({ost.host for ost in osts if ost.host}):
-            ost = next(one for one in osts if one.host == host)
+            ost = next(ost for ost in osts if ost.host == host)
             load = self._series(OST_DATA, ost, (), ("PCT_CPU",))
             if np.nan_to_num(load.columns["PCT_CPU"]).any():  # later versions leave the column empty
                 yield from self._load(host, load)
@@ -257,12 +259,12 @@ class DayTables:
         found_reals = tuple(name for name in reals if table.has(name))
         columns = {name: self.database.number(table.column(name)) for name in numbers}
         columns |= {name: self.database.real(table.column(name)) for name in found_reals}
-        found = self._read(table, TABLES[table_name], part, columns, frozenset(found_reals))
-        time_us, is_known = self.moments.times(found["ts_id"])
-        values = {name: found[name][is_known] for name in (*numbers, *found_reals)}
+        array = self._read(table, TABLES[table_name], part, columns, frozenset(found_reals))
+        time_us, is_known = self.moments.times(array["ts_id"])
+        values = {name: array[name][is_known] for name in (*numbers, *found_reals)}
         values |= {name: np.full(int(is_known.sum()), np.nan) for name in reals if name not in found_reals}
         ordered = _in_order(time_us[is_known], values)
-        return replace(ordered, problems=tuple(self._not_numbers(table, part, found, numbers)))
+        return replace(ordered, problems=tuple(self._not_numbers(table, part, array, numbers)))
 
     def _read(
         self,
@@ -279,10 +281,10 @@ class DayTables:
         return self.database.table(SqlSelection(table, {"ts_id": ids, **columns}, where, parameters, reals))
 
     def _not_numbers(
-        self, table: TableSchema, part: DatabasePart, found: Table, numbers: tuple[str, ...]
+        self, table: TableSchema, part: DatabasePart, values: Table, numbers: tuple[str, ...]
     ) -> Iterator[Problem]:
         for name in numbers:
-            if count := int((found[name] == NOT_A_NUMBER).sum()):
+            if count := int((values[name] == NOT_A_NUMBER).sum()):
                 reason = f"{table.name}.{name} of {part.name}: {count} values are no whole numbers of zero or more"
                 yield Problem(self.database.place, None, reason)
 
@@ -295,24 +297,24 @@ class DayTables:
         timed = table.has("SUM")
         wanted = ("OPERATION_ID", "SAMPLES", *(("SUM",) if timed else ()))
         numbers = {name: self.database.number(table.column(name)) for name in wanted}
-        found = self._read(table, TABLES[table_name], part, numbers)
-        if not len(found):
+        values = self._read(table, TABLES[table_name], part, numbers)
+        if not len(values):
             return nothing
         kinds = self._kinds(names)
-        time_us, is_known = self.moments.times(found["ts_id"])
-        found, time_us = found[is_known], time_us[is_known]
+        time_us, is_known = self.moments.times(values["ts_id"])
+        values, time_us = values[is_known], time_us[is_known]
         ticks, where = np.unique(time_us, return_inverse=True)
         columns: dict[str, Integers] = {}
-        problems = list(self._not_numbers(table, part, found, ("SAMPLES",)))
-        for number in np.unique(found["OPERATION_ID"]).tolist():
-            mine = found["OPERATION_ID"] == number
+        problems = list(self._not_numbers(table, part, values, ("SAMPLES",)))
+        for number in np.unique(values["OPERATION_ID"]).tolist():
+            mine = values["OPERATION_ID"] == number
             kind = kinds.get(number, Operation(f"number {number}", ""))
             column = column_of.get(kind.name)
             if column is not None:
-                _add(columns, column, _one_per_tick(len(ticks), where[mine], found["SAMPLES"][mine]))
+                _add(columns, column, _one_per_tick(len(ticks), where[mine], values["SAMPLES"][mine]))
                 if timed and kind.unit in MICROSECONDS:
-                    _add(columns, f"{column}_us", _one_per_tick(len(ticks), where[mine], found["SUM"][mine]))
-            elif column_of is METADATA_COLUMN and kind.name not in UNUSED_OPERATIONS and found["SAMPLES"][mine].any():
+                    _add(columns, f"{column}_us", _one_per_tick(len(ticks), where[mine], values["SUM"][mine]))
+            elif column_of is METADATA_COLUMN and kind.name not in UNUSED_OPERATIONS and values["SAMPLES"][mine].any():
                 reason = f"{table.name}: operation {kind.name!r} is of no known version of Lustre"
                 problems.append(Problem(self.database.place, None, reason))
         return DaySeries(ticks, columns, tuple(problems))
@@ -356,8 +358,8 @@ class DayTables:
             f" WHERE {table.column('OST_ID')} = ? AND {ts_id} BETWEEN ? AND ? AND ({read} > 0 OR {write} > 0)"
             f" ORDER BY {ts_id} {'DESC' if direction < 0 else 'ASC'} LIMIT 1"
         )
-        found = self.database.rows(sql, (ost.number, *bounds))
-        return (int(found[0][0]), int(found[0][1])) if found else None
+        results = self.database.rows(sql, (ost.number, *bounds))
+        return (int(results[0][0]), int(results[0][1])) if results else None
 
 
 def _one_per_tick(ticks: int, where: Integers, values: Integers) -> Integers:

@@ -127,10 +127,10 @@ _ONLY: Final = SHAPES[0]  # so plain that further columns make it another format
 
 def shape_of(heading: Sequence[str]) -> Shape | None:
     """Which kind of file begins with this heading."""
-    found = frozenset(heading)
-    if found == _ONLY.columns:
+    names = frozenset(heading)
+    if names == _ONLY.columns:
         return _ONLY
-    return next((one for one in SHAPES[1:] if one.columns <= found), None)
+    return next((shape for shape in SHAPES[1:] if shape.columns <= names), None)
 
 
 class TokioCsv(FileSource):
@@ -156,7 +156,7 @@ class TokioCsv(FileSource):
         heading = tuple(cells_of(first.text))
         shape = shape_of(heading)
         if shape is None:
-            expected = " or ".join(",".join(sorted(one.columns)) for one in SHAPES)
+            expected = " or ".join(",".join(sorted(shape.columns)) for shape in SHAPES)
             raise InputError(place, f"heading {shown(first.text)}", f"columns {expected}", 1)
         filesystem = "" if shape.names_filesystem else needed_filesystem(options, place)
         zone = None if shape.has_epoch else stated_zone(options, filesystem, place)
@@ -184,15 +184,15 @@ class _HeadedFile:
         return within(self._all(), self.options)
 
     def _all(self) -> Iterator[Item]:
-        batch, found = RowBatch(), False
+        batch, is_present = RowBatch(), False
         lines = iter(self.lines)
         next(lines)  # the heading
         for line in lines:
             yield from [line] if isinstance(line, Problem) else self._line(line, batch)
-            found = found or batch.count > 0
+            is_present = is_present or batch.count > 0
             if batch.count >= ROWS_PER_BATCH:
                 yield from batch.flush()
-        if not found:
+        if not is_present:
             yield Problem(str(self.path), None, "no row that could be read below the heading")
         yield from batch.flush()
 
@@ -218,7 +218,7 @@ def _day(text: str, zone: tzinfo | None) -> tuple[int, int]:
     if not EARLIEST_YEAR <= day.year < LATEST_YEAR:
         raise MalformedLine(f"{shown(text)} is not a day such as 2016-01-13")
     both = (day, day + timedelta(days=1))
-    begin, end = (epoch_us(datetime(one.year, one.month, one.day, tzinfo=zone)) for one in both)
+    begin, end = (epoch_us(datetime(day.year, day.month, day.day, tzinfo=zone)) for day in both)
     return begin, end
 
 

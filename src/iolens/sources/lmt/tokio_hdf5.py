@@ -89,7 +89,7 @@ class TokioHdf5(FileSource):
                 raise InputError(
                     str(path), "no group of a TOKIO time series", f"one of {', '.join(GROUPS)}, with {TIMES}"
                 )
-            begin_s = min((float(numbers_of(one, 1)[0]) for one in times if one.size), default=0.0)
+            begin_s = min((float(numbers_of(time, 1)[0]) for time in times if time.size), default=0.0)
             filesystem = options.filesystem or filesystem_of(_target_names(file), path)
         if filesystem is None:
             raise InputError(str(path), "nothing here tells the file system", "--filesystem NAME")
@@ -108,9 +108,9 @@ def _target_names(file: Any) -> list[str]:
     return [
         name
         for group in groups
-        for one in (group.values() if hasattr(group, "values") else ())
-        if one is not None and "columns" in one.attrs  # None: a link to nothing
-        for name in names_of(one, "columns")
+        for item in (group.values() if hasattr(group, "values") else ())
+        if item is not None and "columns" in item.attrs  # None: a link to nothing
+        for name in names_of(item, "columns")
     ]
 
 
@@ -126,9 +126,9 @@ class SeriesFile:
     def items(self) -> Iterator[Item]:
         """Everything in the file."""
         with opened(self.path) as file:
-            found = [name for name in GROUPS if name in file]
-            yield from self._strangers(file, found)
-            for name in found:
+            names = [name for name in GROUPS if name in file]
+            yield from self._strangers(file, names)
+            for name in names:
                 try:
                     yield from self._group(_Hdf5Group(file[name], str(self.path)), name)
                 except InputError as error:  # what is wrong with one group costs it alone
@@ -163,11 +163,11 @@ class SeriesFile:
     def _intervals(
         self, group: _Hdf5Group, name: str, table: str, columns: Mapping[str, tuple[str, str]]
     ) -> Iterator[Item]:
-        found = {column: pair for column, pair in columns.items() if any(one in group.datasets for one in pair)}
-        targets = group.names(one for pair in found.values() for one in pair)
+        pairs = {column: pair for column, pair in columns.items() if any(name in group.datasets for name in pair)}
+        targets = group.names(name for pair in pairs.values() for name in pair)
         for block in blocks(len(group.steps), len(targets)):
             counts = {}
-            for column, (amounts, rates) in found.items():
+            for column, (amounts, rates) in pairs.items():
                 if amounts in group.datasets:
                     moved = group.grid(amounts, targets, block)
                 else:
@@ -189,7 +189,7 @@ class SeriesFile:
         return target
 
     def _fullness(self, group: _Hdf5Group) -> Iterator[Item]:
-        targets = group.names(one for pair in CAPACITY.values() for one in pair)
+        targets = group.names(name for pair in CAPACITY.values() for name in pair)
         for block in blocks(len(group.steps), len(targets)):
             grids: dict[str, Grid] = {}
             for unit, (used, total) in CAPACITY.items():
@@ -212,8 +212,8 @@ class SeriesFile:
     def _load(self, group: _Hdf5Group) -> Iterator[Item]:
         hosts = group.names(LOAD)
         for block in blocks(len(group.steps) if hosts else 0, len(hosts)):
-            found = {name: group.grid(name, hosts, block) for name in LOAD if name in group.datasets}
-            cpu, memory = _processor_pct(found), _memory_pct(found, group.unit("memused"))
+            arrays = {name: group.grid(name, hosts, block) for name in LOAD if name in group.datasets}
+            cpu, memory = _processor_pct(arrays), _memory_pct(arrays, group.unit("memused"))
             for number, host in enumerate(hosts):
                 values = {"cpu_pct": cpu[:, number], "memory_pct": memory[:, number]}
                 common = {"filesystem": self.filesystem, "host": host}
@@ -222,31 +222,31 @@ class SeriesFile:
 
 def _wanted(name: str) -> set[str]:
     """The data sets that are read from a group of that name."""
-    moved = {one for pair in MOVED.values() for one in pair}
+    moved = {name for pair in MOVED.values() for name in pair}
     if name == DATA_TARGETS:
         return moved
     if name == METADATA_TARGETS:
-        return moved | {one for pair in OPERATIONS.values() for one in pair}
-    return {one for pair in CAPACITY.values() for one in pair} if name == FULLNESS else set(LOAD)
+        return moved | {name for pair in OPERATIONS.values() for name in pair}
+    return {name for pair in CAPACITY.values() for name in pair} if name == FULLNESS else set(LOAD)
 
 
-def _processor_pct(found: Mapping[str, Grid]) -> Grid:
+def _processor_pct(values: Mapping[str, Grid]) -> Grid:
     """Processor time used; where only its parts are there, their sum."""
-    if "cpuload" in found:
-        return found["cpuload"]
-    if "cpuuser" in found and "cpusys" in found:
-        return found["cpuuser"] + found["cpusys"]
-    return np.full_like(next(iter(found.values())), np.nan)
+    if "cpuload" in values:
+        return values["cpuload"]
+    if "cpuuser" in values and "cpusys" in values:
+        return values["cpuuser"] + values["cpusys"]
+    return np.full_like(next(iter(values.values())), np.nan)
 
 
-def _memory_pct(found: Mapping[str, Grid], unit: str) -> Grid:
-    if "memused" in found and unit == "%":
-        return found["memused"]
-    nothing = np.full_like(next(iter(found.values())), np.nan)
-    if "memtotal" not in found:
+def _memory_pct(values: Mapping[str, Grid], unit: str) -> Grid:
+    if "memused" in values and unit == "%":
+        return values["memused"]
+    nothing = np.full_like(next(iter(values.values())), np.nan)
+    if "memtotal" not in values:
         return nothing
-    total = np.where(found["memtotal"] > 0, found["memtotal"], np.nan)
-    used = found["memused"] if "memused" in found else total - found.get("memfree", nothing)
+    total = np.where(values["memtotal"] > 0, values["memtotal"], np.nan)
+    used = values["memused"] if "memused" in values else total - values.get("memfree", nothing)
     return 100.0 * used / total
 
 
@@ -258,7 +258,7 @@ class _Hdf5Group:
         self.label = group.name.strip("/")
         if not hasattr(group, "items"):
             raise InputError(place, f"{self.label} is no group", "a TOKIO time series")
-        self.datasets = {name: one for name, one in group.items() if name != TIMES and hasattr(one, "shape")}
+        self.datasets = {name: item for name, item in group.items() if name != TIMES and hasattr(item, "shape")}
         self.source = text_of(attribute_of(group, "source", ""))
         self.times = times_of(group[TIMES]) if TIMES in group else np.zeros(0)
         self.steps = self._steps()
@@ -271,8 +271,8 @@ class _Hdf5Group:
 
     def names(self, datasets: Any) -> list[str]:
         """Names of the columns of these data sets, each once, in their order."""
-        found = [name for one in datasets if one in self.datasets for name in self._columns(one)]
-        return list(dict.fromkeys(found))
+        texts = [name for dataset in datasets if dataset in self.datasets for name in self._columns(dataset)]
+        return list(dict.fromkeys(texts))
 
     def grid(self, dataset: str, names: Sequence[str], block: slice) -> Grid:
         """Steps × names; NaN where the sample was not taken, or the data set has no such column."""

@@ -37,11 +37,11 @@ def stamp_us(text: str) -> int | None:
 
 def snapshot_of(data: bytes) -> int | None:
     """The `snapshot_time` near the beginning of a statistics text, without reading the rest."""
-    found = data.find(_TIME_NAME, 0, 512)
-    if found < 0:
+    value = data.find(_TIME_NAME, 0, 512)
+    if value < 0:
         return None
-    end = data.find(b"\n", found)
-    line = data[found + len(_TIME_NAME) : end if end >= 0 else len(data)]
+    end = data.find(b"\n", value)
+    line = data[value + len(_TIME_NAME) : end if end >= 0 else len(data)]
     return stamp_us(line.decode("ascii", "replace").strip().lstrip(":"))
 
 

@@ -93,13 +93,13 @@ def _keep(stats: JobStats, entry: _JobEntry | None) -> None:
     if entry is None:
         return
     earlier = stats.jobs.get(entry.job_id)
-    found = CounterSet(entry.counters, entry.start_us)
+    counter_set = CounterSet(entry.counters, entry.start_us)
     if not entry.counters:
         reason = "entry without counters, may be cut"
-    elif earlier is not None and earlier != found:
+    elif earlier is not None and earlier != counter_set:
         reason = "occurs twice with different counters, the first was kept"
     else:
-        stats.jobs[entry.job_id] = found
+        stats.jobs[entry.job_id] = counter_set
         if entry.sizes is not None:
             stats.sizes[entry.job_id] = CounterSet(entry.sizes, entry.start_us)
         stats.snapshot_us = max(filter(None, (stats.snapshot_us, entry.snapshot_us)), default=None)

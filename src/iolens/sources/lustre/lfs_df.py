@@ -147,13 +147,13 @@ class _ListReader:
         if _ISO.fullmatch(text.strip()) is None:
             return None
         try:
-            moment = parse_local_time(text)
+            time = parse_local_time(text)
         except ValueError:
             return None
-        return epoch_us(moment if moment.tzinfo is not None else self._in_zone(moment))
+        return epoch_us(time if time.tzinfo is not None else self._in_zone(time))
 
-    def _in_zone(self, moment: datetime) -> datetime:
-        return moment.replace(tzinfo=ZoneInfo(self.options.timezone) if self.options.timezone else UTC)
+    def _in_zone(self, time: datetime) -> datetime:
+        return time.replace(tzinfo=ZoneInfo(self.options.timezone) if self.options.timezone else UTC)
 
     def _begin_moment(self, stamp: int) -> Iterator[Item]:
         yield from self._close_list()
@@ -194,9 +194,9 @@ class _ListReader:
 
     def _check(self, ended: _List, summary: list[int | None], number: int) -> Iterator[Item]:
         """The summary adds up the OSTs; each line may be rounded down by a KiB."""
-        for what, said, found in zip(("total", "used", "available"), summary, ended.sums, strict=True):
-            if said is None or abs(said - found) > ended.targets:
-                reason = f"the summary says {said} KiB {what}, the OSTs above add up to {found}"
+        for what, said, value in zip(("total", "used", "available"), summary, ended.sums, strict=True):
+            if said is None or abs(said - value) > ended.targets:
+                reason = f"the summary says {said} KiB {what}, the OSTs above add up to {value}"
                 yield Problem(self.place, number, reason)
 
     def _target(self, number: int, target: _ListedTarget) -> Iterator[Item]:
@@ -204,7 +204,7 @@ class _ListReader:
         if current is None or current.unit == HUMAN:
             return
         name, mount, kind = target.name.removesuffix("_UUID"), target.mount, target.kind
-        total, used, available = (count_or_none(one, LARGEST // KIB) for one in target.sizes)
+        total, used, available = (count_or_none(size, LARGEST // KIB) for size in target.sizes)
         named = _NAME.fullmatch(name)
         filesystem = (named[1] if named else None) or self.options.filesystem
         if total is None or used is None or available is None or max(used, available) > total:
@@ -217,7 +217,9 @@ class _ListReader:
         else:
             if kind == "ost":
                 current.targets += 1
-                current.sums = [one + more for one, more in zip(current.sums, (total, used, available), strict=True)]
+                current.sums = [
+                    value + more for value, more in zip(current.sums, (total, used, available), strict=True)
+                ]
             sizes = LineSizes(total, used, available)
             yield from self._row(current.unit, filesystem, name, kind, mount, sizes, number)
 

@@ -83,9 +83,9 @@ class LustreLctl:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file, the earliest first; ticks are common to all of them."""
         limit = max(2, SAMPLES_LOOKED_AT // max(len(paths), 1) + 1)
-        found, refused = read_each(paths, lambda path: _scan(path, options, limit))
+        lctl_scans, refused = read_each(paths, lambda path: _scan(path, options, limit))
         yield from refused
-        scans = sorted(found, key=lambda scan: scan.begin_us)
+        scans = sorted(lctl_scans, key=lambda scan: scan.begin_us)
         ticker = Ticker(grid_of(_series(scans), options.interval_s))
         for scan in scans:
             yield Capture(str(scan.text.path), scan.identity, partial(scan.text.items, scan.samples, ticker.copy()))
@@ -125,13 +125,13 @@ class _LctlText:
         reader = _BareReader(self) if self.is_bare else _NamedReader(self, left_out)
         try:
             with opened(self.path) as stream:
-                for found in reader.read(bounded_lines(stream)):
-                    if isinstance(found, ParameterText):
-                        yield from splitter.take(found)
-                    elif isinstance(found, int):
-                        yield from splitter.mark(found)
+                for parameter in reader.read(bounded_lines(stream)):
+                    if isinstance(parameter, ParameterText):
+                        yield from splitter.take(parameter)
+                    elif isinstance(parameter, int):
+                        yield from splitter.mark(parameter)
                     else:
-                        yield found
+                        yield parameter
         except DAMAGED as error:
             yield Problem(self.place, None, f"cannot be read to its end: {error}")
         yield from splitter.finish()
@@ -164,8 +164,8 @@ class _LctlText:
             yield from reader.items(sample.readings.values(), tick, snapshot)
         yield from left_out.notes()
         if empty:
-            found = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
-            yield Problem(self.place, None, f"{found}, expected obdfilter.*.stats, mdt.*.md_stats, …")
+            name = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
+            yield Problem(self.place, None, f"{name}, expected obdfilter.*.stats, mdt.*.md_stats, …")
 
 
 class _LctlScan(NamedTuple):
@@ -187,8 +187,8 @@ def _scan(path: Path, options: ReadOptions, limit: int) -> _LctlScan:
     samples = Lookahead(path, text.samples, _size)
     needed = {"filesystem", "target"} if text.is_bare else set()
     if needed and not (text.options.filesystem and text.options.target):
-        found = "a text without parameter names does not tell its target"
-        raise InputError(text.place, found, "--filesystem and --target")
+        name = "a text without parameter names does not tell its target"
+        raise InputError(text.place, name, "--filesystem and --target")
     times: list[tuple[int, str]] = []
     for sample in samples.look():
         if not isinstance(sample, ServerSample):
@@ -345,8 +345,8 @@ class _BareReader:
 
     def _parameter(self, data: bytes) -> Parameter:
         target = self.text.options.target or ""
-        found = self.text.naming.find(target, ())
-        is_mdt = not isinstance(found, str) and found.kind == "mdt"
+        lustre_target = self.text.naming.find(target, ())
+        is_mdt = not isinstance(lustre_target, str) and lustre_target.kind == "mdt"
         if data.lstrip().startswith(b"job_stats:"):
             return Parameter(MDT if is_mdt else OBDFILTER, target, JOB_STATS)
         if _BRW_TEXT.search(data):

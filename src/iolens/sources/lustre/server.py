@@ -62,7 +62,7 @@ class ParameterText(NamedTuple):
     @property
     def last_activity_us(self) -> int | None:
         """The latest `snapshot_time` of any job in a job_stats."""
-        stamps = (stamp_us(found.decode("ascii", "replace")) for found in _JOB_TIME.findall(self.data))
+        stamps = (stamp_us(result.decode("ascii", "replace")) for result in _JOB_TIME.findall(self.data))
         return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
@@ -293,18 +293,20 @@ class _TargetReader:
 
     def _histograms(self) -> Iterator[Item]:
         for text in self.first_of((OSD, "brw_stats"), (OBDFILTER, "brw_stats")):
-            found = parse_brw_stats(text.data, text.place, text.line)
-            yield from found.problems
-            yield from self._histogram_samples(found)
-            if found.sizes is not None or found.sets:
+            histograms = parse_brw_stats(text.data, text.place, text.line)
+            yield from histograms.problems
+            yield from self._histogram_samples(histograms)
+            if histograms.sizes is not None or histograms.sets:
                 return
 
-    def _histogram_samples(self, found: Histograms) -> Iterator[Sample]:
-        if found.sizes is not None:
-            yield self.sample("target_sizes", {"": CounterSet(found.sizes, found.start_us)}, found.snapshot_us)
-        if found.sets:
-            sets = {name: CounterSet(counters, found.start_us) for name, counters in found.sets.items()}
-            yield self.sample("target_histograms", sets, found.snapshot_us)
+    def _histogram_samples(self, histograms: Histograms) -> Iterator[Sample]:
+        if histograms.sizes is not None:
+            yield self.sample(
+                "target_sizes", {"": CounterSet(histograms.sizes, histograms.start_us)}, histograms.snapshot_us
+            )
+        if histograms.sets:
+            sets = {name: CounterSet(counters, histograms.start_us) for name, counters in histograms.sets.items()}
+            yield self.sample("target_histograms", sets, histograms.snapshot_us)
 
     def _jobs(self) -> Iterator[Item]:
         for text in self.first_of((OBDFILTER, JOB_STATS), (MDT, JOB_STATS)):
@@ -338,12 +340,12 @@ class _TargetReader:
     def _state(self) -> Iterator[Item]:
         values: capacity.Facts = {}
         for text in self.first_of((OBDFILTER, "recovery_status"), (MDT, "recovery_status"), (MDS, "recovery_status")):
-            found = capacity.parse_recovery(text.data)
-            if isinstance(found, str):
-                yield Problem(text.place, text.line, found)
+            by_name = capacity.parse_recovery(text.data)
+            if isinstance(by_name, str):
+                yield Problem(text.place, text.line, by_name)
             else:
-                values = found
-                self._leave_out_recovery(text, found)
+                values = by_name
+                self._leave_out_recovery(text, by_name)
         for text in self.first_of((OBDFILTER, "num_exports"), (MDT, "num_exports"), (MDS, "num_exports")):
             values["exports"] = capacity.parse_count(text.data)
             if values["exports"] is None:

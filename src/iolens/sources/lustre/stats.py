@@ -97,8 +97,8 @@ def parse_stats(data: bytes, place: str, first_line: int = 1) -> Stats:
             misread += 1
             stats.problems.append(Problem(place, number, reason))
     if not stats.problems and not stats.counts and stats.snapshot_us is None:
-        found = "no counter" if data.strip() else "empty file"
-        stats.problems.append(Problem(place, None, f"{found}, expected snapshot_time and counters"))
+        name = "no counter" if data.strip() else "empty file"
+        stats.problems.append(Problem(place, None, f"{name}, expected snapshot_time and counters"))
     stats.whole = not misread and stats.snapshot_us is not None and not lines[-1]
     return stats
 
@@ -152,7 +152,7 @@ def has_target_io(stats: Stats) -> bool:
 def names_known_counter(data: bytes) -> bool:
     """Whether some line begins with a counter that a known version has: without a name, only that tells what it is."""
     words = (line.split(None, 1) for line in data.decode("ascii", "replace").split("\n"))
-    return any(found and found[0] in _KNOWN for found in words)
+    return any(word and word[0] in _KNOWN for word in words)
 
 
 def unknown_counters(stats: Stats) -> Iterator[Problem]:

@@ -96,7 +96,7 @@ def within(items: Iterable[Item], options: ReadOptions) -> Iterator[Item]:
         elif isinstance(item, Rows):
             times = np.broadcast_to(np.asarray(item.columns["time"], np.int64), (item.count,))
             keep = np.flatnonzero((times >= begin) & (times < end))
-            yield Rows(item.table, {name: _chosen(one, keep) for name, one in item.columns.items()}, len(keep))
+            yield Rows(item.table, {name: _chosen(column, keep) for name, column in item.columns.items()}, len(keep))
         elif isinstance(item, Samples):
             keep = np.flatnonzero((item.time_us >= begin) & (item.time_us < end))
             counters = {name: column[keep] for name, column in item.counters.items()}
@@ -113,4 +113,6 @@ def _chosen(values: object, keep: NDArray[np.int64]) -> object:
 
 def _column(values: list[int | None]) -> np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]:
     present = [value is not None for value in values]
-    return np.ma.MaskedArray(np.array([value or 0 for value in values], np.int64), [not one for one in present])
+    return np.ma.MaskedArray(
+        np.array([value or 0 for value in values], np.int64), [not is_present for is_present in present]
+    )

@@ -42,17 +42,19 @@ def read_each(
     """
     opened: list[Opened] = []
     refused: list[Capture] = []
-    for one in inputs:
+    for parameter in inputs:
         try:
-            opened.append(read(one))
+            opened.append(read(parameter))
         except InputError as error:
-            refused.append(refusal(name(one), error))
+            refused.append(refusal(name(parameter), error))
         except IolensError:
             raise  # the question itself was wrong
         except OSError as error:
-            refused.append(refusal(name(one), InputError(name(one), f"cannot be read: {error.strerror or error}")))
+            refused.append(
+                refusal(name(parameter), InputError(name(parameter), f"cannot be read: {error.strerror or error}"))
+            )
         except Exception as error:
-            refused.append(refusal(name(one), InputError(name(one), f"not read; {unexpected(error)}")))
+            refused.append(refusal(name(parameter), InputError(name(parameter), f"not read; {unexpected(error)}")))
     return opened, refused
 
 

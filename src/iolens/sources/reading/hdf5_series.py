@@ -111,7 +111,7 @@ def datasets_of(file: Any) -> dict[str, Any]:
     """Every data set of a file by its path in it, down to a depth no series has."""
     import h5py
 
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     groups = [("", file)]
     for _ in range(DEEPEST):
         deeper = []
@@ -120,11 +120,11 @@ def datasets_of(file: Any) -> dict[str, Any]:
                 if isinstance(thing, h5py.Group):
                     deeper.append((f"{path}{name}/", thing))
                 elif isinstance(thing, h5py.Dataset):
-                    found[f"{path}{name}"] = thing
-                if len(found) + len(deeper) > MOST_OBJECTS:
+                    by_name[f"{path}{name}"] = thing
+                if len(by_name) + len(deeper) > MOST_OBJECTS:
                     raise InputError(file.filename, f"more than {MOST_OBJECTS} groups and data sets", "a time series")
         groups = deeper
-    return found
+    return by_name
 
 
 def numbers_of(dataset: Any, dimensions: int | None = None) -> Any:
@@ -182,11 +182,11 @@ def kind_of(name: str) -> str | None:
 
 def filesystem_of(targets: Sequence[str], path: Path) -> str | None:
     """The file system that the names of its targets, or else a file called NAME_YYYY-MM-DD, tell."""
-    found = {match["filesystem"] for name in targets if (match := _TARGET.fullmatch(name))}
-    if len(found) == 1:
-        return found.pop()
+    names = {match["filesystem"] for name in targets if (match := _TARGET.fullmatch(name))}
+    if len(names) == 1:
+        return names.pop()
     match = _DATED.fullmatch(path.stem)
-    return match["filesystem"] if match and not found else None
+    return match["filesystem"] if match and not names else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,5 +254,5 @@ def moment_rows(
     """Rows of one target or server at moments; `whole`: bytes or inodes rather than shares."""
     known = ~np.logical_and.reduce([np.isnan(column) for column in values.values()])
     if known.any():
-        found = {name: as_integers(column[known]) if whole else column[known] for name, column in values.items()}
-        yield Rows(table, {"time": time_us[known], **common, **found}, int(known.sum()))
+        arrays = {name: as_integers(column[known]) if whole else column[known] for name, column in values.items()}
+        yield Rows(table, {"time": time_us[known], **common, **arrays}, int(known.sum()))

@@ -49,9 +49,9 @@ class _Decoder:
     def documents(self) -> Iterator[JsonDocument | Problem]:
         cut = False
         while self._skip():
-            found = self._object()
-            cut = isinstance(found, Problem)
-            yield found
+            json_document = self._object()
+            cut = isinstance(json_document, Problem)
+            yield json_document
         if self.ended:
             yield Problem(self.place, self.line, f"cannot be read to its end: {self.ended}")
         elif self.open_lists > 0 and not cut:

@@ -225,22 +225,22 @@ class _Sqlite:
         except sqlite3.OperationalError as error:
             if self.steps <= self.most_steps:
                 raise
-            found = f"a query did not end within {self.most_steps:,} steps: a view without an end, or a damaged index"
-            raise InputError(self.place, found, "tables, or views of what the file holds") from error
+            name = f"a query did not end within {self.most_steps:,} steps: a view without an end, or a damaged index"
+            raise InputError(self.place, name, "tables, or views of what the file holds") from error
 
     def schema(self) -> Mapping[str, TableSchema]:
-        found = self.rows(
+        results = self.rows(
             "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c"
             " WHERE m.type IN ('table', 'view')"
         )
-        return _schema(found)
+        return _schema(results)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._answer(sql, parameters) as cursor:
-            found = cursor.fetchmany(MOST_ROWS + 1)
-        if len(found) > MOST_ROWS:
+            results = cursor.fetchmany(MOST_ROWS + 1)
+        if len(results) > MOST_ROWS:
             raise InputError(self.place, f"more than {MOST_ROWS:,} rows where a few were expected")
-        return found
+        return results
 
     def pieces(self, sql: str, parameters: Sequence[object], dtype: np.dtype[np.void]) -> Iterator[Table]:
         with self._answer(sql, parameters) as cursor:
@@ -366,10 +366,10 @@ class MysqlOpening:
         return parts
 
     def _parameters(self) -> dict[str, Any]:
-        found = dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
-        if unknown := sorted(found.keys() - _URL_PARAMETERS.keys()):
+        names = dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
+        if unknown := sorted(names.keys() - _URL_PARAMETERS.keys()):
             raise UsageError(f"{self.place}: unknown parameter {unknown[0]!r}; there are {', '.join(_URL_PARAMETERS)}")
-        named = {_URL_PARAMETERS[name]: value for name, value in found.items()}
+        named = {_URL_PARAMETERS[name]: value for name, value in names.items()}
         socket = {"unix_socket": named.pop("unix_socket")} if "unix_socket" in named else {}
         return socket | ({"ssl": named} if named else {})
 
@@ -398,10 +398,10 @@ class _Mysql:
         cursor.close()
 
     def schema(self) -> Mapping[str, TableSchema]:
-        found = self.rows(
+        results = self.rows(
             "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
         )
-        return _schema(found)
+        return _schema(results)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self.cursor() as cursor:
@@ -428,12 +428,12 @@ class _Mysql:
             f"GROUP_CONCAT(COALESCE({expression}, 'nan') SEPARATOR ' ')" for expression in selection.columns.values()
         )
         count, *texts = self.rows(f"SELECT COUNT(*), {joined} {selection.source}", selection.parameters)[0]
-        found = np.empty(count, selection.dtype)
+        values = np.empty(count, selection.dtype)
         for name, text in zip(selection.columns, texts, strict=True):
             if len(text or "") >= self.longest_text:
                 return _row_by_row(self, selection)
-            found[name] = np.fromstring(text or "", found.dtype[name], sep=" ")
-        return found[np.argsort(found[next(iter(selection.columns))], kind="stable")]
+            values[name] = np.fromstring(text or "", values.dtype[name], sep=" ")
+        return values[np.argsort(values[next(iter(selection.columns))], kind="stable")]
 
     def exact_text(self, table: TableSchema, column: str, prefix: str = "") -> str:
         """Only what has a collation is cast: to group by a cast is tens of times slower."""
@@ -476,9 +476,9 @@ def _in_pieces(rows: Iterator[tuple[Any, ...]], dtype: np.dtype[np.void]) -> Ite
             return
 
 
-def _schema(found: Sequence[tuple[Any, ...]]) -> Mapping[str, TableSchema]:
+def _schema(results: Sequence[tuple[Any, ...]]) -> Mapping[str, TableSchema]:
     columns: dict[str, dict[str, tuple[str, str]]] = {}
-    for table, column, kind in found:
+    for table, column, kind in results:
         if _NAME.fullmatch(table) and _NAME.fullmatch(column):
             columns.setdefault(table, {})[column.upper()] = (column, str(kind).lower())
     return {table.upper(): TableSchema(table, of_table) for table, of_table in columns.items()}
@@ -494,7 +494,7 @@ def _percent(sql: str) -> str:
 
 def _reason(error: Exception) -> str:
     """The driver's message; its first argument is a number of the server's."""
-    return " ".join(str(one) for one in error.args) or type(error).__name__
+    return " ".join(str(arg) for arg in error.args) or type(error).__name__
 
 
 def _lenient_text(raw: bytes) -> str:
