@@ -51,8 +51,8 @@ def measure(osts: int, jobs: int, ticks: int) -> dict[str, float]:
                     spool.close_segment()
             late = rss_bytes()
             spooled = spool.size() - spool.segment_bytes
-        slow = [one for number, one in enumerate(cpu) if number % 12 == 0]
-        fast = [one for number, one in enumerate(cpu) if number % 12]
+        slow = [item for number, item in enumerate(cpu) if number % 12 == 0]
+        fast = [item for number, item in enumerate(cpu) if number % 12]
         half = len(cpu) // 2
         return {
             "osts": osts,

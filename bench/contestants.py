@@ -59,7 +59,7 @@ def pandas(store: str, until: str) -> None:
         return pd.concat([pd.read_parquet(file, columns=columns) for day in wanted for file in day.glob("*.parquet")])
 
     sizes = [4096 << power for power in range(9)]
-    names = [f"{way}_ios_{size}" for way in ("read", "write") for size in sizes]
+    names = [f"{direction}_ios_{size}" for direction in ("read", "write") for size in sizes]
     df = read("target_sizes", ["time", "target", "duration_s", *names])
     busy = sum(df[f"write_ios_{s}"] * (W0 + W1 * s) + df[f"read_ios_{s}"] * (R0 + R1 * s) for s in sizes)
     df["fsu"] = 100 * busy / df["duration_s"]

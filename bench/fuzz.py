@@ -32,13 +32,13 @@ def main() -> None:
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="iolens-fuzz-") as folder:
             report = run_source(source, options.mutations, Path(folder) / "mutations", options.first)
-            found = [str(fault) for fault in report.faults]
-            found += faults_of_long_inputs(source, LONG_BYTES, Path(folder) / "long")
-        faults += len(found)
+            result = [str(fault) for fault in report.faults]
+            result += faults_of_long_inputs(source, LONG_BYTES, Path(folder) / "long")
+        faults += len(result)
         seconds = time.monotonic() - began
         print(f"{source}: {report.mutations} mutations, {report.beside} beside a whole file, long inputs of "
-              f"{LONG_BYTES} bytes, {len(found)} faults, {seconds:.0f} s", flush=True)  # fmt: skip
-        for fault in found:
+              f"{LONG_BYTES} bytes, {len(result)} faults, {seconds:.0f} s", flush=True)  # fmt: skip
+        for fault in result:
             print(f"  {fault}", flush=True)
     sys.exit(1 if faults else 0)
 

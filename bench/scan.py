@@ -77,7 +77,7 @@ def contest(name: str, root: Path, workers: int) -> None:
 def processor_s() -> float:
     """What this process and those it has waited for have used."""
     used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(item.ru_utime + item.ru_stime for item in used)
 
 
 def measured(name: str, root: Path, workers: int) -> dict[str, float]:
@@ -128,7 +128,7 @@ def compare(root: Path, small: Path, inodes: int, turns: int, workers: int) -> N
             turns_of[name].append(measured(name, root, workers))
     print(f"{inodes:,} inodes, {workers} processes, medians of {turns} turns")
     seconds, processor = (
-        {name: statistics.median(one[what] for one in every) for name, every in turns_of.items()}
+        {name: statistics.median(item[what] for item in every) for name, every in turns_of.items()}
         for what in ("seconds", "processor_s")
     )
     for name in names:
@@ -142,7 +142,7 @@ def compare(root: Path, small: Path, inodes: int, turns: int, workers: int) -> N
     ours = turns_of["iolens"]
     few = measured("iolens", small, workers)
     for what in ("peak_mib", "worker_peak_mib"):
-        print(f"{what:16} {max(one[what] for one in ours):6.0f} MiB, {few[what]:.0f} MiB on a tenth of the tree")
+        print(f"{what:16} {max(our[what] for our in ours):6.0f} MiB, {few[what]:.0f} MiB on a tenth of the tree")
 
 
 if __name__ == "__main__":

@@ -87,12 +87,12 @@ def stored_rows(store: Store) -> dict[str, Counter[RowKey]]:
         "target_histograms": ("direction", "bin", "count"),
         "target_capacity": ("used_bytes",),
     }
-    found: dict[str, Counter[RowKey]] = {}
+    counts: dict[str, Counter[RowKey]] = {}
     for name in TABLES:
         columns = ("target", "epoch_us", *values[name])
         frame = store.select("scratch").frame(name).select(*columns).collect(backend="pyarrow").to_native()
-        found[name] = Counter(zip(*(frame.column(column).to_pylist() for column in columns), strict=True))
-    return found
+        counts[name] = Counter(zip(*(frame.column(column).to_pylist() for column in columns), strict=True))
+    return counts
 
 
 def write_until_killed(url: str, stream: int, neighbour: int, journal: str) -> None:
@@ -107,7 +107,7 @@ def write_until_killed(url: str, stream: int, neighbour: int, journal: str) -> N
             store.ingest([capture(stream, number)], SOURCE)
             notes.write(f"done {number + 1}\n")
             if number % 2:
-                store.ingest([capture(neighbour, one) for one in range(max(number - 2, 0), number)], SOURCE)
+                store.ingest([capture(neighbour, item) for item in range(max(number - 2, 0), number)], SOURCE)
                 notes.write(f"lent {number}\n")
 
 
@@ -127,13 +127,13 @@ def _note_conflicts(store: Store, notes: TextIO) -> None:
 
 def read_journal(path: Path) -> Counter[str]:
     """The highest number noted under each word, and how many conflicts; a line that a kill cut off is left out."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for line in _text(path).splitlines():
         word, _, number = line.partition(" ")
-        found["conflict"] += word == "conflict"
+        counts["conflict"] += word == "conflict"
         if word in ("begun", "done", "lent") and number.isdecimal():
-            found[word] = max(found[word], int(number))
-    return found
+            counts[word] = max(counts[word], int(number))
+    return counts
 
 
 def _text(path: Path) -> str:
@@ -223,12 +223,12 @@ def _kill(process: SpawnProcess) -> None:
 def _settle(folder: Path, store: Store, writers: int, kills: int, began: float) -> Report:
     begun: dict[int, int] = {}
     for stream in range(writers):
-        mine, lender = (read_journal(folder / f"journal-{one}") for one in (stream, (stream - 1) % writers))
+        mine, lender = (read_journal(folder / f"journal-{writer}") for writer in (stream, (stream - 1) % writers))
         begun[stream] = max(mine["begun"], lender["lent"], lender["done"])
     orphans = _orphans(store)
     tally = [store.ingest([capture(stream, n)], SOURCE) for stream, count in begun.items() for n in range(count)]
-    whole = sum(one.already_present for one in tally)
-    expected, found = expected_rows(begun), stored_rows(store)
+    whole = sum(item.already_present for item in tally)
+    expected, result = expected_rows(begun), stored_rows(store)
     checked = verify_store(store)
     handles = [store.tables.load(name) for name in (*TABLES, "baselines", "batches")]
     return Report(
@@ -237,8 +237,8 @@ def _settle(folder: Path, store: Store, writers: int, kills: int, began: float) 
         present_when_resent=whole,
         completed_by_resending=len(tally) - whole,
         rows=sum(rows.total() for rows in expected.values()),
-        lost=sum((expected[name] - found[name]).total() for name in TABLES),
-        too_many=sum((found[name] - expected[name]).total() for name in TABLES),
+        lost=sum((expected[name] - result[name]).total() for name in TABLES),
+        too_many=sum((result[name] - expected[name]).total() for name in TABLES),
         files=checked.files,
         unrecorded=checked.unrecorded,
         orphans=orphans,

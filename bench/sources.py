@@ -56,9 +56,9 @@ def main() -> None:
     """A line per source, then the ratios to pytokio."""
     if not DATA.is_dir():
         sys.exit("no captures beside the repository; set IOLENS_SHARED")
-    found = by_source()
+    result = by_source()
     print(f"{'source':12} {'files':>5} {'MB':>7} {'rows':>8} {'rows per CPU s':>15} {'MB per CPU s':>13}")
-    for name, paths in found.items():
+    for name, paths in result.items():
         show(name, paths)
     with tempfile.TemporaryDirectory(prefix="iolens-bench-") as folder:
         made = {"lmt-db": lmt_copy(Path(folder)), "tokio-hdf5": tokio_day(Path(folder))}
@@ -72,10 +72,10 @@ def main() -> None:
 
 def show(name: str, paths: list[Path]) -> None:
     """One line."""
-    one = measure(name, paths)
-    mb = one.size_bytes / 1e6
+    item = measure(name, paths)
+    mb = item.size_bytes / 1e6
     print(
-        f"{name:12} {len(paths):>5} {mb:>7.2f} {one.rows:>8} {one.rows_per_s:>15,.0f} {mb / one.cpu_s:>13.1f}",
+        f"{name:12} {len(paths):>5} {mb:>7.2f} {item.rows:>8} {item.rows_per_s:>15,.0f} {mb / item.cpu_s:>13.1f}",
         flush=True,
     )
 
@@ -106,16 +106,16 @@ def tokio_day(folder: Path) -> Path:
 
 def by_source() -> dict[str, list[Path]]:
     """Captures by the source that recognises them."""
-    found: dict[str, list[Path]] = {}
+    paths: dict[str, list[Path]] = {}
     files = sorted(file for folder in FOLDERS for file in (DATA / folder).rglob("*") if file.is_file())
     for file in files:
         with file.open("rb") as stream:
             head = stream.read(65536)
         for source in all_sources():
             if source.recognises(file, head):
-                found.setdefault(source.name, []).append(file)
+                paths.setdefault(source.name, []).append(file)
                 break
-    return found
+    return paths
 
 
 def measure(name: str, paths: list[Path]) -> Speed:
@@ -130,7 +130,7 @@ def measure(name: str, paths: list[Path]) -> Speed:
 
 def read(name: str, paths: list[Path]) -> int:
     """Rows or samples in the captures."""
-    source = next(one for one in all_sources() if one.name == name)
+    source = next(all_source for all_source in all_sources() if all_source.name == name)
     total = 0
     try:
         for capture in source.captures(paths, SUPPLIED):
@@ -143,7 +143,7 @@ def read(name: str, paths: list[Path]) -> int:
 
 def into_store(name: str, path: Path) -> float:
     """Rows stored per second of processor time, start of the engine included."""
-    source = next(one for one in all_sources() if one.name == name)
+    source = next(all_source for all_source in all_sources() if all_source.name == name)
     with tempfile.TemporaryDirectory() as folder:
         began = time.process_time()
         tally = Store(f"{folder}/store").ingest(source.captures([path], SUPPLIED), name)

@@ -45,12 +45,15 @@ def day_of_telemetry(number: int, targets: int) -> tuple[pa.Table, pa.Table]:
         "after_reset": pa.repeat(False, rows),
     }
     counts: dict[str, np.ndarray] = {}
-    for way in DIRECTIONS:
+    for direction in DIRECTIONS:
         for size in SIZE_BINS:
             scale = {4096: 30.0, 1 << 20: 40.0}.get(size, 3.0) if 4096 <= size <= 1 << 20 else 0.0
             drawn = random.poisson(scale * level).astype(np.int64) if scale else np.zeros(rows, np.int64)
-            counts[size_column(way, size)] = drawn
-    moved = {f"{way}_bytes": sum(counts[size_column(way, size)] * size for size in SIZE_BINS) for way in DIRECTIONS}
+            counts[size_column(direction, size)] = drawn
+    moved = {
+        f"{direction}_bytes": sum(counts[size_column(direction, size)] * size for size in SIZE_BINS)
+        for direction in DIRECTIONS
+    }
     zeros = pa.repeat(pa.scalar(0, pa.int64()), rows)
     sizes = pa.table({**common, **counts, "read_ios_outside": zeros, "write_ios_outside": zeros})
     return sizes, pa.table(

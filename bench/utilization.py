@@ -76,26 +76,26 @@ def report(store: str, days: list[int], targets: int, no_pandas: bool) -> None:
     """Tables of seconds, memory and ratios."""
     contestants = ["decode", "file-system", "whole"] + ([] if no_pandas else ["pandas"])
     print(f"\n{'days':>5} {'contestant':12} {'seconds':>9} {'rows/s':>14} {'peak MiB':>9}")
-    found: dict[tuple[int, str], tuple[float, float]] = {}
+    pairs: dict[tuple[int, str], tuple[float, float]] = {}
     for count in days:
         for name in contestants:
-            found[count, name] = measure(name, store, count)
-            seconds, peak = found[count, name]
+            pairs[count, name] = measure(name, store, count)
+            seconds, peak = pairs[count, name]
             print(f"{count:>5} {name:12} {seconds:>9.2f} {count * 17280 * targets / seconds:>14,.0f} {peak:>9.0f}")
     print("\nratios")
     for count in days:
         line = [
-            f"{found[count, 'decode'][0] / found[count, name][0]:.2f} of decode speed ({name})"
+            f"{pairs[count, 'decode'][0] / pairs[count, name][0]:.2f} of decode speed ({name})"
             for name in contestants[1:3]
         ]
         if not no_pandas:
-            ours, theirs = found[count, "whole"], found[count, "pandas"]
+            ours, theirs = pairs[count, "whole"], pairs[count, "pandas"]
             line.append(f"{theirs[0] / ours[0]:.1f}× faster than pandas in 1/{theirs[1] / ours[1]:.1f} of its memory")
         print(f"{count:>5} days: " + "; ".join(line))
     first, last = days[0], days[-1]
     if last > first:
-        grown = found[last, "whole"][1] / found[first, "whole"][1]
-        per_day = [found[count, "whole"][0] / count for count in (first, last)]
+        grown = pairs[last, "whole"][1] / pairs[first, "whole"][1]
+        per_day = [pairs[count, "whole"][0] / count for count in (first, last)]
         print(f"{first} → {last} days: memory × {grown:.2f}; seconds per day {per_day[0]:.3f} → {per_day[1]:.3f}")
     print_start_up()
 

@@ -59,16 +59,16 @@ def report(store: str, rows: int, no_pandas: bool) -> None:
     """Seconds, memory and ratios."""
     names = [name for name in REPEATS if not (no_pandas and name == "pandas")]
     print(f"\n{'contestant':12} {'seconds':>9} {'rows/s':>14} {'peak MiB':>9}")
-    found = {}
+    result = {}
     for name in names:
         command = [sys.executable, "-m", "bench.workload_contestants", name, store, str(REPEATS[name])]
         answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        found[name] = answer["seconds"], answer["peak_mib"]
-        print(f"{name:12} {found[name][0]:>9.2f} {rows / found[name][0]:>14,.0f} {found[name][1]:>9.0f}")
-    ours = found["both"]
-    print(f"\nworkload + imbalance: {found['decode'][0] / ours[0]:.2f} of decode speed, {ours[1]:,.0f} MiB at most")
-    if "pandas" in found:
-        theirs = found["pandas"]
+        result[name] = answer["seconds"], answer["peak_mib"]
+        print(f"{name:12} {result[name][0]:>9.2f} {rows / result[name][0]:>14,.0f} {result[name][1]:>9.0f}")
+    ours = result["both"]
+    print(f"\nworkload + imbalance: {result['decode'][0] / ours[0]:.2f} of decode speed, {ours[1]:,.0f} MiB at most")
+    if "pandas" in result:
+        theirs = result["pandas"]
         print(f"{theirs[0] / ours[0]:.1f}× faster than pandas in 1/{theirs[1] / ours[1]:.1f} of its memory")
 
 

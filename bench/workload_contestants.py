@@ -46,14 +46,14 @@ def pandas(store: str) -> None:
 
     files = sorted(Path(store, "target_io").glob("date=*/*.parquet"))
     df = pd.concat([pd.read_parquet(file, columns=COLUMNS) for file in files]).sort_values(["target", "time"])
-    for way in ("read", "write"):
-        df[f"{way}_rate"] = df[f"{way}_bytes"] / df["duration_s"]
-        df.groupby("target")[f"{way}_rate"].quantile([0.95, 0.99, 1.0])
-        idle = df[f"{way}_ops"] == 0
+    for direction in ("read", "write"):
+        df[f"{direction}_rate"] = df[f"{direction}_bytes"] / df["duration_s"]
+        df.groupby("target")[f"{direction}_rate"].quantile([0.95, 0.99, 1.0])
+        idle = df[f"{direction}_ops"] == 0
         run = (idle != idle.shift()).cumsum() + df["target"].ne(df["target"].shift()).cumsum()
         lengths = df[idle].groupby(run[idle]).size() * df["duration_s"].iloc[0]
-        spacing = (df["duration_s"] / df[f"{way}_ops"])[~idle]
-        for sample in (df[f"{way}_rate"][df[f"{way}_rate"] > 0], spacing, lengths):
+        spacing = (df["duration_s"] / df[f"{direction}_ops"])[~idle]
+        for sample in (df[f"{direction}_rate"][df[f"{direction}_rate"] > 0], spacing, lengths):
             logs = np.log(sample / sample.min())
             len(sample) / logs.sum()
             sample.quantile(np.arange(1, 1000) / 1000)

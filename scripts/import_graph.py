@@ -173,16 +173,16 @@ def _below(name: str) -> str:
 # What the design allows
 
 
-def allowed(one: Import) -> bool:
+def allowed(item: Import) -> bool:
     """Whether the import points the way the design allows."""
-    home = one.importer.partition(".")[0]
+    home = item.importer.partition(".")[0]
     if not home:
-        return one.imported.partition(".")[0] in DOOR and one.late
-    if not one.imported:
+        return item.imported.partition(".")[0] in DOOR and item.late
+    if not item.imported:
         return home in EVERYTHING
-    if home in EVERYTHING or one.imported.partition(".")[0] == home:
+    if home in EVERYTHING or item.imported.partition(".")[0] == home:
         return True
-    return any(one.imported == name or one.imported.startswith(f"{name}.") for name in MAY_IMPORT[home])
+    return any(item.imported == name or item.imported.startswith(f"{name}.") for name in MAY_IMPORT[home])
 
 
 # Graphs
@@ -191,9 +191,11 @@ def allowed(one: Import) -> bool:
 def module_graph(every: Iterable[Import]) -> Graph:
     """Which module imports which. An import by name within a package is left out: it does not say of which module."""
     graph: Graph = {name: set() for name in modules()}
-    for one in every:
-        if one.importer != one.imported and not (one.by_name and package_of(one.importer) == package_of(one.imported)):
-            graph[one.importer].add(one.imported)
+    for item in every:
+        if item.importer != item.imported and not (
+            item.by_name and package_of(item.importer) == package_of(item.imported)
+        ):
+            graph[item.importer].add(item.imported)
     return graph
 
 
@@ -243,18 +245,18 @@ def _reachable(graph: Graph, start: str) -> set[str]:
 def shortest_cycle(graph: Graph, group: Sequence[str]) -> list[str]:
     """A shortest way from a node of the group back to itself."""
     inside = {name: sorted(graph[name] & set(group)) for name in group}
-    ways: list[list[str]] = []
+    directions: list[list[str]] = []
     for start in group:
         queue, seen = [[start]], set[str]()
         while queue:
-            way = queue.pop(0)
-            if start in inside[way[-1]]:
-                ways.append([*way, start])
+            direction = queue.pop(0)
+            if start in inside[direction[-1]]:
+                directions.append([*direction, start])
                 break
-            fresh = [name for name in inside[way[-1]] if name not in seen]
+            fresh = [name for name in inside[direction[-1]] if name not in seen]
             seen.update(fresh)
-            queue += [[*way, name] for name in fresh]
-    return min(ways, key=len)
+            queue += [[*direction, name] for name in fresh]
+    return min(directions, key=len)
 
 
 class Cycles(NamedTuple):
@@ -396,15 +398,15 @@ def _sentence(path: Path) -> str:
     return re.sub(r"\|", r"\|", docstring.splitlines()[0])
 
 
-def _cycle_list(found: Cycles, graph: Graph) -> str:
+def _cycle_list(result: Cycles, graph: Graph) -> str:
     known = subpackages()
     by_package = grouped(graph, {name: package_of(name) for name in graph})
     by_subpackage = grouped(graph, {name: subpackage_of(name, known) for name in graph if name})
     return "\n".join(
         [
-            f"- Between packages: {_shown(found.packages, by_package)}",
-            f"- Between sub-packages and the modules beside them: {_shown(found.subpackages, by_subpackage)}",
-            f"- Between modules: {_shown(found.modules, graph)}",
+            f"- Between packages: {_shown(result.packages, by_package)}",
+            f"- Between sub-packages and the modules beside them: {_shown(result.subpackages, by_subpackage)}",
+            f"- Between modules: {_shown(result.modules, graph)}",
         ]
     )
 
@@ -416,42 +418,42 @@ def _shown(groups: list[list[str]], graph: Graph) -> str:
     return "; ".join(_shown_cycle(shortest_cycle(graph, group), len(group)) for group in groups) + "."
 
 
-def _shown_cycle(way: list[str], members: int) -> str:
-    rest = members - len(set(way))
-    return f"`{' → '.join(way)}`" + (f" (a group of {members})" if rest else "")
+def _shown_cycle(direction: list[str], members: int) -> str:
+    rest = members - len(set(direction))
+    return f"`{' → '.join(direction)}`" + (f" (a group of {members})" if rest else "")
 
 
 def main() -> int:
     """Print what points the wrong way, and every cycle."""
     every = imports()
-    wrong = [one for one in every if not allowed(one)]
-    found = all_cycles(every)
-    for one in wrong:
-        print(f"{one}: against the design (MAY_IMPORT in scripts/import_graph.py)", file=sys.stderr)
+    wrong = [item for item in every if not allowed(item)]
+    result = all_cycles(every)
+    for entry in wrong:
+        print(f"{entry}: against the design (MAY_IMPORT in scripts/import_graph.py)", file=sys.stderr)
     print(f"{len(modules())} modules, {len(every)} imports, {len(wrong)} against the design")
-    for level, groups in zip(("packages", "sub-packages", "modules"), found, strict=True):
+    for level, groups in zip(("packages", "sub-packages", "modules"), result, strict=True):
         print(f"{len(groups)} cycles between {level}")
         for group in groups:
             print(f"  {', '.join(group)}")
             for line in _within(group, every, level):
                 print(f"    {line}")
-    return 1 if wrong or found.packages else 0
+    return 1 if wrong or result.packages else 0
 
 
 def _within(group: Sequence[str], every: Sequence[Import], level: str) -> Iterator[str]:
     """The first import between each two members of a cycle."""
     known = subpackages()
     seen = set()
-    for one in every:
+    for item in every:
         if level == "modules":
-            ends = one.importer, one.imported
+            ends = item.importer, item.imported
         elif level == "sub-packages":
-            ends = subpackage_of(one.importer, known), subpackage_of(one.imported, known)
+            ends = subpackage_of(item.importer, known), subpackage_of(item.imported, known)
         else:
-            ends = package_of(one.importer), package_of(one.imported)
-        if ends[0] != ends[1] and set(ends) <= set(group) and ends not in seen and not one.by_name:
+            ends = package_of(item.importer), package_of(item.imported)
+        if ends[0] != ends[1] and set(ends) <= set(group) and ends not in seen and not item.by_name:
             seen.add(ends)
-            yield f"{one}{' (inside a function or for types only)' if one.late else ''}"
+            yield f"{item}{' (inside a function or for types only)' if item.late else ''}"
 
 
 if __name__ == "__main__":

@@ -47,10 +47,10 @@ def draw(title: str, boxes: Sequence[Box], edges: Iterable[Edge]) -> str:
     forward, backward = _without_cycles(sorted(named), sorted(edges))
     kept = _reduced(forward)
     layer = _layers(sorted(named), kept)
-    rows, ways = _with_waypoints(sorted(named), kept, layer)
-    rows = _ordered(rows, ways)
+    rows, directions = _with_waypoints(sorted(named), kept, layer)
+    rows = _ordered(rows, directions)
     places, width, height = _places(rows, named)
-    shapes = [_arrow([places[name] for name in way]) for way in ways]
+    shapes = [_arrow([places[name] for name in direction]) for direction in directions]
     shapes += [_back_arrow(places[start], places[end]) for start, end in backward]
     shapes += [_box(box, places[box.name]) for box in boxes]
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
@@ -115,18 +115,18 @@ def _with_waypoints(
     """Rows of names from top to bottom with a waypoint where an edge passes, and each edge as a way through them."""
     top = max(layer.values(), default=0)
     rows: list[list[str]] = [[name for name in names if layer[name] == level] for level in range(top, -1, -1)]
-    ways = []
+    directions = []
     for start, end in edges:
         points = [f"{start}>{end}@{level}" for level in range(layer[start] - 1, layer[end], -1)]
         for level, point in zip(range(layer[start] - 1, layer[end], -1), points, strict=True):
             rows[top - level].append(point)
-        ways.append([start, *points, end])
-    return rows, ways
+        directions.append([start, *points, end])
+    return rows, directions
 
 
-def _ordered(rows: list[list[str]], ways: list[list[str]]) -> list[list[str]]:
+def _ordered(rows: list[list[str]], directions: list[list[str]]) -> list[list[str]]:
     """Each row sorted by the mean place of its neighbours, downwards and upwards in turn."""
-    pairs = [pair for way in ways for pair in pairwise(way)]
+    pairs = [pair for direction in directions for pair in pairwise(direction)]
     for sweep in range(SWEEPS):
         place = {name: index / max(len(row) - 1, 1) for row in rows for index, name in enumerate(row)}
         for row in rows if sweep % 2 == 0 else rows[::-1]:
@@ -159,14 +159,14 @@ def _places(rows: list[list[str]], named: dict[str, Box]) -> tuple[dict[str, _Pl
     return places, width, top - GAP_Y + GAP_X
 
 
-def _arrow(way: Sequence[_Place]) -> str:
-    path = [f"M{way[0].x:.0f} {way[0].bottom:.0f}"]
-    for upper, lower in pairwise(way):
+def _arrow(places: Sequence[_Place]) -> str:
+    path = [f"M{places[0].x:.0f} {places[0].bottom:.0f}"]
+    for upper, lower in pairwise(places):
         end = lower.row_top - HEAD_LENGTH  # the last piece is straight, so that the head points down
         middle = (upper.row_bottom + end) / 2
         path.append(f"V{upper.row_bottom:.0f}")
         path.append(f"C{upper.x:.0f} {middle:.0f} {lower.x:.0f} {middle:.0f} {lower.x:.0f} {end:.0f}")
-    path.append(f"V{way[-1].top:.0f}")
+    path.append(f"V{places[-1].top:.0f}")
     return f'<path d="{" ".join(path)}" fill="none" stroke="#555" marker-end="url(#arrow)"/>'
 
 

@@ -38,7 +38,7 @@ def main() -> None:
     """Write the capture."""
     dice = random.Random(2012)
     counts = {
-        (fs, ost): dict.fromkeys([(way, size) for way in ("read", "write") for size in SIZES], 0)
+        (fs, ost): dict.fromkeys([(direction, size) for direction in ("read", "write") for size in SIZES], 0)
         for fs in ("scratch", "scratch2")
         for ost in range(OSTS)
     }
@@ -59,12 +59,12 @@ def snapshot(target: str, second: float, bins: dict[tuple[str, int], int]) -> li
         f"start_time                {START - 86400}.000000000 secs.nsecs",
     ]
     stats = [
-        f"{way}_bytes                {ops} samples [bytes] 4096 1048576 {moved}"
-        for way in ("read", "write")
+        f"{direction}_bytes                {ops} samples [bytes] 4096 1048576 {moved}"
+        for direction in ("read", "write")
         for ops, moved in [
             (
-                sum(count for (one, _), count in bins.items() if one == way),
-                sum(size * count for (one, size), count in bins.items() if one == way),
+                sum(count for (item, _), count in bins.items() if item == direction),
+                sum(size * count for (item, size), count in bins.items() if item == direction),
             )
         ]
     ]

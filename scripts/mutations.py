@@ -220,7 +220,7 @@ MUTATIONS = (
 
 def main(words: list[str]) -> int:
     """Try them; print a line for each."""
-    chosen = [one for one in MUTATIONS if not words or any(word in one.path for word in words)]
+    chosen = [item for item in MUTATIONS if not words or any(word in item.path for word in words)]
     missed = 0
     for number, mutation in enumerate(chosen, 1):
         began = time.monotonic()

@@ -32,10 +32,10 @@ def missing(shown: list[str], printed: list[str]) -> list[str]:
             continue
         pattern = re.compile(".*".join(map(re.escape, line.rstrip().split(ELLIPSIS))))
         rest = range(position, len(printed) if skipping else min(position + 1, len(printed)))
-        found = next((index for index in rest if pattern.fullmatch(printed[index].rstrip())), None)
-        if found is None:
+        result = next((index for index in rest if pattern.fullmatch(printed[index].rstrip())), None)
+        if result is None:
             return [f"{line!r} was not printed; from there on was: {printed[position : position + 5]}"]
-        position, skipping = found + 1, False
+        position, skipping = result + 1, False
     if not skipping and position < len(printed) and shown:
         return [f"more was printed: {printed[position : position + 5]}"]
     return []

@@ -262,15 +262,15 @@ def test_the_store_is_the_option_then_the_environment_then_the_file_then_a_direc
 def test_the_sample_configuration_is_valid_and_has_every_key() -> None:
     sample = load_config(SAMPLE)
     assert sample.store is not None
-    assert None not in [getattr(sample.filesystem("scratch"), one.name) for one in fields(FileSystemConfig)]
+    assert None not in [getattr(sample.filesystem("scratch"), field.name) for field in fields(FileSystemConfig)]
     assert sample.filesystem("scratch").calibration in sample.calibrations
     written_out = tomllib.loads(SAMPLE.read_text("utf-8"))
-    assert set(written_out) == {one.name for one in fields(Config)} - {"path"}
+    assert set(written_out) == {field.name for field in fields(Config)} - {"path"}
     assert set(written_out["thresholds"]) == {
         "plateau_minimum", "plateau_spread", "plateau_median_pct", "saturated_share",
     }  # fmt: skip
-    assert None not in [getattr(sample.agent, one.name) for one in fields(AgentConfig)]
-    assert None not in [getattr(sample.devices, one.name) for one in fields(DeviceRule)]
+    assert None not in [getattr(sample.agent, field.name) for field in fields(AgentConfig)]
+    assert None not in [getattr(sample.devices, field.name) for field in fields(DeviceRule)]
 
 
 def test_the_sample_configuration_shows_the_defaults() -> None:

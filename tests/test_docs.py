@@ -55,7 +55,7 @@ def _slug(heading: str) -> str:
 
 def _headings(page: Path) -> set[str]:
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    return {_slug(found) for found in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+    return {_slug(result) for result in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -30,7 +30,7 @@ HEAVY = (
 
 
 def test_every_arrow_points_the_right_way() -> None:
-    wrong = [str(one) for one in imports() if not allowed(one)]
+    wrong = [str(item) for item in imports() if not allowed(item)]
     assert wrong == []
 
 
@@ -65,7 +65,7 @@ def test_every_subpackage_has_a_sentence_and_a_size_in_the_table() -> None:
 
 
 def test_the_test_sees_imports_wherever_they_stand() -> None:
-    seen = {(one.importer, one.imported): one.late for one in imports()}
+    seen = {(item.importer, item.imported): item.late for item in imports()}
     assert seen["config", "units"] is False
     assert seen["cli.demo", "api"] is True  # inside a function
     assert seen["views.utilization.tables", "analyses.utilization.analysis"] is True  # under TYPE_CHECKING

@@ -74,7 +74,7 @@ def dropped(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def test_hourly_means_change_the_share_of_time_and_say_so(rolled_up: Store) -> None:
     """9.4 % became 0.6 % without a word; here 10 % becomes nothing."""
     with iolens.open(rolled_up.url) as opened:
-        raw, hourly = (opened.utilization(resolution=one) for one in (None, "1h"))
+        raw, hourly = (opened.utilization(resolution=item) for item in (None, "1h"))
     assert (raw.resolution, hourly.resolution) == ("raw", "1h")
     assert raw.busy_time_pct == pytest.approx(10, abs=0.01)
     assert hourly.busy_time_pct == 0
@@ -88,7 +88,7 @@ def test_every_analysis_of_intervals_warns_in_table_figure_and_report(
     rolled_up: Store, name: str, resolution: str
 ) -> None:
     with iolens.open(rolled_up.url) as opened:
-        raw, result = (opened.analyse(name, resolution=one) for one in ("raw", resolution))
+        raw, result = (opened.analyse(name, resolution=item) for item in ("raw", resolution))
     assert isinstance(result, OverIntervals)
     assert (raw.resolution, result.resolution) == ("raw", resolution)
     warning = f"Warning: computed from the {resolution} rollup of scratch."
@@ -98,7 +98,7 @@ def test_every_analysis_of_intervals_warns_in_table_figure_and_report(
     assert "rollup" not in to_terminal(tables_of(raw))
     mark = f"(from the {resolution} rollup)"
     assert all(describe().title.endswith(mark) for describe in figures_of(result).values())
-    assert not [one for one in figures_of(raw).values() if "rollup" in one().title]
+    assert not [figure for figure in figures_of(raw).values() if "rollup" in figure().title]
 
 
 def test_the_report_warns_in_the_summary_and_in_every_section(rolled_up: Store) -> None:
@@ -107,7 +107,7 @@ def test_the_report_warns_in_the_summary_and_in_every_section(rolled_up: Store) 
     from iolens.views.report.page import _chapters
 
     about = ReportInfo("1.2.3", DAY)
-    summary, chapter = [one for one in _chapters(results, about) if one.kind in ("summary", "filesystem")]
+    summary, chapter = [chapter for chapter in _chapters(results, about) if chapter.kind in ("summary", "filesystem")]
     warning = "Warning: computed from the 1h rollup of scratch."
     assert [str(part)[: len(warning)] for part in summary.sections[0].parts].count(warning) == 1
     assert len(chapter.sections) > 6
@@ -123,17 +123,17 @@ def test_the_report_warns_in_the_summary_and_in_every_section(rolled_up: Store) 
 @pytest.mark.parametrize("name", ANALYSES)
 def test_where_the_raw_rows_were_dropped_the_finest_rollup_answers_and_says_so(dropped: Store, name: str) -> None:
     with iolens.open(dropped.url) as opened:
-        found = opened.analyse(name)
-    assert found.resolution == "60s"
-    assert found.samples > 0
-    assert "computed from the 60s rollup" in to_terminal(tables_of(found)[:1])
+        result = opened.analyse(name)
+    assert result.resolution == "60s"
+    assert result.samples > 0
+    assert "computed from the 60s rollup" in to_terminal(tables_of(result)[:1])
 
 
 def test_asked_for_raw_rows_that_were_dropped_it_does_not_take_others(dropped: Store) -> None:
     with iolens.open(dropped.url) as opened:
-        found = opened.utilization(resolution="raw")
-    assert (found.resolution, found.samples, found.days_only_in_rollups) == ("raw", 0, 1)
-    assert "the raw rows of 1 day of this window of scratch were dropped" in to_terminal(tables_of(found))
+        result = opened.utilization(resolution="raw")
+    assert (result.resolution, result.samples, result.days_only_in_rollups) == ("raw", 0, 1)
+    assert "the raw rows of 1 day of this window of scratch were dropped" in to_terminal(tables_of(result))
 
 
 def test_where_some_days_were_dropped_raw_rows_answer_and_the_others_are_counted(tmp_path: Path) -> None:
@@ -143,11 +143,11 @@ def test_where_some_days_were_dropped_raw_rows_answer_and_the_others_are_counted
         assert handle is not None
         handle.delete("date = '2020-09-14'")
     with iolens.open(store.url) as opened:
-        found = opened.utilization()
+        result = opened.utilization()
         narrow = opened.utilization(since=DAY + timedelta(days=1))
         early = opened.utilization(until=DAY + timedelta(days=1))
-    assert (found.resolution, found.days_only_in_rollups, len(found.daily)) == ("raw", 1, 1)
-    assert "the raw rows of 1 day of this window of scratch were dropped" in to_terminal(tables_of(found)[:1])
+    assert (result.resolution, result.days_only_in_rollups, len(result.daily)) == ("raw", 1, 1)
+    assert "the raw rows of 1 day of this window of scratch were dropped" in to_terminal(tables_of(result)[:1])
     assert (narrow.days_only_in_rollups, early.resolution) == (0, "60s")
 
 

@@ -196,8 +196,8 @@ def test_iso_is_utc_with_z() -> None:
 
 
 @given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1), timezones=st.just(UTC)))
-def test_what_iso_writes_is_read_back(moment: datetime) -> None:
-    assert parse_time(iso(moment)) == moment
+def test_what_iso_writes_is_read_back(time: datetime) -> None:
+    assert parse_time(iso(time)) == time
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ Samples = dict[Series, float]
 def parsed(body: bytes, content_type: str = TEXT) -> Samples:
     """Every sample of a page; a page that the parser refuses, or that has a series twice, fails."""
     parse = parse_openmetrics if content_type == OPENMETRICS else parse_text
-    found: Samples = {}
+    samples: Samples = {}
     for family in parse(body.decode()):
         for sample in family.samples:
             series = (sample.name, frozenset(sample.labels.items()))
-            assert series not in found, series
-            found[series] = sample.value
-    return found
+            assert series not in samples, series
+            samples[series] = sample.value
+    return samples
 
 
 def one(samples: Samples, name: str, **labels: str) -> float:

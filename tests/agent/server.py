@@ -40,12 +40,12 @@ class Server:
         return [f"scratch-OST{number:04x}" for number in range(self.osts)]
 
     def work(self, writes: int = 1, now: float | None = None) -> None:
-        moment = time.time() if now is None else now
+        timestamp = time.time() if now is None else now
         self.opens += writes
         for number, target in enumerate(self.targets):
             self.written[target] = self.written.get(target, 0) + writes * (number + 1)
-            self._ost(target, self.written[target], moment)
-        self._mdt(moment)
+            self._ost(target, self.written[target], timestamp)
+        self._mdt(timestamp)
 
     def total_bytes(self) -> int:
         return sum(self.written.values()) << 20
@@ -55,8 +55,8 @@ class Server:
         self.written, self.opens = {}, 0
         self.start += 1000.0
 
-    def _ost(self, target: str, count: int, moment: float) -> None:
-        clock = f"snapshot_time:  {moment:.9f} secs.nsecs\nstart_time:     {self.start:.9f} secs.nsecs\n"
+    def _ost(self, target: str, count: int, timestamp: float) -> None:
+        clock = f"snapshot_time:  {timestamp:.9f} secs.nsecs\nstart_time:     {self.start:.9f} secs.nsecs\n"
         sections = "".join(
             f"\n                   read      |     write\n{title:22} {unit}   % cum % |  {unit}         % cum %\n"
             + "".join(f"{label}:\t\t{count:>9}  50  50   | {count:>6}  50 50\n" for label in labels)
@@ -79,7 +79,7 @@ class Server:
             f"{clock}{sections}\n                           read      |     write\n"
             f"disk I/O size          ios   % cum % |  ios         % cum %\n{rows}",
         )
-        self._put(f"proc/fs/lustre/obdfilter/{target}/job_stats", self._job_stats(count, moment))
+        self._put(f"proc/fs/lustre/obdfilter/{target}/job_stats", self._job_stats(count, timestamp))
         self._put(f"proc/fs/lustre/obdfilter/{target}/recovery_status", "status: COMPLETE\n")
         for leaf, number in (
             ("kbytestotal", 1 << 30),
@@ -91,18 +91,18 @@ class Server:
         self._put(f"sys/fs/lustre/obdfilter/{target}/num_exports", "7\n")
         self._put("sys/fs/lustre/version", f"{self.version}\n")
 
-    def _job_stats(self, count: int, moment: float) -> str:
+    def _job_stats(self, count: int, timestamp: float) -> str:
         return "job_stats:\n" + "".join(
-            f"- job_id:          job.{number}\n  snapshot_time:   {moment:.9f} secs.nsecs\n"
+            f"- job_id:          job.{number}\n  snapshot_time:   {timestamp:.9f} secs.nsecs\n"
             f"  start_time:      {self.start:.9f} secs.nsecs\n"
             f"  write_bytes:     {{ samples: {count}, unit: bytes, min: 4096, max: 1048576, sum: {count << 20:>16} }}\n"
             for number in range(self.jobs)
         )
 
-    def _mdt(self, moment: float) -> None:
+    def _mdt(self, timestamp: float) -> None:
         self._put(
             "proc/fs/lustre/mdt/scratch-MDT0000/md_stats",
-            f"snapshot_time    {moment:.9f} secs.nsecs\nstart_time       {self.start:.9f} secs.nsecs\n"
+            f"snapshot_time    {timestamp:.9f} secs.nsecs\nstart_time       {self.start:.9f} secs.nsecs\n"
             f"open                      {self.opens} samples [usecs] 1 10 {self.opens * 5}\n",
         )
         self._put("proc/fs/lustre/mdt/scratch-MDT0000/job_stats", "job_stats:\n")
@@ -160,17 +160,26 @@ class SimulatedServer:
     def did(self, table: str, target: str, from_us: int, until_us: int) -> dict[str, int]:
         """What the counters of a table gained between two snapshots of a target. They move in whole ticks."""
         activity = Activity(load_workload("scratch"), self.osts, self.seed)
-        first, end = (moment // (activity.tick_s * 1_000_000) for moment in (from_us, until_us))
+        first, end = (timestamp // (activity.tick_s * 1_000_000) for timestamp in (from_us, until_us))
         number = int(target[-4:], 16)
         if table == "metadata_ops":
             return self._operations(activity, number, first, end)
         ios = activity.block(first, end - first).counts[..., number].sum(axis=2)  # direction × size
-        by_size = {way: dict(zip(SIZES, map(int, ios[row]), strict=True)) for row, way in enumerate(DIRECTIONS)}
+        by_size = {
+            direction: dict(zip(SIZES, map(int, ios[row]), strict=True)) for row, direction in enumerate(DIRECTIONS)
+        }
         if table == "target_sizes":
-            bins = {size_column(way, size): by_size[way].get(size, 0) for way in DIRECTIONS for size in SIZE_BINS}
-            return bins | {f"{way}_ios_outside": 0 for way in DIRECTIONS}
-        moved = {f"{way}_bytes": sum(size * count for size, count in by_size[way].items()) for way in DIRECTIONS}
-        return moved | {f"{way}_ops": sum(by_size[way].values()) for way in DIRECTIONS}
+            bins = {
+                size_column(direction, size): by_size[direction].get(size, 0)
+                for direction in DIRECTIONS
+                for size in SIZE_BINS
+            }
+            return bins | {f"{direction}_ios_outside": 0 for direction in DIRECTIONS}
+        moved = {
+            f"{direction}_bytes": sum(size * count for size, count in by_size[direction].items())
+            for direction in DIRECTIONS
+        }
+        return moved | {f"{direction}_ops": sum(by_size[direction].values()) for direction in DIRECTIONS}
 
     def _operations(self, activity: Activity, mdt: int, first: int, end: int) -> dict[str, int]:
         total = np.zeros(len(OPERATIONS), np.int64)

@@ -32,15 +32,15 @@ def test_json(tmp_path: Path, server: Server) -> None:
     done = iolens(
         "doctor", "--root", server.root, "--spool", tmp_path / "s", "--store", tmp_path / "c", "--format", "json"
     )
-    found = json.loads(done.out)
-    assert found["exit_code"] == done.code == 0
-    assert found["lustre_version"] == "2.15.4"
-    assert [target["target"] for target in found["targets"]] == [
+    result = json.loads(done.out)
+    assert result["exit_code"] == done.code == 0
+    assert result["lustre_version"] == "2.15.4"
+    assert [target["target"] for target in result["targets"]] == [
         "scratch-MDT0000",
         "scratch-OST0000",
         "scratch-OST0001",
     ]
-    assert {"subject", "status", "detail"} == set(found["findings"][0])
+    assert {"subject", "status", "detail"} == set(result["findings"][0])
 
 
 def test_an_empty_root(tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_an_empty_root(tmp_path: Path) -> None:
 
 def test_something_is_missing(tmp_path: Path, server: Server) -> None:
     (server.root / "sys/kernel/debug/lustre/osd-ldiskfs/scratch-OST0000/brw_stats").unlink()
-    found = diagnose(server.root, None, tmp_path / "spool")
-    assert found.exit_code == 3
-    states = {target.target: target.files["brw_stats"] for target in found.targets if target.kind == "ost"}
+    result = diagnose(server.root, None, tmp_path / "spool")
+    assert result.exit_code == 3
+    states = {target.target: target.files["brw_stats"] for target in result.targets if target.kind == "ost"}
     assert states == {"scratch-OST0000": "not found", "scratch-OST0001": READABLE}
 
 
@@ -62,41 +62,41 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, server: Server) -> 
     path = server.root / "proc/fs/lustre/obdfilter/scratch-OST0000/stats"
     path.unlink()
     path.mkdir()  # unreadable for root too
-    found = diagnose(server.root, None, tmp_path / "spool")
-    assert found.exit_code == 3
-    assert found.targets[1].files["stats"] == f"{path}: Is a directory"
+    result = diagnose(server.root, None, tmp_path / "spool")
+    assert result.exit_code == 3
+    assert result.targets[1].files["stats"] == f"{path}: Is a directory"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_closed_debugfs(tmp_path: Path, server: Server) -> None:
     hidden = server.root / "sys/kernel/debug"
     hidden.chmod(0)
-    found = diagnose(server.root, None, tmp_path / "spool")
+    result = diagnose(server.root, None, tmp_path / "spool")
     hidden.chmod(0o755)
-    assert found.exit_code == 3
-    assert "closed to this user" in found.targets[1].files["brw_stats"]
+    assert result.exit_code == 3
+    assert "closed to this user" in result.targets[1].files["brw_stats"]
 
 
 def test_job_stats_that_are_off(tmp_path: Path, server: Server) -> None:
     (server.root / "sys/fs/lustre/jobid_var").write_text("disable\n")
-    found = diagnose(server.root, None, tmp_path / "spool")
-    assert any(one.subject == "job_stats" and "off on this server" in one.detail for one in found.findings)
-    assert found.exit_code == 3
+    result = diagnose(server.root, None, tmp_path / "spool")
+    assert any(finding.subject == "job_stats" and "off on this server" in finding.detail for finding in result.findings)
+    assert result.exit_code == 3
 
 
 def test_a_store_and_a_spool_that_cannot_be_used(tmp_path: Path, server: Server) -> None:
     (tmp_path / "file").write_text("")
-    found = diagnose(server.root, str(tmp_path / "file"), tmp_path / "file" / "spool")
-    wrong = {one.subject for one in found.findings if one.status == "missing"}
+    result = diagnose(server.root, str(tmp_path / "file"), tmp_path / "file" / "spool")
+    wrong = {finding.subject for finding in result.findings if finding.status == "missing"}
     assert wrong == {"store", "spool"}
-    assert found.exit_code == 3
+    assert result.exit_code == 3
 
 
 def test_segments_put_aside_are_pointed_out(tmp_path: Path, server: Server) -> None:
     (tmp_path / "spool" / "bad").mkdir(parents=True)
     (tmp_path / "spool" / "bad" / "x.seg").write_text("")
-    found = diagnose(server.root, None, tmp_path / "spool")
-    assert any("1 segments in" in one.detail for one in found.findings)
+    result = diagnose(server.root, None, tmp_path / "spool")
+    assert any("1 segments in" in finding.detail for finding in result.findings)
 
 
 class TestBlockDevices:
@@ -127,16 +127,16 @@ class TestBlockDevices:
 
     def test_beside_lustre_they_are_on_offer(self, tmp_path: Path, server: Server) -> None:
         self.disks(server.root)
-        found = diagnose(server.root, None, tmp_path / "spool")
-        assert found.exit_code == 0
-        (finding,) = [one for one in found.findings if one.subject == "devices"]
+        result = diagnose(server.root, None, tmp_path / "spool")
+        assert result.exit_code == 0
+        (finding,) = [finding for finding in result.findings if finding.subject == "devices"]
         assert (finding.status, finding.detail[:30]) == ("note", "2 block devices are sampled wi")
-        found = diagnose(server.root, None, tmp_path / "spool", with_devices=True)
-        assert [one.status for one in found.findings if one.subject == "devices"] == ["ok"]
+        result = diagnose(server.root, None, tmp_path / "spool", with_devices=True)
+        assert [finding.status for finding in result.findings if finding.subject == "devices"] == ["ok"]
 
     def test_a_list_that_cannot_be_understood(self, tmp_path: Path) -> None:
         root = self.disks(tmp_path / "root")
         (root / "proc/diskstats").write_text("8 0 sda 1 2\n")
-        found = diagnose(root, None, tmp_path / "spool")
-        assert found.exit_code == 1
-        assert any(one.subject == "devices" and "5 columns" in one.detail for one in found.findings)
+        result = diagnose(root, None, tmp_path / "spool")
+        assert result.exit_code == 1
+        assert any(finding.subject == "devices" and "5 columns" in finding.detail for finding in result.findings)

@@ -59,14 +59,14 @@ def test_the_first_sample_is_a_baseline_and_the_second_an_interval(tmp_path: Pat
     assert rows(feed.poll(), "target_io") == []
     clock.second = T0 + 5.01
     server.work(4, clock.second)
-    found = rows(feed.poll(), "target_io")
-    assert [(row["target"], row["write_bytes"]) for row in found] == [
+    result = rows(feed.poll(), "target_io")
+    assert [(row["target"], row["write_bytes"]) for row in result] == [
         ("scratch-OST0000", 4 << 20),
         ("scratch-OST0001", 8 << 20),
     ]
-    assert {row["time"] for row in found} == {(T0 + 5) * 1_000_000}
-    assert {row["start"] for row in found} == {round((T0 + 2.5) * 1e6)}  # the first is not on a tick
-    assert found[0]["duration_s"] == pytest.approx(2.51)
+    assert {row["time"] for row in result} == {(T0 + 5) * 1_000_000}
+    assert {row["start"] for row in result} == {round((T0 + 2.5) * 1e6)}  # the first is not on a tick
+    assert result[0]["duration_s"] == pytest.approx(2.51)
 
 
 def test_a_reset_and_a_repeated_snapshot_follow_the_rule_of_the_store(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_only_what_is_shown_is_read(tmp_path: Path) -> None:
     for second in (0, 5):
         clock.second = T0 + second
         server.work(1, clock.second)
-        found = feed.poll()
-    tables = {item.table for item in found if isinstance(item, Row)}
+        result = feed.poll()
+    tables = {item.table for item in result if isinstance(item, Row)}
     assert tables == {"target_io", "target_sizes", "metadata_ops", "target_capacity"}
 
 
@@ -111,8 +111,8 @@ def test_block_devices_of_the_machine(tmp_path: Path) -> None:
         clock.second = T0 + second
         line = " ".join(str(number * factor) for number in (10, 0, 800, 20, 5, 0, 80, 30, 0, 40, 50))
         (tmp_path / "proc/diskstats").write_text(f"   8 16 sdb {line}\n")
-        found = feed.poll()
-    (row,) = rows(found, "target_io")
+        result = feed.poll()
+    (row,) = rows(result, "target_io")
     assert (row["filesystem"], row["target"], row["target_kind"]) == ("oss1", "oss1:sdb", "device")
     assert (row["read_ops"], row["read_bytes"], row["busy_us"]) == (20, 1600 * 512, 80_000)
 
@@ -177,9 +177,9 @@ def test_segments_that_are_finished_taken_and_deleted_lose_nothing(agent: Agent)
     assert shipped is not None
     shipped.unlink()  # shipped before anybody looked
     agent.tick(3, writes=1)
-    found = rows(feed.poll(), "target_io")
-    assert [row["write_bytes"] for row in found] == [11 << 20, 22 << 20]
-    assert found[0]["time"] - found[0]["start"] == 10_000_000
+    result = rows(feed.poll(), "target_io")
+    assert [row["write_bytes"] for row in result] == [11 << 20, 22 << 20]
+    assert result[0]["time"] - result[0]["start"] == 10_000_000
 
 
 def test_a_line_that_is_half_written_waits(agent: Agent) -> None:
@@ -207,9 +207,9 @@ def test_damage_is_told_and_the_rest_read(agent: Agent) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     lines[2] = lines[2][:40] + b"?" + lines[2][41:]
     path.write_bytes(b"".join(lines))
-    found = SpoolFeed(agent.directory).poll()
-    assert sum(isinstance(item, Problem) and "damaged line" in item.reason for item in found) == 1
-    assert len(rows(found, "target_io")) == 2 * 2
+    result = SpoolFeed(agent.directory).poll()
+    assert sum(isinstance(item, Problem) and "damaged line" in item.reason for item in result) == 1
+    assert len(rows(result, "target_io")) == 2 * 2
 
 
 def test_at_the_start_only_the_last_segments_are_read(agent: Agent) -> None:
@@ -217,8 +217,8 @@ def test_at_the_start_only_the_last_segments_are_read(agent: Agent) -> None:
         agent.tick(number)
         if number % 2:
             agent.spool.close_segment()
-    found = SpoolFeed(agent.directory).poll()
-    times = {row["time"] // 1_000_000 - T0 for row in rows(found, "target_io")}
+    result = SpoolFeed(agent.directory).poll()
+    times = {row["time"] // 1_000_000 - T0 for row in rows(result, "target_io")}
     assert times == {35, 40, 45, 50, 55}  # the last three of six segments, whose first sample is the baseline
 
 
@@ -233,8 +233,8 @@ def test_two_agents_in_one_directory_are_both_followed(tmp_path: Path, agent: Ag
     assert path is not None
     shutil.copy(path, agent.directory)
     other.stop()
-    found = SpoolFeed(agent.directory).poll()
-    assert len(rows(found, "target_io")) >= 2
+    result = SpoolFeed(agent.directory).poll()
+    assert len(rows(result, "target_io")) >= 2
 
 
 def test_what_the_agent_says_is_wrong_is_passed_on(agent: Agent) -> None:
@@ -261,9 +261,9 @@ def test_no_spool_is_an_error_that_may_pass(tmp_path: Path) -> None:
 def test_rubbish_in_the_directory_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "a~b~00000001.seg").write_bytes(os.urandom(500) + b"\n")
-    found = SpoolFeed(tmp_path).poll()
-    assert found
-    assert all(isinstance(item, Problem) for item in found)
+    result = SpoolFeed(tmp_path).poll()
+    assert result
+    assert all(isinstance(item, Problem) for item in result)
 
 
 # A store ------------------------------------------------------------------------------------------------------------
@@ -296,8 +296,8 @@ def test_a_store_gives_its_newest_rows_once_until_it_is_written_again(tmp_path: 
 
 def test_a_stretch_of_a_store(tmp_path: Path) -> None:
     fill(tmp_path, 60)
-    found = StoreFeed(Store(tmp_path)).rows("scratch", T0_US + 10 * TICK_US, T0_US + 20 * TICK_US)
-    sizes = next(item for item in found if isinstance(item, Rows) and item.table == "target_sizes")
+    result = StoreFeed(Store(tmp_path)).rows("scratch", T0_US + 10 * TICK_US, T0_US + 20 * TICK_US)
+    sizes = next(item for item in result if isinstance(item, Rows) and item.table == "target_sizes")
     assert len(sizes) == 30
     assert sizes.columns["filesystem"] == "scratch"
 

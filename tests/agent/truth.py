@@ -29,8 +29,8 @@ def spooled_ticks(directory: Path, table: str = "target_io") -> Counter[tuple[st
 def rows(store: Path, table: str) -> list[dict[str, Any]]:
     """All rows of a table, by target and time."""
     handle = Store(store).tables.load(table)
-    found = [] if handle is None else handle.to_pyarrow_table().to_pylist()
-    return sorted(found, key=lambda row: (row["target"], row["time"]))
+    result = [] if handle is None else handle.to_pyarrow_table().to_pylist()
+    return sorted(result, key=lambda row: (row["target"], row["time"]))
 
 
 def total(store: Path, column: str = "write_bytes", table: str = "target_io") -> int:
@@ -40,8 +40,8 @@ def total(store: Path, column: str = "write_bytes", table: str = "target_io") ->
 
 def breaks(store: Path, table: str = "target_io") -> list[dict[str, Any]]:
     """Rows that do not begin where the one before ended: something is missing or there twice."""
-    found = rows(store, table)
-    pairs = pairwise(found)
+    result = rows(store, table)
+    pairs = pairwise(result)
     return [
         after for before, after in pairs if before["target"] == after["target"] and before["time"] != after["start"]
     ]

@@ -18,12 +18,12 @@ def rows_of(
     for tick, target in zip(*np.nonzero(~np.isnan(load)), strict=True):
         start = T0_US + (first_tick + int(tick)) * TICK_US
         moved = round(float(load[tick, target]) * 2)
-        told = None if background is None or np.isnan(background[tick, target]) else background[tick, target]
+        reported = None if background is None or np.isnan(background[tick, target]) else background[tick, target]
         rows.append({
             "time": start + TICK_US, "start": start, "duration_s": 2.0, "date": start // 86_400_000_000,
             "filesystem": "scratch", "source": "made-up", "target": f"c{target:02d}", "target_kind": kind,
             "after_reset": False, "read_bytes": moved // 3, "write_bytes": moved - moved // 3, "read_ops": 1,
-            "write_ops": 1, "background_bytes": None if told is None else round(float(told) * 2),
+            "write_ops": 1, "background_bytes": None if reported is None else round(float(reported) * 2),
         })  # fmt: skip
     return rows
 

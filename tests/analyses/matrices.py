@@ -21,8 +21,8 @@ def matrix(
     numbers = np.array(ticks if ticks is not None else range(1, shape[0] + 1), np.int64)
     tick_us = round(tick_s * 1e6)
     end_us = epoch_us(datetime.fromisoformat(start)) + numbers * tick_us
-    told = np.any([~np.isnan(values) for values in columns.values()], axis=0)
-    length = np.where(told, tick_s, np.nan) if duration_s is None else _columns(duration_s)
+    reported = np.any([~np.isnan(values) for values in columns.values()], axis=0)
+    length = np.where(reported, tick_s, np.nan) if duration_s is None else _columns(duration_s)
     names = tuple(f"t{number}" for number in range(shape[1]))
     return TickMatrix(end_us, tick_us, names, length, columns)
 

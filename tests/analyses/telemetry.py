@@ -47,10 +47,17 @@ def made_up(
                 "target_kind": "ost", "after_reset": False,
             }  # fmt: skip
             burst = random.choice([0.0, 0.1, 1.0, 4.0])
-            counts = {size_column(way, size): 0 for way in DIRECTIONS for size in SIZE_BINS}
-            counts |= {size_column(way, size): int(random.poisson(60 * burst)) for way in DIRECTIONS for size in SIZES}
+            counts = {size_column(direction, size): 0 for direction in DIRECTIONS for size in SIZE_BINS}
+            counts |= {
+                size_column(direction, size): int(random.poisson(60 * burst))
+                for direction in DIRECTIONS
+                for size in SIZES
+            }
             sizes.append({**common, **counts, "read_ios_outside": 0, "write_ios_outside": 0})
-            moved = {f"{way}_bytes": sum(counts[size_column(way, size)] * size for size in SIZES) for way in DIRECTIONS}
+            moved = {
+                f"{direction}_bytes": sum(counts[size_column(direction, size)] * size for size in SIZES)
+                for direction in DIRECTIONS
+            }
             io.append({**common, **moved, "read_ops": 1, "write_ops": 1})
             start = time
     return Telemetry(sizes, io)
@@ -89,13 +96,13 @@ def made_up_devices(
         for common in _ticks(random, ticks, first_tick, missing, TICK_US):
             burst = random.choice([0.0, 0.1, 1.0, 4.0])
             counts = {}
-            for way in DIRECTIONS:
+            for direction in DIRECTIONS:
                 ops = int(random.poisson(120 * burst))
                 mean = int(random.choice([4096, 65536, 1 << 20, 3 << 20]))
                 counts |= {
-                    f"{way}_ops": ops,
-                    f"{way}_bytes": ops * mean,
-                    f"{way}_wait_us": ops * int(random.integers(200, 9000)),
+                    f"{direction}_ops": ops,
+                    f"{direction}_bytes": ops * mean,
+                    f"{direction}_wait_us": ops * int(random.integers(200, 9000)),
                 }
             busy = None if device == devices - 1 else int(random.uniform(0, 1) * common["duration_s"] * 1e6)
             name = {"filesystem": filesystem, "target": f"sd{chr(97 + device)}", "target_kind": "device"}
@@ -146,10 +153,19 @@ def made_up_io_times(
     for target in range(targets):
         for common in _ticks(random, ticks, first_tick, 0.1, 60_000_000):
             name = {"filesystem": filesystem, "target": f"{filesystem}-OST{target:04x}", "target_kind": "ost"}
-            for way in DIRECTIONS:
-                times = random.lognormal(2.5 if target == slow and way == "read" else 0.8, 1.2, random.integers(0, 400))
+            for direction in DIRECTIONS:
+                times = random.lognormal(
+                    2.5 if target == slow and direction == "read" else 0.8, 1.2, random.integers(0, 400)
+                )
                 bins, counts = np.unique(2 ** np.ceil(np.log2(np.maximum(times, 1))).astype(int), return_counts=True)
                 for bin_, count in zip(bins.tolist(), counts.tolist(), strict=True):
-                    row = {**common, **name, "direction": way, "histogram": "io_time_ms", "bin": bin_, "count": count}
+                    row = {
+                        **common,
+                        **name,
+                        "direction": direction,
+                        "histogram": "io_time_ms",
+                        "bin": bin_,
+                        "count": count,
+                    }
                     rows += [row, {**row, "histogram": "pages_per_bulk", "count": count * 7}]
     return rows

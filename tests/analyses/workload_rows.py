@@ -42,13 +42,15 @@ def made_up_centre(
     gone = random.random(shape) < missing
     gone[0] = gone[-1] = False
     measures: dict[str, np.ndarray] = {}
-    for way, alpha, scale in (("read", 1.24, 2e6), ("write", 2.6, 8e6)):
+    for direction, alpha, scale in (("read", 1.24, 2e6), ("write", 2.6, 8e6)):
         busy = np.repeat(random.random((-(-ticks // 5), targets)) > idle, 5, axis=0)[:ticks]
         hour = (end_us // 3_600_000_000 % 24)[:, None]
         rate = scale * random.random(shape) ** (-1.0 / alpha) * (1.0 + (hour >= 9) * (hour < 18))
         ops = np.where(busy, np.maximum(1, np.rint(np.minimum(rate, 2.7e9) * tick_s / 300e3)), 0)
-        measures[f"{way}_ops"] = np.where(gone, np.nan, ops)
-        measures[f"{way}_bytes"] = np.where(gone, np.nan, np.where(busy, np.rint(np.minimum(rate, 2.7e9) * tick_s), 0))
+        measures[f"{direction}_ops"] = np.where(gone, np.nan, ops)
+        measures[f"{direction}_bytes"] = np.where(
+            gone, np.nan, np.where(busy, np.rint(np.minimum(rate, 2.7e9) * tick_s), 0)
+        )
     tables = {
         "target_io": _io(filesystem, names, end_us, tick_s, measures),
         "target_histograms": _sizes(filesystem, names, end_us, measures, random),
@@ -57,10 +59,10 @@ def made_up_centre(
 
 
 def _common(filesystem: str, time: np.ndarray, start: np.ndarray, target: np.ndarray) -> dict:
-    moment = pa.timestamp("us", "UTC")
+    timestamp = pa.timestamp("us", "UTC")
     return {
-        "time": pa.array(time, moment),
-        "start": pa.array(start, moment),
+        "time": pa.array(time, timestamp),
+        "start": pa.array(start, timestamp),
         "duration_s": (time - start) / 1e6,
         "date": pa.array((start // 86_400_000_000).astype(np.int32), pa.date32()),
         "filesystem": [filesystem] * len(time),
@@ -79,8 +81,8 @@ def _io(filesystem: str, names: list[str], end_us: np.ndarray, tick_s: float, me
     start = np.concatenate([[0], time[:-1]])  # a missed sample widens the next one
     first = np.concatenate([[True], column[1:] != column[:-1]])
     start[first] = time[first] - round(tick_s * 1e6)
-    found = {name: values[line, column].astype(np.int64) for name, values in measures.items()}
-    return _as_stored("target_io", {**_common(filesystem, time, start, np.array(names)[column]), **found})
+    result = {name: values[line, column].astype(np.int64) for name, values in measures.items()}
+    return _as_stored("target_io", {**_common(filesystem, time, start, np.array(names)[column]), **result})
 
 
 def _sizes(filesystem: str, names: list[str], end_us: np.ndarray, measures: dict, random) -> pa.Table:
@@ -88,14 +90,14 @@ def _sizes(filesystem: str, names: list[str], end_us: np.ndarray, measures: dict
     minute = (end_us - 1) // 60_000_000
     minutes, where = np.unique(minute, return_inverse=True)
     parts = []
-    for way in WAYS:
-        ends = np.array([end for end, _ in SIZES[way]]) * 1024
+    for direction in WAYS:
+        ends = np.array([end for end, _ in SIZES[direction]]) * 1024
         for column, _ in enumerate(names):
-            requests = np.nan_to_num(measures[f"{way}_ops"][:, column])
+            requests = np.nan_to_num(measures[f"{direction}_ops"][:, column])
             counts = np.bincount(where, requests, minutes.size).astype(int)
-            drawn = random.multinomial(counts, [share for _, share in SIZES[way]])
+            drawn = random.multinomial(counts, [share for _, share in SIZES[direction]])
             line, size = np.nonzero(drawn)
-            parts.append((minutes[line], np.full(line.size, column), ends[size], drawn[line, size], way))
+            parts.append((minutes[line], np.full(line.size, column), ends[size], drawn[line, size], direction))
     time = np.concatenate([part[0] for part in parts]) * 60_000_000 + 60_000_000
     rows = _common(filesystem, time, time - 60_000_000, np.array(names)[np.concatenate([part[1] for part in parts])])
     rows |= {
@@ -113,4 +115,4 @@ def _as_stored(name: str, columns: dict) -> pa.Table:
     from iolens.store.tables import arrow_schema
 
     table = pa.table(columns)
-    return table.cast(pa.schema([arrow_schema(TABLES[name]).field(one) for one in table.column_names]))
+    return table.cast(pa.schema([arrow_schema(TABLES[name]).field(column_name) for column_name in table.column_names]))

@@ -47,18 +47,20 @@ def place(tmp_path: Path) -> Path:
 
 
 def limit_of(suite: Suite, step: str, measure: str) -> Limit:
-    (found,) = [limit for one in suite.steps if one.name == step for limit in one.limits if limit.measure == measure]
-    return found
+    (result,) = [
+        limit for item in suite.steps if item.name == step for limit in item.limits if limit.measure == measure
+    ]
+    return result
 
 
 def test_limits_are_demand_at_the_percentile_times_the_speed(suite: Path) -> None:
     read = read_suite(suite)
     demand = drawn_demand(model(), 1)
-    for way in ("read", "write"):
-        bandwidth = limit_of(read, f"{way}-bandwidth", f"{way}_bytes_per_s")
-        assert bandwidth.at_least == pytest.approx(3.0 * demand.percentile("bytes", way, 95.0))
-        operations = limit_of(read, f"{way}-operations", f"{way}_ops_per_s")
-        assert operations.at_least == pytest.approx(3.0 * demand.percentile("requests", way, 95.0))
+    for direction in ("read", "write"):
+        bandwidth = limit_of(read, f"{direction}-bandwidth", f"{direction}_bytes_per_s")
+        assert bandwidth.at_least == pytest.approx(3.0 * demand.percentile("bytes", direction, 95.0))
+        operations = limit_of(read, f"{direction}-operations", f"{direction}_ops_per_s")
+        assert operations.at_least == pytest.approx(3.0 * demand.percentile("requests", direction, 95.0))
         assert "95th percentile of demand × SSI 3" in bandwidth.reason
     rate = 3.0 * demand.percentile("requests", None, 95.0)
     assert limit_of(read, "workload", "read_p99_s").at_most == pytest.approx(math.log(100) * 16 / rate)
@@ -119,15 +121,15 @@ def run(suite: Path, place: Path, tmp_path: Path) -> Acceptance:
 
 def test_a_system_that_is_fast_enough_passes(suite: Path, place: Path, programs: Path, tmp_path: Path) -> None:
     calls = put_job_fio(programs, ops=100_000.0)
-    found = run(suite, place, tmp_path)
-    assert found.passed
-    assert {check.verdict for check in found.checks} == {"pass"}
-    assert len(found.checks) == 8
-    assert found.thousand_ops_per_s == pytest.approx(100.0)
+    result = run(suite, place, tmp_path)
+    assert result.passed
+    assert {check.verdict for check in result.checks} == {"pass"}
+    assert len(result.checks) == 8
+    assert result.thousand_ops_per_s == pytest.approx(100.0)
     # 1 MiB writes and reads at 100,000/s are 97.66 GiB/s each; the score is the geometric mean of both.
-    assert found.bandwidth_gib_per_s == pytest.approx(100_000 / 1024, rel=0.3)
-    assert found.score == pytest.approx(math.sqrt(100.0 * (found.bandwidth_gib_per_s or 0)))
-    workload = found.steps[4]
+    assert result.bandwidth_gib_per_s == pytest.approx(100_000 / 1024, rel=0.3)
+    assert result.score == pytest.approx(math.sqrt(100.0 * (result.bandwidth_gib_per_s or 0)))
+    workload = result.steps[4]
     assert workload.served_pct == pytest.approx(100.0, abs=1.0)
     assert workload.read_requests_pct == pytest.approx(42.2, abs=1.0)
     assert workload.write_p99_s == pytest.approx(0.001)
@@ -135,7 +137,7 @@ def test_a_system_that_is_fast_enough_passes(suite: Path, place: Path, programs:
     assert list(place.iterdir()) == []
     assert calls.read_text().splitlines()[0].startswith(f"layout.fio {place}/iolens-acceptance-")
     assert (tmp_path / "results/workload/workload.json").is_file()
-    assert "ior is not on PATH" in " ".join(found.notes)
+    assert "ior is not on PATH" in " ".join(result.notes)
 
 
 @pytest.mark.parametrize(
@@ -150,21 +152,21 @@ def test_a_system_that_is_too_slow_fails_by_name(
     slow: dict[str, float], failing: set[str], suite: Path, place: Path, programs: Path, tmp_path: Path
 ) -> None:
     put_job_fio(programs, **slow)  # type: ignore[arg-type]
-    found = run(suite, place, tmp_path)
-    assert not found.passed
-    assert {check.measure for check in found.checks if check.verdict == "fail"} == failing
+    result = run(suite, place, tmp_path)
+    assert not result.passed
+    assert {check.measure for check in result.checks if check.verdict == "fail"} == failing
 
 
 def test_a_step_that_fails_is_told_and_the_others_go_on(
     suite: Path, place: Path, programs: Path, tmp_path: Path
 ) -> None:
     put_job_fio(programs, ops=1e5, fail="read-bandwidth.fio")
-    found = run(suite, place, tmp_path)
-    assert not found.passed
-    assert [check.verdict for check in found.checks if check.step == "read-bandwidth"] == ["not measured"]
-    assert "No space left on device" in (found.steps[1].trouble or "")
-    assert found.steps[4].served_pct is not None
-    assert found.score is None
+    result = run(suite, place, tmp_path)
+    assert not result.passed
+    assert [check.verdict for check in result.checks if check.step == "read-bandwidth"] == ["not measured"]
+    assert "No space left on device" in (result.steps[1].trouble or "")
+    assert result.steps[4].served_pct is not None
+    assert result.score is None
     assert list(place.iterdir()) == []
 
 
@@ -179,8 +181,8 @@ def test_ior_runs_where_it_is(tmp_path: Path, place: Path, programs: Path) -> No
     write_acceptance(model(), tmp_path / "suite", replace(BOUNDS, jobs=2))
     put_job_fio(programs, ops=1e5)
     put_ior(programs)
-    found = run(tmp_path / "suite", place, tmp_path)
-    script = found.steps[5]
+    result = run(tmp_path / "suite", place, tmp_path)
+    script = result.steps[5]
     assert script.trouble is None
     assert (script.read_bytes_per_s or 0) > 0
     assert (script.write_ops_per_s or 0) > 0

@@ -64,9 +64,9 @@ def machine(tmp_path: Path) -> Path:
     ],
 )
 def test_from_a_path_down_to_the_disk(machine: Path, number: str, device: str | None, words: str) -> None:
-    found = device_of_number(number, machine)
-    assert found.device == device
-    assert words in found.why
+    result = device_of_number(number, machine)
+    assert result.device == device
+    assert words in result.why
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_a_device_in_use_is_known_to_be(machine: Path, device: str, number: str,
 
 
 def test_this_machine_has_a_disk_or_says_why_not(tmp_path: Path) -> None:
-    found = underlying_device(tmp_path)
-    assert found.why
-    if found.device is not None:
-        counts = BlockDeviceCounters(found.device).read()
+    result = underlying_device(tmp_path)
+    assert result.why
+    if result.device is not None:
+        counts = BlockDeviceCounters(result.device).read()
         assert counts.bytes is not None
         assert counts.bytes["write"] >= 0
 

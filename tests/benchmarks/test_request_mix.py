@@ -34,7 +34,7 @@ def test_sizes_are_whole_blocks_and_none_is_lost() -> None:
 
 
 def test_rare_neighbours_are_joined_until_they_are_few_enough() -> None:
-    many = replace(model().read, sizes=tuple((16 * KIB * (one + 1), 1 / 256) for one in range(256)))
+    many = replace(model().read, sizes=tuple((16 * KIB * (item + 1), 1 / 256) for item in range(256)))
     sizes = request_sizes(many, 4096, 50)
     assert len(sizes) == 50
     assert sum(share for _, share in sizes) == pytest.approx(1.0)

@@ -32,8 +32,8 @@ def jobs_of(path: Path) -> configparser.ConfigParser:
 def test_the_mix_and_the_sizes_are_the_models(bounds: TrafficBounds) -> None:
     workload = fio_workload(model(), bounds)
     assert workload.read_requests_pct == pytest.approx(42.2, abs=0.5)
-    for way, sizes in (("read", READ_SIZES), ("write", WRITE_SIZES)):
-        got = workload.size_shares(way)
+    for direction, sizes in (("read", READ_SIZES), ("write", WRITE_SIZES)):
+        got = workload.size_shares(direction)
         assert {size: 100 * share for size, share in got.items()} == pytest.approx(
             {size: 100 * share for size, share in sizes}, abs=0.3
         )
@@ -43,9 +43,9 @@ def test_rates_too_small_for_every_process_are_made_good_in_the_next_phase() -> 
     workload = fio_workload(model(), replace(BOUNDS, share=0.125 / 8, jobs=8))
     assert {rate % 8 for phase in workload.phases for rate in phase.rates.values()} == {0}
     exact = fio_workload(model(), replace(BOUNDS, share=0.125 / 8))
-    for way in ("read", "write"):
-        asked = exact.offered(way) / exact.phases[0].length_s
-        assert abs(workload.offered(way) / workload.phases[0].length_s - asked) <= 0.5 * 8 + 1
+    for direction in ("read", "write"):
+        asked = exact.offered(direction) / exact.phases[0].length_s
+        assert abs(workload.offered(direction) / workload.phases[0].length_s - asked) <= 0.5 * 8 + 1
 
 
 def test_phases_fit_the_time_and_do_not_overlap() -> None:
@@ -73,14 +73,14 @@ def test_pauses_are_as_unequal_as_the_models_silences_and_absent_without_them() 
 
 
 def test_rates_grow_with_the_scale_and_the_speed() -> None:
-    one = fio_workload(model(), BOUNDS)
+    item = fio_workload(model(), BOUNDS)
     for bounds, factor in (
         (replace(BOUNDS, share=0.5), 4),
         (replace(BOUNDS, ssi=3.0), 3),
         (replace(BOUNDS, jobs=4), 1),
     ):
         more = fio_workload(model(), bounds)
-        assert more.offered("write") / one.offered("write") == pytest.approx(factor, rel=0.25)
+        assert more.offered("write") / item.offered("write") == pytest.approx(factor, rel=0.25)
 
 
 def test_little_time_means_fewer_phases() -> None:
@@ -113,16 +113,16 @@ def test_job_files_ask_for_what_the_workload_says(tmp_path: Path) -> None:
         options = jobs[phase.name]
         assert options["rw"] == "randrw"
         assert [2 * int(rate) for rate in options["rate_iops"].split(",")] == [
-            phase.rates[way] for way in ("read", "write")
+            phase.rates[direction] for direction in ("read", "write")
         ]
         assert int(options["rwmixread"]) == pytest.approx(
             100 * phase.rates["read"] / sum(phase.rates.values()), abs=0.51
         )
         assert options["runtime"] == f"{round(1000 * phase.length_s)}ms"
         assert options["write_lat_log"] == phase.name
-        for text, way in zip(options["bssplit"].split(","), ("read", "write"), strict=True):
+        for text, side in zip(options["bssplit"].split(","), ("read", "write"), strict=True):
             pairs = [pair.split("/") for pair in text.split(":")]
-            assert {int(size): int(percent) for size, percent in pairs} == phase.percents[way]
+            assert {int(size): int(percent) for size, percent in pairs} == phase.percents[side]
             assert sum(int(percent) for _, percent in pairs) == 100
     layout = jobs_of(tmp_path / "new/fio" / LAYOUT)["layout"]
     assert (layout["rw"], layout["size"], layout["end_fsync"], layout["numjobs"]) == ("write", str(128 * MIB), "1", "2")
@@ -156,7 +156,7 @@ def test_a_name_cannot_become_an_option(tmp_path: Path) -> None:
 
 
 def test_no_line_is_longer_than_fio_reads(tmp_path: Path) -> None:
-    sizes = tuple((16 * KIB * (one + 1), 1 / 256) for one in range(256))
+    sizes = tuple((16 * KIB * (item + 1), 1 / 256) for item in range(256))
     write_fio(model(read_sizes=sizes, write_sizes=sizes), tmp_path, BOUNDS)
     jobs = jobs_of(tmp_path / WORKLOAD)
     for name in jobs.sections()[1:]:

@@ -78,8 +78,8 @@ def test_a_block_is_a_whole_number_of_transfers(tmp_path: Path) -> None:
 def test_transfers_are_by_the_models_weights() -> None:
     workload = ior_workload(model(), BOUNDS)
     assert workload.read_requests_pct == pytest.approx(42.2, abs=1.0)
-    for way, sizes in (("read", READ_SIZES), ("write", WRITE_SIZES)):
-        got = workload.size_shares(way)
+    for direction, sizes in (("read", READ_SIZES), ("write", WRITE_SIZES)):
+        got = workload.size_shares(direction)
         assert {size: 100 * share for size, share in got.items()} == pytest.approx(
             {size: 100 * share for size, share in sizes}, abs=1.0
         )
@@ -136,7 +136,9 @@ def test_the_script_runs_and_its_output_is_read(tmp_path: Path, programs: Path) 
     assert list(place.iterdir()) == []  # the files went
     assert not list(tmp_path.rglob("oops"))
     rows = [
-        one.values for one in read_ior_text(ResultFile(script, ReadOptions(), "x"), done.stdout) if isinstance(one, Row)
+        item.values
+        for item in read_ior_text(ResultFile(script, ReadOptions(), "x"), done.stdout)
+        if isinstance(item, Row)
     ]
     workload = ior_workload(model(), BOUNDS)
     assert len(rows) == len(workload.files) + 2 * len(workload.runs)
@@ -174,6 +176,8 @@ def test_the_real_program_accepts_the_script(tmp_path: Path) -> None:
     (script,) = write_ior(model(), tmp_path / "ior", bounds)
     done = run_script(script, tmp_path, str(place))
     assert done.returncode == 0, done.stderr
-    rows = [one for one in read_ior_text(ResultFile(script, ReadOptions(), "x"), done.stdout) if isinstance(one, Row)]
+    rows = [
+        item for item in read_ior_text(ResultFile(script, ReadOptions(), "x"), done.stdout) if isinstance(item, Row)
+    ]
     assert len(rows) == len(ior_workload(model(), bounds).files) + len(ior_workload(model(), bounds).runs)
     assert list(place.iterdir()) == []

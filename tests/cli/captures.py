@@ -14,11 +14,11 @@ def snapshot(
         f"snapshot_time:         {T0 + second:.9f} secs.nsecs\nstart_time:            {start}.000000000 secs.nsecs\n"
     )
     lines = []
-    for way in ("read", "write"):
-        count = sum(number for (one, _), number in ios.items() if one == way)
-        moved = sum(number * size for (one, size), number in ios.items() if one == way)
+    for direction in ("read", "write"):
+        count = sum(number for (item, _), number in ios.items() if item == direction)
+        moved = sum(number * size for (item, size), number in ios.items() if item == direction)
         if count:
-            lines.append(f"{way}_bytes               {count} samples [bytes] 4096 1048576 {moved}\n")
+            lines.append(f"{direction}_bytes               {count} samples [bytes] 4096 1048576 {moved}\n")
     rows = "".join(
         f"{label}:\t\t{ios.get(('read', size), 0):>9}   0   0   | {ios.get(('write', size), 0):>6}   0   0\n"
         for size, label in LABELS.items()

@@ -38,11 +38,11 @@ def run(suite: Path, *arguments: object, **speed: float) -> Finished:
 def test_a_pass_is_exit_code_0_with_scores(suite: Path) -> None:
     done = run(suite, "--format", "json", ops=1e6)
     assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert found["passed"] is True
-    assert found["thousand_ops_per_s"] == pytest.approx(1000.0)
-    assert [check["verdict"] for check in found["checks"]] == ["pass"] * 8
-    assert any("buffered" in note for note in found["notes"])
+    result = json.loads(done.out)
+    assert result["passed"] is True
+    assert result["thousand_ops_per_s"] == pytest.approx(1000.0)
+    assert [check["verdict"] for check in result["checks"]] == ["pass"] * 8
+    assert any("buffered" in note for note in result["notes"])
     assert "workload" in done.err.splitlines()  # one line per step
     assert list((suite.parent / "disk").iterdir()) == []
     assert len(list(suite.glob("results-*/workload/workload.json"))) == 1

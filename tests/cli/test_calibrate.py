@@ -46,10 +46,10 @@ def test_calibrations_of_one_file_system_are_compared_over_time(tmp_path: Path) 
     shown = iolens("calibrate", "show", "-f", "scratch", "--store", tmp_path)
     assert "hopper [sata]" in shown.out
     assert "+162.6" in shown.out
-    found = json.loads(iolens("calibrate", "show", "-f", "scratch", "--store", tmp_path, "--format", "json").out)
-    drift = found["drift"][0]
+    result = json.loads(iolens("calibrate", "show", "-f", "scratch", "--store", tmp_path, "--format", "json").out)
+    drift = result["drift"][0]
     assert (drift["earlier"], drift["later"], drift["target_class"]) == ("grace", "hopper", "sata")
-    change = next(one for one in drift["changes"] if one["coefficient"] == "write_s_per_byte")
+    change = next(item for item in drift["changes"] if item["coefficient"] == "write_s_per_byte")
     assert change["change_pct"] == pytest.approx(162.6, abs=0.1)
     assert change["change_pct_per_year"] == pytest.approx(162.6 * 365.25 / 366, abs=0.1)
 
@@ -79,7 +79,7 @@ def bench() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        assert [one.name for one in folder.iterdir()] == []
+        assert [item.name for item in folder.iterdir()] == []
         folder.rmdir()
 
 
@@ -103,22 +103,24 @@ def test_run_fit_save_and_use(tmp_path: Path, bench: Path) -> None:
         "calibrate", "fit", "--store", store, "--format", "json", "--save", "lake-1", "--target-class", "hdd"
     )
     assert fitted.code == 0, fitted.err
-    found = json.loads(fitted.out)
+    result = json.loads(fitted.out)
     for direction in ("write", "read"):
         truth = GRACE_2012.of(direction)
-        fit = found["observed"][direction]
+        fit = result["observed"][direction]
         assert fit["latency_s"] == pytest.approx(truth.latency_s, rel=0.02)
         assert fit["s_per_byte"] == pytest.approx(truth.s_per_byte, rel=0.02)
-    assert found["requested"]["read"]["r2"] < 0.9 < found["observed"]["read"]["r2"]
-    assert len(found["runs"]) == 44  # eleven sizes, both ways, twice
-    assert found["ceiling_fsu_pct"] == pytest.approx(80, rel=0.02)
-    assert len(found["saturating_fsu_pct"]) == 2
-    assert "2 runs that read and wrote all sizes at once showed an FSU of 80 to 80 %" in " ".join(found["notes"])
+    assert result["requested"]["read"]["r2"] < 0.9 < result["observed"]["read"]["r2"]
+    assert len(result["runs"]) == 44  # eleven sizes, both ways, twice
+    assert result["ceiling_fsu_pct"] == pytest.approx(80, rel=0.02)
+    assert len(result["saturating_fsu_pct"]) == 2
+    assert "2 runs that read and wrote all sizes at once showed an FSU of 80 to 80 %" in " ".join(result["notes"])
     shown = json.loads(iolens("calibrate", "show", "-f", "lake", "--store", store, "--format", "json").out)
-    assert shown["calibrations"][0]["ceiling_fsu_pct"] == found["ceiling_fsu_pct"]
+    assert shown["calibrations"][0]["ceiling_fsu_pct"] == result["ceiling_fsu_pct"]
     assert "full at an FSU of 8" in iolens("calibrate", "show", "-f", "lake", "--store", store).out
-    assert [(one["calibration"]["name"], one["target_class"]) for one in shown["calibrations"]] == [("lake-1", "hdd")]
-    assert shown["calibrations"][0]["calibration"]["write"]["latency_s"] == found["observed"]["write"]["latency_s"]
+    assert [(item["calibration"]["name"], item["target_class"]) for item in shown["calibrations"]] == [
+        ("lake-1", "hdd")
+    ]
+    assert shown["calibrations"][0]["calibration"]["write"]["latency_s"] == result["observed"]["write"]["latency_s"]
 
 
 def test_a_sweep_in_a_file_is_fitted_with_its_figures(tmp_path: Path, bench: Path) -> None:

@@ -25,25 +25,25 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_json_has_the_keys_of_the_interface(store: Path) -> None:
     done = iolens("capacity", "--store", store, "--format", "json", "--method", "theil-sen", "--threshold", "80")
     assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert found["used"][0] == {"time": "2020-09-14T00:00:00Z", "bytes": 200_000}
-    assert len(found["used"]) == 100
-    assert found["method"] == "theil-sen"
-    assert found["threshold_bytes"] == 1_600_000
-    assert set(found["events"][0]) == {"kind", "start", "end", "bytes"}
-    assert found["events"] == [
+    result = json.loads(done.out)
+    assert result["used"][0] == {"time": "2020-09-14T00:00:00Z", "bytes": 200_000}
+    assert len(result["used"]) == 100
+    assert result["method"] == "theil-sen"
+    assert result["threshold_bytes"] == 1_600_000
+    assert set(result["events"][0]) == {"kind", "start", "end", "bytes"}
+    assert result["events"] == [
         {"kind": "purge", "start": "2020-11-12T00:00:00Z", "end": "2020-11-13T00:00:00Z", "bytes": -59_000}
     ]
-    assert found["threshold_date"] > "2021"
-    assert isinstance(found["slope_bytes_per_day"], float)
+    assert result["threshold_date"] > "2021"
+    assert isinstance(result["slope_bytes_per_day"], float)
 
 
 def test_a_window(store: Path) -> None:
     done = iolens("capacity", "--store", store, "--from", "2020-10-01", "--to", "2020-10-11", "--format", "json")
-    found = json.loads(done.out)
-    assert len(found["used"]) == 10
-    assert found["slope_bytes_per_day"] == pytest.approx(1000)
-    assert found["window_start"] == "2020-10-01T00:00:00Z"
+    result = json.loads(done.out)
+    assert len(result["used"]) == 10
+    assert result["slope_bytes_per_day"] == pytest.approx(1000)
+    assert result["window_start"] == "2020-10-01T00:00:00Z"
 
 
 def test_tables_and_figures(store: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store")
     opened = Store(folder)
     for place, (time, holders) in enumerate(((JANUARY_US, EARLY), (MARCH_US - 30 * DAY_US, EARLY), (MARCH_US, LATE))):
-        rows = [Row("contents", one) for one in scanned(time, holders, seed=place)]
+        rows = [Row("contents", item) for item in scanned(time, holders, seed=place)]
         opened.ingest([Capture("made up", f"scan {place}", lambda rows=rows: iter(rows))], "scan")  # type: ignore[misc]
     return folder
 
@@ -30,29 +30,29 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(store: Path, *arguments: object) -> dict[str, Any]:
     done: Finished = iolens("contents", "--store", store, "--format", "json", *arguments)
     assert done.code == 0, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    by_name: dict[str, Any] = json.loads(done.out)
+    return by_name
 
 
 def test_json_has_the_keys_of_the_interface(store: Path) -> None:
-    found = asked(store, "--without-project", "earth", "--threshold-files", "1e3")
-    assert found["files"] == sum(LATE.values())
-    assert found["bytes"] > 0
+    result = asked(store, "--without-project", "earth", "--threshold-files", "1e3")
+    assert result["files"] == sum(LATE.values())
+    assert result["bytes"] > 0
     for cdf, end in (("size_cdf", "size_bytes"), ("atime_cdf", "age_s"), ("mtime_cdf", "age_s")):
-        assert set(found[cdf][0]) == {end, "files", "bytes", "files_pct", "bytes_pct"}
-        assert found[cdf][-1]["files_pct"] == 100
-        assert len(found["without"][cdf]) == len(found[cdf])
-    assert {one["project"]: one["files"] for one in found["by_project"]} == {"earth": 96, "climate": 80, None: 5}
-    assert found["comparison"]["earlier"]["time"] == "2010-01-25T00:00:00Z"
-    assert found["comparison"]["total"]["files"]["change"] == 84
-    assert found["samples"] == len(found["history"]) == 3
-    assert found["projections"][0]["limit"] == 1000
+        assert set(result[cdf][0]) == {end, "files", "bytes", "files_pct", "bytes_pct"}
+        assert result[cdf][-1]["files_pct"] == 100
+        assert len(result["without"][cdf]) == len(result[cdf])
+    assert {item["project"]: item["files"] for item in result["by_project"]} == {"earth": 96, "climate": 80, None: 5}
+    assert result["comparison"]["earlier"]["time"] == "2010-01-25T00:00:00Z"
+    assert result["comparison"]["total"]["files"]["change"] == 84
+    assert result["samples"] == len(result["history"]) == 3
+    assert result["projections"][0]["limit"] == 1000
 
 
 def test_the_scan_to_compare_with_may_be_chosen(store: Path) -> None:
     def earlier(text: str, *more: str) -> str | None:
-        found = asked(store, "--compare", text, *more)["comparison"]
-        return found["earlier"]["time"] if found is not None else None
+        result = asked(store, "--compare", text, *more)["comparison"]
+        return result["earlier"]["time"] if result is not None else None
 
     assert earlier("previous") == "2010-02-26T00:00:00Z"
     assert earlier("2010-02-25", "--timezone", "America/Chicago") == "2010-02-26T00:00:00Z"  # its evening
@@ -60,10 +60,13 @@ def test_the_scan_to_compare_with_may_be_chosen(store: Path) -> None:
 
 
 def test_projects_owners_and_windows(store: Path) -> None:
-    found = asked(store, "--project", "earth", "--at-most", "1KiB,2MB", "--within", "64d", "--scan", "whole")
-    assert found["files"] == 96
-    assert [one["size_bytes"] for one in found["at_most"]] == [1024, 2_000_000]
-    assert [(one["clock"], one["age_s"]) for one in found["within"]] == [("atime", 64 * 86_400), ("mtime", 64 * 86_400)]
+    result = asked(store, "--project", "earth", "--at-most", "1KiB,2MB", "--within", "64d", "--scan", "whole")
+    assert result["files"] == 96
+    assert [item["size_bytes"] for item in result["at_most"]] == [1024, 2_000_000]
+    assert [(item["clock"], item["age_s"]) for item in result["within"]] == [
+        ("atime", 64 * 86_400),
+        ("mtime", 64 * 86_400),
+    ]
     assert asked(store, "--owner", "bob,eve", "--to", "2010-03-01")["samples"] == 2
 
 

@@ -34,31 +34,31 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(store: Path, *arguments: object) -> dict[str, Any]:
     done = iolens("drives", "--store", store, *arguments, "--format", "json")
     assert done.code == 0, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    by_name: dict[str, Any] = json.loads(done.out)
+    return by_name
 
 
 def test_json_has_the_keys_of_the_interface(store: Path) -> None:
-    found = asked(store, "--rated-dwpd", 3, "--warranty-years", 3, "--group-by", "host", "--waf-limit", 2.00005)
-    assert found["drives"] == 11
-    assert found["fleet_waf"] == pytest.approx(2.0, rel=1e-3)
+    result = asked(store, "--rated-dwpd", 3, "--warranty-years", 3, "--group-by", "host", "--waf-limit", 2.00005)
+    assert result["drives"] == 11
+    assert result["fleet_waf"] == pytest.approx(2.0, rel=1e-3)
     for name in ("waf", "dwpd", "wear_pct"):
-        assert list(found[name])[:4] == ["min", "median", "p95", "max"]
-    assert found["dwpd"]["max"] == pytest.approx(80 / 1030)
-    assert found["window"]["dwpd"]["max"] == pytest.approx(1.0)
-    assert [one["group"] for one in found["groups"]] == ["node0", "node1"]
-    assert (found["rated_dwpd"], found["warranty_years"]) == (3, 3)
-    assert found["years_left"]["by_rating"]["drives"] == 11
-    assert found["outliers"]["limit_origin"] == "given"
-    assert found["coverage"]["sources"] == ["isdct"]
-    assert found["per_drive"][10]["window"]["days"] == 30
+        assert list(result[name])[:4] == ["min", "median", "p95", "max"]
+    assert result["dwpd"]["max"] == pytest.approx(80 / 1030)
+    assert result["window"]["dwpd"]["max"] == pytest.approx(1.0)
+    assert [item["group"] for item in result["groups"]] == ["node0", "node1"]
+    assert (result["rated_dwpd"], result["warranty_years"]) == (3, 3)
+    assert result["years_left"]["by_rating"]["drives"] == 11
+    assert result["outliers"]["limit_origin"] == "given"
+    assert result["coverage"]["sources"] == ["isdct"]
+    assert result["per_drive"][10]["window"]["days"] == 30
 
 
 def test_a_window(store: Path) -> None:
-    found = asked(store, "--from", "2020-09-20", "--to", "2020-10-05")
-    assert found["samples"] == 22
-    assert found["window"]["dwpd"]["max"] == pytest.approx(1.0)
-    assert found["last_reading"] == "2020-10-04T00:00:00Z"
+    result = asked(store, "--from", "2020-09-20", "--to", "2020-10-05")
+    assert result["samples"] == 22
+    assert result["window"]["dwpd"]["max"] == pytest.approx(1.0)
+    assert result["last_reading"] == "2020-10-04T00:00:00Z"
     assert asked(store, "--to", "2020-09-15")["window"] is None
     assert asked(store, "--from", "2021-01-01")["drives"] == 0
 

@@ -45,9 +45,9 @@ def serving(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
-            found = re.search(r"http://127\.0\.0\.1:\d+", line)
-            assert found, line + process.stderr.read()
-            yield process, found.group()
+            result = re.search(r"http://127\.0\.0\.1:\d+", line)
+            assert result, line + process.stderr.read()
+            yield process, result.group()
         finally:
             process.kill()
 

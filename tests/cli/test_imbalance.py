@@ -33,12 +33,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_json_has_the_documented_keys_in_order(store: Path) -> None:
     done = iolens("imbalance", "--store", store, "-f", "scratch", "--format", "json")
-    found = json.loads(done.out)
-    assert list(found) == KEYS
-    assert list(found["lifetimes"]) == list(found["distances"]) == ["p80", "p95"]
-    assert {"p50_s", "p90_s", "max_s"} <= set(found["lifetimes"]["p80"])
-    assert found["background"]["included"] is True
-    assert found["tick_s"] == 2.0
+    result = json.loads(done.out)
+    assert list(result) == KEYS
+    assert list(result["lifetimes"]) == list(result["distances"]) == ["p80", "p95"]
+    assert {"p50_s", "p90_s", "max_s"} <= set(result["lifetimes"]["p80"])
+    assert result["background"]["included"] is True
+    assert result["tick_s"] == 2.0
     assert "NaN" not in done.out
 
 
@@ -48,13 +48,13 @@ def test_thresholds_by_value_by_percentile_or_both(store: Path) -> None:
     assert list(by_value["lifetimes"]) == ["1000000_bytes_per_s", "2097152_bytes_per_s"]
     assert by_value["background"]["included"] is False
     both = json.loads(iolens(*base, "--threshold", "1MB/s", "--percentiles", "99.5").out)
-    assert [one["name"] for one in both["thresholds"]] == ["p99.5", "1000000_bytes_per_s"]
+    assert [item["name"] for item in both["thresholds"]] == ["p99.5", "1000000_bytes_per_s"]
 
 
 def test_moments_are_in_the_zone_that_is_named(store: Path) -> None:
     base = ("imbalance", "--store", store, "-f", "scratch", "--format", "json", "--timezone", "Europe/Berlin")
-    found = json.loads(iolens(*base, "--at", "2020-09-14T02:00:10,2020-09-14T00:01:00Z").out)
-    assert [one["time"] for one in found["snapshots"]] == ["2020-09-14T00:00:12Z", "2020-09-14T00:01:02Z"]
+    result = json.loads(iolens(*base, "--at", "2020-09-14T02:00:10,2020-09-14T00:01:00Z").out)
+    assert [item["time"] for item in result["snapshots"]] == ["2020-09-14T00:00:12Z", "2020-09-14T00:01:02Z"]
 
 
 def test_tables_and_figures(store: Path, tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ def test_two_captures_with_known_counts_give_equation_seven(tmp_path: Path) -> N
     (tmp_path / "b.txt").write_text(snapshot(1, SECOND))
     done = iolens("ingest", "lustre-lctl", tmp_path / "b.txt", tmp_path / "a.txt", "--store", tmp_path / "store")
     assert done.code == 0, done.err
-    found = fsu(tmp_path / "store")
-    assert found["mean_fsu_pct"] == pytest.approx(EXPECTED, rel=1e-9)
-    assert found["filesystem"] == "scratch"
+    result = fsu(tmp_path / "store")
+    assert result["mean_fsu_pct"] == pytest.approx(EXPECTED, rel=1e-9)
+    assert result["filesystem"] == "scratch"
 
 
 def test_several_snapshots_in_one_file_and_in_separate_calls_give_the_same(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_several_snapshots_in_one_file_and_in_separate_calls_give_the_same(tmp_p
         path = tmp_path / f"{number}.txt.gz"
         path.write_bytes(gzip.compress(text.encode()))
         assert iolens("ingest", "lustre-lctl", path, "--store", tmp_path / "many").code == 0
-    one, many = fsu(tmp_path / "one"), fsu(tmp_path / "many")
-    assert one["samples"] == 5
-    assert one == many
+    item, many = fsu(tmp_path / "one"), fsu(tmp_path / "many")
+    assert item["samples"] == 5
+    assert item == many
 
 
 def test_the_same_file_twice_adds_nothing(tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ def test_one_bad_target_does_not_stop_the_others(tmp_path: Path) -> None:
     done = iolens("ingest", "lustre-lctl", tmp_path / "a.txt", "--store", tmp_path / "store")
     assert done.code == 3
     assert "a.txt:" in done.err
-    found = fsu(tmp_path / "store")
-    assert [line["target"] for line in found["per_target"] if line["mean_fsu_pct"] is not None] == ["scratch-OST0000"]
-    assert "scratch-OST0001" in found["coverage"]["missing_targets"]
+    result = fsu(tmp_path / "store")
+    assert [line["target"] for line in result["per_target"] if line["mean_fsu_pct"] is not None] == ["scratch-OST0000"]
+    assert "scratch-OST0001" in result["coverage"]["missing_targets"]
 
 
 def test_a_late_file_is_refused_until_rebuild(tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_a_late_file_is_refused_until_rebuild(tmp_path: Path) -> None:
     assert (late.code, "--rebuild" in late.out) == (3, True)
     again = iolens("ingest", "lustre-lctl", *sorted(tmp_path.glob("*.txt")), "--rebuild", *store)
     assert again.code == 0, again.err
-    found = fsu(tmp_path / "store")
-    assert found["samples"] == 2
-    assert sum(line["count"] for line in found["io_sizes"]) == 200
+    result = fsu(tmp_path / "store")
+    assert result["samples"] == 2
+    assert sum(line["count"] for line in result["io_sizes"]) == 200
 
 
 def test_usage_errors_exit_two(tmp_path: Path) -> None:
@@ -173,11 +173,11 @@ def test_the_reset_capture_series_counts_what_moved(shared_data: Path, tmp_path:
         "ingest", "lustre-lctl", *files, "--filesystem", "s", "--target", "s-OST0000", "--store", tmp_path / "store"
     )
     assert done.code == 0, done.err
-    found = fsu(tmp_path / "store")
+    result = fsu(tmp_path / "store")
     reads = [1130496, 16990208, 22458368, 87994368, 93093888, 1050443776, 1055404032]
     after = [258048, 72937472, 102035456, 102281216, 2119741440]
     expected = reads[-1] - reads[0] + after[-1]
-    assert sum(day["read_bytes"] for day in found["daily"]) == expected
+    assert sum(day["read_bytes"] for day in result["daily"]) == expected
     assert T0 > 0
 
 
@@ -230,8 +230,8 @@ def test_many_files_are_read_by_several_processes_in_time_order(tmp_path: Path) 
     done = iolens("ingest", "lustre-lctl", folder, "--store", tmp_path / "two", "--workers", "2")
     assert done.code == 3, done.err
     assert "030.txt" in done.err
-    one = iolens("ingest", "lustre-lctl", folder, "--store", tmp_path / "one", "--workers", "1")
-    assert one.code == 3
+    item = iolens("ingest", "lustre-lctl", folder, "--store", tmp_path / "one", "--workers", "1")
+    assert item.code == 3
     assert fsu(tmp_path / "two") == fsu(tmp_path / "one")
 
 

@@ -29,12 +29,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_json_has_the_documented_keys_in_order(store: Path) -> None:
     done = iolens("latency", "--store", store, "-f", "scratch", "--every", "1h", "--format", "json")
-    found = json.loads(done.out)
-    assert list(found) == KEYS
-    assert found["bucket_s"] == 3600
-    assert len(found["bucket_starts"]) == 3
-    assert all(len(series["p99_ms"]) == 3 for series in found["over_time"])
-    assert [series["target"] for series in found["over_time"][:2]] == [None, None]
+    result = json.loads(done.out)
+    assert list(result) == KEYS
+    assert result["bucket_s"] == 3600
+    assert len(result["bucket_starts"]) == 3
+    assert all(len(series["p99_ms"]) == 3 for series in result["over_time"])
+    assert [series["target"] for series in result["over_time"][:2]] == [None, None]
     assert "NaN" not in done.out
 
 
@@ -48,9 +48,9 @@ def test_tables_and_figures(store: Path, tmp_path: Path) -> None:
 
 
 def test_devices_have_mean_waits(store: Path) -> None:
-    found = json.loads(iolens("latency", "--store", store, "-f", "node1", "--format", "json").out)
-    assert found["ios"] is None
-    assert all(line["p99_ms"] is None and line["mean_wait_ms"] > 0 for line in found["per_target"])
+    result = json.loads(iolens("latency", "--store", store, "-f", "node1", "--format", "json").out)
+    assert result["ios"] is None
+    assert all(line["p99_ms"] is None and line["mean_wait_ms"] > 0 for line in result["per_target"])
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_json_has_the_documented_keys_in_order(store: Path) -> None:
     done = iolens("metadata", "--store", store, "-f", "scratch", "--format", "json")
-    found = json.loads(done.out)
-    assert list(found) == KEYS
-    assert found["calibration"]["name"] == "mdtest:scratch"
-    assert found["peak_ops_time"].endswith("Z")
+    result = json.loads(done.out)
+    assert list(result) == KEYS
+    assert result["calibration"]["name"] == "mdtest:scratch"
+    assert result["peak_ops_time"].endswith("Z")
     assert "NaN" not in done.out
 
 

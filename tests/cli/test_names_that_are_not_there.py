@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def refused(*arguments: object) -> str:
     """What an invocation is refused with; exit code 2."""
-    done = CliRunner().invoke(command, [str(one) for one in arguments])
+    done = CliRunner().invoke(command, [str(argument) for argument in arguments])
     if isinstance(done.exception, IolensError):
         assert done.exception.exit_code == 2
         return str(done.exception)
@@ -87,7 +87,7 @@ def test_an_unknown_target_names_the_nearest() -> None:
 def test_a_short_name_selects_the_target(store: Path) -> None:
     with OpenStore(str(store)) as opened:
         whole, short = (opened.utilization(targets=[name]) for name in ("scratch-OST0001", "ost0001"))
-    assert [one.target for one in short.per_target] == ["scratch-OST0001"]
+    assert [item.target for item in short.per_target] == ["scratch-OST0001"]
     assert short.per_target == whole.per_target
 
 

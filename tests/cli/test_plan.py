@@ -18,8 +18,8 @@ from tests.cli.command import iolens
 def plan(*arguments: object) -> dict:
     done = iolens("plan", "capacity", *arguments, "--format", "json")
     assert done.code == 0, done.err
-    found: dict = json.loads(done.out)
-    return found
+    result: dict = json.loads(done.out)
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +66,12 @@ def test_given_growth_needs_no_store(tmp_path: Path) -> None:
 
 
 def test_ranges_and_grids() -> None:
-    found = plan("--ssi", "3..4", "--daily-growth", "100TB..150TB", "--what-if", "purge-days=14,28,56")
-    assert [case["purge_days"] for case in found["cases"]] == [14, 28, 56]
-    case = found["cases"][1]
+    result = plan("--ssi", "3..4", "--daily-growth", "100TB..150TB", "--what-if", "purge-days=14,28,56")
+    assert [case["purge_days"] for case in result["cases"]] == [14, 28, 56]
+    case = result["cases"][1]
     assert (case["low_bytes"], case["high_bytes"]) == (168 * 100 * 10**12, 224 * 150 * 10**12)
     assert case["low_bytes"] < case["ci95"][0] < case["ci95"][1] < case["high_bytes"]
-    origins = {one["name"]: one["origin"] for one in found["inputs"]}
+    origins = {item["name"]: item["origin"] for item in result["inputs"]}
     assert origins == {
         "ssi": "option --ssi",
         "purge_days": "option --what-if purge-days",
@@ -81,23 +81,23 @@ def test_ranges_and_grids() -> None:
 
 
 def test_growth_comes_from_the_store(store: Path) -> None:
-    found = plan("--store", store, "--cutoff", "2020-09-17")
-    growth = found["growth"]
+    result = plan("--store", store, "--cutoff", "2020-09-17")
+    growth = result["growth"]
     assert (growth["method"], growth["days_with_growth"], growth["days_excluded"]) == ("strict", 4, 1)
     assert growth["mean_bytes_per_day"] == 45
     assert growth["days_before_cutoff"] == 2
-    assert found["cases"][0]["capacity_bytes"] == 56 * 45
-    assert found["inputs"][-1]["kind"] == "distribution"
+    assert result["cases"][0]["capacity_bytes"] == 56 * 45
+    assert result["inputs"][-1]["kind"] == "distribution"
     paper = plan("--store", store, "--method", "paper", "--capacity", "4MB")["growth"]
     assert paper["method"] == "paper"
     assert paper["mean_bytes_per_day"] == pytest.approx(2 * (10 + 20 + 30 + 40 + 50 + 60) / 6)
 
 
 def test_growth_beside_a_given_one(store: Path) -> None:
-    found = plan("--store", store, "--daily-growth", "1kB", "--purge-every", "7")
-    assert found["cases"][0]["daily_growth_bytes"] == 1000
-    assert found["growth"]["days_with_growth"] == 6
-    assert found["purges"][0]["every_days"] == 7
+    result = plan("--store", store, "--daily-growth", "1kB", "--purge-every", "7")
+    assert result["cases"][0]["daily_growth_bytes"] == 1000
+    assert result["growth"]["days_with_growth"] == 6
+    assert result["purges"][0]["every_days"] == 7
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_figures(store: Path, tmp_path: Path) -> None:
 
 def test_what_the_store_knows_is_held_against_the_answer(store: Path) -> None:
     """300 bytes are used; half a day's growth is to be kept: 28.6 · 0.5 / 0.5 · 1 is less."""
-    found = plan("--store", store, "--purge-days", "0.5")
-    growth = found["growth"]["mean_bytes_per_day"]
+    result = plan("--store", store, "--purge-days", "0.5")
+    growth = result["growth"]["mean_bytes_per_day"]
     assert growth < 300
-    said = {one["code"]: one for one in found["warnings"]}
+    said = {item["code"]: item for item in result["warnings"]}
     assert set(said) == {"capacity_below_used", "growth_window_short"}
     assert said["capacity_below_used"]["facts"]["used_bytes"] == 300
     assert said["growth_window_short"]["facts"]["window_days"] == 7

@@ -22,8 +22,8 @@ DAY_US = 86_400_000_000
 def plan(*arguments: object) -> dict[str, Any]:
     done = iolens("plan", "endurance", *arguments, "--format", "json")
     assert done.code == 0, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    by_name: dict[str, Any] = json.loads(done.out)
+    return by_name
 
 
 def drive_rows(filesystem: str) -> Iterator[Row]:
@@ -63,16 +63,16 @@ def test_published_endurance() -> None:
 
 
 def test_writes_come_from_the_store_and_half_a_day_does_not_count(store: Path) -> None:
-    found = plan("--store", store, "-f", "scratch", "--waf", "2", "--ssi", "3", "--layout", "10+2")
+    result = plan("--store", store, "-f", "scratch", "--waf", "2", "--ssi", "3", "--layout", "10+2")
     daily = [24 * (day % 5) / 1000 for day in range(19)]
-    assert found["fswpd"]["days"] == 19
-    assert found["fswpd"]["days_left_out"] == 1
-    assert found["fswpd"]["mean"] == pytest.approx(sum(daily) / 19)
-    (case,) = found["cases"]
+    assert result["fswpd"]["days"] == 19
+    assert result["fswpd"]["days_left_out"] == 1
+    assert result["fswpd"]["mean"] == pytest.approx(sum(daily) / 19)
+    (case,) = result["cases"]
     assert case["dwpd"] == pytest.approx(3 * sum(daily) / 19 * 1.2 * 2)
     low, high = case["ci95"]
     assert low < case["dwpd"] < high
-    origins = {one["name"]: one["origin"] for one in found["inputs"]}
+    origins = {item["name"]: item["origin"] for item in result["inputs"]}
     assert origins["ssi"] == "option --ssi"
     assert origins["fswpd"].startswith("mean of scratch: 19 days with reports, 2020-09-14 to 2020-10-02")
     assert "reading of 2020-10-03 (lfs-df)" in origins["fswpd"]
@@ -80,12 +80,12 @@ def test_writes_come_from_the_store_and_half_a_day_does_not_count(store: Path) -
 
 
 def test_amplification_comes_from_the_only_drives_there_are(store: Path) -> None:
-    found = plan("--store", store, "-f", "scratch", "--case", "ssi=1,fswpd=0.1", "--case", "ssi=1,fswpd=0.1,waf=p95")
-    assert [case["waf"] for case in found["cases"]] == [pytest.approx(2.0), pytest.approx(2.9)]
-    assert found["waf"]["drives"] == 11
-    assert found["waf"]["min"] == 1
-    assert found["waf"]["fleet"] == pytest.approx(2.0)
-    assert found["fswpd"]["days"] == 0  # not asked for
+    result = plan("--store", store, "-f", "scratch", "--case", "ssi=1,fswpd=0.1", "--case", "ssi=1,fswpd=0.1,waf=p95")
+    assert [case["waf"] for case in result["cases"]] == [pytest.approx(2.0), pytest.approx(2.9)]
+    assert result["waf"]["drives"] == 11
+    assert result["waf"]["min"] == 1
+    assert result["waf"]["fleet"] == pytest.approx(2.0)
+    assert result["fswpd"]["days"] == 0  # not asked for
 
 
 def test_a_window_that_ends_before_the_drives_were_read_does_not_cut_them_away(store: Path, tmp_path: Path) -> None:
@@ -93,15 +93,15 @@ def test_a_window_that_ends_before_the_drives_were_read_does_not_cut_them_away(s
     earlier = plan("--store", store, "-f", "scratch", "--to", "2020-09-10", "--fswpd", "0.1")
     assert earlier["waf"]["drives"] == earlier["waf"]["drives_read_later"] == 11
     assert earlier["waf"]["median"] == pytest.approx(2.0)
-    assert "drives_read_later" in [one["code"] for one in earlier["warnings"]]
+    assert "drives_read_later" in [item["code"] for item in earlier["warnings"]]
     later = plan("--store", store, "-f", "scratch", "--to", "2020-09-20", "--fswpd", "0.1")
     assert (later["waf"]["drives"], later["waf"]["drives_read_later"]) == (11, 0)
-    assert "drives_read_later" not in [one["code"] for one in later["warnings"]]
+    assert "drives_read_later" not in [item["code"] for item in later["warnings"]]
 
 
 def test_warnings_come_first_in_a_table_and_beside_csv(store: Path) -> None:
     where = ("--store", store, "-f", "scratch", "--case", "ssi=1,fswpd=0.1", "--new-capacity", "100B")
-    table, csv = (iolens("plan", "endurance", *where, "--format", one) for one in ("table", "csv"))
+    table, csv = (iolens("plan", "endurance", *where, "--format", item) for item in ("table", "csv"))
     assert table.out.splitlines()[1].startswith("Warning: ")
     assert table.out.index("Warning: ") < table.out.index("FSWPD   Data")
     assert "not on the safe side" in table.out
@@ -110,17 +110,17 @@ def test_warnings_come_first_in_a_table_and_beside_csv(store: Path) -> None:
 
 
 def test_larger_drives_and_capacities_from_the_store(store: Path) -> None:
-    found = plan(
+    result = plan(
         "--store", store, "-f", "scratch", "--fswpd", "0.1..0.2", "--drive-sizes", "3.2TB", "--new-capacity", "2000B",
         "--raid-block", "128KiB", "--classes", "1,2", "--warranty", "7", "--drives-of", "burst",
     )  # fmt: skip
-    (case,) = found["cases"]
+    (case,) = result["cases"]
     assert case["larger_drives"][0]["dwpd"] == pytest.approx(case["dwpd"] / 2)
     assert case["capacity_ratio"] == 0.5
     assert case["rmw"] > 1
-    assert [one["class_dwpd"] for one in case["classes"]] == [1, 2]
-    assert found["warranty_years"] == 7
-    assert case["low_dwpd"] == pytest.approx(0.1 * 1.25 * found["inputs"][2]["low"])
+    assert [item["class_dwpd"] for item in case["classes"]] == [1, 2]
+    assert result["warranty_years"] == 7
+    assert case["low_dwpd"] == pytest.approx(0.1 * 1.25 * result["inputs"][2]["low"])
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_two_years_of_the_published_file_system(shared_data: Path, tmp_path: Pat
     zone = ("--timezone", "America/Los_Angeles")
     assert iolens("ingest", "tokio-csv", *files, "-f", "cscratch", *zone, "--store", tmp_path / "s").code == 0
     window = ("--from", "2017-04-03", "--to", "2019-04-03", *zone)
-    found = plan("--store", tmp_path / "s", *window, "--case", "ssi=3,data=10,parity=2,waf=2.68")
-    assert round(found["fswpd"]["mean"], 3) == 0.024
-    assert found["fswpd"]["days"] == 713
-    assert round(found["cases"][0]["dwpd"], 2) == 0.23
+    result = plan("--store", tmp_path / "s", *window, "--case", "ssi=3,data=10,parity=2,waf=2.68")
+    assert round(result["fswpd"]["mean"], 3) == 0.024
+    assert result["fswpd"]["days"] == 713
+    assert round(result["cases"][0]["dwpd"], 2) == 0.23

@@ -20,8 +20,8 @@ DATE = "2026-01-05 12:00:00"
 def plan(*arguments: object) -> dict[str, Any]:
     done = iolens("plan", "metadata", *arguments, "--format", "json")
     assert done.code == 0, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    by_name: dict[str, Any] = json.loads(done.out)
+    return by_name
 
 
 @pytest.fixture
@@ -33,10 +33,14 @@ def histogram(tmp_path: Path) -> Path:
 
 def test_the_published_file_system(shared_data: Path) -> None:
     path = shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv"
-    found = plan("--file-sizes", path, "--capacity", "30PB", "--dom", "64KiB,1MiB", "--method", "both")["thresholds"]
+    result = plan("--file-sizes", path, "--capacity", "30PB", "--dom", "64KiB,1MiB", "--method", "both")["thresholds"]
     assert [
-        (one["method"], one["dom_bytes"], *(round(one[f"dom_{end}_bytes"] / TIB, 1) for end in ("min", "avg", "max")))
-        for one in found
+        (
+            item["method"],
+            item["dom_bytes"],
+            *(round(item[f"dom_{end}_bytes"] / TIB, 1) for end in ("min", "avg", "max")),
+        )
+        for item in result
     ] == [
         ("tight", 65536, 31.7, 45.6, 73.4),
         ("tight", 1 << 20, 201.8, 307.6, 517.9),
@@ -46,16 +50,16 @@ def test_the_published_file_system(shared_data: Path) -> None:
 
 
 def test_a_histogram_and_its_price(histogram: Path) -> None:
-    found = plan(
+    result = plan(
         "--file-sizes", histogram, "--capacity", "1PB..2PB", "--dom", "2B", "--cost-mdt", "400", "--cost-ost", "100"
     )
-    assert found["capacity_bytes"] == 1_500_000_000_000_000
-    (one,) = found["thresholds"]
-    assert one["method"] == "tight"
-    assert one["cost_avg"] > 0
-    assert found["inputs"][0]["kind"] == "range"
-    assert {one["inode_type"] for one in found["inodes"]} == {"file", "dir", "symlink"}
-    assert found["inputs"][2]["origin"] == f"file {histogram}"
+    assert result["capacity_bytes"] == 1_500_000_000_000_000
+    (item,) = result["thresholds"]
+    assert item["method"] == "tight"
+    assert item["cost_avg"] > 0
+    assert result["inputs"][0]["kind"] == "range"
+    assert {item["inode_type"] for item in result["inodes"]} == {"file", "dir", "symlink"}
+    assert result["inputs"][2]["origin"] == f"file {histogram}"
 
 
 def test_lines_that_are_left_out_are_said(histogram: Path) -> None:
@@ -77,15 +81,15 @@ def test_lines_that_are_left_out_are_said(histogram: Path) -> None:
 def test_listings_of_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "listing"
     path.write_text(text)
-    (one,) = plan("--file-sizes", path, "--capacity", "75kB", "--dom", "64KiB")["thresholds"]
-    assert one["dom_min_bytes"] == one["dom_max_bytes"] == 5000 + 65536
+    (item,) = plan("--file-sizes", path, "--capacity", "75kB", "--dom", "64KiB")["thresholds"]
+    assert item["dom_min_bytes"] == item["dom_max_bytes"] == 5000 + 65536
 
 
 def test_bytes_of_an_archive(tmp_path: Path) -> None:
     path = tmp_path / "archive.csv"
     path.write_text(BY_START)
-    (one,) = plan("--file-sizes", path, "--capacity", "1PB", "--dom", "3B")["thresholds"]
-    assert one["dom_min_bytes"] == one["dom_max_bytes"]  # the bytes of every bin are known
+    (item,) = plan("--file-sizes", path, "--capacity", "1PB", "--dom", "3B")["thresholds"]
+    assert item["dom_min_bytes"] == item["dom_max_bytes"]  # the bytes of every bin are known
 
 
 @pytest.mark.parametrize(

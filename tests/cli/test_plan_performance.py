@@ -19,8 +19,8 @@ DAY_TICKS = 17_280
 def plan(*arguments: object) -> dict[str, Any]:
     done = iolens("plan", "performance", *arguments, "--format", "json")
     assert done.code == 0, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    by_name: dict[str, Any] = json.loads(done.out)
+    return by_name
 
 
 @pytest.fixture(scope="module")
@@ -38,23 +38,23 @@ def store(tmp_path_factory: pytest.TempPathFactory, telemetry: Telemetry) -> Pat
 
 
 def test_demand_of_the_store_times_speed(store: Path, telemetry: Telemetry) -> None:
-    found = plan("--store", store, "--ssi", "3,4", "--percentile", "99")
+    result = plan("--store", store, "--ssi", "3,4", "--percentile", "99")
     rates: dict[int, float] = {}
     for row in telemetry.io:
         rates[row["time"]] = rates.get(row["time"], 0.0) + (row["read_bytes"] + row["write_bytes"]) / row["duration_s"]
     level = float(np.percentile(list(rates.values()), 99))
-    mine = [case for case in found["cases"] if case["measure"] == "bytes_per_s"]
+    mine = [case for case in result["cases"] if case["measure"] == "bytes_per_s"]
     assert [(case["ssi"], case["percentile"]) for case in mine] == [(3, 99), (4, 99)]
     assert [case["required"] for case in mine] == pytest.approx([3 * level, 4 * level])
     assert mine[0]["ci95"] is not None
-    assert {case["measure"] for case in found["cases"]} >= {"ops_per_s", "disk_ios_per_s"}
-    assert found["tick_s"] == 5
+    assert {case["measure"] for case in result["cases"]} >= {"ops_per_s", "disk_ios_per_s"}
+    assert result["tick_s"] == 5
 
 
 def test_a_window_and_a_target(store: Path) -> None:
-    found = plan("--store", store, "--from", "2020-09-15", "--to", "2020-09-16", "--target", "scratch-OST0001")
-    assert {one["ticks"] for one in found["demand"]} == {80}
-    assert found["window_start"] == "2020-09-15T00:00:00Z"
+    result = plan("--store", store, "--from", "2020-09-15", "--to", "2020-09-16", "--target", "scratch-OST0001")
+    assert {item["ticks"] for item in result["demand"]} == {80}
+    assert result["window_start"] == "2020-09-15T00:00:00Z"
 
 
 def test_demand_that_is_given_needs_no_store(tmp_path: Path) -> None:

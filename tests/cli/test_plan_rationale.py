@@ -36,12 +36,12 @@ def plan(folder: Path, *arguments: object, code: int = 0) -> dict[str, Any]:
     path = folder / "plan.json"
     done = rationale(*arguments, "-o", path, cwd=folder)
     assert done.code == code, done.err
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return found
+    by_name: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return by_name
 
 
-def expected(found: dict[str, Any], name: str) -> list[float]:
-    return [one["expected"] for one in found["requirements"] if one["name"] == name]
+def expected(by_name: dict[str, Any], name: str) -> list[float]:
+    return [item["expected"] for item in by_name["requirements"] if item["name"] == name]
 
 
 def scan_rows(filesystem: str) -> Iterator[Row]:
@@ -74,45 +74,45 @@ def histogram(tmp_path: Path) -> Path:
 
 def test_the_published_design_needs_no_store(tmp_path: Path, histogram: Path) -> None:
     """22.3 and 29.8 PB; 0.23 and 0.38 DWPD; without demand the performance is missing, and the exit code says so."""
-    found = plan(tmp_path, *PUBLISHED, "--file-sizes", histogram, "--dom", "1KiB", code=3)
-    assert [round(one / 1e15, 1) for one in expected(found, "usable capacity")] == [22.3, 29.8]
-    assert [round(one / 1e15, 1) for one in expected(found, "raw capacity with parity")] == [26.8, 37.2]
-    assert [round(one, 2) for one in expected(found, "drive writes per day, published")] == [0.23, 0.38]
-    assert found["metadata"]["capacity_bytes"] == 29_792 * 10**12
-    assert [one["part"] for one in found["missing"]] == ["performance"]
-    assert found["performance"] is None
-    assert found["about"]["store"] is None
-    speeds = [one for one in found["capacity"]["inputs"] if one["name"] == "ssi"]
-    assert [(one["expected"], one["origin"]) for one in speeds] == [(3, "option --case"), (4, "option --case")]
-    assert [one["purge_days"] for one in found["what_if"]] == [14, 28, 56, 14, 28, 56]
-    assert found["endurance"]["over_provisioning"] == []  # nobody said what drives offer
+    result = plan(tmp_path, *PUBLISHED, "--file-sizes", histogram, "--dom", "1KiB", code=3)
+    assert [round(item / 1e15, 1) for item in expected(result, "usable capacity")] == [22.3, 29.8]
+    assert [round(item / 1e15, 1) for item in expected(result, "raw capacity with parity")] == [26.8, 37.2]
+    assert [round(item, 2) for item in expected(result, "drive writes per day, published")] == [0.23, 0.38]
+    assert result["metadata"]["capacity_bytes"] == 29_792 * 10**12
+    assert [item["part"] for item in result["missing"]] == ["performance"]
+    assert result["performance"] is None
+    assert result["about"]["store"] is None
+    speeds = [item for item in result["capacity"]["inputs"] if item["name"] == "ssi"]
+    assert [(speed["expected"], speed["origin"]) for speed in speeds] == [(3, "option --case"), (4, "option --case")]
+    assert [item["purge_days"] for item in result["what_if"]] == [14, 28, 56, 14, 28, 56]
+    assert result["endurance"]["over_provisioning"] == []  # nobody said what drives offer
 
 
 def test_everything_from_the_store_as_the_four_verbs_read_it(store: Path, tmp_path: Path) -> None:
-    found = plan(tmp_path, "--store", store, "--ssi", "3", "--layout", "10+2", "--title", "Next", "--author", "Us")
-    assert found["missing"] == []
-    assert (found["about"]["title"], found["about"]["author"]) == ("Next", "Us")
-    assert found["filesystem"] == "scratch"
-    assert {one["input"] for one in found["evidence"]} == {
+    result = plan(tmp_path, "--store", store, "--ssi", "3", "--layout", "10+2", "--title", "Next", "--author", "Us")
+    assert result["missing"] == []
+    assert (result["about"]["title"], result["about"]["author"]) == ("Next", "Us")
+    assert result["filesystem"] == "scratch"
+    assert {item["input"] for item in result["evidence"]} == {
         "daily growth", "file-system writes per day", "write amplification", "sizes of inodes", "demand",
     }  # fmt: skip
     common = ("--store", store, "--ssi", "3", "--format", "json")
     capacity = json.loads(iolens("plan", "capacity", *common).out)
-    assert found["capacity"]["cases"] == capacity["cases"]
-    assert found["capacity"]["growth"] == capacity["growth"]
+    assert result["capacity"]["cases"] == capacity["cases"]
+    assert result["capacity"]["growth"] == capacity["growth"]
     endurance = json.loads(iolens("plan", "endurance", *common, "--layout", "10+2").out)
-    assert found["endurance"]["fswpd"] == endurance["fswpd"]
-    assert found["endurance"]["waf"] == endurance["waf"]
-    (mine,), (theirs,) = found["endurance"]["cases"], endurance["cases"]
+    assert result["endurance"]["fswpd"] == endurance["fswpd"]
+    assert result["endurance"]["waf"] == endurance["waf"]
+    (mine,), (theirs,) = result["endurance"]["cases"], endurance["cases"]
     assert mine["dwpd"] == theirs["dwpd"]
-    assert mine["capacity_ratio"] == pytest.approx(10**6 * 2 / found["metadata"]["capacity_bytes"], rel=0.01)
-    size = f"{found['metadata']['capacity_bytes']}B"
+    assert mine["capacity_ratio"] == pytest.approx(10**6 * 2 / result["metadata"]["capacity_bytes"], rel=0.01)
+    size = f"{result['metadata']['capacity_bytes']}B"
     alone = ("--store", store, "--capacity", size, "--format", "json")
     metadata = json.loads(iolens("plan", "metadata", *alone).out)
-    averages = [[one["total_avg_bytes"] for one in part["thresholds"]] for part in (found["metadata"], metadata)]
+    averages = [[item["total_avg_bytes"] for item in part["thresholds"]] for part in (result["metadata"], metadata)]
     assert averages[0] == averages[1]
     performance = json.loads(iolens("plan", "performance", *common).out)
-    assert found["performance"]["demand"] == performance["demand"]
+    assert result["performance"]["demand"] == performance["demand"]
 
 
 def test_parts_left_out_on_purpose_are_not_missing(tmp_path: Path) -> None:
@@ -200,16 +200,16 @@ def test_two_years_of_the_published_file_system(shared_data: Path, tmp_path: Pat
     files = [folder / "cscratch_daily_iorates.csv", folder / "cscratch_fullness-2017-02-14_2018-04-26.csv"]
     zone = ("--timezone", "America/Los_Angeles")
     assert iolens("ingest", "tokio-csv", *files, "-f", "cscratch", *zone, "--store", tmp_path / "s").code == 0
-    found = plan(
+    result = plan(
         tmp_path, "--store", tmp_path / "s", "--from", "2017-04-03", "--to", "2019-04-03", *zone, "--daily-growth",
         "133TB", "--case", "ssi=3,data=10,parity=2,waf=2.68", "--case", "ssi=4,data=8,parity=2,waf=3.17", "--capacity",
         "30PB", "--file-sizes", shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv",
     )  # fmt: skip
-    assert found["missing"] == []
-    assert [round(one / 1e15, 1) for one in expected(found, "usable capacity")] == [22.3, 29.8]
-    assert [round(one, 2) for one in expected(found, "drive writes per day, published")] == [0.23, 0.38]
-    dom = {one["dom_bytes"]: one["dom_avg_bytes"] for one in found["metadata"]["thresholds"]}
+    assert result["missing"] == []
+    assert [round(item / 1e15, 1) for item in expected(result, "usable capacity")] == [22.3, 29.8]
+    assert [round(item, 2) for item in expected(result, "drive writes per day, published")] == [0.23, 0.38]
+    dom = {item["dom_bytes"]: item["dom_avg_bytes"] for item in result["metadata"]["thresholds"]}
     assert round(dom[1 << 20] / (1 << 40), 1) == 307.6
-    evidence = {one["input"]: one for one in found["evidence"]}
+    evidence = {item["input"]: item for item in result["evidence"]}
     assert evidence["file-system writes per day"]["samples"] == 713
     assert evidence["daily growth"]["left_out"][-1] == "no complete reading: 1 day"

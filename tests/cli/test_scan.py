@@ -58,12 +58,12 @@ def test_the_store_has_what_find_finds_and_no_path(tmp_path: Path, tree: Path, s
     assert done.code == 0, done.err
     names = found(tree)
     result = json.loads(done.out)
-    files = [one for one in once(names) if one.kind == "file"]
+    files = [item for item in once(names) if item.kind == "file"]
     assert result["files"] == len(files)
-    assert result["bytes"] == sum(one.size for one in files)
-    assert result["allocated_bytes"] == sum(one.allocated for one in files)
-    assert result["inodes"] == len(once(names)) == sum(one["inodes"] for one in result["by_owner"])
-    assert result["directories"] == sum(one.kind == "dir" for one in names)
+    assert result["bytes"] == sum(file.size for file in files)
+    assert result["allocated_bytes"] == sum(file.allocated for file in files)
+    assert result["inodes"] == len(once(names)) == sum(item["inodes"] for item in result["by_owner"])
+    assert result["directories"] == sum(name.kind == "dir" for name in names)
     assert result["walk"]["names"] == len(names)
     assert result["time"] == "2023-11-14T22:13:20Z"
     rows = stored(tmp_path / "centre")
@@ -147,14 +147,16 @@ def test_entries_are_kept_only_where_asked(tmp_path: Path, tree: Path, scan: Any
     assert done.code == 0, done.err
     rows = pq.read_table(tmp_path / "entries.parquet").to_pylist()
     root = os.fsencode(tree)
-    expected = {(root + b"/" + one.path).rstrip(b"/").decode("utf-8", "backslashreplace"): one for one in found(tree)}
+    expected = {
+        (root + b"/" + item.path).rstrip(b"/").decode("utf-8", "backslashreplace"): item for item in found(tree)
+    }
     assert {row["path"] for row in rows} == set(expected)
     assert len(rows) == len(expected)
     for row in rows:
-        one = expected[row["path"]]
-        assert (row["inode_type"], row["bytes"], row["allocated_bytes"]) == (one.kind, one.size, one.allocated)
-        assert (row["inode"], row["links"]) == (one.inode, one.links)
-        assert int(row["mtime"].timestamp()) == one.mtime
+        entry = expected[row["path"]]
+        assert (row["inode_type"], row["bytes"], row["allocated_bytes"]) == (entry.kind, entry.size, entry.allocated)
+        assert (row["inode"], row["links"]) == (entry.inode, entry.links)
+        assert int(row["mtime"].timestamp()) == entry.mtime
     assert sorted(path.name for path in tmp_path.iterdir()) == ["entries.parquet", "state", "tree"]
 
 

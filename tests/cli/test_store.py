@@ -61,9 +61,9 @@ def test_raw_rows_go_only_after_they_are_rolled_up(store: Path) -> None:
     assert iolens("store", "rollup", "--store", store).code == 0
     assert "480 rows dropped" in iolens("store", "retain", "--raw", "1d", "--store", store).out
     done = iolens("fsu", "--store", store, "--resolution", "60s", "--format", "json")
-    found = json.loads(done.out)
-    assert found["samples"] > 0
-    assert sum(line["count"] for line in found["io_sizes"]) > 0
+    result = json.loads(done.out)
+    assert result["samples"] > 0
+    assert sum(line["count"] for line in result["io_sizes"]) > 0
 
 
 def test_a_table_is_exported(store: Path, tmp_path: Path) -> None:

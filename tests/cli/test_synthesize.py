@@ -29,7 +29,7 @@ def test_simulated_controllers_are_the_synthetic_ones(store: Path, tmp_path: Pat
     assert done.code == 0, done.err
     assert "spider: 3 targets, 2012-10-22T00:00:00Z" in done.err
     frames = (Store(place).select().frame("target_io") for place in (store, tmp_path / "again"))
-    totals = [one.collect(backend="pyarrow")["read_bytes"].sum() for one in frames]
+    totals = [frame.collect(backend="pyarrow")["read_bytes"].sum() for frame in frames]
     assert totals[0] == totals[1] > 0
     again = iolens(
         "simulate", "telemetry", "--workload", "spider", "--osts", 3, "--days", 1 / 6, "--store", store,
@@ -65,10 +65,10 @@ def test_a_model_without_a_place_is_printed(store: Path, tmp_path: Path) -> None
 def test_verification_of_a_store(store: Path, tmp_path: Path) -> None:
     done = iolens("synthesize", "--from", store, "--verify", "--format", "json", "--seed", 4, cwd=tmp_path)
     assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert found["original"] == f"spider of {store}"
-    assert (found["window_start"], found["window_end"]) == ("2012-10-22T00:00:00Z", "2012-10-22T04:00:00Z")
-    names = {(one["quantity"], one["direction"]): one for one in found["quantities"]}
+    result = json.loads(done.out)
+    assert result["original"] == f"spider of {store}"
+    assert (result["window_start"], result["window_end"]) == ("2012-10-22T00:00:00Z", "2012-10-22T04:00:00Z")
+    names = {(item["quantity"], item["direction"]): item for item in result["quantities"]}
     assert names["bandwidth alpha", "read"]["is_beyond"] is False
     assert names["all targets p95", "write"]["limit"] == 10
     assert list(tmp_path.iterdir()) == []  # what was made for it is gone

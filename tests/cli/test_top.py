@@ -68,12 +68,12 @@ def test_a_simulated_server_gives_its_truth(
     """Two samples a minute (of the server's clock) apart, against what the simulator did in that minute."""
     tree = Tree(tmp_path / "root", version, WORKLOAD, start_s=START, osts=4, mdts=1, seed=3)
     monkeypatch.setattr(time, "sleep", lambda seconds: tree.advance_to(START + 60))
-    found = reading("--root", tree.root, "--calibration", "true", "--config", settings, "-f", "scratch")
+    result = reading("--root", tree.root, "--calibration", "true", "--config", settings, "-f", "scratch")
     block = Activity(WORKLOAD, 4, seed=3).block(START // 5, 12)
-    osts = [line for line in found["targets"] if line["target_kind"] == "ost"]
-    assert found["interval_s"] == pytest.approx(60.0)
+    osts = [line for line in result["targets"] if line["target_kind"] == "ost"]
+    assert result["interval_s"] == pytest.approx(60.0)
     assert [line["target"] for line in osts] == [f"scratch-OST{n:04x}" for n in range(4)]
-    assert found["mean_fsu_pct"] == pytest.approx(block.fsu_pct.mean(), rel=0.01)
+    assert result["mean_fsu_pct"] == pytest.approx(block.fsu_pct.mean(), rel=0.01)
     for number, line in enumerate(osts):
         ios = block.counts[:, :, :, number].sum(axis=2)
         assert line["fsu_pct"] == pytest.approx(block.fsu_pct[:, number].mean(), rel=0.01)
@@ -84,7 +84,7 @@ def test_a_simulated_server_gives_its_truth(
         assert line["small_io_pct"] == pytest.approx(100 * small / ios.sum(), rel=0.01)
         assert line["latency_kind"] == "p95_io_time"
         assert 40 < line["used_pct"] < 80
-    (mdt,) = (line for line in found["targets"] if line["target_kind"] == "mdt")
+    (mdt,) = (line for line in result["targets"] if line["target_kind"] == "mdt")
     done = Activity(WORKLOAD, 4, seed=3).metadata(START // 3600, 1)[:, START % 3600 // 5 :][:, :12]
     assert mdt["metadata_ops_per_s"] == pytest.approx(done.sum() / 60, rel=0.1 if version == "1.8" else 0.01)
     assert len(OPERATIONS) == done.shape[0]
@@ -93,15 +93,15 @@ def test_a_simulated_server_gives_its_truth(
 def test_the_keys_are_an_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Tree(tmp_path / "root", "2.15", WORKLOAD, start_s=START, osts=1, mdts=1, seed=3)
     monkeypatch.setattr(time, "sleep", lambda seconds: tree.advance_to(START + 5))
-    found = reading("--root", tree.root)
-    assert list(found)[:3] == ["time", "interval_s", "filesystem"]
-    assert list(found["targets"][0]) == KEYS
-    mdt = found["targets"][0]
+    result = reading("--root", tree.root)
+    assert list(result)[:3] == ["time", "interval_s", "filesystem"]
+    assert list(result["targets"][0]) == KEYS
+    mdt = result["targets"][0]
     assert (mdt["target"], mdt["fsu_pct"], mdt["util_pct"], mdt["read_bytes_per_s"]) == (
         "scratch-MDT0000", None, None, None,
     )  # fmt: skip
-    assert parse_time(found["time"])
-    assert "NaN" not in json.dumps(found)
+    assert parse_time(result["time"])
+    assert "NaN" not in json.dumps(result)
 
 
 def test_every_key_is_documented() -> None:
@@ -135,13 +135,13 @@ def test_a_store_agrees_with_utilization_over_the_same_interval(
     made = iolens("simulate", "telemetry", "--osts", 5, "--days", 1 / 48, "--seed", 4, "--store", store)
     assert made.code == 0, made.err
     for since, until in (("00:10:00", "00:10:05"), ("00:28:35", "00:28:40")):
-        found = reading("--store", store, "--at", f"2012-10-22T{until}")
+        result = reading("--store", store, "--at", f"2012-10-22T{until}")
         window = ("--from", f"2012-10-22T{since}", "--to", f"2012-10-22T{until}")
         expected = json.loads(iolens("utilization", "--store", store, *window, "--format", "json").out)
-        assert found["time"] == f"2012-10-22T{until}Z"
-        assert found["calibration"] == expected["calibration"]["name"]
-        assert found["mean_fsu_pct"] == pytest.approx(expected["mean_fsu_pct"], rel=1e-9)
-        lines = {line["target"]: line for line in found["targets"]}
+        assert result["time"] == f"2012-10-22T{until}Z"
+        assert result["calibration"] == expected["calibration"]["name"]
+        assert result["mean_fsu_pct"] == pytest.approx(expected["mean_fsu_pct"], rel=1e-9)
+        lines = {line["target"]: line for line in result["targets"]}
         assert expected["per_target"]
         for target in expected["per_target"]:
             line = lines[target["target"]]
@@ -161,13 +161,13 @@ def test_a_store_that_nobody_writes_any_more_does_not_report(tmp_path: Path, mon
     last_s = 1_350_864_900
     for age_s, states in ((590, {"reporting"}), (606, {"late"}), (610, {"silent"}), (300 * 86_400, {"silent"})):
         monkeypatch.setattr(time, "time_ns", lambda age_s=age_s: (last_s + age_s) * 10**9)
-        found = reading("--store", store)
-        assert (found["time"], found["age_s"]) == ("2012-10-22T00:15:00Z", age_s)
-        assert {line["state"] for line in found["targets"]} == states, age_s
-        assert found["stale"] == (states == {"silent"})
-    assert (found["targets_reporting"], found["targets_known"], len(found["missing_targets"])) == (0, 3, 3)
-    assert (found["mean_fsu_pct"], found["read_bytes_per_s"], found["interval_s"]) == (None, None, None)
-    assert {line[key] for line in found["targets"] for key in KEYS[3:14]} == {None}
+        result = reading("--store", store)
+        assert (result["time"], result["age_s"]) == ("2012-10-22T00:15:00Z", age_s)
+        assert {line["state"] for line in result["targets"]} == states, age_s
+        assert result["stale"] == (states == {"silent"})
+    assert (result["targets_reporting"], result["targets_known"], len(result["missing_targets"])) == (0, 3, 3)
+    assert (result["mean_fsu_pct"], result["read_bytes_per_s"], result["interval_s"]) == (None, None, None)
+    assert {line[key] for line in result["targets"] for key in KEYS[3:14]} == {None}
     assert "No data for 300 d." in top("--store", store, "--once").stdout
     then = reading("--store", store, "--at", "2012-10-22T00:15:00")  # the past is what it was
     assert {line["state"] for line in then["targets"]} == {"reporting"}
@@ -181,9 +181,9 @@ def test_a_spool_gives_its_last_complete_interval(tmp_path: Path, monkeypatch: p
         for number in range(3):
             server.work(10, 1_700_000_000.0 + 5 * number)
             sampler.sample((1_700_000_000 + 5 * number) * 1_000_000)
-        found = reading("--spool", spool.directory)
-    assert found["time"] == "2023-11-14T22:13:30Z"
-    assert [line["iops"] for line in found["targets"]] == [None, 2.0, 4.0]
+        result = reading("--spool", spool.directory)
+    assert result["time"] == "2023-11-14T22:13:30Z"
+    assert [line["iops"] for line in result["targets"]] == [None, 2.0, 4.0]
 
 
 def test_a_dead_target_is_named_and_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,10 +198,10 @@ def test_a_dead_target_is_named_and_has_no_numbers(tmp_path: Path, monkeypatch: 
                 server.osts = 1
             server.work(10, 1_700_000_000.0 + 5 * number)
             sampler.sample((1_700_000_000 + 5 * number) * 1_000_000)
-        found = reading("--spool", spool.directory)
-    assert found["missing_targets"] == ["scratch-OST0001"]
-    assert (found["targets_known"], found["targets_reporting"]) == (3, 2)
-    dead = next(line for line in found["targets"] if line["target"] == "scratch-OST0001")
+        result = reading("--spool", spool.directory)
+    assert result["missing_targets"] == ["scratch-OST0001"]
+    assert (result["targets_known"], result["targets_reporting"]) == (3, 2)
+    dead = next(line for line in result["targets"] if line["target"] == "scratch-OST0001")
     assert dead["state"] == "silent"
     assert {dead[key] for key in KEYS[3:14]} == {None}
 
@@ -281,5 +281,5 @@ def test_a_calibration_of_the_store_serves_a_root(tmp_path: Path, monkeypatch: p
     tree = Tree(tmp_path / "root", "2.15", WORKLOAD, start_s=START, osts=1, mdts=0, seed=3)
     monkeypatch.setattr(time, "sleep", lambda seconds: tree.advance_to(tree.second + 5))
     assert reading("--root", tree.root)["calibration"] == "grace-2012"
-    found = reading("--root", tree.root, "--store", store)
-    assert (found["calibration"], found["notes"]) == ("simulated-scratch", [])
+    result = reading("--root", tree.root, "--store", store)
+    assert (result["calibration"], result["notes"]) == ("simulated-scratch", [])

@@ -59,10 +59,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_json_has_the_documented_keys_in_order(store: Path) -> None:
     done = iolens("fsu", "--store", store, "-f", "scratch", "--format", "json", "--peak", "35GB/s")
-    found = json.loads(done.out)
-    assert list(found) == KEYS
-    assert (found["peak_bytes_per_s"], found["peak_origin"]) == (35e9, "given")
-    assert list(found["categories"][0]) == [
+    result = json.loads(done.out)
+    assert list(result) == KEYS
+    assert (result["peak_bytes_per_s"], result["peak_origin"]) == (35e9, "given")
+    assert list(result["categories"][0]) == [
         "name",
         "fsu_from_pct",
         "fsu_to_pct",
@@ -70,19 +70,19 @@ def test_json_has_the_documented_keys_in_order(store: Path) -> None:
         "optimal_pct",
         "suboptimal_pct",
     ]
-    assert list(found["calibration"]) == ["name", "write", "read"]
-    assert len(found["histogram"]) == 101
-    assert found["histogram"][-1]["fsu_to_pct"] is None
-    assert found["window_start"].endswith("Z")
+    assert list(result["calibration"]) == ["name", "write", "read"]
+    assert len(result["histogram"]) == 101
+    assert result["histogram"][-1]["fsu_to_pct"] is None
+    assert result["window_start"].endswith("Z")
     assert "NaN" not in done.out
 
 
 def test_compare_adds_the_second_file_system(store: Path) -> None:
     done = iolens("fsu", "--store", store, "-f", "scratch", "--compare", "scratch2", "--format", "json")
-    found = json.loads(done.out)
-    assert list(found) == [*KEYS, "compare"]
-    assert list(found["compare"]) == KEYS
-    assert found["compare"]["filesystem"] == "scratch2"
+    result = json.loads(done.out)
+    assert list(result) == [*KEYS, "compare"]
+    assert list(result["compare"]) == KEYS
+    assert result["compare"]["filesystem"] == "scratch2"
 
 
 def test_every_format_is_written(store: Path, tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_figures_are_named_listed_and_drawn(store: Path, tmp_path: Path) -> None
 def flat(value: Any, place: str = "") -> dict[str, Any]:
     """Every leaf of a document by its place."""
     if isinstance(value, dict):
-        parts = [flat(one, f"{place}.{name}") for name, one in value.items()]
+        parts = [flat(item, f"{place}.{name}") for name, item in value.items()]
     elif isinstance(value, list):
-        parts = [flat(one, f"{place}[{number}]") for number, one in enumerate(value)]
+        parts = [flat(item, f"{place}[{number}]") for number, item in enumerate(value)]
     else:
         return {place: value}
     return {name: leaf for part in parts for name, leaf in part.items()}
@@ -134,13 +134,13 @@ def test_windows_take_a_zone(store: Path) -> None:
     berlin = json.loads(
         iolens(*base, "--from", "2020-09-14T02:05", "--to", "2020-09-14T02:10", "--timezone", "Europe/Berlin").out
     )
-    one, other = flat(utc), flat(berlin)
-    floats = {place for place, leaf in one.items() if isinstance(leaf, float)}
-    assert {place: leaf for place, leaf in one.items() if place not in floats} == {
+    item, other = flat(utc), flat(berlin)
+    floats = {place for place, leaf in item.items() if isinstance(leaf, float)}
+    assert {place: leaf for place, leaf in item.items() if place not in floats} == {
         place: leaf for place, leaf in other.items() if place not in floats
     }
     for place in floats:  # the engine's threads add up in any order
-        assert one[place] == pytest.approx(other[place], rel=1e-12), place
+        assert item[place] == pytest.approx(other[place], rel=1e-12), place
     assert utc["window_start"] == "2020-09-14T00:05:00Z"
     assert iolens(*base, "--from", "2020-09-14", "--timezone", "Mars/Olympus").code == 2
 
@@ -183,9 +183,9 @@ def test_store_and_calibration_may_come_from_the_configuration(store: Path, tmp_
         read_latency_s = 1e-3
         read_s_per_byte = 2e-9"""
     )
-    found = json.loads(iolens("fsu", "-f", "scratch", "--format", "json", cwd=tmp_path).out)
-    assert (found["peak_origin"], found["peak_bytes_per_s"]) == ("configured", 2e9)
-    assert found["calibration"] == {
+    result = json.loads(iolens("fsu", "-f", "scratch", "--format", "json", cwd=tmp_path).out)
+    assert (result["peak_origin"], result["peak_bytes_per_s"]) == ("configured", 2e9)
+    assert result["calibration"] == {
         "name": "ours",
         "write": {"latency_s": 2e-3, "s_per_byte": 4e-9},
         "read": {"latency_s": 1e-3, "s_per_byte": 2e-9},
@@ -199,11 +199,11 @@ def test_standard_error_stays_clean(store: Path) -> None:
 def test_disks_have_a_utilisation_beside_the_kernels(tmp_path: Path) -> None:
     Store(tmp_path / "store").append("target_io", table_of("target_io", made_up_devices(1, 100, 3)))
     base = ("fsu", "--store", tmp_path / "store")
-    found = json.loads(iolens(*base, "--format", "json").out)
-    assert list(found) == KEYS
-    assert (found["model"], found["mean_fsu_pct"]) == ("counters", None)
-    assert found["mean_fsu_bytes_pct"] > 0
-    assert 0 < found["mean_util_pct"] < 100
+    result = json.loads(iolens(*base, "--format", "json").out)
+    assert list(result) == KEYS
+    assert (result["model"], result["mean_fsu_pct"]) == ("counters", None)
+    assert result["mean_fsu_bytes_pct"] > 0
+    assert 0 < result["mean_util_pct"] < 100
     assert iolens(*base, "--figure", "list").out.split() == ["bandwidth", "histogram", "heatmap", "util"]
     done = iolens(*base, "--figure", f"util={tmp_path / 'util.png'}")
     assert "Mean FSU by bytes" in done.out
@@ -223,9 +223,9 @@ def test_a_real_iostat_capture_has_fsu_beside_its_own_util(shared_data: Path, tm
     store = tmp_path / "store"
     done = iolens("ingest", "iostat", capture, "--store", store, "-f", "node1", "--timezone", "UTC")
     assert done.code == 0, done.err
-    found = json.loads(iolens("fsu", "--store", store, "--format", "json", "--calibration", "grace-2012").out)
-    assert (found["model"], found["samples"]) == ("counters", len(disks))
-    assert found["mean_util_pct"] == pytest.approx(sum(disk["util"] for disk in disks) / len(disks), rel=0.01)
+    result = json.loads(iolens("fsu", "--store", store, "--format", "json", "--calibration", "grace-2012").out)
+    assert (result["model"], result["samples"]) == ("counters", len(disks))
+    assert result["mean_util_pct"] == pytest.approx(sum(disk["util"] for disk in disks) / len(disks), rel=0.01)
     by_hand = [
         100
         * (
@@ -236,4 +236,4 @@ def test_a_real_iostat_capture_has_fsu_beside_its_own_util(shared_data: Path, tm
         )
         for disk in disks
     ]
-    assert found["mean_fsu_bytes_pct"] == pytest.approx(sum(by_hand) / len(by_hand), rel=0.01)
+    assert result["mean_fsu_bytes_pct"] == pytest.approx(sum(by_hand) / len(by_hand), rel=0.01)

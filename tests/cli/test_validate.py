@@ -16,11 +16,11 @@ from tests.validation.made_up import made_up
 def test_the_public_data_bear_out_the_studies(shared_data: Path, tmp_path: Path) -> None:
     done = iolens("validate", "--data", shared_data, "--format", "json", "-o", tmp_path / "validation.json")
     assert (done.code, done.out, done.err) == (0, "", "")
-    found = json.loads((tmp_path / "validation.json").read_text("utf-8"))
-    assert found["passed"]
-    assert found["verdicts"]["differs"] == found["verdicts"]["failed"] == found["verdicts"]["no data"] == 0
-    assert found["verdicts"]["agrees"] >= 65
-    assert all(file["present"] and file["refused_lines"] == 0 for file in found["inputs"])
+    result = json.loads((tmp_path / "validation.json").read_text("utf-8"))
+    assert result["passed"]
+    assert result["verdicts"]["differs"] == result["verdicts"]["failed"] == result["verdicts"]["no data"] == 0
+    assert result["verdicts"]["agrees"] >= 65
+    assert all(file["present"] and file["refused_lines"] == 0 for file in result["inputs"])
 
 
 def test_numbers_that_differ_are_an_error(tmp_path: Path) -> None:

@@ -38,20 +38,20 @@ def asked(store: Path, *arguments: object) -> dict:
 
 
 def test_json_has_the_documented_keys_in_order(store: Path) -> None:
-    found = asked(store)
-    assert list(found) == KEYS
-    assert found["sections"] == ["bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput"]
-    assert len(found["models"]) == 6
-    assert found["models"]["read_bandwidth"]["mle"]["p_value"] is None
+    result = asked(store)
+    assert list(result) == KEYS
+    assert result["sections"] == ["bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput"]
+    assert len(result["models"]) == 6
+    assert result["models"]["read_bandwidth"]["mle"]["p_value"] is None
 
 
 def test_sections_alone_and_together(store: Path) -> None:
-    found = asked(store, "rhythm", "throughput", "--timezone", "Asia/Tokyo", "--peak", "1GB/s")
-    assert found["sections"] == ["rhythm", "throughput"]
-    assert found["models"] == {}
-    assert found["rhythm"]["timezone"] == "Asia/Tokyo"
-    assert found["throughput"]["peak_bytes_per_s"] == 1e9
-    assert found["throughput"]["peak_origin"] == "given"
+    result = asked(store, "rhythm", "throughput", "--timezone", "Asia/Tokyo", "--peak", "1GB/s")
+    assert result["sections"] == ["rhythm", "throughput"]
+    assert result["models"] == {}
+    assert result["rhythm"]["timezone"] == "Asia/Tokyo"
+    assert result["throughput"]["peak_bytes_per_s"] == 1e9
+    assert result["throughput"]["peak_origin"] == "given"
 
 
 def test_p_values_and_weights_on_request(store: Path) -> None:
@@ -89,7 +89,7 @@ def test_maintenance_from_the_configuration(store: Path, tmp_path: Path) -> None
     )
     whole = asked(store, "throughput", "--config", settings)
     rest = asked(store, "throughput", "--config", settings, "--without-maintenance")
-    assert [one["name"] for one in whole["maintenance"]] == ["disks"]
+    assert [item["name"] for item in whole["maintenance"]] == ["disks"]
     assert (whole["maintenance_left_out"], rest["maintenance_left_out"]) == (False, True)
     assert whole["throughput"]["observed_minutes"] - rest["throughput"]["observed_minutes"] == 60
 

@@ -139,7 +139,7 @@ def _series() -> Iterator[Example]:
         yield _text("mmperfmon", output, test_mmperfmon.LAKE, label, stands_alone=False)
     archive = _made(lambda folder: test_mmperfmon.archive(folder / "m.tgz", {"a/disks": test_mmperfmon.DISKS.encode()}))
     yield Example("mmperfmon archive", "mmperfmon", archive, test_mmperfmon.LAKE, stands_alone=False)
-    lines = "\n".join(json.dumps(one) for one in test_collectd.RATES) + "\n"
+    lines = "\n".join(json.dumps(item) for item in test_collectd.RATES) + "\n"
     yield _text("collectd", lines, test_collectd.BB, "lines", foreign_line=True)
     posts = [test_collectd.posted(1_700_000_000.5 + 10 * n, [n * 100, 7 * n]) for n in range(4)]
     yield _text("collectd", json.dumps([posts], indent=1), test_collectd.BB, "posted")
@@ -189,8 +189,11 @@ def _drives() -> Iterator[Example]:
 
     yield Example("isdct archive", "isdct", _made(packed), pond)
     documents = "\n".join(
-        json.dumps(one)
-        for one in (test_smartctl.nvme(), test_smartctl.sata({241: ("Host_Writes_32MiB", 100, 77)}, serial_number="S2"))
+        json.dumps(item)
+        for item in (
+            test_smartctl.nvme(),
+            test_smartctl.sata({241: ("Host_Writes_32MiB", 100, 77)}, serial_number="S2"),
+        )
     )
     yield _text("smartctl", documents + "\n", test_smartctl.POND, foreign_line=True)
     logs = test_nvme.OLD + test_nvme.INTEL + test_nvme.IDENTIFY

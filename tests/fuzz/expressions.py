@@ -54,50 +54,51 @@ class Expression(NamedTuple):
 def expressions() -> list[Expression]:
     """All of `sources/`, and those of `units` that sources use."""
     modules = [
-        importlib.import_module(one.name) for one in pkgutil.walk_packages(iolens.sources.__path__, "iolens.sources.")
+        importlib.import_module(walk_package.name)
+        for walk_package in pkgutil.walk_packages(iolens.sources.__path__, "iolens.sources.")
     ]
     searched = _searched_names()
-    found: dict[int, Expression] = {}
+    by_name: dict[int, Expression] = {}
     for module in [*modules, units]:
         for name, value in vars(module).items():
             for number, pattern in enumerate(_patterns(value)):
                 label = name if number == 0 else f"{name}[{number}]"
                 is_searched = (module.__name__, name) in searched
-                known = found.get(id(pattern))
+                known = by_name.get(id(pattern))
                 if known is None or is_searched:
-                    found[id(pattern)] = Expression(module.__name__, label, pattern, is_searched)
-    return list(found.values())
+                    by_name[id(pattern)] = Expression(module.__name__, label, pattern, is_searched)
+    return list(by_name.values())
 
 
 def _patterns(value: object) -> Iterator[re.Pattern[Any]]:
     if isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, tuple | list):
-        for one in value:
-            yield from _patterns(one)
+        for item in value:
+            yield from _patterns(item)
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _patterns(one)
+        for item in value.values():
+            yield from _patterns(item)
 
 
 def _searched_names() -> set[tuple[str, str]]:
     """Module and name of expressions on which a searching method is called, in their own module or in another."""
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     folder = Path(iolens.sources.__path__[0])
     for path in folder.rglob("*.py"):
         module = ".".join((iolens.sources.__name__, *path.relative_to(folder).with_suffix("").parts))
         tree = ast.parse(path.read_text("utf-8"))
         home = {
-            one.asname or one.name: (node.module or "", one.name)
+            name.asname or name.name: (node.module or "", name.name)
             for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom)
-            for one in node.names
+            for name in node.names
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in _SEARCHING and isinstance(node.value, ast.Name):
                 own = (module, node.value.id)
-                found.add(home.get(node.value.id, own))
-    return found
+                pairs.add(home.get(node.value.id, own))
+    return pairs
 
 
 def _leads(pattern: re.Pattern[Any]) -> set[str]:
@@ -150,7 +151,7 @@ def _one(kind: Any, value: Any) -> str:
 def _of_class(value: Any) -> str:
     if value[0][0] is sre.NEGATE:
         forbidden = {chr(code) for kind, code in value[1:] if kind is sre.LITERAL}
-        return next(one for one in "a0x,b" if one not in forbidden)
+        return next(item for item in "a0x,b" if item not in forbidden)
     kind, code = value[0]
     if kind is sre.LITERAL:
         return chr(code)

@@ -79,19 +79,19 @@ def insert_nested(content: bytes, chance: random.Random) -> bytes:
 
 def change_number(content: bytes, chance: random.Random) -> bytes:
     """A number that no counter has."""
-    found = list(_NUMBER.finditer(content))
-    if not found:
+    result = list(_NUMBER.finditer(content))
+    if not result:
         return _inserted(content, chance.choice(NUMBERS), chance)
-    one = chance.choice(found)
-    return content[: one.start()] + chance.choice(NUMBERS) + content[one.end() :]
+    item = chance.choice(result)
+    return content[: item.start()] + chance.choice(NUMBERS) + content[item.end() :]
 
 
 def blank_beside_number(content: bytes, chance: random.Random) -> bytes:
     """A blank before or after a number."""
-    found = list(_NUMBER.finditer(content))
-    if not found:
+    result = list(_NUMBER.finditer(content))
+    if not result:
         return content
-    at = chance.choice(chance.choice(found).span())
+    at = chance.choice(chance.choice(result).span())
     return content[:at] + chance.choice((b" ", b"\t", b"\xc2\xa0")) + content[at:]
 
 
@@ -107,8 +107,8 @@ def swap_lines(content: bytes, chance: random.Random) -> bytes:
     """Two lines in each other's place."""
     lines = content.splitlines(keepends=True)
     if len(lines) > 1:
-        one, other = chance.sample(range(len(lines)), 2)
-        lines[one], lines[other] = lines[other], lines[one]
+        item, other = chance.sample(range(len(lines)), 2)
+        lines[item], lines[other] = lines[other], lines[item]
     return b"".join(lines)
 
 
@@ -125,9 +125,9 @@ def swap_words(content: bytes, chance: random.Random) -> bytes:
     words = re.split(rb"([ ,;:|\t]+)", content)
     places = range(0, len(words), 2)
     if len(places) > 1:
-        one = chance.choice(places[:-1])
-        other = min(one + 2 * chance.randrange(1, 6), places[-1])
-        words[one], words[other] = words[other], words[one]
+        item = chance.choice(places[:-1])
+        other = min(item + 2 * chance.randrange(1, 6), places[-1])
+        words[item], words[other] = words[other], words[item]
     return b"".join(words)
 
 

@@ -52,7 +52,7 @@ def time_limit(seconds: float = LONGEST_S) -> Iterator[None]:
 def faults_of(example: Example, folder: Path, beside: Path | None = None) -> list[str]:
     """What is wrong with how an example, damaged as it may be, is read; `beside` holds a whole copy of it."""
     named = example.write(folder)
-    whole = [] if beside is None else [beside / one.relative_to(folder) for one in named]
+    whole = [] if beside is None else [beside / item.relative_to(folder) for item in named]
     try:
         with time_limit():
             items = _read(example, [*named, *whole], named)
@@ -66,14 +66,14 @@ def faults_of(example: Example, folder: Path, beside: Path | None = None) -> lis
 
 def rows_of(example: Example, folder: Path, paths: Sequence[Path]) -> Counter[str]:
     """The rows and samples that the captures of one folder give, whatever else is named beside it."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     try:
         for capture in listed(get_source(example.source).captures(paths, example.options)):
             if capture.origin.startswith(str(folder)):
-                found.update(row for item in guarded(capture) for row in _plain(item))
+                counts.update(row for item in guarded(capture) for row in _plain(item))
     except IolensError as error:
-        found[f"refused: {error}"] += 1
-    return found
+        counts[f"refused: {error}"] += 1
+    return counts
 
 
 def _read(example: Example, paths: list[Path], damaged: list[Path]) -> list[Item]:
@@ -83,7 +83,7 @@ def _read(example: Example, paths: list[Path], damaged: list[Path]) -> list[Item
         if path.exists():
             source.recognises(path, b"" if path.is_dir() else path.read_bytes()[:65536])
     try:
-        return [item for one in listed(source.captures(paths, example.options)) for item in guarded(one)]
+        return [item for entry in listed(source.captures(paths, example.options)) for item in guarded(entry)]
     except IolensError as error:
         return [Problem(example.source, None, str(error))]
 
@@ -119,11 +119,11 @@ def _arrow(item: Row | Rows | Sample | Samples) -> pa.Table:
             if column.dtype != np.int64:
                 raise TypeError(f"{name} is {column.dtype}")
         return columns_to_arrow(table, {"time": item.time_us, "start": item.snapshot_us, **item.counters}, len(item))
-    for one in item.sets.values():
-        for name, value in one.counters.items():
+    for entry in item.sets.values():
+        for name, value in entry.counters.items():
             if type(value) is not int or not 0 <= value <= LARGEST_UNSIGNED:  # raw: the store takes differences
                 raise OverflowError(f"{name} = {value!r:.60}")
-    start = min([item.snapshot_us, *(one.start_us for one in item.sets.values() if one.start_us is not None)])
+    start = min([item.snapshot_us, *(entry.start_us for entry in item.sets.values() if entry.start_us is not None)])
     return to_arrow(table, [{"time": item.time_us, "start": start}])
 
 

@@ -68,13 +68,13 @@ def run_example(example: Example, numbers: range, folder: Path) -> Iterator[Repo
         mutation = mutated(example.files[name], chance)
         damaged = example.with_file(name, mutation.content)
         case = folder / "case"
-        found = faults_of(damaged, case)
+        result = faults_of(damaged, case)
         report = Report(1, kinds=Counter(mutation.kind.split("+")))
         if example.stands_alone and place % BESIDE_EVERY == 0:
             report.beside = 1
-            both = rows_of(damaged, whole, [*(case / one.relative_to(whole) for one in named), *named])
-            found += ["a row of the whole file beside it is lost"] if expected - both else []
-        report.faults = [Fault(example.name, seed, mutation.kind, what) for what in found]
+            both = rows_of(damaged, whole, [*(case / item.relative_to(whole) for item in named), *named])
+            result += ["a row of the whole file beside it is lost"] if expected - both else []
+        report.faults = [Fault(example.name, seed, mutation.kind, what) for what in result]
         report.seconds = time.process_time() - began
         shutil.rmtree(case)
         yield report

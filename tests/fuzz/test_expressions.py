@@ -15,14 +15,14 @@ MOST_S = 0.03  # of processor time; what is linear takes less than a thousandth,
 ALL = expressions()
 
 
-def seconds(one: Expression, text: str) -> float:
+def seconds(expression: Expression, text: str) -> float:
     """Processor time of this thread: other processes do not lengthen it. Of three tries the shortest."""
     shortest = float("inf")
     for _ in range(3):
         began = time.thread_time()
         try:
             with time_limit(1):
-                one.run(text)
+                expression.run(text)
         except TooLong:
             return float("inf")
         shortest = min(shortest, time.thread_time() - began)
@@ -31,9 +31,9 @@ def seconds(one: Expression, text: str) -> float:
     return shortest
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda one: f"{one.module.rpartition('.')[2]}.{one.name}")
-def test_no_expression_backtracks(one: Expression) -> None:
-    slow = [text for text in one.attacks(LENGTH) if seconds(one, text) > MOST_S]
+@pytest.mark.parametrize("expression", ALL, ids=lambda item: f"{item.module.rpartition('.')[2]}.{item.name}")
+def test_no_expression_backtracks(expression: Expression) -> None:
+    slow = [text for text in expression.attacks(LENGTH) if seconds(expression, text) > MOST_S]
     assert [text[:60] for text in slow] == []
 
 
@@ -53,8 +53,8 @@ def test_the_test_notices_one_that_does(pattern: str, is_searched: bool) -> None
 
 
 def test_every_expression_of_the_sources_is_looked_at() -> None:
-    names = {f"{one.module.rpartition('.')[2]}.{one.name}" for one in ALL}
+    names = {f"{item.module.rpartition('.')[2]}.{item.name}" for item in ALL}
     assert {"ior_text._OPTION", "fprof.HEADING", "nvme_logs._LAYOUTS[1]", "units._NUMBER", "lustre_lctl._NAME"} <= names
     assert len(ALL) > 130
-    searched = {one.name for one in ALL if one.is_searched}
+    searched = {item.name for item in ALL if item.is_searched}
     assert {"_JOB_TIME", "GROUP_HEAD", "_DOCUMENT"} <= searched  # also where another module searches with it

@@ -26,7 +26,7 @@ def test_fifty_kilobytes_of_anything_within_a_line_take_no_time(tmp_path: Path, 
 def test_recognition_takes_no_time_over_a_head_of_blanks(tmp_path: Path, source: str) -> None:
     """Also where the file begins as one of this format does."""
     heads = [*examples_of(source), *examples()[:: len(examples()) // 4]]
-    assert [slow for one in heads for slow in slow_to_recognise(one, source, tmp_path / "a", RECOGNISED_S)] == []
+    assert [slow for head in heads for slow in slow_to_recognise(head, source, tmp_path / "a", RECOGNISED_S)] == []
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -41,7 +41,7 @@ def test_64_kib_of_one_thing_is_refused_at_once_by_all_sources_together(tmp_path
 
 def test_three_megabytes_of_ior_take_seconds(tmp_path: Path) -> None:
     """They took more than 280."""
-    (example,) = (one for one in examples_of("ior") if one.name == "ior text")
+    (example,) = (example for example in examples_of("ior") if example.name == "ior text")
     content = example.files["text.txt"]
     named = example.with_file("text.txt", content * (3_000_000 // len(content))).write(tmp_path)
     began = time.thread_time()

@@ -37,8 +37,10 @@ def test_every_source_has_an_example() -> None:
 def test_an_example_is_whole(tmp_path: Path, name: str) -> None:
     example = example_called(name)
     assert faults_of(example, tmp_path) == []
-    named = [tmp_path / one for one in example.named or example.files]
-    items = [item for one in get_source(example.source).captures(named, example.options) for item in guarded(one)]
+    named = [tmp_path / file for file in example.named or example.files]
+    items = [
+        item for capture in get_source(example.source).captures(named, example.options) for item in guarded(capture)
+    ]
     assert [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)] == []
     assert rows_of(example, tmp_path, named)
 
@@ -73,5 +75,5 @@ def test_mutations_are_the_same_again_and_of_every_kind() -> None:
     content = example_called("lctl").files["lctl.txt"]
     once, again = ([mutated(content, random.Random(seed)) for seed in range(300)] for _ in range(2))
     assert once == again
-    assert {kind for one in once for kind in one.kind.split("+")} == {kind.__name__ for kind in KINDS}
-    assert sum(one.content != content for one in once) > 280
+    assert {kind for item in once for kind in item.kind.split("+")} == {kind.__name__ for kind in KINDS}
+    assert sum(item.content != content for item in once) > 280

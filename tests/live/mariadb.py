@@ -124,19 +124,19 @@ class MariaDb:
         with closing(sqlite3.connect(copy)) as source:
             have = {row[0] for row in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             for name in LMT_TABLES.keys() & have:
-                found = source.execute(f"SELECT * FROM {name}")
-                columns = [one[0] for one in found.description]
-                if rows := found.fetchall():
+                result = source.execute(f"SELECT * FROM {name}")
+                columns = [item[0] for item in result.description]
+                if rows := result.fetchall():
                     places = ", ".join(["%s"] * len(columns))
                     self.run(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({places})", rows, database)
         self.run(f"GRANT SELECT ON {database}.* TO {self.reader}@'{HOST}'")
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
-    if found is None:
+    result = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if result is None:
         raise ComponentMissing(f"{name}: install mariadb-server")
-    return found
+    return result
 
 
 def _free_port() -> int:

@@ -104,7 +104,7 @@ class PrometheusServer:
         data = self.api("query", **parameters)
         if data["resultType"] == "scalar":
             return {frozenset(): float(data["result"][1])}
-        return {frozenset(one["metric"].items()): float(one["value"][1]) for one in data["result"]}
+        return {frozenset(item["metric"].items()): float(item["value"][1]) for item in data["result"]}
 
     def only(self, expression: str, at: float | None = None) -> float:
         """The value of a query that has exactly one."""
@@ -119,4 +119,4 @@ class PrometheusServer:
     def over_time(self, expression: str, since: float, until: float, step: float = 1.0) -> list[float]:
         """All values of all series of a range query."""
         data = self.api("query_range", query=expression, start=since, end=until, step=step)
-        return [float(value) for one in data["result"] for _, value in one["values"]]
+        return [float(value) for item in data["result"] for _, value in item["values"]]

@@ -16,7 +16,7 @@ def plain(values, columns, times):
     cells = [
         [None if gone else value for value, gone in zip(*row, strict=True)] for row in zip(grid, missing, strict=True)
     ]
-    return {"columns": [str(name) for name in columns], "times": [int(one) for one in times], "values": cells}
+    return {"columns": [str(name) for name in columns], "times": [int(time) for time in times], "values": cells}
 
 
 def from_hdf5(path, names):
@@ -31,14 +31,14 @@ def from_lmt_database(path, begin, end):
     from tokio.cli.archive_lmtdb import DatasetDict
     from tokio.connectors.lmtdb import LmtDb
 
-    span = [datetime.datetime.fromisoformat(one) for one in (begin, end)]
+    span = [datetime.datetime.fromisoformat(item) for item in (begin, end)]
     database, series = LmtDb(cache_file=path), DatasetDict(*span, 5)
     series.archive_ost_data(database)
     series.archive_oss_data(database)
     series.archive_mds_data(database)
     series.archive_mds_ops_data(database)
     series.finalize()
-    return {name: plain(one.dataset, one.columns, one.timestamps) for name, one in series.items()}
+    return {name: plain(item.dataset, item.columns, item.timestamps) for name, item in series.items()}
 
 
 if __name__ == "__main__":

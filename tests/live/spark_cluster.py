@@ -72,8 +72,8 @@ class Daemon:
         while time.monotonic() < deadline:
             ended = self.process.poll() is not None
             text = self.log.read_text(errors="replace")
-            if found := re.search(pattern, text):
-                return found.group(1)
+            if result := re.search(pattern, text):
+                return result.group(1)
             if ended:
                 break
             time.sleep(0.05)
@@ -90,12 +90,12 @@ class Daemon:
 
     def alive(self) -> list[int]:
         """Process ids of the session, the leader and its descendants, without zombies."""
-        found = []
+        result = []
         for process in psutil.process_iter():
             with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
                 if os.getsid(process.pid) == self.process.pid and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process.pid)
-        return found
+                    result.append(process.pid)
+        return result
 
     def _tail(self) -> list[str]:
         lines = self.log.read_text(errors="replace").splitlines()

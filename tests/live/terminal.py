@@ -45,8 +45,8 @@ class Terminal:
     @property
     def pids(self) -> list[int]:
         """The processes of the window and of the server."""
-        found = self._tmux("display-message", "-p", "#{pid} #{pane_pid}").stdout.split()
-        return [int(one) for one in found]
+        result = self._tmux("display-message", "-p", "#{pid} #{pane_pid}").stdout.split()
+        return [int(item) for item in result]
 
     def press(self, *keys: str) -> None:
         """Keys by their tmux names (`Enter`, `Left`, `Space`) or as characters."""

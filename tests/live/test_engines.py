@@ -71,7 +71,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     store.append("benchmark_runs", table_of("benchmark_runs", [run(), run(filesystem="scratch2")]))
     for number, (name, target_class) in enumerate((("disks", None), ("worn", None), ("flash", "flash"))):
         coefficients = {
-            f"{way}_{what}": 1e-9 * (number + 1) for way in ("read", "write") for what in ("latency_s", "s_per_byte")
+            f"{direction}_{what}": 1e-9 * (number + 1)
+            for direction in ("read", "write")
+            for what in ("latency_s", "s_per_byte")
         }
         valid_from = T0_US + 86_500_000_000 if name == "worn" else None  # in the middle of its data
         store.add_calibration({"time": T0_US, "filesystem": "scratch2", "name": name, "target_class": target_class,
@@ -164,7 +166,7 @@ def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(
     assert_same(there, here)
     assert here["samples"] > 0
     if (name, filesystem) == ("utilization", "scratch2"):
-        assert {one["calibration"]["name"] for one in here["calibrations"]} == {"disks", "worn", "flash"}
+        assert {item["calibration"]["name"] for item in here["calibrations"]} == {"disks", "worn", "flash"}
     elif name == "utilization":
         assert here["model"] == "counters"
 

@@ -52,8 +52,8 @@ class Sweep:
     def calibration(self) -> Calibration:
         """Coefficients on observed sizes."""
         costs = {
-            direction: Coefficients(found["latency_s"], found["s_per_byte"])
-            for direction, found in self.fit["observed"].items()
+            direction: Coefficients(result["latency_s"], result["s_per_byte"])
+            for direction, result in self.fit["observed"].items()
         }
         return Calibration("live", costs["write"], costs["read"])
 
@@ -63,9 +63,9 @@ def _disk() -> tuple[Path, str]:
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     for place in (Path("/var/tmp"), Path(__file__).parent):
-        found = underlying_device(place)
-        if found.device is not None and direct_io_trouble(place) is None:
-            return place, found.device
+        result = underlying_device(place)
+        if result.device is not None and direct_io_trouble(place) is None:
+            return place, result.device
     pytest.skip("no disk here that can be observed, with direct I/O")
 
 
@@ -97,17 +97,17 @@ def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
     assert (len(runs), len(swept.rows)) == (65, 70)  # 60 of one size, 5 that read and write all of them at once
     assert sum(row["duration_s"] for row in swept.rows) < LONGEST_SWEEP_S
     for direction in ("write", "read"):
-        found = swept.fit["observed"][direction]
-        record_property(f"{direction}_r2", found["r2"])
-        assert found["r2"] >= 0.9
-        assert found["latency_s"] > 0
-        assert found["s_per_byte"] > 0
+        result = swept.fit["observed"][direction]
+        record_property(f"{direction}_r2", result["r2"])
+        assert result["r2"] >= 0.9
+        assert result["latency_s"] > 0
+        assert result["s_per_byte"] > 0
     assert swept.fit["queue_depth"] == QUEUE_DEPTH
     assert swept.fit["read_amplification"] == pytest.approx(1.0, abs=0.1)
 
 
 def test_the_saturating_runs_show_what_a_full_disk_looks_like(swept: Sweep, record_property: Record) -> None:
-    record_property("saturating_fsu_pct", [round(one, 1) for one in swept.fit["saturating_fsu_pct"]])
+    record_property("saturating_fsu_pct", [round(item, 1) for item in swept.fit["saturating_fsu_pct"]])
     record_property("ceiling_fsu_pct", swept.fit["ceiling_fsu_pct"])
     assert len(swept.fit["saturating_fsu_pct"]) == 5
     assert 40 <= swept.fit["ceiling_fsu_pct"] <= 140

@@ -41,17 +41,19 @@ def plain(item: Item) -> tuple[object, ...]:
         counters = {name: column.tolist() for name, column in item.counters.items()}
         return item.table, item.target, item.time_us.tolist(), counters
     if isinstance(item, Rows):
-        columns = {name: getattr(column, "tolist", lambda one=column: one)() for name, column in item.columns.items()}
+        columns = {
+            name: getattr(column, "tolist", lambda entry=column: entry)() for name, column in item.columns.items()
+        }
         return item.table, str(columns)
     return (item.reason,) if isinstance(item, Problem) else (item,)
 
 
 def content(store: Store) -> dict[str, list[str]]:
-    found = {}
+    result = {}
     for table, columns in TABLES.items():
         frame = store.select("snx11025").frame(table).select(*columns).collect("pyarrow").to_native()
-        found[table] = sorted(map(repr, frame.to_pylist()))
-    return found
+        result[table] = sorted(map(repr, frame.to_pylist()))
+    return result
 
 
 @pytest.mark.parametrize("name", ["snx11025_2018-01-28", "SYNTHETIC_counter_reset_and_gap"])
@@ -63,7 +65,7 @@ def test_the_server_gives_the_same_rows_as_the_copy(
     reader.create_lmt(database, copy)
     from_server = list(SOURCE.url_captures([reader.url(database)], PACIFIC))
     from_copy = list(SOURCE.captures([copy], PACIFIC))
-    assert [one.identity for one in from_server] == [one.identity for one in from_copy]
+    assert [item.identity for item in from_server] == [item.identity for item in from_copy]
     for ours, theirs in zip(from_server, from_copy, strict=True):
         assert list(map(plain, ours.items())) == list(map(plain, theirs.items()))
     stores = {"server": Store(tmp_path / "server"), "copy": Store(tmp_path / "copy")}
@@ -86,9 +88,9 @@ def test_a_made_up_database_with_zeros_nulls_growth_and_an_hour_that_came_twice(
     reader.run("DELETE FROM FILESYSTEM_INFO", database="filesystem_scratch")  # the database's name tells it as well
     (ours,) = SOURCE.url_captures([reader.url("filesystem_scratch")], PACIFIC)
     (theirs,) = SOURCE.captures([copy.path], PACIFIC)
-    found = list(ours.items())
-    assert list(map(plain, found)) == list(map(plain, theirs.items()))
-    assert any(isinstance(item, Note) for item in found)
+    result = list(ours.items())
+    assert list(map(plain, result)) == list(map(plain, theirs.items()))
+    assert any(isinstance(item, Note) for item in result)
     window = ReadOptions(timezone="America/Los_Angeles", since=datetime(2018, 11, 4, 9, 30, tzinfo=UTC))
     (part,) = SOURCE.url_captures([reader.url("filesystem_scratch")], window)
     first = next(item for item in part.items() if isinstance(item, Samples))
@@ -113,10 +115,10 @@ def test_numbers_beyond_signed_64_bits_are_refused_not_wrapped(reader: MariaDb, 
     update = f"UPDATE OST_DATA SET WRITE_BYTES = {2**64 - 1} WHERE OST_ID = 1 AND TS_ID = 2"
     reader.run(update, database="filesystem_huge")
     (capture,) = SOURCE.url_captures([reader.url("filesystem_huge")], PACIFIC)
-    found = list(capture.items())
-    first = next(item for item in found if isinstance(item, Samples))
+    result = list(capture.items())
+    first = next(item for item in result if isinstance(item, Samples))
     assert first.counters["write_bytes"].tolist()[1] is None
-    assert [str(item) for item in found if isinstance(item, Problem)] == [
+    assert [str(item) for item in result if isinstance(item, Problem)] == [
         f"mysql://lmt_reader@127.0.0.1:{reader.port}/filesystem_huge: OST_DATA.WRITE_BYTES of scratch-OST0000:"
         " 1 values are no whole numbers of zero or more"
     ]
@@ -155,7 +157,7 @@ def test_a_password_in_the_url_works_and_is_in_no_record(
     secret = reader.password.encode()
     held = [path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert held
-    assert not any(secret in one or quote(reader.password, safe="").encode() in one for one in held)
+    assert not any(secret in item or quote(reader.password, safe="").encode() in item for item in held)
     batches = store.tables.load("batches")
     assert batches is not None
     assert batches.to_pyarrow_table().column("origin").to_pylist() == [reader.url("filesystem_secret")]

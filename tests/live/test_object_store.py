@@ -30,7 +30,7 @@ def url(emulator: S3Emulator, monkeypatch: pytest.MonkeyPatch, request: pytest.F
 
 def test_ingest_and_utilization_give_what_local_disk_gives(url: str, tmp_path: Path) -> None:
     items = [
-        one for n in range(20) for one in (io_sample(5 * n, n << 20, 0), size_sample(5 * n, {("read", 1 << 20): n}))
+        item for n in range(20) for item in (io_sample(5 * n, n << 20, 0), size_sample(5 * n, {("read", 1 << 20): n}))
     ]
     answers = []
     for place in (str(tmp_path), url):

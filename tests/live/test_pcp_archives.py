@@ -144,7 +144,7 @@ Read = dict[tuple[str, str], list[tuple[int, int]]]  # (measure, disk) → (micr
 
 
 def ours(base: Path) -> tuple[Read, list[Item]]:
-    found: Read = {}
+    read: Read = {}
     others: list[Item] = []
     (capture,) = SOURCE.captures([base], ReadOptions())
     for item in capture.items():
@@ -155,24 +155,24 @@ def ours(base: Path) -> tuple[Read, list[Item]]:
         for measure, column in item.counters.items():
             known = ~np.ma.getmaskarray(column)
             pairs = zip(item.snapshot_us[known], np.ma.getdata(column)[known], strict=True)
-            found.setdefault((measure, disk), []).extend((int(at) % 86_400_000_000, int(value)) for at, value in pairs)
-    return found, others
+            read.setdefault((measure, disk), []).extend((int(at) % 86_400_000_000, int(value)) for at, value in pairs)
+    return read, others
 
 
 def theirs(base: Path) -> tuple[Read, int]:
     """What pmdumplog prints, and how many marks."""
-    found: Read = {}
+    read: Read = {}
     marks, at, metric = 0, 0, ""
     for line in run("pmdumplog", "-Z", "UTC", base).splitlines():
         if stamp := re.match(r"(\d\d):(\d\d):(\d\d)\.(\d{6})\d*\s+(<mark>|\d+ metric)", line):
-            hours, minutes, seconds, micro = (int(stamp[one]) for one in range(1, 5))
+            hours, minutes, seconds, micro = (int(stamp[item]) for item in range(1, 5))
             at, marks = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micro, marks + (stamp[5] == "<mark>")
         if named := re.match(r"\s+[\d.]+ \(([\w.]+)", line):
             metric = named[1]
         if metric in WORTHS and (value := re.search(r'inst \[\d+ or "([^"]+)"\] value (\d+)', line)):
             measure, worth = WORTHS[metric]
-            found.setdefault((measure, value[1]), []).append((at, int(value[2]) * worth))
-    return found, marks
+            read.setdefault((measure, value[1]), []).append((at, int(value[2]) * worth))
+    return read, marks
 
 
 def same(base: Path) -> Iterator[str]:
@@ -204,7 +204,7 @@ def test_what_pmlogger_writes_now(recorded: dict[int, Path], version: int) -> No
     assert len(list(base.parent.glob(f"{base.name}.[0-9]"))) > 1, "one volume only"
     assert list(same(base)) == []
     read, others = ours(base)
-    assert [str(one) for one in others if isinstance(one, Problem) and not isinstance(one, Note)] == []
+    assert [str(other) for other in others if isinstance(other, Problem) and not isinstance(other, Note)] == []
     written = [series for (measure, _), series in read.items() if measure == "write_bytes"]
     assert max(series[-1][1] - series[0][1] for series in written) > 1 << 20, "the load did not show"
 
@@ -235,7 +235,7 @@ def test_marks_wraps_and_a_disk_that_comes_later(imported: Path) -> None:
     assert list(same(imported)) == []
     read, others = ours(imported)
     assert theirs(imported)[1] == 1
-    assert [str(one) for one in others if "1 marks" in str(one)]
+    assert [str(other) for other in others if "1 marks" in str(other)]
     assert len(read["read_ops", "sda"]) == 7
     assert len(read["read_ops", "nvme0n1"]) == 3
 
@@ -247,7 +247,7 @@ def test_a_cut_archive_keeps_what_pmdumplog_still_reads(imported: Path, tmp_path
     volume.write_bytes(volume.read_bytes()[:-20])
     read, others = ours(tmp_path / imported.name)
     assert len(read["read_ops", "sda"]) == 6
-    assert any("the file ends within a record" in str(one) for one in others)
+    assert any("the file ends within a record" in str(other) for other in others)
 
 
 def test_pmrep_prints_the_same_totals(imported: Path) -> None:
@@ -271,7 +271,7 @@ def test_groups_12_ms_apart_and_a_metric_that_goes_and_comes_back(tools: None, t
     assert read["read_ops", "sda"] == printed["read_ops", "sda"][::2]
     assert read["write_bytes", "sda"] == printed["write_bytes", "sda"]
     assert [value for _, value in read["write_ops", "sda"]] == [value for _, value in printed["write_ops", "sda"]]
-    assert [one.reason for one in others if isinstance(one, Problem)] == [
+    assert [other.reason for other in others if isinstance(other, Problem)] == [
         "400 values logged twice at one time: the first of each counts",
         "disk.dev.write not logged in 150 readings of sda after 2023-11-14T22:29:50Z: unknown there;"
         " 453 operations that it counted meanwhile are in no interval",

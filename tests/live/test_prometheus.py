@@ -113,13 +113,13 @@ def steady_window(centre: Centre, target: str) -> Window:
     """
     selector = f'iolens_target_snapshot_timestamp_seconds{{job="iolens",target="{target}"}}'
     samples = centre.prometheus.samples(selector, f"{round(centre.until - centre.since)}s", centre.until)
-    found = []
+    result = []
     for at, newest in samples[len(samples) // 2 :]:
         inside = [(when, value) for when, value in samples if at - WINDOW_S <= when <= at]
         (begin, oldest), reaches_back = inside[0], samples[0][0] < at - WINDOW_S
         if reaches_back and begin - (at - WINDOW_S) < 1.05 * (at - begin) / (len(inside) - 1):
-            found.append(Window(at, int(oldest // TICK_S), int(newest // TICK_S), at - begin))
-    best = min(found, key=lambda window: abs(window.seconds / window.expected_s - 1))
+            result.append(Window(at, int(oldest // TICK_S), int(newest // TICK_S), at - begin))
+    best = min(result, key=lambda window: abs(window.seconds / window.expected_s - 1))
     assert best.seconds == pytest.approx(best.expected_s, rel=0.008), "this machine is too busy to simulate on time"
     return best
 
@@ -131,8 +131,8 @@ def test_rate_is_the_simulator_s_truth(centre: Centre, activity: Activity, numbe
     assert window.last - window.first >= 300
     block = activity.block(window.first, window.last - window.first)
     counts = block.counts[..., number].sum(axis=2)
-    for way, direction in enumerate(("read", "write")):
-        truth = float(counts[way] @ np.array(SIZES))
+    for side, direction in enumerate(("read", "write")):
+        truth = float(counts[side] @ np.array(SIZES))
         name = f'lustre_{direction}_bytes_total{{job="iolens",target="{target}"}}'
         raw = centre.prometheus.samples(name, f"{WINDOW_S}s", window.at)
         assert raw[-1][1] - raw[0][1] == truth  # to the byte
@@ -191,7 +191,7 @@ def test_a_reset_and_a_fail_over_invent_nothing(centre: Centre, activity: Activi
 
 
 def panel_queries() -> list[tuple[str, str]]:
-    return [(panel["title"], one["expr"]) for panel in DASHBOARD["panels"] for one in panel.get("targets", ())]
+    return [(panel["title"], item["expr"]) for panel in DASHBOARD["panels"] for item in panel.get("targets", ())]
 
 
 @pytest.mark.parametrize(("title", "expression"), panel_queries(), ids=[title for title, _ in panel_queries()])
@@ -200,9 +200,9 @@ def test_every_query_of_the_dashboard_has_data(centre: Centre, title: str, expre
     for variable, value in chosen.items():
         expression = expression.replace(variable, value)
     assert "$" not in expression
-    found = centre.prometheus.query(expression, centre.until)
-    assert found, expression
-    assert not any(np.isnan(value) for value in found.values()), (expression, found)
+    result = centre.prometheus.query(expression, centre.until)
+    assert result, expression
+    assert not any(np.isnan(value) for value in result.values()), (expression, result)
 
 
 def test_the_dashboard_s_variables_have_values(centre: Centre) -> None:
@@ -219,8 +219,8 @@ def test_the_dashboard_can_be_imported() -> None:
     assert DASHBOARD["id"] is None
     for panel in DASHBOARD["panels"]:
         assert {"type", "title", "gridPos"} <= panel.keys()
-        for one in panel.get("targets", ()):
-            assert one["datasource"]["uid"] == "${datasource}"
+        for item in panel.get("targets", ()):
+            assert item["datasource"]["uid"] == "${datasource}"
     titles = " ".join(panel["title"] for panel in DASHBOARD["panels"])
     for wanted in ("FSU by file system", "FSU by target", "Bandwidth", "per second", "sizes", "time", "Metadata",
                    "Fullness", "Agents"):  # fmt: skip
@@ -232,9 +232,9 @@ def test_every_rule_evaluates_and_every_record_has_data(centre: Centre) -> None:
     assert len(rules) >= 26
     for rule in rules:
         assert (rule["health"], rule.get("lastError", "")) == ("ok", ""), rule
-        found = centre.prometheus.query(rule["query"], centre.until)
+        result = centre.prometheus.query(rule["query"], centre.until)
         if rule["type"] == "recording":
-            assert found, rule["name"]
+            assert result, rule["name"]
 
 
 def test_prometheus_took_every_sample(centre: Centre) -> None:

@@ -58,8 +58,8 @@ def read(python: Path, *arguments: str) -> dict[str, Any]:
     answer = subprocess.run(
         [str(python), str(READER), *arguments], capture_output=True, text=True, timeout=300, check=True, env=environment
     )
-    found: dict[str, Any] = json.loads(answer.stdout)
-    return found
+    by_name: dict[str, Any] = json.loads(answer.stdout)
+    return by_name
 
 
 def stored(store: Store, filesystem: str, table: str, column: str, name: str = "target") -> dict[tuple[str, int], Any]:
@@ -77,9 +77,9 @@ def cells(series: dict[str, Any], *, ahead_s: int = 0) -> dict[tuple[str, int], 
     }
 
 
-def ended(found: dict[tuple[str, int], float], step_us: int = STEP_US) -> dict[tuple[str, int], float]:
+def ended(values: dict[tuple[str, int], float], step_us: int = STEP_US) -> dict[tuple[str, int], float]:
     """Times of TOKIO series are beginnings of steps, ours are ends."""
-    return {(name, time + step_us): value for (name, time), value in found.items()}
+    return {(name, time + step_us): value for (name, time), value in values.items()}
 
 
 def load(store: Store, source: str, path: Path, options: ReadOptions) -> Store:

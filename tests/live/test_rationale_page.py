@@ -78,7 +78,7 @@ def test_it_prints_on_a_few_pages_with_no_table_beyond_the_paper(browser: Browse
         content = visit.page.pdf(prefer_css_page_size=True)
         reader = pypdf.PdfReader(io.BytesIO(content))
         assert 4 <= len(reader.pages) <= 14
-        text = " ".join(one.extract_text() for one in reader.pages)
+        text = " ".join(item.extract_text() for item in reader.pages)
         assert "Usable capacity" in text
         visit.page.emulate_media(media="print")
         visit.page.set_viewport_size({"width": 680, "height": 960})  # the width of A4 between its margins

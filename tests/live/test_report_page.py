@@ -169,13 +169,13 @@ def test_every_hostile_name_is_shown_in_tooltips_too_and_runs_nothing(browser: B
         visit.page.wait_for_timeout(500)
         box = figure.locator(".live").bounding_box()
         assert box is not None
-        told = set()
+        reported = set()
         for step in range(60):
             height = box["height"] * (0.1 + 0.75 * step / 60)
             visit.page.mouse.move(box["x"] + box["width"] * 0.6 + step % 2, box["y"] + height)
             visit.page.wait_for_timeout(30)
-            told |= set(visit.page.locator(".bk-tooltip-content").all_inner_texts())
-        text = "\n".join(told)
+            reported |= set(visit.page.locator(".bk-tooltip-content").all_inner_texts())
+        text = "\n".join(reported)
         seen = [name for name in MARKUP.values() if shortened(visible(name), LONGEST_NAME).split()[0][:12] in text]
         assert len(seen) >= len(MARKUP) - 2  # the pointer may miss a row
         assert "</script><script>" in text

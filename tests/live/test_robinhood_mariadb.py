@@ -72,7 +72,7 @@ def create(
         server.run(f"INSERT INTO ENTRIES VALUES ({', '.join(['%s'] * len(kept))})", rows, database)
     if "NAMES" not in leave_out:
         server.run(f"CREATE TABLE NAMES ({NAMES})", database=database)
-        names = [[one, str(number), parent, name, 0] for number, (one, parent, name) in enumerate(made.names)]
+        names = [[item, str(number), parent, name, 0] for number, (item, parent, name) in enumerate(made.names)]
         if names:
             server.run("INSERT INTO NAMES VALUES (%s, %s, %s, %s, %s)", names, database)
     server.run("CREATE TABLE VARS (varname VARCHAR(255) PRIMARY KEY, value TEXT)", database=database)
@@ -104,12 +104,12 @@ def test_the_server_gives_what_the_copy_gives(
     url = create(reader, f"robinhood_same{number}", made)
     (ours,), (theirs,) = SOURCE.url_captures([url], options), SOURCE.captures([copy], options)
     assert ours.identity == theirs.identity
-    found = list(ours.items())
-    assert plain(found) == plain(list(theirs.items()))
-    assert problems_of(found) == []
+    result = list(ours.items())
+    assert plain(result) == plain(list(theirs.items()))
+    assert problems_of(result) == []
     if options is not PLAIN:
         rule, mount = (RULE, "/scratch") if options is BY_PATH else (IDS, None)
-        assert plain_rows(found) == made.counted(Projects(rule), mount)
+        assert plain_rows(result) == made.counted(Projects(rule), mount)
 
 
 def test_the_shared_copy_on_a_server(shared_data: Path, reader: MariaDb, tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_the_shared_copy_on_a_server(shared_data: Path, reader: MariaDb, tmp_pat
         url = create(reader, f"robinhood_shared{number}", made, types=types, leave_out=lacking)
         (ours,), (theirs,) = SOURCE.url_captures([url], mine), SOURCE.captures([copy], mine)
         assert ours.identity == theirs.identity
-        found = list(ours.items())
-        assert plain(found) == plain(list(theirs.items()))
-        sizes = [row for row in rows_of(found, "contents") if row["histogram"] == "size"]
+        result = list(ours.items())
+        assert plain(result) == plain(list(theirs.items()))
+        sizes = [row for row in rows_of(result, "contents") if row["histogram"] == "size"]
         assert [sum(row[name] for row in sizes) for name in ("count", "bytes", "allocated_bytes")] == [
             8000,
             130307117841,
@@ -145,12 +145,12 @@ def test_columns_of_version_2_5_and_texts_that_ignore_case(reader: MariaDb) -> N
 def test_a_version_without_names_or_project_ids(reader: MariaDb) -> None:
     made = made_up(23, 200)
     url = create(reader, "robinhood_nameless", made, leave_out=["NAMES", "projid"])
-    found = read(url, BY_PATH)
-    assert [item.reason for item in found if isinstance(item, Note)] == [
+    result = read(url, BY_PATH)
+    assert [item.reason for item in result if isinstance(item, Note)] == [
         "no table NAMES tells paths: no directory rule finds a project",
         "NAMES does not tell which directory a name is in: there is no histogram of directory widths",
     ]
-    assert {row["project"] for row in rows_of(found, "contents")} == {None}
+    assert {row["project"] for row in rows_of(result, "contents")} == {None}
 
 
 def test_nulls_huge_sizes_and_times_of_nought(reader: MariaDb, tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_nulls_huge_sizes_and_times_of_nought(reader: MariaDb, tmp_path: Path) -
     for options in (BY_ID, BY_PATH):
         (capture,) = SOURCE.captures([copy], options)
         ours, theirs = read(url, options), list(capture.items())
-        told = [str(row) for row in rows_of(ours, "contents") if row["owner"] not in ("huge", "full")]
-        assert told == [str(row) for row in rows_of(theirs, "contents")]
+        reported = [str(row) for row in rows_of(ours, "contents") if row["owner"] not in ("huge", "full")]
+        assert reported == [str(row) for row in rows_of(theirs, "contents")]
         assert sorted(set(problems_of(ours)) - set(problems_of(theirs))) == [
             "ENTRIES.blocks: 1 values are no whole numbers from 0 to 2^63-1: the bins they are in tell no allocated"
             " bytes",
@@ -182,29 +182,29 @@ def test_signed_columns_may_be_negative(reader: MariaDb) -> None:
     made = MadeUp()
     made.add(size=-1)
     made.add(size=5)
-    found = read(create(reader, "robinhood_negative", made, types={"size": "BIGINT"}))
-    assert problems_of(found) == [
+    result = read(create(reader, "robinhood_negative", made, types={"size": "BIGINT"}))
+    assert problems_of(result) == [
         "ENTRIES.size: 1 values are no whole numbers from 0 to 2^63-1: those entries left out"
     ]
-    assert [row["bytes"] for row in rows_of(found, "contents") if row["histogram"] == "size"] == [5]
+    assert [row["bytes"] for row in rows_of(result, "contents") if row["histogram"] == "size"] == [5]
 
 
 def test_empty_tables(reader: MariaDb) -> None:
-    found = read(create(reader, "robinhood_empty", MadeUp()))
-    assert [item.reason for item in found if isinstance(item, Problem)][-1] == "no entry that could be counted"
-    assert not any(isinstance(item, Rows) for item in found)
+    result = read(create(reader, "robinhood_empty", MadeUp()))
+    assert [item.reason for item in result if isinstance(item, Problem)][-1] == "no entry that could be counted"
+    assert not any(isinstance(item, Rows) for item in result)
 
 
 def test_the_moment_is_told_or_the_servers_own(reader: MariaDb) -> None:
     made = made_up(25, 20)
     url = create(reader, "robinhood_clock", made, leave_out=["md_update"])
     before = datetime.now(UTC).timestamp()
-    found = read(url, ReadOptions())
-    assert isinstance(found[0], Note)
-    assert "ages count from now, or from --at" in found[0].reason
-    (moment,) = {row["time"] for row in rows_of(found, "contents")}
-    assert int(before) * 1_000_000 <= moment <= datetime.now(UTC).timestamp() * 1_000_000
-    assert {row["filesystem"] for row in rows_of(found, "contents")} == {"clock"}
+    result = read(url, ReadOptions())
+    assert isinstance(result[0], Note)
+    assert "ages count from now, or from --at" in result[0].reason
+    (time,) = {row["time"] for row in rows_of(result, "contents")}
+    assert int(before) * 1_000_000 <= time <= datetime.now(UTC).timestamp() * 1_000_000
+    assert {row["filesystem"] for row in rows_of(result, "contents")} == {"clock"}
     reader.run("INSERT INTO VARS VALUES ('LastScanEndTime', '1740830400')", database="robinhood_clock")
     assert {row["time"] for row in rows_of(read(url, ReadOptions()), "contents")} == {AT.timestamp() * 1_000_000}
 
@@ -222,9 +222,9 @@ def test_a_user_that_may_read_the_totals_alone(reader: MariaDb) -> None:
     assert sum(row["count"] for row in rows_of(read(url), "contents") if row["histogram"] == "size") == 20
     reader.run(f"REVOKE SELECT ON robinhood_totals.* FROM {reader.reader}@'{HOST}'")
     reader.run(f"GRANT SELECT ON robinhood_totals.ACCT_STAT TO {reader.reader}@'{HOST}'")
-    found = read(url)
+    result = read(url)
     sums = [
-        (row["owner"], row["histogram"], row["bin"], row["count"], row["bytes"]) for row in rows_of(found, "contents")
+        (row["owner"], row["histogram"], row["bin"], row["count"], row["bytes"]) for row in rows_of(result, "contents")
     ]
     assert sums == [
         ("ada", "size", 0, 1, None),
@@ -233,7 +233,7 @@ def test_a_user_that_may_read_the_totals_alone(reader: MariaDb) -> None:
         ("bob", "size", 0, 1, None),
         ("bob", "total", None, 1, None),
     ]
-    assert problems_of(found) == ["ACCT_STAT: file of bob: a total is no whole number from 0 to 2^63-1: not told"]
+    assert problems_of(result) == ["ACCT_STAT: file of bob: a total is no whole number from 0 to 2^63-1: not told"]
 
 
 def test_a_wrong_password_is_refused_without_being_said(reader: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,10 +276,10 @@ def test_a_state_is_read_whole_while_robinhood_goes_on(reader: MariaDb, monkeypa
         )
 
     monkeypatch.setattr(lmt_database._Mysql, "batches", meddle)
-    found = read(url, BY_ID)
+    result = read(url, BY_ID)
     assert len(added) == 4  # size, atime, mtime, width
-    assert plain_rows(found) == made.counted(Projects(IDS))
-    assert plain_rows(read(url, BY_ID)) != plain_rows(found)
+    assert plain_rows(result) == made.counted(Projects(IDS))
+    assert plain_rows(read(url, BY_ID)) != plain_rows(result)
 
 
 def test_a_server_that_goes_away_leaves_nothing_half_counted(

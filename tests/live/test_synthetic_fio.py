@@ -70,11 +70,11 @@ def test_requests_have_the_models_sizes_and_mix(disk: Path, tmp_path: Path, reco
     log = read_logs(sorted(tmp_path.glob(LATENCIES)))
     offered = fio_workload(model(), bounds)
     assert log.count("read") + log.count("write") > 1000
-    for way, sizes in (("read", READ_SIZES), ("write", WRITE_SIZES)):
-        off = largest_deviation_points(dict(sizes), log.size_shares(way))
-        record_property(f"{way}_size_deviation_points", off)
+    for direction, sizes in (("read", READ_SIZES), ("write", WRITE_SIZES)):
+        off = largest_deviation_points(dict(sizes), log.size_shares(direction))
+        record_property(f"{direction}_size_deviation_points", off)
         assert off <= POINTS
-        assert log.count(way) == pytest.approx(offered.offered(way), rel=0.25)
+        assert log.count(direction) == pytest.approx(offered.offered(direction), rel=0.25)
     record_property("read_requests_pct", log.read_requests_pct)
     assert log.read_requests_pct == pytest.approx(42.2, abs=POINTS)
 
@@ -113,8 +113,8 @@ def test_the_disk_sees_requests_of_the_size_asked_for(disk: Path, tmp_path: Path
     fio(tmp_path / LAYOUT, disk, tmp_path)
     best: Attempt | None = None
     for _ in range(ATTEMPTS):
-        found = attempt(tmp_path, disk)
-        best = found if best is None or found.company < best.company else best
+        result = attempt(tmp_path, disk)
+        best = result if best is None or result.company < best.company else best
         if best.company < LITTLE_COMPANY:
             break
     assert best is not None
@@ -127,7 +127,7 @@ def test_the_disk_sees_requests_of_the_size_asked_for(disk: Path, tmp_path: Path
 
 
 def test_fio_understands_as_many_sizes_as_there_may_be(disk: Path, tmp_path: Path) -> None:
-    sizes = tuple((16 * KIB * (one + 1), 1 / 256) for one in range(256))
+    sizes = tuple((16 * KIB * (item + 1), 1 / 256) for item in range(256))
     write_fio(model(read_sizes=sizes, write_sizes=sizes, idle=True), tmp_path, TrafficBounds(max_bytes=SPACE, log=True))
     for job in (LAYOUT, WORKLOAD):
         done = subprocess.run(
@@ -142,11 +142,11 @@ def test_a_suite_runs_and_is_judged(disk: Path, tmp_path: Path, record_property:
     before = sorted(disk.iterdir())
     done = iolens("acceptance", tmp_path / "suite", disk, "--format", "json")
     assert done.code in (0, 1), done.err
-    found = json.loads(done.out)
-    assert {check["verdict"] for check in found["checks"]} <= {"pass", "fail"}  # all were measured
-    record_property("score", found["score"])
-    assert found["score"] > 0
-    steps = {step["name"]: step for step in found["steps"]}
+    result = json.loads(done.out)
+    assert {check["verdict"] for check in result["checks"]} <= {"pass", "fail"}  # all were measured
+    record_property("score", result["score"])
+    assert result["score"] > 0
+    steps = {step["name"]: step for step in result["steps"]}
     assert steps["write-bandwidth"]["write_bytes_per_s"] > steps["workload"]["write_bytes_per_s"]
     assert steps["workload"]["read_p99_s"] > 0
     assert sorted(disk.iterdir()) == before

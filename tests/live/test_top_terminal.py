@@ -63,8 +63,8 @@ def targets(shown: str) -> list[str]:
 
 def clock(shown: str) -> str:
     """The tick in the title."""
-    found = re.search(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z", shown)
-    return found[1] if found else ""
+    result = re.search(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z", shown)
+    return result[1] if result else ""
 
 
 def test_it_sorts_filters_holds_and_steps_in_a_terminal(tmp_path: Path) -> None:

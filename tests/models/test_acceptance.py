@@ -67,4 +67,4 @@ def test_measures_are_what_a_step_tells() -> None:
     assert {"read_bytes_per_s", "write_p99_s", "served_pct", "size_deviation_points"} <= set(MEASURES)
     assert not {"name", "kind", "tool", "trouble"} & set(MEASURES)
     step = StepResult("x", "workload", "fio", served_pct=99.0)
-    assert [step.value(one) for one in MEASURES if one == "served_pct"] == [99.0]
+    assert [step.value(item) for item in MEASURES if item == "served_pct"] == [99.0]

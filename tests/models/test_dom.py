@@ -75,10 +75,10 @@ def test_the_bands_hold_the_truth_for_any_files_of_the_bins(
 @settings(max_examples=200)
 @given(sizes.filter(any), edges, thresholds, thresholds, st.booleans())
 def test_more_of_every_file_never_takes_less_room(
-    files: list[int], name: str, one: int, other: int, with_bytes: bool
+    files: list[int], name: str, value: int, other: int, with_bytes: bool
 ) -> None:
     bins = binned(files, EDGES[name], with_bytes=with_bytes)
-    smaller, larger = sorted((one, other))
+    smaller, larger = sorted((value, other))
     for method in METHODS:
         if method == "paper" and not has_published_band(bins):
             continue
@@ -149,8 +149,8 @@ def test_a_threshold_above_every_file_is_all_data() -> None:
 
 def test_a_range_of_capacities_widens_the_band() -> None:
     bins = binned([5, 4096, 1_000_000], EDGES["powers of two"])
-    one, several = (dom_band("tight", bins, capacity, 4096) for capacity in (CAPACITY, AnswerRange(C / 2, C, 2 * C)))
-    assert (several.low, several.avg, several.high) == pytest.approx((one.low / 2, one.avg, 2 * one.high))
+    item, several = (dom_band("tight", bins, capacity, 4096) for capacity in (CAPACITY, AnswerRange(C / 2, C, 2 * C)))
+    assert (several.low, several.avg, several.high) == pytest.approx((item.low / 2, item.avg, 2 * item.high))
 
 
 def test_files_without_a_byte_have_no_distribution_of_bytes() -> None:

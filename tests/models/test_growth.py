@@ -13,12 +13,12 @@ HOUR_US = DAY_US // 24
 def strict(readings: list[tuple[float, int, int, int]]) -> list[tuple[float | None, str]]:
     """Readings as (hours, used, calendar day, set of targets)."""
     hours, used, days, sets = zip(*readings, strict=True)
-    found = strict_changes(
-        np.array([round(one * HOUR_US) for one in hours]), np.array(used), np.array(days), np.array(sets)
+    result = strict_changes(
+        np.array([round(hour * HOUR_US) for hour in hours]), np.array(used), np.array(days), np.array(sets)
     )
     return [
         (None if np.isnan(gain) else float(gain), fate)
-        for gain, fate in zip(found.bytes_per_day, found.fates, strict=True)
+        for gain, fate in zip(result.bytes_per_day, result.fates, strict=True)
     ]
 
 
@@ -42,11 +42,11 @@ def test_huge_counts_stay_exact() -> None:
 
 
 def test_paper_growth_is_the_change_of_mean_fullness_times_capacity() -> None:
-    found = paper_changes(np.array([40.0, 40.5, 40.5, 40.0]), 1000.0)
-    assert found.bytes_per_day == pytest.approx([5.0, 0.0, -5.0])
-    assert found.fates == (KEPT, KEPT, SHRANK)  # kept if not negative
-    assert found.kept.tolist() == [True, True, False]
-    assert found.count(KEPT) == 2
+    result = paper_changes(np.array([40.0, 40.5, 40.5, 40.0]), 1000.0)
+    assert result.bytes_per_day == pytest.approx([5.0, 0.0, -5.0])
+    assert result.fates == (KEPT, KEPT, SHRANK)  # kept if not negative
+    assert result.kept.tolist() == [True, True, False]
+    assert result.count(KEPT) == 2
 
 
 def test_one_reading_has_no_change() -> None:

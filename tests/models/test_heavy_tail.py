@@ -108,8 +108,8 @@ def test_the_paper_fit_has_the_least_squares(seed: int, alpha: float) -> None:
     assert sample.values is not None
     quantiles = np.quantile(sample.values, PERMILLES)
 
-    def squares(one: float) -> float:
-        return float(np.sum((1.0 - (sample.smallest / quantiles) ** one - PERMILLES) ** 2))
+    def squares(value: float) -> float:
+        return float(np.sum((1.0 - (sample.smallest / quantiles) ** value - PERMILLES) ** 2))
 
     assert squares(best.alpha) <= min(squares(best.alpha * 0.99), squares(best.alpha * 1.01))
     assert best.r2 == pytest.approx(1.0 - squares(best.alpha) / np.sum((PERMILLES - 0.5) ** 2))
@@ -128,7 +128,7 @@ def by_brute_force(values: Floats) -> tuple[float, float, float]:
         optimize.minimize_scalar(squares, bounds=ends, method="bounded", options=options)
         for ends in pairwise(starts.tolist())
     ]
-    best = min(tried, key=lambda one: one.fun)
+    best = min(tried, key=lambda item: item.fun)
     return float(np.exp(best.x)), xm, 1.0 - best.fun / np.sum((PERMILLES - PERMILLES.mean()) ** 2)
 
 
@@ -198,7 +198,7 @@ def test_x_m_has_the_smallest_distance_of_all_values(seed: int) -> None:
             break
         alpha = tail.size / np.log(tail / xm).sum()
         distances[xm] = (stats.kstest(tail, stats.pareto(alpha, scale=xm).cdf).statistic, alpha, tail.size)
-    xm = min(distances, key=lambda one: distances[one][0])
+    xm = min(distances, key=lambda item: distances[item][0])
     assert (best.ks, best.alpha, best.n_tail) == pytest.approx(distances[xm], rel=1e-9)
     assert best.xm == xm
 
@@ -217,7 +217,7 @@ def test_a_tail_below_a_body_is_found() -> None:
 
 def test_p_values_of_true_pareto_samples_are_anywhere() -> None:
     values = [pareto(1.5, size=2000, seed=seed) for seed in range(20)]
-    shares = [fit.p_value for one in values if (fit := fit_tail(TailSample.of_values(one), 50)) is not None]
+    shares = [fit.p_value for value in values if (fit := fit_tail(TailSample.of_values(value), 50)) is not None]
     assert sum(share is not None and share < 0.1 for share in shares) <= 5
     assert max(share for share in shares if share is not None) > 0.5
 
@@ -301,7 +301,7 @@ def test_too_little_is_said_to_be_so(values: list[float]) -> None:
 def test_huge_and_tiny_values_do_no_harm() -> None:
     result = found(np.concatenate([pareto(0.3, 1e-200, 500), pareto(0.3, 1e200, 500)]))
     assert result.best_model is not None
-    assert all(np.isfinite(one.log_likelihood) for one in result.families)
+    assert all(np.isfinite(family.log_likelihood) for family in result.families)
 
 
 @pytest.mark.parametrize("values", [[-1.0, 2.0], [np.nan], [np.inf]])

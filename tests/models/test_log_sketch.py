@@ -18,10 +18,10 @@ matrices = hnp.arrays(np.float64, st.tuples(st.integers(0, 40), st.just(3)), ele
 
 
 def filled(matrix: np.ndarray, cuts: list[int]) -> LogSketch:
-    found = LogSketch(matrix.shape[1])
+    result = LogSketch(matrix.shape[1])
     for part in np.split(matrix, sorted(cut for cut in cuts if cut <= len(matrix))):
-        found.add(part)
-    return found
+        result.add(part)
+    return result
 
 
 @pytest.fixture
@@ -32,16 +32,16 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(matrices, st.lists(st.integers(0, 40), max_size=3))
 def test_a_few_values_are_exact(matrix: np.ndarray, cuts: list[int]) -> None:
-    found = filled(matrix, cuts)
-    assert found.is_exact
-    assert found.error_pct == 0
+    result = filled(matrix, cuts)
+    assert result.is_exact
+    assert result.error_pct == 0
     for column in (None, 0, 2):
         mine = matrix.ravel() if column is None else matrix[:, column]
         mine = mine[~np.isnan(mine)]
-        assert found.count(column) == mine.size
+        assert result.count(column) == mine.size
         expected = [None] * len(SHARES) if not mine.size else np.quantile(mine, SHARES)
-        assert found.quantiles(SHARES, column) == pytest.approx(expected)
-        assert found.sample(column).zeros == (mine == 0).sum()
+        assert result.quantiles(SHARES, column) == pytest.approx(expected)
+        assert result.sample(column).zeros == (mine == 0).sum()
 
 
 @pytest.mark.usefixtures("few")
@@ -49,16 +49,16 @@ def test_many_values_are_right_to_the_stated_error() -> None:
     random = np.random.default_rng(1)
     matrix = random.lognormal(10, 4, (5000, 3)) * (random.random((5000, 3)) > 0.3)
     matrix[random.random((5000, 3)) < 0.1] = np.nan
-    found = filled(matrix, [10, 2000])
-    assert not found.is_exact
-    assert found.error_pct == ERROR_PCT
+    result = filled(matrix, [10, 2000])
+    assert not result.is_exact
+    assert result.error_pct == ERROR_PCT
     for column in (None, 0, 1, 2):
         mine = matrix.ravel() if column is None else matrix[:, column]
         mine = mine[~np.isnan(mine)]
         expected = np.quantile(mine, SHARES, method="lower")
-        assert found.quantiles(SHARES, column) == pytest.approx(expected, rel=1.001 * ERROR_PCT / 100)
-        assert found.quantile(1.0, column) == mine.max()
-        assert found.count(column) == mine.size
+        assert result.quantiles(SHARES, column) == pytest.approx(expected, rel=1.001 * ERROR_PCT / 100)
+        assert result.quantile(1.0, column) == mine.max()
+        assert result.count(column) == mine.size
 
 
 @pytest.mark.usefixtures("few")
@@ -87,29 +87,29 @@ def test_a_value_lies_in_its_bin(some: np.ndarray) -> None:
 
 @pytest.mark.usefixtures("few")
 def test_values_beyond_all_bins_are_kept_in_the_outermost() -> None:
-    found = filled(np.array([[1e-12], [1e30]] * 30), [])
-    assert found.count() == 60
-    assert (found.quantile(0.0), found.quantile(1.0)) == (pytest.approx(1e-12, rel=1e4), 1e30)
+    result = filled(np.array([[1e-12], [1e30]] * 30), [])
+    assert result.count() == 60
+    assert (result.quantile(0.0), result.quantile(1.0)) == (pytest.approx(1e-12, rel=1e4), 1e30)
 
 
 def test_nothing_has_no_percentile() -> None:
-    found = LogSketch(2)
-    found.add(np.full((3, 2), np.nan))
-    found.add(np.empty((0, 2)))
-    assert found.quantiles([0.5, 1.0]) == [None, None]
-    assert found.sample().size == 0
+    result = LogSketch(2)
+    result.add(np.full((3, 2), np.nan))
+    result.add(np.empty((0, 2)))
+    assert result.quantiles([0.5, 1.0]) == [None, None]
+    assert result.sample().size == 0
 
 
 @pytest.mark.usefixtures("few")
 def test_a_column_of_zeros_only_is_zero_even_in_bins() -> None:
-    found = filled(np.tile([0.0, 5.0], (50, 1)), [])
-    assert found.quantiles([0.5, 1.0], 0) == [0.0, 0.0]
-    assert found.sample(0).size == 0
+    result = filled(np.tile([0.0, 5.0], (50, 1)), [])
+    assert result.quantiles([0.5, 1.0], 0) == [0.0, 0.0]
+    assert result.sample(0).size == 0
 
 
 def test_the_curve_of_a_figure_rises_to_all_values() -> None:
-    found = LogSketch(1)
-    found.add(np.arange(1000.0)[:, None])
-    places, shares = found.cumulative()
+    result = LogSketch(1)
+    result.add(np.arange(1000.0)[:, None])
+    places, shares = result.cumulative()
     assert (places[0], places[-1], shares[0], shares[-1]) == (0.0, 999.0, 0.0, 1.0)
     assert np.all(np.diff(places) >= 0)

@@ -17,30 +17,30 @@ def rates(**per_second: float) -> list[BenchmarkRate]:
     return [BenchmarkRate(phase, rate, 1.0, 8) for phase, rate in per_second.items()]
 
 
-def cost(found, operation: str) -> tuple[float, str]:
-    one = found.of(operation)
-    return pytest.approx(one.s_per_op), one.basis
+def cost(result, operation: str) -> tuple[float, str]:
+    item = result.of(operation)
+    return pytest.approx(item.s_per_op), item.basis
 
 
 def test_a_rate_is_a_cost() -> None:
-    found = metadata_calibration("x", rates(file_stat=50_000, file_removal=10_000, directory_creation=4_000))
-    assert cost(found, "getattr") == (2e-5, "measured")
-    assert cost(found, "unlink") == (1e-4, "measured")
-    assert cost(found, "mkdir") == (2.5e-4, "measured")
+    result = metadata_calibration("x", rates(file_stat=50_000, file_removal=10_000, directory_creation=4_000))
+    assert cost(result, "getattr") == (2e-5, "measured")
+    assert cost(result, "unlink") == (1e-4, "measured")
+    assert cost(result, "mkdir") == (2.5e-4, "measured")
 
 
 def test_a_created_file_costs_its_creation_however_the_server_counts_it() -> None:
     """The server counts an open and a mknod for each; the close is in the open."""
-    found = metadata_calibration("x", rates(file_creation=5_000, file_read=40_000))
-    assert found.seconds({"open": 5_000, "close": 5_000, "mknod": 5_000}) == pytest.approx(1.0)
-    assert found.seconds({"open": 40_000, "close": 40_000}) == pytest.approx(1.0)
-    assert cost(found, "close") == (0.0, "in open")
+    result = metadata_calibration("x", rates(file_creation=5_000, file_read=40_000))
+    assert result.seconds({"open": 5_000, "close": 5_000, "mknod": 5_000}) == pytest.approx(1.0)
+    assert result.seconds({"open": 40_000, "close": 40_000}) == pytest.approx(1.0)
+    assert cost(result, "close") == (0.0, "in open")
 
 
 def test_a_creation_without_a_read_phase() -> None:
-    found = metadata_calibration("x", rates(file_creation=5_000, file_stat=50_000))
-    assert cost(found, "open") == (2e-5, "assumed")
-    assert found.seconds({"open": 1, "mknod": 1}) == pytest.approx(1 / 5_000)
+    result = metadata_calibration("x", rates(file_creation=5_000, file_stat=50_000))
+    assert cost(result, "open") == (2e-5, "assumed")
+    assert result.seconds({"open": 1, "mknod": 1}) == pytest.approx(1 / 5_000)
 
 
 def test_a_creation_faster_than_an_open_costs_nothing_more_and_never_less_than_nothing() -> None:
@@ -48,9 +48,9 @@ def test_a_creation_faster_than_an_open_costs_nothing_more_and_never_less_than_n
 
 
 def test_what_is_not_measured_costs_what_the_cheapest_does() -> None:
-    found = metadata_calibration("x", rates(file_stat=50_000, file_removal=10_000))
-    assert cost(found, "setattr") == (2e-5, "assumed")
-    assert cost(found, "rmdir") == (2e-5, "assumed")
+    result = metadata_calibration("x", rates(file_stat=50_000, file_removal=10_000))
+    assert cost(result, "setattr") == (2e-5, "assumed")
+    assert cost(result, "rmdir") == (2e-5, "assumed")
 
 
 def test_the_fastest_result_of_a_phase_counts() -> None:
@@ -73,10 +73,10 @@ def test_nothing_to_go_by_is_refused(phases: dict[str, float]) -> None:
 
 
 def test_a_rate_that_still_rises_is_told() -> None:
-    found = [BenchmarkRate("file_stat", rate, 1.0, tasks) for tasks, rate in ((1, 10_000), (4, 30_000), (8, 40_000))]
+    result = [BenchmarkRate("file_stat", rate, 1.0, tasks) for tasks, rate in ((1, 10_000), (4, 30_000), (8, 40_000))]
     flat = [BenchmarkRate("file_read", rate, 1.0, tasks) for tasks, rate in ((4, 30_000), (8, 31_000), (None, 99_000))]
     once = [BenchmarkRate("file_removal", 5_000, 1.0, 8)]
-    assert unsaturated([*found, *flat, *once]) == ["file_stat"]
+    assert unsaturated([*result, *flat, *once]) == ["file_stat"]
 
 
 def test_names_of_phases_are_read_as_they_are_printed() -> None:

@@ -23,23 +23,23 @@ files = st.lists(st.tuples(st.floats(0.001, 400), st.integers(0, 10**6)), max_si
 
 
 @given(files, st.floats(0, 450))
-def test_bounds_hold_whatever_files_are_in_the_bins(found: list[tuple[float, int]], days: float) -> None:
-    truth = sum(size for age, size in found if age <= days)
-    bounds = binned(found).younger(days)
+def test_bounds_hold_whatever_files_are_in_the_bins(pairs: list[tuple[float, int]], days: float) -> None:
+    truth = sum(size for age, size in pairs if age <= days)
+    bounds = binned(pairs).younger(days)
     assert bounds.low <= truth + 1e-6
     assert truth <= bounds.high + 1e-6
     assert bounds.low <= bounds.likely <= bounds.high
 
 
 @given(files)
-def test_at_an_edge_of_a_bin_nothing_is_open(found: list[tuple[float, int]]) -> None:
-    truth = sum(size for age, size in found if age <= 28)
-    assert binned(found).younger(28.0) == pytest.approx((truth, truth, truth))
+def test_at_an_edge_of_a_bin_nothing_is_open(pairs: list[tuple[float, int]]) -> None:
+    truth = sum(size for age, size in pairs if age <= 28)
+    assert binned(pairs).younger(28.0) == pytest.approx((truth, truth, truth))
 
 
 @given(files)
-def test_no_byte_is_lost_when_spread_over_days(found: list[tuple[float, int]]) -> None:
-    distribution = binned(found)
+def test_no_byte_is_lost_when_spread_over_days(pairs: list[tuple[float, int]]) -> None:
+    distribution = binned(pairs)
     by_day = distribution.by_day()
     assert by_day.sum() == pytest.approx(distribution.total)
     assert (by_day >= -1e-9).all()

@@ -20,30 +20,30 @@ def noisy(seed: int = 1, days: int = 60) -> np.ndarray:
 
 
 def test_quiet_growth_has_no_events() -> None:
-    found = [events(DAYS, noisy(seed), 0.0) for seed in range(40)]
-    assert sum(map(len, found)) <= 4  # 40 times 60 days: about as many as four spreads let through
+    result = [events(DAYS, noisy(seed), 0.0) for seed in range(40)]
+    assert sum(map(len, result)) <= 4  # 40 times 60 days: about as many as four spreads let through
 
 
 def test_a_purge_is_dated_and_measured() -> None:
     values = noisy()
     values[30:] -= 200.0  # between reading 29 and 30
-    (found,) = events(DAYS, values, 10.0)
-    assert (found.kind, found.first, found.last) == ("purge", 29, 30)
-    assert found.change == values[30] - values[29]
+    (result,) = events(DAYS, values, 10.0)
+    assert (result.kind, result.first, result.last) == ("purge", 29, 30)
+    assert result.change == values[30] - values[29]
 
 
 def test_a_purge_over_several_days_is_one_event() -> None:
     values = noisy()
     for day in (30, 31, 32):
         values[day:] -= 60.0
-    (found,) = events(DAYS, values, 10.0)
-    assert (found.kind, found.first, found.last) == ("purge", 29, 32)
+    (result,) = events(DAYS, values, 10.0)
+    assert (result.kind, result.first, result.last) == ("purge", 29, 32)
 
 
 def test_a_spike_is_a_surge_and_a_purge() -> None:
     values = noisy()
     values[20] += 300.0
-    assert [(one.kind, one.first, one.last) for one in events(DAYS, values, 10.0)] == [
+    assert [(event.kind, event.first, event.last) for event in events(DAYS, values, 10.0)] == [
         ("surge", 19, 20),
         ("purge", 20, 21),
     ]
@@ -55,9 +55,9 @@ def test_a_slow_fall_is_found_by_what_it_adds_up_to() -> None:
     steps = random.normal(1, 1, 59)
     steps[25:40] = -2.0  # three spreads off
     values = 1000 + np.concatenate([[0], np.cumsum(steps)])
-    (found,) = events(DAYS, values, 5.0)
-    assert found.kind == "purge"
-    assert (found.first, found.last) == (25, 40)
+    (result,) = events(DAYS, values, 5.0)
+    assert result.kind == "purge"
+    assert (result.first, result.last) == (25, 40)
 
 
 def test_a_constant_level_with_one_step() -> None:
@@ -75,7 +75,7 @@ def test_what_is_small_beside_the_capacity_is_no_event() -> None:
 
 def test_growing_less_than_usual_is_no_purge() -> None:
     values = np.cumsum(np.where(np.arange(60) < 50, 100.0, 1.0))
-    assert [one for one in events(DAYS, values, 1.0) if one.kind == "purge"] == []
+    assert [event for event in events(DAYS, values, 1.0) if event.kind == "purge"] == []
 
 
 def test_a_gap_is_measured_by_its_length() -> None:
@@ -108,10 +108,10 @@ def test_the_usual_pace_is_robust() -> None:
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=0, max_size=40), st.integers(0, 1000))
 def test_events_never_overlap_and_point_the_right_way(values: list[int], least: int) -> None:
     used = np.array(values, dtype=float)
-    found = events(np.arange(float(len(values))), used, float(least))
-    for one in found:
-        assert one.first < one.last
-        assert (one.change < 0) == (one.kind == "purge")
-        assert one.change == used[one.last] - used[one.first]
-        assert abs(one.change) >= least
-    assert all(a.last <= b.first for a, b in itertools.pairwise(found))
+    result = events(np.arange(float(len(values))), used, float(least))
+    for item in result:
+        assert item.first < item.last
+        assert (item.change < 0) == (item.kind == "purge")
+        assert item.change == used[item.last] - used[item.first]
+        assert abs(item.change) >= least
+    assert all(a.last <= b.first for a, b in itertools.pairwise(result))

@@ -24,12 +24,12 @@ SIZES = [4 * KIB << power for power in range(11)]
 def runs_of(cost: Coefficients, noise: float = 0.0, seed: int = 0) -> list[Run]:
     """One run per size, 8 GiB each, in the modelled time."""
     rng = np.random.default_rng(seed)
-    found = []
+    result = []
     for size in SIZES:
         count = 8 * GIB // size
         seconds = count * cost.seconds(size) * math.exp(noise * rng.standard_normal())
-        found.append(Run(seconds, count, count * size, count * size))
-    return found
+        result.append(Run(seconds, count, count * size, count * size))
+    return result
 
 
 @pytest.mark.parametrize("direction", ["write", "read"])
@@ -52,8 +52,8 @@ def test_least_squares_is_that_of_numpy() -> None:
     runs = runs_of(GRACE_2012.write, noise=0.2, seed=3)
     equations = np.array([[run.operations / run.duration_s, run.io_bytes / run.duration_s] for run in runs])
     expected, *_ = np.linalg.lstsq(equations, np.ones(len(runs)), rcond=None)
-    found = fit_transactions(runs).coefficients
-    assert (found.latency_s, found.s_per_byte) == pytest.approx(tuple(expected), rel=1e-9)
+    result = fit_transactions(runs).coefficients
+    assert (result.latency_s, result.s_per_byte) == pytest.approx(tuple(expected), rel=1e-9)
 
 
 def test_intervals_are_those_of_resampling_one_by_one() -> None:
@@ -96,8 +96,8 @@ def test_mixed_sizes_are_one_equation_like_any_other() -> None:
         moved = sum(size * count for size, count in mix.items())
         seconds = sum(count * cost.seconds(size) for size, count in mix.items())
         runs.append(Run(seconds, sum(mix.values()), moved, moved))
-    found = fit_transactions(runs).coefficients
-    assert (found.latency_s, found.s_per_byte) == pytest.approx((cost.latency_s, cost.s_per_byte), rel=1e-9)
+    result = fit_transactions(runs).coefficients
+    assert (result.latency_s, result.s_per_byte) == pytest.approx((cost.latency_s, cost.s_per_byte), rel=1e-9)
 
 
 def test_a_negative_latency_is_reported_and_fitted_again_without() -> None:
@@ -156,16 +156,16 @@ def test_bandwidth_is_about_the_bytes_of_the_benchmark() -> None:
 def test_figure_two_settles_at_450() -> None:
     """Read bandwidth falls from above 4000 to about 450 MB/s once files exceed the server's 32 GB."""
     sizes = [size * 10**9 for size in (8, 16, 32, 64, 128, 256, 512)]
-    found = find_asymptote(sizes, [4200e6, 4100e6, 3000e6, 700e6, 470e6, 455e6, 450e6])
-    assert found is not None
-    assert found.bytes_per_s == pytest.approx(455e6)
-    assert found.from_bytes == 128 * 10**9
+    result = find_asymptote(sizes, [4200e6, 4100e6, 3000e6, 700e6, 470e6, 455e6, 450e6])
+    assert result is not None
+    assert result.bytes_per_s == pytest.approx(455e6)
+    assert result.from_bytes == 128 * 10**9
 
 
 def test_writes_of_figure_two_were_level_all_along() -> None:
-    found = find_asymptote([8, 16, 32], [400.0, 410.0, 395.0])
-    assert found is not None
-    assert (found.from_bytes, found.bytes_per_s) == (8, 400.0)
+    result = find_asymptote([8, 16, 32], [400.0, 410.0, 395.0])
+    assert result is not None
+    assert (result.from_bytes, result.bytes_per_s) == (8, 400.0)
 
 
 def test_a_bandwidth_that_still_falls_has_no_asymptote() -> None:
@@ -175,9 +175,9 @@ def test_a_bandwidth_that_still_falls_has_no_asymptote() -> None:
 
 
 def test_several_runs_of_one_size_count_as_their_median() -> None:
-    found = find_asymptote([8, 16, 16, 16, 32], [900.0, 9.0, 410.0, 400.0, 395.0])
-    assert found is not None
-    assert found.from_bytes == 16
+    result = find_asymptote([8, 16, 16, 16, 32], [900.0, 9.0, 410.0, 400.0, 395.0])
+    assert result is not None
+    assert result.from_bytes == 16
 
 
 def test_counts_of_operations_and_bytes_give_the_same_utilisation() -> None:

@@ -13,7 +13,7 @@ from iolens.models import trend
 from iolens.models.trend import TrendLine, TrendLines, fit, least_squares, resampled_lines, theil_sen
 
 points = st.lists(
-    st.tuples(st.integers(-500, 500), st.integers(-1000, 1000)), min_size=2, max_size=25, unique_by=lambda one: one[0]
+    st.tuples(st.integers(-500, 500), st.integers(-1000, 1000)), min_size=2, max_size=25, unique_by=lambda item: item[0]
 )
 
 
@@ -27,27 +27,27 @@ def test_theil_sen_is_the_median_slope_of_all_pairs(pairs: list[tuple[int, int]]
     days, values = split(pairs)
     slopes = [(values[b] - values[a]) / (days[b] - days[a]) for a, b in itertools.combinations(range(len(days)), 2)]
     slope = float(np.median(slopes))
-    found = theil_sen(days, values)
-    assert found is not None
-    assert found.slope == pytest.approx(slope, rel=1e-12, abs=1e-12)
-    assert found.level == pytest.approx(float(np.median(values - slope * days)), rel=1e-9, abs=1e-9)
+    result = theil_sen(days, values)
+    assert result is not None
+    assert result.slope == pytest.approx(slope, rel=1e-12, abs=1e-12)
+    assert result.level == pytest.approx(float(np.median(values - slope * days)), rel=1e-9, abs=1e-9)
 
 
 @given(points)
 def test_least_squares_is_what_numpy_fits(pairs: list[tuple[int, int]]) -> None:
     days, values = split(pairs)
     slope, level = np.polyfit(days, values, 1)
-    found = least_squares(days, values)
-    assert found is not None
-    assert found.slope == pytest.approx(slope, rel=1e-6, abs=1e-6)
-    assert found.level == pytest.approx(level, rel=1e-6, abs=1e-5)
+    result = least_squares(days, values)
+    assert result is not None
+    assert result.slope == pytest.approx(slope, rel=1e-6, abs=1e-6)
+    assert result.level == pytest.approx(level, rel=1e-6, abs=1e-5)
 
 
 @pytest.mark.parametrize("method", trend.METHODS)
 def test_a_line_comes_back(method: trend.Method) -> None:
     days = np.array([0.0, 1.0, 2.5, 7.0, 7.25])
-    found = fit(method, days, 40.0 - 3.0 * days)
-    assert found == pytest.approx((-3.0, 40.0))
+    result = fit(method, days, 40.0 - 3.0 * days)
+    assert result == pytest.approx((-3.0, 40.0))
 
 
 @pytest.mark.parametrize("method", trend.METHODS)
@@ -119,8 +119,8 @@ def test_resampled_least_squares_are_least_squares() -> None:
     random = np.random.default_rng(4)
     days = np.sort(random.uniform(0, 30, 12))
     rows = random.normal(0, 1, (5, 12))
-    found = trend._LeastSquares(days)(rows)
-    for row, slope, level in zip(rows, found.slopes, found.levels, strict=True):
+    result = trend._LeastSquares(days)(rows)
+    for row, slope, level in zip(rows, result.slopes, result.levels, strict=True):
         assert least_squares(days, row) == pytest.approx((slope, level), rel=1e-9)
 
 
@@ -128,8 +128,8 @@ def test_resampled_theil_sen_is_theil_sen() -> None:
     random = np.random.default_rng(5)
     days = np.sort(random.uniform(0, 30, 12))
     rows = random.normal(0, 1, (5, 12))
-    found = trend._TheilSen(days, random)(rows)
-    for row, slope, level in zip(rows, found.slopes, found.levels, strict=True):
+    result = trend._TheilSen(days, random)(rows)
+    for row, slope, level in zip(rows, result.slopes, result.levels, strict=True):
         assert theil_sen(days, row) == pytest.approx((slope, level), rel=1e-9)
 
 

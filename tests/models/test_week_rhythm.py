@@ -58,7 +58,7 @@ def means(marginal: Marginal, shifts: Floats, weights: Floats) -> tuple[Floats, 
     reached = mixture_cdf(shifts[present], weights[present])
     scores = np.sort(np.random.default_rng(1).standard_normal(200_000))
     hours = [marginal.quantile(np.interp(shifts[hour] + scores, GRID, reached)) for hour in np.flatnonzero(present)]
-    return np.array([one.mean() for one in hours]), np.concatenate([one[::50] for one in hours])
+    return np.array([hour.mean() for hour in hours]), np.concatenate([hour[::50] for hour in hours])
 
 
 @pytest.mark.parametrize("weights", [np.ones(HOURS), np.r_[np.ones(30), np.zeros(HOURS - 30)]])

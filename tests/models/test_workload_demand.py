@@ -29,17 +29,21 @@ def test_percentiles_are_those_of_synthetic_telemetry(targets: int) -> None:
     made = model()
     demand = drawn_demand(made, targets)
     blocks = list(SyntheticActivity(made, targets, seed=5, first_tick=0, ticks=80_000).blocks())
-    for way in ("read", "write"):
-        moved = np.concatenate([block.bytes_[way].sum(axis=1) for block in blocks]) / made.tick_s
-        asked = np.concatenate([block.requests[way].sum(axis=1) for block in blocks]) / made.tick_s
+    for direction in ("read", "write"):
+        moved = np.concatenate([block.bytes_[direction].sum(axis=1) for block in blocks]) / made.tick_s
+        asked = np.concatenate([block.requests[direction].sum(axis=1) for block in blocks]) / made.tick_s
         for percent in (90.0, 95.0):
-            assert demand.percentile("bytes", way, percent) == pytest.approx(np.percentile(moved, percent), rel=0.1)
-            assert demand.percentile("requests", way, percent) == pytest.approx(np.percentile(asked, percent), rel=0.1)
+            assert demand.percentile("bytes", direction, percent) == pytest.approx(
+                np.percentile(moved, percent), rel=0.1
+            )
+            assert demand.percentile("requests", direction, percent) == pytest.approx(
+                np.percentile(asked, percent), rel=0.1
+            )
 
 
 def test_silences_are_part_of_the_time() -> None:
     made = model().balanced()
-    shares = [made.of(way).busy_share(made.tick_s) for way in ("read", "write")]
+    shares = [made.of(direction).busy_share(made.tick_s) for direction in ("read", "write")]
     expected = (1 - shares[0]) * (1 - shares[1])
     assert drawn_demand(made, 1).silent_share == pytest.approx(expected, abs=0.015)
     assert drawn_demand(made, 8).silent_share < expected
@@ -48,17 +52,17 @@ def test_silences_are_part_of_the_time() -> None:
 @pytest.mark.parametrize("wanted", [42.2, 5.0, 95.0])
 def test_the_share_of_reads_is_the_models(wanted: float) -> None:
     demand = drawn_demand(model(read_requests_pct=wanted), 3)
-    reads, writes = (float(demand.requests_per_s[way].sum()) for way in ("read", "write"))
+    reads, writes = (float(demand.requests_per_s[direction].sum()) for direction in ("read", "write"))
     assert 100 * reads / (reads + writes) == pytest.approx(wanted)
 
 
 def test_peaks_of_many_targets_seldom_coincide_unless_they_are_alike() -> None:
-    one, many = (drawn_demand(model(correlation=0.0), number) for number in (1, 64))
+    item, many = (drawn_demand(model(correlation=0.0), number) for number in (1, 64))
     alike = drawn_demand(model(correlation=0.99), 64)
-    single = one.percentile("bytes", "read", 99.0)
+    single = item.percentile("bytes", "read", 99.0)
     assert many.percentile("bytes", "read", 99.0) < 0.6 * 64 * single
     assert alike.percentile("bytes", "read", 99.0) > many.percentile("bytes", "read", 99.0)
-    assert many.bytes_per_s["read"].mean() == pytest.approx(64 * one.bytes_per_s["read"].mean(), rel=0.1)
+    assert many.bytes_per_s["read"].mean() == pytest.approx(64 * item.bytes_per_s["read"].mean(), rel=0.1)
 
 
 def test_a_part_of_a_target_is_as_bursty_as_the_whole() -> None:
@@ -70,7 +74,7 @@ def test_a_part_of_a_target_is_as_bursty_as_the_whole() -> None:
 def test_both_directions_together_are_at_most_the_sum_of_their_percentiles() -> None:
     demand = drawn_demand(model(), 1)
     both = demand.percentile("requests", None, 100.0)
-    assert both <= sum(demand.percentile("requests", way, 100.0) for way in ("read", "write"))
+    assert both <= sum(demand.percentile("requests", direction, 100.0) for direction in ("read", "write"))
     assert both >= demand.percentile("requests", "read", 100.0)
 
 

@@ -127,5 +127,5 @@ def test_a_mix_that_cannot_be_is_refused() -> None:
 
 
 def test_directions_by_name() -> None:
-    one = model(write=direction(busy_run_s=9.0))
-    assert (one.of("read").busy_run_s, one.of("write").busy_run_s) == (4.0, 9.0)
+    item = model(write=direction(busy_run_s=9.0))
+    assert (item.of("read").busy_run_s, item.of("write").busy_run_s) == (4.0, 9.0)

@@ -32,7 +32,7 @@ MISSING = [Missing("performance", "the store knows no demand", "counters of targ
 def capacity_inputs(**given: Input) -> dict[str, list[Input]]:
     """Both speeds, 28 days, one half."""
     days, half = value("purge_days", 28, "default"), value("purge_fraction", 0.5, "default")
-    return {"ssi": SPEEDS, "purge_days": [days], "purge_fraction": [half], **{n: [one] for n, one in given.items()}}
+    return {"ssi": SPEEDS, "purge_days": [days], "purge_fraction": [half], **{n: [item] for n, item in given.items()}}
 
 
 def published_capacity() -> CapacityPlan:

@@ -22,8 +22,8 @@ TB, PB = 1e12, 1e15
 def inputs(**given: float | tuple[float, float]) -> dict[str, list[Input]]:
     known = {"ssi": 3.0, "purge_days": 28.0, "purge_fraction": 0.5, **given}
     return {
-        name: [between(name, *one, "test") if isinstance(one, tuple) else value(name, one, "test")]
-        for name, one in known.items()
+        name: [between(name, *item, "test") if isinstance(item, tuple) else value(name, item, "test")]
+        for name, item in known.items()
     }
 
 
@@ -64,27 +64,27 @@ def test_the_interval_of_one_range_is_that_of_even_draws() -> None:
 
 
 def test_growth_of_the_store_is_a_distribution() -> None:
-    found = grown()
-    plan = plan_capacity(inputs(), growth=found)
+    result = grown()
+    plan = plan_capacity(inputs(), growth=result)
     (case,) = plan.cases
-    assert case.daily_growth_bytes == round(np.mean(found.kept))
+    assert case.daily_growth_bytes == round(np.mean(result.kept))
     random = np.random.default_rng(9)
-    means = [random.choice(found.kept, len(found.kept)).mean() for _ in range(5000)]
+    means = [random.choice(result.kept, len(result.kept)).mean() for _ in range(5000)]
     assert case.ci95 == pytest.approx(tuple(168 * np.percentile(means, (2.5, 97.5))), rel=0.01)
-    assert plan.growth is found
+    assert plan.growth is result
     origin = plan.inputs[-1].origin
     assert origin == "scratch: 59 days of growth, 2020-09-15 to 2020-11-12, method strict (frame)"
-    assert plan_capacity(inputs(), growth=found).cases == plan.cases
+    assert plan_capacity(inputs(), growth=result).cases == plan.cases
 
 
 def test_every_combination_is_a_case() -> None:
     given = inputs(daily_growth_bytes=1 * TB)
-    given["ssi"] = [value("ssi", one, "test") for one in (3, 4)]
-    given["purge_days"] = [value("purge_days", one, "test") for one in (14, 28, 56)]
+    given["ssi"] = [value("ssi", item, "test") for item in (3, 4)]
+    given["purge_days"] = [value("purge_days", item, "test") for item in (14, 28, 56)]
     plan = plan_capacity(given)
-    assert [(one.ssi, one.purge_days) for one in plan.cases] == [(s, d) for s in (3, 4) for d in (14, 28, 56)]
-    assert [one.capacity_bytes for one in plan.cases] == [s * d * 2 * 10**12 for s in (3, 4) for d in (14, 28, 56)]
-    assert [(one.ssi, one.keep_days) for one in plan.purges] == [(s, d) for s in (3, 4) for d in (14, 28, 56)]
+    assert [(case.ssi, case.purge_days) for case in plan.cases] == [(s, d) for s in (3, 4) for d in (14, 28, 56)]
+    assert [case.capacity_bytes for case in plan.cases] == [s * d * 2 * 10**12 for s in (3, 4) for d in (14, 28, 56)]
+    assert [(purge.ssi, purge.keep_days) for purge in plan.purges] == [(s, d) for s in (3, 4) for d in (14, 28, 56)]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_without_growth_there_is_no_plan() -> None:
 
 def purge_plan(**settings: int) -> CapacityPlan:
     given = inputs(ssi=2.0, daily_growth_bytes=100.0)
-    given["purge_days"] = [value("purge_days", one, "test") for one in (14, 28)]
+    given["purge_days"] = [value("purge_days", item, "test") for item in (14, 28)]
     return plan_capacity(given, ages=[scanned()], **settings)
 
 
@@ -134,10 +134,10 @@ def test_where_the_new_system_settles() -> None:
 def test_the_course_begins_with_the_bytes_of_the_scan_and_settles() -> None:
     courses = purge_plan().courses
     assert courses is not None
-    assert [one.policy.keep_days for one in courses] == [14, 28]
-    for one in courses:
-        assert one.course.before[0] == 4000
-        assert one.course.before[-56:].max() == 100 * 2 * one.policy.keep_days
+    assert [course.policy.keep_days for course in courses] == [14, 28]
+    for item in courses:
+        assert item.course.before[0] == 4000
+        assert item.course.before[-56:].max() == 100 * 2 * item.policy.keep_days
 
 
 def test_ages_are_a_curve() -> None:

@@ -53,13 +53,13 @@ def cori(shared_data: Path) -> MetadataPlan:
 def test_dom_of_the_published_file_system(
     cori: MetadataPlan, s0: int, method: str, low: float, avg: float, high: float
 ) -> None:
-    (one,) = [one for one in cori.thresholds if (one.dom_bytes, one.method) == (s0, method)]
-    found = (one.dom_min_bytes, one.dom_avg_bytes, one.dom_max_bytes)
-    assert [round(amount / TIB, 1) for amount in found if amount is not None] == [low, avg, high]
+    (item,) = [threshold for threshold in cori.thresholds if (threshold.dom_bytes, threshold.method) == (s0, method)]
+    result = (item.dom_min_bytes, item.dom_avg_bytes, item.dom_max_bytes)
+    assert [round(amount / TIB, 1) for amount in result if amount is not None] == [low, avg, high]
 
 
 def test_inodes_of_the_published_file_system(cori: MetadataPlan) -> None:
-    averages = {one.method: round((one.inode_avg_bytes or 0) / TIB, 2) for one in cori.thresholds}
+    averages = {threshold.method: round((threshold.inode_avg_bytes or 0) / TIB, 2) for threshold in cori.thresholds}
     assert averages == {"tight": 6.24, "paper": 6.14}
 
 
@@ -79,20 +79,20 @@ def test_two_huge_files_are_named(cori: MetadataPlan) -> None:
 def test_doubling_from_half_a_pebibyte_allows_four_times_the_threshold(cori: MetadataPlan) -> None:
     """What the paper reads off its Fig. 6."""
     reached = {
-        goal: max(one.dom_bytes for one in cori.curve or [] if (one.total_avg_bytes or math.inf) <= goal)
+        goal: max(item.dom_bytes for item in cori.curve or [] if (item.total_avg_bytes or math.inf) <= goal)
         for goal in (512 * TIB, 1200 * TIB)
     }
     assert reached[1200 * TIB] == 4 * reached[512 * TIB]
 
 
 def test_totals_are_sums_and_the_average_is_inside() -> None:
-    for one in plan_metadata(made_up(dir={4096: 50, 1 << 22: 1}), PB30, [4096, 5000], methods=METHODS).thresholds:
+    for threshold in plan_metadata(made_up(dir={4096: 50, 1 << 22: 1}), PB30, [4096, 5000], methods=METHODS).thresholds:
         for end in ("min", "avg", "max"):
-            parts = getattr(one, f"dom_{end}_bytes") + getattr(one, f"inode_{end}_bytes")
-            assert getattr(one, f"total_{end}_bytes") == pytest.approx(parts, abs=2)
-        assert one.total_min_bytes < one.total_avg_bytes < one.total_max_bytes  # type: ignore[operator]
-        assert one.total_ci95 is not None
-        assert one.total_ci95[0] < one.total_avg_bytes < one.total_ci95[1]  # type: ignore[operator]
+            parts = getattr(threshold, f"dom_{end}_bytes") + getattr(threshold, f"inode_{end}_bytes")
+            assert getattr(threshold, f"total_{end}_bytes") == pytest.approx(parts, abs=2)
+        assert threshold.total_min_bytes < threshold.total_avg_bytes < threshold.total_max_bytes  # type: ignore[operator]
+        assert threshold.total_ci95 is not None
+        assert threshold.total_ci95[0] < threshold.total_avg_bytes < threshold.total_ci95[1]  # type: ignore[operator]
 
 
 def test_the_knee_is_one_of_the_curve_and_flat_curves_have_none() -> None:
@@ -100,9 +100,9 @@ def test_the_knee_is_one_of_the_curve_and_flat_curves_have_none() -> None:
     assert plan.knee is not None
     assert plan.knee.dom_bytes == 1 << 20  # beyond it, 69 files of 2,009 hold nearly all bytes
     ahead = [
-        one.files_whole_pct - (one.capacity_pct or 0)
-        for one in plan.curve or []
-        if one.dom_bytes in (1 << 19, 1 << 20, 1 << 21)
+        item.files_whole_pct - (item.capacity_pct or 0)
+        for item in plan.curve or []
+        if item.dom_bytes in (1 << 19, 1 << 20, 1 << 21)
     ]
     assert ahead[1] == max(ahead)
     assert plan_metadata(made_up({4096: 5}), PB30).knee is None
@@ -110,15 +110,15 @@ def test_the_knee_is_one_of_the_curve_and_flat_curves_have_none() -> None:
 
 def test_prices_count_raw_terabytes_of_both_kinds() -> None:
     prices = Prices(400.0, 100.0, StripeLayout(5, 5), StripeLayout(8, 2))
-    (one,) = plan_metadata(made_up(), PB30, [65536], prices=prices).thresholds
-    assert one.total_avg_bytes is not None
-    assert one.dom_avg_bytes is not None
-    mdt, ost = one.total_avg_bytes * 2.0 * 400, (30e15 - one.dom_avg_bytes) * 1.25 * 100
-    assert one.cost_avg == pytest.approx((mdt + ost) / 1e12, rel=1e-9)
-    assert one.cost_over_inodes_only == pytest.approx(one.dom_avg_bytes * (2 * 400 - 1.25 * 100) / 1e12, rel=1e-6)
-    assert one.cost_min is not None
-    assert one.cost_max is not None
-    assert one.cost_min < one.cost_avg < one.cost_max  # type: ignore[operator]
+    (item,) = plan_metadata(made_up(), PB30, [65536], prices=prices).thresholds
+    assert item.total_avg_bytes is not None
+    assert item.dom_avg_bytes is not None
+    mdt, ost = item.total_avg_bytes * 2.0 * 400, (30e15 - item.dom_avg_bytes) * 1.25 * 100
+    assert item.cost_avg == pytest.approx((mdt + ost) / 1e12, rel=1e-9)
+    assert item.cost_over_inodes_only == pytest.approx(item.dom_avg_bytes * (2 * 400 - 1.25 * 100) / 1e12, rel=1e-6)
+    assert item.cost_min is not None
+    assert item.cost_max is not None
+    assert item.cost_min < item.cost_avg < item.cost_max  # type: ignore[operator]
 
 
 def test_a_range_of_capacities() -> None:
@@ -131,14 +131,14 @@ def test_a_range_of_capacities() -> None:
 
 def test_keys_of_the_result() -> None:
     plain = to_plain(plan_metadata(made_up(dir={4096: 3}), PB30))
-    assert [one["dom_bytes"] for one in plain["thresholds"]] == [65536, 1 << 20]
+    assert [item["dom_bytes"] for item in plain["thresholds"]] == [65536, 1 << 20]
     wanted = [f"{part}_{end}_bytes" for part in ("dom", "inode", "total") for end in ("min", "avg", "max")]
     assert list(plain["thresholds"][0])[:11] == ["dom_bytes", "method", *wanted]
     assert all(isinstance(plain["thresholds"][0][name], int) for name in wanted)
     assert list(plain["knee"])[:11] == ["dom_bytes", "method", *wanted]
     assert "cost_avg" not in plain["thresholds"][0]
     assert "curve" not in plain
-    assert {one["name"]: one["origin"] for one in plain["inputs"]}["files"] == "made up"
+    assert {item["name"]: item["origin"] for item in plain["inputs"]}["files"] == "made up"
 
 
 def test_what_the_published_way_cannot_say_is_null() -> None:

@@ -28,13 +28,13 @@ def of(cases: list[PerformanceCase], measure: str, percentile: float | None) -> 
 
 
 def test_required_is_demand_times_speed() -> None:
-    found = asked()
-    plan = plan_performance([SSI3, value("ssi", 4, "test")], found)
-    assert len(plan.cases) == 2 * len(found.measures) * 3
-    written = next(one for one in found.measures if one.measure == "write_bytes_per_s")
+    result = asked()
+    plan = plan_performance([SSI3, value("ssi", 4, "test")], result)
+    assert len(plan.cases) == 2 * len(result.measures) * 3
+    written = next(measure for measure in result.measures if measure.measure == "write_bytes_per_s")
     for percentile, level in ((95.0, written.p95), (99.0, written.p99), (100.0, written.max)):
-        one = of(plan.cases, "write_bytes_per_s", percentile)
-        assert (one.demand, one.required) == (level, pytest.approx(3 * level))
+        item = of(plan.cases, "write_bytes_per_s", percentile)
+        assert (item.demand, item.required) == (level, pytest.approx(3 * level))
 
 
 def test_days_make_an_interval_but_not_of_the_largest_tick() -> None:
@@ -73,7 +73,7 @@ def test_what_is_given_stands_for_what_was_measured() -> None:
 
 def test_inputs_say_where_they_come_from() -> None:
     plan = plan_performance([SSI3], asked())
-    origins = {one.name: one.origin for one in plan.inputs}
+    origins = {item.name: item.origin for item in plan.inputs}
     assert "95, 99 and 100 % over 250 ticks" in origins["bytes_per_s"]
     assert "ticks of 0 complete and 5 partial days" in origins["bytes_per_s"]  # fifty ticks each
     plain = to_plain(plan)

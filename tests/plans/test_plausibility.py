@@ -35,12 +35,12 @@ def usage(used: int, total: int | None = None) -> SystemUsage:
 
 
 def codes(warnings: list[PlanWarning]) -> list[str]:
-    return [one.code for one in warnings]
+    return [warning.code for warning in warnings]
 
 
 def the(warnings: list[PlanWarning], code: str) -> PlanWarning:
-    (found,) = (one for one in warnings if one.code == code)
-    return found
+    (result,) = (warning for warning in warnings if warning.code == code)
+    return result
 
 
 # Capacity.
@@ -53,11 +53,11 @@ def capacity(usage: SystemUsage | None, ssi: float = 1.0, **more: Any) -> Capaci
 def test_26_tb_for_a_file_system_that_holds_131_is_said_first() -> None:
     """0.46 TB a day, 28 days, one half: 25.8 TB."""
     plan = capacity(usage(131 * TB))
-    found = the(plan.warnings, "capacity_below_used")
-    assert found.facts["used_bytes"] == 131 * TB
-    assert found.facts["smallest_capacity_bytes"] == plan.cases[0].capacity_bytes == round(0.46 * TB * 56)
-    assert found.facts["cases"] == ["SSI 1, 28 days, fraction 0.5"]
-    assert "less than the 131 TB that scratch held on 2026-01-08: 25.8 TB (SSI 1, 28 days, fraction 0.5)" in str(found)
+    result = the(plan.warnings, "capacity_below_used")
+    assert result.facts["used_bytes"] == 131 * TB
+    assert result.facts["smallest_capacity_bytes"] == plan.cases[0].capacity_bytes == round(0.46 * TB * 56)
+    assert result.facts["cases"] == ["SSI 1, 28 days, fraction 0.5"]
+    assert "less than the 131 TB that scratch held on 2026-01-08: 25.8 TB (SSI 1, 28 days, fraction 0.5)" in str(result)
     assert list(to_plain(plan)).index("warnings") < list(to_plain(plan)).index("cases")
 
 
@@ -68,12 +68,12 @@ def test_a_capacity_above_what_is_used_is_no_warning() -> None:
 
 def test_only_the_cases_that_are_too_small_are_named() -> None:
     several = inputs(daily_growth_bytes=0.46 * TB)
-    several["ssi"] = [value("ssi", one, "test") for one in (1, 3, 6)]
-    found = plan_capacity(several, usage=usage(80 * TB)).warnings
-    assert the(found, "capacity_below_used").facts["cases"] == [
+    several["ssi"] = [value("ssi", item, "test") for item in (1, 3, 6)]
+    result = plan_capacity(several, usage=usage(80 * TB)).warnings
+    assert the(result, "capacity_below_used").facts["cases"] == [
         "SSI 1, 28 days, fraction 0.5", "SSI 3, 28 days, fraction 0.5",
     ]  # fmt: skip
-    assert "2 of 3 capacities are less than the 80 TB" in str(found[0])
+    assert "2 of 3 capacities are less than the 80 TB" in str(result[0])
 
 
 def test_a_reference_that_its_own_policy_does_not_hold_is_said_even_if_ssi_covers_it() -> None:
@@ -111,9 +111,9 @@ def test_few_days_of_net_growth_in_a_long_window_are_said() -> None:
     growth = grown(60)
     shrinking = [replace(day, fate="shrank") if place % 8 else day for place, day in enumerate(growth.daily)]
     few = replace(growth, daily=shrinking, days_with_growth=8)
-    found = the(plan_capacity(inputs(), growth=few).warnings, "growth_few_days")
-    assert (found.facts["days_with_growth"], found.facts["window_days"]) == (8, 59)
-    assert "Only 8 days of 59" in str(found)
+    result = the(plan_capacity(inputs(), growth=few).warnings, "growth_few_days")
+    assert (result.facts["days_with_growth"], result.facts["window_days"]) == (8, 59)
+    assert "Only 8 days of 59" in str(result)
 
 
 @pytest.mark.parametrize(("factor", "is_said"), [(1.5, False), (0.6, False), (2.5, True), (0.3, True)])
@@ -140,8 +140,8 @@ def test_a_scan_that_holds_other_bytes_than_the_targets_is_said() -> None:
 def test_a_given_capacity_of_the_reference_is_held_against_its_targets() -> None:
     given = replace(grown(60), capacity_bytes=100 * TB, capacity_origin="given")
     assert codes(plan_capacity(inputs(), growth=given, usage=usage(1, 110 * TB)).warnings)[1:] == []
-    found = plan_capacity(inputs(), growth=given, usage=usage(1, 30 * TB)).warnings
-    assert the(found, "reference_capacity_differs").facts == {"given_bytes": 100 * TB, "reported_bytes": 30 * TB}
+    result = plan_capacity(inputs(), growth=given, usage=usage(1, 30 * TB)).warnings
+    assert the(result, "reference_capacity_differs").facts == {"given_bytes": 100 * TB, "reported_bytes": 30 * TB}
 
 
 # Endurance.
@@ -166,9 +166,9 @@ def test_few_days_of_writes_are_said(count: int, expected: list[str]) -> None:
 ])  # fmt: skip
 def test_few_drives_and_drives_read_later_are_said(drives: int, later: int, expected: list[str]) -> None:
     waf = statistic("waf", "median", [2.0] * drives, "drives")
-    found = WriteAmplification(drives=drives, drives_read_later=later)
-    assert codes(plan_endurance([case(waf=waf)], waf=found).warnings) == expected
-    assert codes(plan_endurance([LOW], waf=found).warnings) == []
+    result = WriteAmplification(drives=drives, drives_read_later=later)
+    assert codes(plan_endurance([case(waf=waf)], waf=result).warnings) == expected
+    assert codes(plan_endurance([LOW], waf=result).warnings) == []
 
 
 def test_an_amplification_below_one_is_said() -> None:
@@ -180,10 +180,10 @@ def test_an_amplification_below_one_is_said() -> None:
 def test_a_smaller_new_system_is_not_on_the_safe_side() -> None:
     """C_ref/C_new of 4: 3 · 0.024 · 4 = 0.288 in host writes; the equation asks for 3 · 0.024 · 1.2 · 2.68 = 0.232."""
     plan = plan_endurance([LOW], capacity_ratio=value("capacity_ratio", 4.0, "test"))
-    found = the(plan.warnings, "strict_above_published")
-    assert found.facts["strict_need_dwpd"] == pytest.approx(0.288)
-    assert found.facts["published_need_dwpd"] == pytest.approx(0.2315, abs=1e-4)
-    assert "because the new file system is smaller (C_ref/C_new 4)" in str(found)
+    result = the(plan.warnings, "strict_above_published")
+    assert result.facts["strict_need_dwpd"] == pytest.approx(0.288)
+    assert result.facts["published_need_dwpd"] == pytest.approx(0.2315, abs=1e-4)
+    assert "because the new file system is smaller (C_ref/C_new 4)" in str(result)
     assert codes(plan_endurance([LOW]).warnings) == []
     by_rmw = the(plan_endurance([case(rmw=(1.0, 5.0))]).warnings, "strict_above_published")
     assert "because writes are read-modify-write (RMW 3)" in str(by_rmw)
@@ -191,8 +191,8 @@ def test_a_smaller_new_system_is_not_on_the_safe_side() -> None:
 
 def test_a_new_system_smaller_than_what_is_used_is_said() -> None:
     new = value("capacity_bytes", 10 * TB, "test")
-    found = plan_endurance([LOW], usage=usage(21 * TB), new_capacity=new).warnings
-    assert the(found, "capacity_below_used").facts == {"used_bytes": 21 * TB, "capacity_bytes": 10 * TB}
+    result = plan_endurance([LOW], usage=usage(21 * TB), new_capacity=new).warnings
+    assert the(result, "capacity_below_used").facts == {"used_bytes": 21 * TB, "capacity_bytes": 10 * TB}
     assert plan_endurance([LOW], usage=usage(9 * TB), new_capacity=new).warnings == []
 
 
@@ -207,15 +207,15 @@ def test_metadata_for_less_than_there_is_is_said() -> None:
     enough = value("capacity_bytes", 2 * held, "test")
     assert plan_metadata(sizes, enough).warnings == []
     assert plan_metadata(sizes, enough, usage=usage(round(held))).warnings == []
-    found = plan_metadata(sizes, enough, usage=usage(round(3 * held))).warnings
-    assert codes(found) == ["capacity_below_used", "scan_differs_from_used"]
+    result = plan_metadata(sizes, enough, usage=usage(round(3 * held))).warnings
+    assert codes(result) == ["capacity_below_used", "scan_differs_from_used"]
 
 
 def test_metadata_larger_than_the_file_system_is_said() -> None:
     tiny = made_up({64: 10_000})
-    found = plan_metadata(tiny, value("capacity_bytes", 1e9, "test")).warnings
-    assert codes(found) == ["metadata_above_capacity"]
-    assert found[0].facts["total_avg_bytes"] > 1e9
+    result = plan_metadata(tiny, value("capacity_bytes", 1e9, "test")).warnings
+    assert codes(result) == ["metadata_above_capacity"]
+    assert result[0].facts["total_avg_bytes"] > 1e9
 
 
 # Performance.
@@ -223,7 +223,7 @@ def test_metadata_larger_than_the_file_system_is_said() -> None:
 
 def whole_days(count: int) -> Demand:
     demand = asked()
-    measures = [replace(one, complete_days=count) for one in demand.measures]
+    measures = [replace(measure, complete_days=count) for measure in demand.measures]
     return replace(demand, measures=measures, partial_days=[date(2020, 9, 20)])
 
 
@@ -253,26 +253,26 @@ def test_demand_of_a_rollup_is_said() -> None:
 def test_requirements_below_the_references_own_peak_are_named() -> None:
     demand = whole_days(30)
     plan = plan_performance([value("ssi", 1, "test")], demand, percentiles=[95.0, 100.0])
-    found = the(plan.warnings, "required_below_peak")
-    largest = {one.measure: one.max for one in demand.measures}
-    below = [one for one in plan.cases if one.required < largest[one.measure]]
-    assert len(found.facts["cases"]) == len(below) > 0
-    assert {one.percentile for one in below} == {95.0}
-    assert f"{len(below)} of {len(plan.cases)} requirements are less" in str(found)
+    result = the(plan.warnings, "required_below_peak")
+    largest = {measure.measure: measure.max for measure in demand.measures}
+    below = [item for item in plan.cases if item.required < largest[item.measure]]
+    assert len(result.facts["cases"]) == len(below) > 0
+    assert {item.percentile for item in below} == {95.0}
+    assert f"{len(below)} of {len(plan.cases)} requirements are less" in str(result)
 
 
 def test_a_given_demand_below_what_is_measured_is_said() -> None:
     demand = whole_days(30)
-    written = next(one for one in demand.measures if one.measure == "write_bytes_per_s")
+    written = next(measure for measure in demand.measures if measure.measure == "write_bytes_per_s")
     speed = [value("ssi", 100, "test")]
     low = between("write_bytes_per_s", 1.0, written.p95 / 2, "test")
     fair = value("write_bytes_per_s", written.p99, "test")
     high = value("write_bytes_per_s", 3 * written.max, "test")
     assert codes(plan_performance(speed, demand, given=[fair]).warnings) == []
     for given in (low, high):
-        found = the(plan_performance(speed, demand, given=[given]).warnings, "demand_given_differs")
-        assert found.facts["given"] == given.expected
-        assert found.facts["measured_max"] == written.max
+        result = the(plan_performance(speed, demand, given=[given]).warnings, "demand_given_differs")
+        assert result.facts["given"] == given.expected
+        assert result.facts["measured_max"] == written.max
     assert plan_performance(speed, given=[low]).warnings == []  # nothing is known to hold it against
 
 
@@ -283,7 +283,7 @@ def test_a_rationale_has_the_warnings_of_all_its_plans_before_its_numbers() -> N
     small = capacity(usage(131 * TB))
     lasting = plan_endurance([LOW], capacity_ratio=value("capacity_ratio", 4.0, "test"))
     plain = to_plain(make_rationale(ABOUT, capacity=small, endurance=lasting))
-    assert [(one["part"], one["code"]) for one in plain["warnings"]] == [
+    assert [(item["part"], item["code"]) for item in plain["warnings"]] == [
         ("capacity", "capacity_below_used"), ("endurance", "strict_above_published"),
     ]  # fmt: skip
     assert list(plain).index("warnings") < list(plain).index("requirements")
@@ -293,8 +293,8 @@ def test_a_design_smaller_than_growth_asks_for_is_said() -> None:
     """25.8 TB by growth; metadata targets for 20 TB, then for 30."""
     plan = capacity(None)
     small, large = (
-        make_rationale(ABOUT, capacity=plan, metadata=plan_metadata(made_up(), value("capacity_bytes", one, "test")))
-        for one in (20 * TB, 30 * TB)
+        make_rationale(ABOUT, capacity=plan, metadata=plan_metadata(made_up(), value("capacity_bytes", item, "test")))
+        for item in (20 * TB, 30 * TB)
     )
     assert the(small.warnings, "design_below_plan").facts["capacity_bytes"] == plan.cases[0].capacity_bytes
     assert large.warnings == []

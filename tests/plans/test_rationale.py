@@ -20,17 +20,17 @@ from tests.test_docs import DOCS, _json_keys
 
 
 def test_evidence_says_which_telemetry_from_when_to_when() -> None:
-    found = {one.input: one for one in from_telemetry().evidence}
-    assert list(found) == ["daily growth", "file-system writes per day", "sizes of inodes", "demand"]
-    writes = found["file-system writes per day"]
+    result = {item.input: item for item in from_telemetry().evidence}
+    assert list(result) == ["daily growth", "file-system writes per day", "sizes of inodes", "demand"]
+    writes = result["file-system writes per day"]
     assert (str(writes.first_day), str(writes.last_day), writes.samples) == ("2019-01-01", "2019-07-19", 200)
-    growth = found["daily growth"]
+    growth = result["daily growth"]
     assert growth.first_day is not None
     assert growth.last_day is not None
     assert growth.samples <= (growth.last_day - growth.first_day).days + 1
     assert "method strict" in growth.origin
-    assert found["demand"].samples_of == "ticks of 5 s"
-    assert "ticks of 0 complete and 5 partial days" in found["demand"].origin
+    assert result["demand"].samples_of == "ticks of 5 s"
+    assert "ticks of 0 complete and 5 partial days" in result["demand"].origin
 
 
 def test_what_was_left_out_is_told() -> None:
@@ -40,12 +40,12 @@ def test_what_was_left_out_is_told() -> None:
     from tests.plans.designs import capacity_inputs
 
     used = growth(selection(readings(range(5), [100, 200, 150, 250, 300], total=10**6)))
-    (one,) = make_rationale(ABOUT, capacity=plan_capacity(capacity_inputs(), growth=used)).evidence
-    assert one.left_out == ["usage fell: 1 day"]
+    (item,) = make_rationale(ABOUT, capacity=plan_capacity(capacity_inputs(), growth=used)).evidence
+    assert item.left_out == ["usage fell: 1 day"]
 
 
 def test_given_numbers_are_no_evidence() -> None:
-    assert [one.input for one in published().evidence] == ["sizes of inodes"]
+    assert [item.input for item in published().evidence] == ["sizes of inodes"]
 
 
 def test_assumptions_name_defaults_but_not_what_was_said_or_measured() -> None:
@@ -53,7 +53,7 @@ def test_assumptions_name_defaults_but_not_what_was_said_or_measured() -> None:
     assert "days after which files may go: 28, default" in words
     assert "RMW, bytes on drives ÷ those of full stripes: 1, not measured: taken as 1" in words
     assert "stripes of 5+5: default, as in the published study" in words
-    assert not any("10+2" in one or "SSI, work" in one for one in words)
+    assert not any("10+2" in word or "SSI, work" in word for word in words)
     assert len(words) == len(set(words))
 
 
@@ -61,8 +61,8 @@ def test_a_part_that_is_missing_is_missing_everywhere() -> None:
     result = published()
     assert result.performance is None
     assert result.missing == MISSING
-    assert "performance" not in {one.part for one in result.requirements}
-    assert not any("per second" in one for one in result.assumptions)
+    assert "performance" not in {requirement.part for requirement in result.requirements}
+    assert not any("per second" in assumption for assumption in result.assumptions)
     assert set(NEEDED) == set(PARTS)
 
 

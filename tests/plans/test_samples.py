@@ -16,21 +16,21 @@ WAFS = [1.4, 2.0, 2.5, 2.6, 2.7, 2.8, 3.0, 3.2, 9.9]
     [("mean", np.mean(WAFS)), ("median", 2.7), ("p95", np.percentile(WAFS, 95)), ("max", 9.9)],
 )
 def test_a_statistic_and_its_ends(which: str, expected: float) -> None:
-    found = statistic("waf", which, WAFS, "9 drives")
-    assert found.expected == pytest.approx(expected)
-    assert found.low <= found.expected <= found.high
-    assert found.origin == f"{which} of 9 drives"
-    drawn = found.draws(np.random.default_rng(1), 300)
+    result = statistic("waf", which, WAFS, "9 drives")
+    assert result.expected == pytest.approx(expected)
+    assert result.low <= result.expected <= result.high
+    assert result.origin == f"{which} of 9 drives"
+    drawn = result.draws(np.random.default_rng(1), 300)
     assert len(drawn) == 300
     assert drawn.min() >= min(WAFS)
     assert len(set(drawn.tolist())) > 2
-    assert drawn.tolist() == found.draws(np.random.default_rng(1), 300).tolist()
+    assert drawn.tolist() == result.draws(np.random.default_rng(1), 300).tolist()
 
 
 def test_a_drive_weighs_in_the_fleet_by_what_was_written_to_it() -> None:
-    found = statistic("waf", "fleet", [2.0, 10.0], "2 drives", [990.0, 10.0])
-    assert found.expected == pytest.approx(2.08)
-    assert (found.low, found.high) == (2.0, 10.0)
+    result = statistic("waf", "fleet", [2.0, 10.0], "2 drives", [990.0, 10.0])
+    assert result.expected == pytest.approx(2.08)
+    assert (result.low, result.high) == (2.0, 10.0)
 
 
 def test_what_is_unknown_is_refused() -> None:
@@ -41,5 +41,5 @@ def test_what_is_unknown_is_refused() -> None:
 
 
 def test_inputs_can_be_told_apart() -> None:
-    one, other = (statistic("waf", which, WAFS, "drives", WAFS) for which in ("median", "fleet"))
-    assert len({one, other}) == 2
+    item, other = (statistic("waf", which, WAFS, "drives", WAFS) for which in ("median", "fleet"))
+    assert len({item, other}) == 2

@@ -23,7 +23,7 @@ TWO = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.
 
 
 def lines(result: Rationale, name: str) -> list[Requirement]:
-    return [one for one in result.requirements if one.name == name]
+    return [requirement for requirement in result.requirements if requirement.name == name]
 
 
 def recomputed(working: str) -> tuple[float, float]:
@@ -47,15 +47,15 @@ def test_published_numbers_and_the_values_put_in() -> None:
     """22.3 and 29.8 PB; 0.23 and 0.38 DWPD."""
     result = published()
     usable = lines(result, "usable capacity")
-    assert [one.working for one in usable] == [
+    assert [item.working for item in usable] == [
         "C = 3 · (28 / 0.5) · 133 TB = 22.34 PB",
         "C = 4 · (28 / 0.5) · 133 TB = 29.79 PB",
     ]
-    assert [one.working for one in lines(result, "drive writes per day, published")] == [
+    assert [line.working for line in lines(result, "drive writes per day, published")] == [
         "DWPD = 3 · 0.024 · (10 + 2)/10 · 2.68 = 0.2316",
         "DWPD = 4 · 0.024 · (8 + 2)/8 · 3.17 = 0.3804",
     ]
-    assert [one.expected for one in lines(result, "class of drives")] == [0.3, 1.0]
+    assert [line.expected for line in lines(result, "class of drives")] == [0.3, 1.0]
     assert usable[0].origins == [
         "ssi: option --ssi",
         "purge_days: default",
@@ -66,12 +66,12 @@ def test_published_numbers_and_the_values_put_in() -> None:
 
 def test_every_working_gives_the_printed_answer() -> None:
     for result in (published(), from_telemetry()):
-        checked = [one for one in result.requirements if one.name != "class of drives"]
+        checked = [requirement for requirement in result.requirements if requirement.name != "class of drives"]
         assert len(checked) >= 12
-        for one in checked:
-            left, right = recomputed(one.working)
-            assert left == pytest.approx(right, rel=2e-3), one.working
-            assert one.expected == pytest.approx(left, rel=2e-3), one.working
+        for item in checked:
+            left, right = recomputed(item.working)
+            assert left == pytest.approx(right, rel=2e-3), item.working
+            assert item.expected == pytest.approx(left, rel=2e-3), item.working
 
 
 def test_raw_capacity_has_the_parity_of_its_own_case() -> None:
@@ -84,10 +84,23 @@ def test_raw_capacity_has_the_parity_of_its_own_case() -> None:
 
 def test_stripes_of_no_case_hold_for_all() -> None:
     everywhere = [Stripe(None, StripeLayout(4, 1), "option --layout")]
-    raw = [one for one in capacity_requirements(published_capacity(), everywhere) if "raw" in one.name]
-    assert [one.working.split(" = ")[1] for one in raw] == ["22.34 PB · (4 + 1)/4", "29.79 PB · (4 + 1)/4"]
+    raw = [
+        capacity_requirement
+        for capacity_requirement in capacity_requirements(published_capacity(), everywhere)
+        if "raw" in capacity_requirement.name
+    ]
+    assert [item.working.split(" = ")[1] for item in raw] == ["22.34 PB · (4 + 1)/4", "29.79 PB · (4 + 1)/4"]
     other = [Stripe(7.0, StripeLayout(4, 1), "option --case")]  # no case of capacity has this speed
-    assert len([one for one in capacity_requirements(published_capacity(), other) if "raw" in one.name]) == 2
+    assert (
+        len(
+            [
+                capacity_requirement
+                for capacity_requirement in capacity_requirements(published_capacity(), other)
+                if "raw" in capacity_requirement.name
+            ]
+        )
+        == 2
+    )
 
 
 def test_uncertain_inputs_make_ranges_and_parity_widens_them() -> None:
@@ -104,10 +117,10 @@ def test_uncertain_inputs_make_ranges_and_parity_widens_them() -> None:
 def test_metadata_has_every_threshold_and_the_knee_once() -> None:
     capacity = design_capacity(None, published_capacity())
     result = published(metadata=plan_metadata(made_up(), capacity, [4096, 1 << 20]))
-    names = [one.case for one in lines(result, "capacity of metadata targets")]
+    names = [line.case for line in lines(result, "capacity of metadata targets")]
     assert names == ["DOM up to 4 KiB", "DOM up to 1 MiB"]  # the knee is one of them
     apart = published(metadata=plan_metadata(made_up(), capacity, [4096]))
-    assert [one.case for one in lines(apart, "capacity of metadata targets")][-1] == "DOM up to 1 MiB (knee)"
+    assert [line.case for line in lines(apart, "capacity of metadata targets")][-1] == "DOM up to 1 MiB (knee)"
     raw = lines(apart, "raw capacity of metadata targets")[0]
     assert raw.expected == pytest.approx(2 * (lines(apart, "capacity of metadata targets")[0].expected or 0))
     assert raw.origins[-1].startswith("layout_mdt: default")
@@ -115,23 +128,23 @@ def test_metadata_has_every_threshold_and_the_knee_once() -> None:
 
 
 def test_no_class_that_suffices_is_no_number() -> None:
-    (one,) = lines(published(endurance=plan_endurance([case(fswpd=20.0)])), "class of drives")
-    assert one.expected is None
-    assert one.working.endswith("none suffices")
+    (item,) = lines(published(endurance=plan_endurance([case(fswpd=20.0)])), "class of drives")
+    assert item.expected is None
+    assert item.working.endswith("none suffices")
 
 
 def test_strict_writes_say_what_is_assumed() -> None:
-    (one,) = lines(published(endurance=plan_endurance([LOW])), "drive writes per day, strict")
-    assert one.working == "strict_host = 3 · 0.024 · 1 · 1 = 0.072"
-    assert "rmw: not measured: taken as 1" in one.origins
+    (item,) = lines(published(endurance=plan_endurance([LOW])), "drive writes per day, strict")
+    assert item.working == "strict_host = 3 · 0.024 · 1 · 1 = 0.072"
+    assert "rmw: not measured: taken as 1" in item.origins
 
 
 def test_performance_is_specified_at_the_usual_percentile_and_as_given() -> None:
     speed = [value("ssi", 4, "option --ssi")]
-    found = list(performance_requirements(plan_performance(speed, asked())))
-    assert {one.case for one in found} == {"SSI 4, 99 % of ticks"}
+    result = list(performance_requirements(plan_performance(speed, asked())))
+    assert {item.case for item in result} == {"SSI 4, 99 % of ticks"}
     only = list(performance_requirements(plan_performance(speed, asked(), percentiles=[50.0])))
-    assert {one.case for one in only} == {"SSI 4, 50 % of ticks"}
+    assert {item.case for item in only} == {"SSI 4, 50 % of ticks"}
     given = [between("ops_per_s", 1e6, 2e6, "option --demand"), value("bytes_per_s", 9e10, "option --demand")]
     operations, rate = performance_requirements(plan_performance(speed, given=given))
     assert operations.working == "required = 4 · 1,500,000 = 6,000,000"

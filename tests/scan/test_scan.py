@@ -45,16 +45,18 @@ def parts(tmp_path: Path, tree: Path) -> list[Path]:
 
 def sums(whole: WholeScan) -> dict[Any, int]:
     """What was put together, as `histogram_of` has it."""
-    found_: dict[Any, int] = {}
+    counts: dict[Any, int] = {}
     for item in whole.items():
         assert isinstance(item, Rows)
-        columns = {name: one if isinstance(one, list) else [one] * item.count for name, one in item.columns.items()}
+        columns = {
+            name: column if isinstance(column, list) else [column] * item.count for name, column in item.columns.items()
+        }
         for place in range(item.count):
-            row = {name: one[place] for name, one in columns.items()}
+            row = {name: column[place] for name, column in columns.items()}
             for what in ("count", "bytes", "allocated_bytes"):
                 key = row["owner"], row["inode_type"], row["histogram"], row["bin"], what
-                found_[key] = found_.get(key, 0) + (row[what] or 0)
-    return {key: value for key, value in found_.items() if value}
+                counts[key] = counts.get(key, 0) + (row[what] or 0)
+    return {key: value for key, value in counts.items() if value}
 
 
 def test_parts_in_any_order_are_the_whole(tree: Path, parts: list[Path]) -> None:
@@ -86,7 +88,7 @@ def test_parts_keep_no_path_and_only_links_that_others_may_have(tmp_path: Path) 
     text = save(tmp_path / "part.json", scanned(tmp_path / "tree")).read_text()
     assert "secret" not in text
     links = [json.loads(line)["links"] for line in text.splitlines() if '"links"' in line]
-    assert [one["inode"] for one in links] == [[(tmp_path / "outside").stat().st_ino]]
+    assert [link["inode"] for link in links] == [[(tmp_path / "outside").stat().st_ino]]
 
 
 def test_sub_trees_are_parts_too(tmp_path: Path, tree: Path) -> None:
@@ -125,7 +127,7 @@ def test_ingest_reads_all_parts_as_one(parts: list[Path]) -> None:
     (again,) = source.captures(parts[::-1], ReadOptions())
     assert capture.identity == again.identity
     items = list(guarded(pickle.loads(pickle.dumps(capture))))
-    assert [type(one) for one in items] == [Rows]
+    assert [type(item) for item in items] == [Rows]
 
 
 def test_parts_of_several_scans_are_told_apart(tmp_path: Path, tree: Path) -> None:

@@ -51,9 +51,9 @@ def rule(root: Path, **changes: Any) -> WalkRule:
     return WalkRule(str(root), NOW_US, root.stat().st_dev, **changes)
 
 
-def walked(one: WalkRule, signals: Signals | None = None, **how: Any) -> Findings:
+def walked(walk_rule: WalkRule, signals: Signals | None = None, **how: Any) -> Findings:
     """The work of one process, here."""
-    walk = TreeWalk(one, signals or Signals([0, 0], [0]), **how)
+    walk = TreeWalk(walk_rule, signals or Signals([0, 0], [0]), **how)
     progress = Progress(Findings(InodeCounts(NOW_US)), {"": None})
     for step in walk.steps([""]):
         progress.take(step)
@@ -87,7 +87,7 @@ def test_a_scan_is_what_find_finds(tmp_path: Path, seed: int) -> None:
     findings = scanned(tmp_path / "tree", workers=1 + seed % 3)
     names = found(tmp_path / "tree")
     assert findings.names == len(names)
-    assert any(one.links > 1 and one.kind == "file" for one in names)
+    assert any(name.links > 1 and name.kind == "file" for name in names)
     assert histogram(findings) == histogram_of(names)
     assert (findings.vanished, findings.unreadable, findings.excluded) == (0, 0, 0)
 
@@ -103,7 +103,7 @@ def test_the_same_where_names_cannot_be_looked_at_in_batches(tmp_path: Path, mon
 
 def test_hard_links_count_once_and_their_names_are_told(tmp_path: Path) -> None:
     grow(tmp_path / "tree", 99)
-    names = [one for one in found(tmp_path / "tree") if one.links > 1 and one.kind != "dir"]
+    names = [item for item in found(tmp_path / "tree") if item.links > 1 and item.kind != "dir"]
     links = scanned(tmp_path / "tree").settle()
     assert links == (len(once(names)), len(names))
     assert links.names > links.inodes > 0
@@ -252,7 +252,7 @@ def test_exclusions(tmp_path: Path) -> None:
 def test_directories_that_look_like_snapshots_are_named(tmp_path: Path) -> None:
     (tmp_path / ".zfs" / "snapshot").mkdir(parents=True)
     findings = scanned(tmp_path)
-    assert [one.path for one in findings.snapshots] == [f"{tmp_path}/.zfs"]
+    assert [snapshot.path for snapshot in findings.snapshots] == [f"{tmp_path}/.zfs"]
     assert findings.names == 3
 
 
@@ -270,7 +270,7 @@ def test_another_file_system_inside_is_not_entered(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(os, "fstat", fstat)
     findings = walked(rule(tmp_path))
     assert findings.names == 2
-    assert [one.path for one in findings.other_filesystems] == [f"{tmp_path}/mounted"]
+    assert [other_filesystem.path for other_filesystem in findings.other_filesystems] == [f"{tmp_path}/mounted"]
     assert walked(rule(tmp_path, cross_filesystems=True)).names == 4
 
 
@@ -278,7 +278,7 @@ def test_what_is_bound_from_the_same_file_system_is_not_counted_again(tmp_path: 
     (tmp_path / "bound" / "inner").mkdir(parents=True)
     findings = walked(rule(tmp_path, mount_points=frozenset({"bound"})))
     assert findings.names == 1
-    assert [one.path for one in findings.other_filesystems] == [f"{tmp_path}/bound"]
+    assert [other_filesystem.path for other_filesystem in findings.other_filesystems] == [f"{tmp_path}/bound"]
 
 
 # What cannot be read.
@@ -356,7 +356,7 @@ def test_a_listing_that_breaks_off_is_named(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "scandir", scandir)
     findings = walked(rule(tmp_path))
-    assert [tuple(one) for one in findings.unreadable_places] == [
+    assert [tuple(unreadable_place) for unreadable_place in findings.unreadable_places] == [
         (str(tmp_path), "not listed to its end: Input/output error")
     ]
     assert findings.names == 1
@@ -398,9 +398,9 @@ def test_a_size_that_cannot_be_is_told_and_not_counted(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(tree_walk, "usable", lambda descriptor: False)
     monkeypatch.setattr(EntryStats, "rows", wrong)
-    found = walked(rule(tmp_path))
-    assert found.unreadable == 1
-    assert "1 inodes of an impossible size, such as -1 bytes" in found.unreadable_places[0].reason
+    result = walked(rule(tmp_path))
+    assert result.unreadable == 1
+    assert "1 inodes of an impossible size, such as -1 bytes" in result.unreadable_places[0].reason
 
 
 def test_inode_numbers_of_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,7 +510,7 @@ def test_a_throttled_walk_asks_for_every_entry(tmp_path: Path) -> None:
     pace = ScanPace(100.0, SimpleNamespace(value=0.0), nullcontext(), clock.now, clock.sleep)
     findings = walked(rule(tmp_path / "tree"), pace=pace, now=clock.now)
     names = found(tmp_path / "tree")
-    directories = sum(one.kind == "dir" for one in names)
+    directories = sum(name.kind == "dir" for name in names)
     # Each entry when it is listed, each directory again when it is opened; the root is listed nowhere.
     assert (clock.now_s - 100.0) * 100 == pytest.approx(findings.names - 1 + directories, abs=pace.chunk)
     assert histogram(findings) == histogram_of(names)
@@ -789,20 +789,22 @@ links = st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["a", "b", None])
 def test_linked_inodes_in_any_order_and_any_parts(names: list[tuple[int, str | None]], dealt: list[int]) -> None:
     parts = [Findings(InodeCounts(0)) for _ in range(4)]
     for (inode, project), place in zip(names, dealt, strict=False):
-        one = parts[place]
+        part = parts[place]
         columns = {"device": 0, "inode": [inode], "links": 50, "size": inode, "allocated": 0, "atime": 0, "mtime": 0}
-        code = one.counts.code("ada", project, "file")
-        one.links.add(rows_of({**columns, "code": code}), one.counts.groups)
+        code = part.counts.code("ada", project, "file")
+        part.links.add(rows_of({**columns, "code": code}), part.counts.groups)
     whole = Findings(InodeCounts(0))
-    for one in parts:
-        whole.add(one)
+    for part in parts:
+        whole.add(part)
     assert whole.settle() == (len({inode for inode, _ in names}), len(names))
     expected = {
-        inode: min((project for one, project in names if one == inode), key=lambda one: (one is None, one or ""))
+        inode: min(
+            (project for item, project in names if item == inode), key=lambda entry: (entry is None, entry or "")
+        )
         for inode, _ in names
     }
-    found_ = [(row["project"], row["count"]) for row in records(whole) if row["histogram"] == "mtime"]
-    assert dict(found_) == {one: list(expected.values()).count(one) for one in expected.values()}
+    result = [(row["project"], row["count"]) for row in records(whole) if row["histogram"] == "mtime"]
+    assert dict(result) == {item: list(expected.values()).count(item) for item in expected.values()}
 
 
 # Mounts.
@@ -838,8 +840,8 @@ def test_what_a_file_system_is_called(tmp_path: Path) -> None:
 
 
 def test_the_mounts_of_this_machine() -> None:
-    found_ = mount_of("/proc/self", mounts())
-    assert found_ == Mount("/proc", "proc", found_.source if found_ else "")
+    result = mount_of("/proc/self", mounts())
+    assert result == Mount("/proc", "proc", result.source if result else "")
     assert mounts(Path("/nowhere")) == []
 
 
@@ -859,4 +861,4 @@ def test_a_journal_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
     journal.close()
     assert (list(progress.unfinished), progress.findings.names) == (["a"], 3)
     assert progress.findings.settle() == (1, 1)
-    assert sum(one.inodes for key, one in progress.findings.counts.sums.items() if key[1] == "size") == 3
+    assert sum(item.inodes for key, item in progress.findings.counts.sums.items() if key[1] == "size") == 3

@@ -33,16 +33,18 @@ def test_any_hour_can_be_made_first() -> None:
 
 
 def test_the_seed_decides() -> None:
-    one, same, other = (Activity(load_workload("scratch"), 4, seed).block(MONDAY, 720) for seed in (1, 1, 2))
-    assert np.array_equal(one.counts, same.counts)
-    assert not np.array_equal(one.counts, other.counts)
+    item, same, other = (Activity(load_workload("scratch"), 4, seed).block(MONDAY, 720) for seed in (1, 1, 2))
+    assert np.array_equal(item.counts, same.counts)
+    assert not np.array_equal(item.counts, other.counts)
 
 
 def test_true_utilisation_is_equation_7() -> None:
     workload = load_workload("scratch2")
     block = Activity(workload, 3, seed=9).block(MONDAY, 50)
     ios = {
-        (way, size): int(block.counts[w, s, 17, 2]) for w, way in enumerate(DIRECTIONS) for s, size in enumerate(SIZES)
+        (direction, size): int(block.counts[w, s, 17, 2])
+        for w, direction in enumerate(DIRECTIONS)
+        for s, size in enumerate(SIZES)
     }
     assert block.fsu_pct[17, 2] == pytest.approx(fsu_pct(ios, 5.0, workload.disks), rel=1e-12)
     assert (block.counts >= 0).all()
@@ -50,7 +52,7 @@ def test_true_utilisation_is_equation_7() -> None:
 
 def test_no_disk_does_much_more_than_it_can() -> None:
     workload = load_workload("scratch")
-    heavy = {way: replace(one, every_s=60.0, length_s=3600.0) for way, one in workload.bursts.items()}
+    heavy = {direction: replace(burst, every_s=60.0, length_s=3600.0) for direction, burst in workload.bursts.items()}
     large = dict.fromkeys(workload.sizes, (0.0,) * 10 + (1.0,))  # a few large I/Os: chance weighs most
     block = Activity(replace(workload, bursts=heavy, sizes=large, tick_s=1), 8, seed=1).block(5 * MONDAY, 3600)
     assert 90 < block.fsu_pct.mean() < 105
@@ -94,9 +96,9 @@ def test_two_days_of_24_osts_look_like_the_paper(name: str) -> None:
     for block in Activity(load_workload(name), 24, seed=1).blocks(MONDAY, 2 * 17280, 2880):
         truth.add(block)
     observations, optimal_when_busy = TABLES[name]
-    found = truth.summary()["categories"]
-    assert [one["observations_pct"] for one in found] == pytest.approx(observations, abs=6)
-    assert found[2]["optimal_pct"] == pytest.approx(optimal_when_busy, abs=6)
+    result = truth.summary()["categories"]
+    assert [item["observations_pct"] for item in result] == pytest.approx(observations, abs=6)
+    assert result[2]["optimal_pct"] == pytest.approx(optimal_when_busy, abs=6)
     assert truth.most_pct <= MOST_PCT
 
 

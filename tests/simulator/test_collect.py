@@ -63,11 +63,11 @@ def test_the_truth_comes_back_through_the_agents(tmp_path: Path, version: str) -
         health = Agent(settings, print, CentreClock(centre, partner)).run()
     assert health.ticks == TICKS + 1
     assert ship(tmp_path / "spool-two", store).bad == 0
-    found = utilization(Store(store).select("scratch"), calibration=WORKLOAD.disks)
+    result = utilization(Store(store).select("scratch"), calibration=WORKLOAD.disks)
     truth = Activity(WORKLOAD, 3, seed=3).block(START // 5 + 1, TICKS).fsu_pct  # the first sample is the baseline
-    assert found.samples == TICKS
-    assert found.target_samples >= 3 * TICKS - 1
-    assert found.mean_fsu_pct == pytest.approx(truth.mean(), rel=0.01)
-    assert found.coverage.resets >= 3
+    assert result.samples == TICKS
+    assert result.target_samples >= 3 * TICKS - 1
+    assert result.mean_fsu_pct == pytest.approx(truth.mean(), rel=0.01)
+    assert result.coverage.resets >= 3
     for number in (0, 2):
-        assert found.per_target[number].mean_fsu_pct == pytest.approx(truth[:, number].mean(), rel=0.01)
+        assert result.per_target[number].mean_fsu_pct == pytest.approx(truth[:, number].mean(), rel=0.01)

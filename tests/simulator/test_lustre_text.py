@@ -33,13 +33,13 @@ def nanoseconds(version: str, seconds: str, fraction: str) -> int:
 
 def captured(folder: Path, leaf: str, *families: str) -> list[Path]:
     """Files of OSTs and MDTs in a capture."""
-    found = [path for path in folder.rglob(leaf) if path.parent.parent.name in families]
-    return sorted(path for path in found if re.search(r"-(OST|MDT)[0-9a-f]{4}$", path.parent.name))
+    result = [path for path in folder.rglob(leaf) if path.parent.parent.name in families]
+    return sorted(path for path in result if re.search(r"-(OST|MDT)[0-9a-f]{4}$", path.parent.name))
 
 
 def histograms_of(text: str) -> list[BrwSection]:
     """A brw_stats text taken apart, by hand."""
-    found = []
+    result = []
     for part in re.split(r"\n +read +\| +write\n", text)[1:]:
         head, *lines = part.strip("\n").split("\n")
         title, unit = head[:22].strip(), head[23:28].strip()
@@ -49,8 +49,8 @@ def histograms_of(text: str) -> list[BrwSection]:
             value = int(label.rstrip("KM")) << {"K": 10, "M": 20}.get(label[-1], 0)
             row = value.bit_length() - 1 if title in LOG2 else value
             read[row], write[row] = int(left), int(right)
-        found.append(BrwSection(title, unit, title in LOG2, read, write))
-    return found
+        result.append(BrwSection(title, unit, title in LOG2, read, write))
+    return result
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
@@ -96,7 +96,7 @@ def test_captured_job_stats_printed_anew_are_the_same(shared_data: Path) -> None
             counters = []
             for line in lines[2:]:
                 name, unit = line.split(":")[0].strip(), re.search(r"unit: +(\w+)", line)
-                numbers = [int(found) for found in re.findall(r": +(\d+)", line)]
+                numbers = [int(result) for result in re.findall(r": +(\d+)", line)]
                 assert unit is not None
                 counters.append(Counter(name, numbers[0], unit[1], *(numbers[1:] or [0, 0, 0]), None, len(numbers) > 1))
             jobs.append(JobEntry(lines[0].strip(), 0, int(lines[1].split()[1]) * 10**9, counters))
@@ -152,7 +152,7 @@ def test_a_simulated_tree_has_the_shape_of_a_real_one(shared_data: Path, tmp_pat
         theirs = set().union(*texts) - {"status: INACTIVE"}
         extra = {line for line in ours - theirs if line not in ONLY_LDISKFS}
         if path.name in ("stats", "md_stats", "job_stats"):  # a counter that never counted is not printed there
-            extra = {line for line in extra if _kind(line) not in {_kind(one) for one in theirs}}
+            extra = {line for line in extra if _kind(line) not in {_kind(their) for their in theirs}}
         assert extra == set() or not theirs, path
         # What only real ones have: counters of rare operations, the small sizes of ZFS.
         assert {line for line in theirs - ours if not re.match(r"9[KM]?: |\w+ 9 samples", line)} == set(), path

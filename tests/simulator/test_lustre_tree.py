@@ -55,7 +55,7 @@ def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str) -
     items = list(read_tree(tmp_path / "root", None))
     assert [str(item) for item in items if isinstance(item, Problem)] == []
     samples = {(item.table, item.target) for item in items if isinstance(item, Sample)}
-    moments = {item.table for item in items if isinstance(item, Row)}
+    times = {item.table for item in items if isinstance(item, Row)}
     for table in ("target_io", "target_sizes", "target_histograms"):
         assert (table, "scratch-OST0002") in samples
     assert ("metadata_ops", "scratch-MDT0001") in samples
@@ -64,7 +64,7 @@ def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str) -
     assert services == {"ost_io", "mds" if version == "1.8" else "mdt"}
     states = [item.values for item in items if isinstance(item, Row) and item.table == "target_state"]
     assert {(state["locks"] or 0) > 300 for state in states} == {True}
-    assert moments == {"target_capacity", "target_state"}
+    assert times == {"target_capacity", "target_state"}
     histograms = next(item for item in items if isinstance(item, Sample) and item.table == "target_histograms")
     assert len(histograms.sets) == 6  # and disk I/O size is the seventh
 
@@ -76,50 +76,50 @@ def test_the_truth_comes_back_through_reset_and_failover(tmp_path: Path, version
     captures: list[Capture] = []
     for tick in range(101):
         centre.advance_to(START + 5 * tick)
-        roots = [one.root for one in centre.trees if one.mounted]
+        roots = [item.root for item in centre.trees if item.mounted]
         captures += SOURCE.captures(roots, ReadOptions(interval_s=5))
     store = Store(tmp_path / "store")
     tally = store.ingest(captures, "lustre-proc")
     assert tally.refused == 0
     assert tally.resets > 0
-    found = utilization(store.select("scratch"), calibration=WORKLOAD.disks)
+    result = utilization(store.select("scratch"), calibration=WORKLOAD.disks)
     truth = Activity(WORKLOAD, 3, seed=3).block(START // 5, 100).fsu_pct
-    assert found.samples == 100
-    assert found.target_samples == 300
-    assert found.mean_fsu_pct == pytest.approx(truth.mean(), rel=0.01)
-    for number, line in enumerate(found.per_target):
+    assert result.samples == 100
+    assert result.target_samples == 300
+    assert result.mean_fsu_pct == pytest.approx(truth.mean(), rel=0.01)
+    for number, line in enumerate(result.per_target):
         assert line.mean_fsu_pct == pytest.approx(truth[:, number].mean(), rel=0.01)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_same_seed_prints_the_same_bytes(tmp_path: Path, version: str) -> None:
     for name, seed, steps in (("a", 1, (5, 60, 700)), ("b", 1, (700,)), ("c", 2, (700,))):
-        one = tree(tmp_path / name, version, osts=2, seed=seed)
+        item = tree(tmp_path / name, version, osts=2, seed=seed)
         for step in steps:
-            one.advance_to(START + step)
+            item.advance_to(START + step)
     assert files(tmp_path / "a") == files(tmp_path / "b")  # however often it was written on the way
     assert files(tmp_path / "a") != files(tmp_path / "c")
 
 
 def test_every_section_counts_every_io(tmp_path: Path) -> None:
-    one = tree(tmp_path / "root", "2.12", osts=2)
-    one.advance_to(START + 600)
+    item = tree(tmp_path / "root", "2.12", osts=2)
+    item.advance_to(START + 600)
     for path in (tmp_path / "root").rglob("brw_stats"):
-        found = parse_brw_stats(path.read_bytes(), str(path))
-        assert found.sizes is not None
-        for way in ("read", "write"):
-            ios = sum(count for name, count in found.sizes.items() if name.startswith(way))
+        result = parse_brw_stats(path.read_bytes(), str(path))
+        assert result.sizes is not None
+        for direction in ("read", "write"):
+            ios = sum(count for name, count in result.sizes.items() if name.startswith(direction))
             assert ios > 0
-            for counters in found.sets.values():
-                assert sum(count for name, count in counters.items() if name.startswith(way)) == ios
+            for counters in result.sets.values():
+                assert sum(count for name, count in counters.items() if name.startswith(direction)) == ios
 
 
 def test_a_reset_starts_from_zero(tmp_path: Path) -> None:
-    one = tree(tmp_path / "root", "2.15")
+    item = tree(tmp_path / "root", "2.15")
     brw = tmp_path / "root/sys/kernel/debug/lustre/osd-ldiskfs/scratch-OST0000/brw_stats"
     before = parse_brw_stats(brw.read_bytes(), "")
-    one.reset(["scratch-OST0000"])
-    one.advance_to(START + 5)
+    item.reset(["scratch-OST0000"])
+    item.advance_to(START + 5)
     after = parse_brw_stats(brw.read_bytes(), "")
     assert before.start_us == (START - 900) * 1_000_000
     assert after.start_us == START * 1_000_000
@@ -148,21 +148,21 @@ def test_a_dead_target_vanishes_and_a_moved_one_appears_elsewhere(tmp_path: Path
 
 
 def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
-    one = tree(tmp_path / "root", "2.10", osts=1)
+    item = tree(tmp_path / "root", "2.10", osts=1)
     path = tmp_path / "root/proc/fs/lustre/obdfilter/scratch-OST0000/brw_stats"
     stop, seen, problems = threading.Event(), set(), []
 
     def read() -> None:
         while not stop.is_set():
-            found = parse_brw_stats(path.read_bytes(), str(path))
-            seen.add(found.snapshot_us)
-            problems.extend(found.problems)
+            result = parse_brw_stats(path.read_bytes(), str(path))
+            seen.add(result.snapshot_us)
+            problems.extend(result.problems)
             time.sleep(0.001)
 
     reader = threading.Thread(target=read)
     reader.start()
     for tick in range(1, 100):
-        one.advance_to(START + 5 * tick)
+        item.advance_to(START + 5 * tick)
     stop.set()
     reader.join()
     assert problems == []
@@ -180,30 +180,30 @@ def test_a_clock_drives_the_servers(tmp_path: Path) -> None:
 
 
 def test_jobs_that_ended_are_forgotten(tmp_path: Path) -> None:
-    one = tree(tmp_path / "root", "2.15", osts=1)
+    item = tree(tmp_path / "root", "2.15", osts=1)
     stats = tmp_path / "root/proc/fs/lustre/obdfilter/scratch-OST0000/job_stats"
-    one.advance_to(START + 1500)
+    item.advance_to(START + 1500)
     assert stats.read_text().count("job_id") in range(len(WORKLOAD.jobs), 2 * len(WORKLOAD.jobs))
-    one.advance_to(START + 86400)
+    item.advance_to(START + 86400)
     assert stats.read_text().count("job_id") <= 2 * len(WORKLOAD.jobs)
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    one = tree(tmp_path / "root", "2.10", osts=1)
+    item = tree(tmp_path / "root", "2.10", osts=1)
     with pytest.raises(UsageError, match="not empty"):
         tree(tmp_path / "root", "2.10")
     with pytest.raises(UsageError, match=r"1\.8, 2\.10, 2\.12, 2\.15"):
         tree(tmp_path / "other", "2.11")
     with pytest.raises(UsageError, match="backwards"):
-        one.advance_to(START - 1)
+        item.advance_to(START - 1)
     with pytest.raises(UsageError, match="not mounted here"):
-        one.drop("scratch-OST0009")
+        item.drop("scratch-OST0009")
     with pytest.raises(UsageError, match="cannot be mounted"):
-        one.add("scratch-OST0000")
+        item.add("scratch-OST0000")
     with pytest.raises(UsageError, match="--root2"):
-        Centre(one, None, [SimulatedEvent(START, "failover", "scratch-OST0000")])
+        Centre(item, None, [SimulatedEvent(START, "failover", "scratch-OST0000")])
     with pytest.raises(UsageError, match="no target is called"):
-        Centre(one, None, [SimulatedEvent(START, "dead", "scratch-OST0009")])
+        Centre(item, None, [SimulatedEvent(START, "dead", "scratch-OST0009")])
     with pytest.raises(UsageError, match="OST0003@10min"):
         event_of("dead", "OST0001", START, "scratch", parse_duration)
     assert event_of("dead", "OST0001@2min", START, "scratch", parse_duration).at_s == START + 120

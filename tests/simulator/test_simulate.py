@@ -19,9 +19,9 @@ def test_telemetry_and_its_truth(tmp_path: Path) -> None:
     assert "true mean FSU" in done.out
     truth = json.loads(iolens("simulate", "telemetry", *options, "--format", "json").out)
     assert truth == json.loads((tmp_path / "store/truth-scratch2.json").read_text())
-    found = json.loads(iolens("utilization", "--store", tmp_path / "store", "--format", "json").out)
-    assert found["mean_fsu_pct"] == pytest.approx(truth["mean_fsu_pct"], rel=1e-6)
-    assert found["busy_time_pct"] == pytest.approx(truth["busy_time_pct"], rel=1e-6)
+    result = json.loads(iolens("utilization", "--store", tmp_path / "store", "--format", "json").out)
+    assert result["mean_fsu_pct"] == pytest.approx(truth["mean_fsu_pct"], rel=1e-6)
+    assert result["busy_time_pct"] == pytest.approx(truth["busy_time_pct"], rel=1e-6)
 
 
 def test_a_live_server_for_a_while(tmp_path: Path) -> None:
@@ -33,10 +33,10 @@ def test_a_live_server_for_a_while(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "24 ticks" in done.out
     targets = {name: set() for name in ("one", "two")}
-    for name, found in targets.items():
+    for name, target in targets.items():
         items = list(read_tree(tmp_path / name, None))
         assert not any(isinstance(item, Problem) for item in items)
-        found |= {item.target for item in items if hasattr(item, "target") and item.table != "server_ops"}
+        target |= {item.target for item in items if hasattr(item, "target") and item.table != "server_ops"}
     assert targets == {"one": {"scratch-OST0002", "scratch-MDT0000"}, "two": {"scratch-OST0001"}}
 
 

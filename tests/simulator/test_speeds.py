@@ -161,45 +161,50 @@ def _check(site: Site) -> None:
     A tick is the mean of those targets that have a new snapshot at it (DEFINITIONS), so the truth is taken likewise.
     """
     store = Store(site.store)
-    found = utilization(store.select("scratch"), calibration=WORKLOAD.disks)
+    result = utilization(store.select("scratch"), calibration=WORKLOAD.disks)
     by_tick: dict[int, list[Done]] = defaultdict(list)
-    for number, (line, name) in enumerate(zip(found.per_target, TARGETS, strict=True)):
+    for number, (line, name) in enumerate(zip(result.per_target, TARGETS, strict=True)):
         intervals = _intervals(store, name)
-        done = [_done(site, number, one) for one in intervals]
+        done = [_done(site, number, interval) for interval in intervals]
         _check_events(site, number, intervals, done)
         assert line.target == name
         busy, seconds = (sum(column) for column in zip(*done, strict=True))
         assert line.mean_fsu_pct == pytest.approx(busy / seconds, rel=EXACT), f"{site.version} {name}"
-        for interval, one in zip(intervals, done, strict=True):
-            by_tick[interval.time_us].append(one)
+        for interval, item in zip(intervals, done, strict=True):
+            by_tick[interval.time_us].append(item)
     ticks = [
-        (fmean(one.busy / one.seconds for one in tick), fmean(one.seconds for one in tick)) for tick in by_tick.values()
+        (fmean(item.busy / item.seconds for item in tick), fmean(item.seconds for item in tick))
+        for tick in by_tick.values()
     ]
     expected = sum(fsu * seconds for fsu, seconds in ticks) / sum(seconds for _, seconds in ticks)
-    assert found.samples == len(ticks)
-    assert found.mean_fsu_pct == pytest.approx(expected, rel=EXACT), site.version
-    assert found.coverage.resets == OSTS + 1
+    assert result.samples == len(ticks)
+    assert result.mean_fsu_pct == pytest.approx(expected, rel=EXACT), site.version
+    assert result.coverage.resets == OSTS + 1
 
 
 def _check_events(site: Site, number: int, intervals: list[Interval], done: list[Done]) -> None:
     """Every reset and fail-over was noticed where it was, once, and little went unseen before it."""
     where, events = f"{site.version} {TARGETS[number]}", site.pace.events_us(TARGETS[number])
     assert len(intervals) >= site.pace.fewest, where
-    assert [one.after_reset for one in intervals] == [one.within(events) != [] for one in intervals], where
-    assert sum(one.after_reset for one in intervals) == len(events), where
+    assert [interval.after_reset for interval in intervals] == [
+        interval.within(events) != [] for interval in intervals
+    ], where
+    assert sum(interval.after_reset for interval in intervals) == len(events), where
     everything = _busy(number, intervals[0].from_us, intervals[-1].until_us)
-    assert sum(one.busy for one in done) >= 0.9 * everything, f"{where}: too much went unseen"
+    assert sum(item.busy for item in done) >= 0.9 * everything, f"{where}: too much went unseen"
 
 
-def _done(site: Site, number: int, one: Interval) -> Done:
+def _done(site: Site, number: int, interval: Interval) -> Done:
     """What a target truly did in an interval; from the last event on if one was in it."""
-    events = one.within(site.pace.events_us(TARGETS[number]))
-    return Done(_busy(number, max([one.from_us, *events]), one.until_us), (one.until_us - one.from_us) / 1e6)
+    events = interval.within(site.pace.events_us(TARGETS[number]))
+    return Done(
+        _busy(number, max([interval.from_us, *events]), interval.until_us), (interval.until_us - interval.from_us) / 1e6
+    )
 
 
 def _busy(number: int, from_us: int, until_us: int) -> float:
     """Percent × seconds that the simulator's disks were busy between two snapshots; counters move in whole ticks."""
-    first, end = (moment // TICK_US - START_US // TICK_US for moment in (from_us, until_us))
+    first, end = (timestamp // TICK_US - START_US // TICK_US for timestamp in (from_us, until_us))
     return float(_activity().fsu_pct[first:end, number].sum()) * WORKLOAD.tick_s
 
 
@@ -213,11 +218,11 @@ def _intervals(store: Store, target: str) -> list[Interval]:
     """The stored intervals of a target; the baseline knows the last snapshot, durations lead back from it."""
     baselines = store.tables.load("baselines")
     assert baselines is not None
-    sql = "SELECT max(snapshot_us) FROM found WHERE counter_set = 'target_sizes' AND target = ?"
+    sql = "SELECT max(snapshot_us) FROM stored WHERE counter_set = 'target_sizes' AND target = ?"
     ((until_us,),) = query(store.tables, baselines, "baselines", sql, [target])
-    found = []
+    result = []
     for row in reversed([row for row in truth.rows(Path(store.url), "target_sizes") if row["target"] == target]):
         from_us = until_us - round(row["duration_s"] * 1e6)
-        found.append(Interval(round(row["time"].timestamp() * 1e6), from_us, until_us, row["after_reset"]))
+        result.append(Interval(round(row["time"].timestamp() * 1e6), from_us, until_us, row["after_reset"]))
         until_us = from_us
-    return found[::-1]
+    return result[::-1]

@@ -22,8 +22,10 @@ TICKS = 20_000
 def drawn(made_of: WorkloadModel, targets: int = 4, seed: int = 1, ticks: int = TICKS) -> dict[str, np.ndarray]:
     """Bytes and requests by direction, ticks × targets."""
     blocks = list(SyntheticActivity(made_of, targets, seed, FIRST, ticks).blocks())
-    found = {f"{way}_bytes": np.concatenate([one.bytes_[way] for one in blocks]) for way in DIRECTIONS}
-    return found | {f"{way}_requests": np.concatenate([one.requests[way] for one in blocks]) for way in DIRECTIONS}
+    result = {f"{side}_bytes": np.concatenate([block.bytes_[side] for block in blocks]) for side in DIRECTIONS}
+    return result | {
+        f"{side}_requests": np.concatenate([block.requests[side] for block in blocks]) for side in DIRECTIONS
+    }
 
 
 def silences(requests: np.ndarray) -> Counter[int]:
@@ -34,22 +36,22 @@ def silences(requests: np.ndarray) -> Counter[int]:
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
-    one, same, other = (drawn(model(), seed=seed, ticks=3000) for seed in (5, 5, 6))
-    assert all(np.array_equal(one[name], same[name]) for name in one)
-    assert not np.array_equal(one["read_bytes"], other["read_bytes"])
+    item, same, other = (drawn(model(), seed=seed, ticks=3000) for seed in (5, 5, 6))
+    assert all(np.array_equal(item[name], same[name]) for name in item)
+    assert not np.array_equal(item["read_bytes"], other["read_bytes"])
 
 
 def test_samples_have_bytes_and_requests_or_neither() -> None:
-    found = drawn(model())
-    for way in DIRECTIONS:
-        assert np.array_equal(found[f"{way}_bytes"] > 0, found[f"{way}_requests"] > 0)
-        assert found[f"{way}_requests"].max() <= 1000
-        assert found[f"{way}_bytes"][found[f"{way}_bytes"] > 0].min() >= 90e6 - 1
+    result = drawn(model())
+    for side in DIRECTIONS:
+        assert np.array_equal(result[f"{side}_bytes"] > 0, result[f"{side}_requests"] > 0)
+        assert result[f"{side}_requests"].max() <= 1000
+        assert result[f"{side}_bytes"][result[f"{side}_bytes"] > 0].min() >= 90e6 - 1
 
 
 def test_bandwidth_follows_its_distribution() -> None:
-    found = drawn(model(correlation=0.0), targets=8)["read_bytes"] / 2.0
-    busy = found[found > 0]
+    result = drawn(model(correlation=0.0), targets=8)["read_bytes"] / 2.0
+    busy = result[result > 0]
     for share in (0.1, 0.5, 0.9, 0.99):
         expected = direction().bandwidth.quantile(np.array([share]))[0]
         assert np.quantile(busy, share) == pytest.approx(expected, rel=0.05)
@@ -57,21 +59,21 @@ def test_bandwidth_follows_its_distribution() -> None:
 
 def test_the_mix_and_the_share_of_busy_samples() -> None:
     made_of = model(read_requests_pct=30.0)
-    found = drawn(made_of, targets=8)
-    read, write = found["read_requests"].sum(), found["write_requests"].sum()
+    result = drawn(made_of, targets=8)
+    read, write = result["read_requests"].sum(), result["write_requests"].sum()
     assert 100 * read / (read + write) == pytest.approx(30.0, abs=0.5)
-    for way in DIRECTIONS:
-        expected = made_of.balanced().of(way).busy_share(2.0)
-        assert (found[f"{way}_requests"] > 0).mean() == pytest.approx(expected, abs=0.01)
+    for side in DIRECTIONS:
+        expected = made_of.balanced().of(side).busy_share(2.0)
+        assert (result[f"{side}_requests"] > 0).mean() == pytest.approx(expected, abs=0.01)
 
 
 def test_silences_follow_their_distribution() -> None:
-    found = silences(drawn(model(), targets=8)["read_requests"])
+    result = silences(drawn(model(), targets=8)["read_requests"])
     lengths, likely = direction().idle_lengths(2.0)
-    total = sum(found.values())
+    total = sum(result.values())
     for length in (1, 2, 5):
-        assert found[length] / total == pytest.approx(likely[lengths == length][0], abs=0.01)
-    assert sum(length * count for length, count in found.items()) / total == pytest.approx(lengths @ likely, rel=0.1)
+        assert result[length] / total == pytest.approx(likely[lengths == length][0], abs=0.01)
+    assert sum(length * count for length, count in result.items()) / total == pytest.approx(lengths @ likely, rel=0.1)
 
 
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,40 +84,40 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = silences(drawn(model(), ticks=6000)["read_requests"])
     for counts in (finely, whole):
         assert sum(counts.values()) > 3000
-    means = [sum(length * count for length, count in one.items()) / sum(one.values()) for one in (finely, whole)]
+    means = [sum(length * count for length, count in item.items()) / sum(item.values()) for item in (finely, whole)]
     assert means[0] == pytest.approx(means[1], rel=0.15)
     assert max(finely) > 30  # longer than a block
 
 
 def test_fast_samples_have_many_requests() -> None:
-    found = drawn(model())
-    busy = found["read_bytes"] > 0
-    order = np.argsort(found["read_bytes"][busy], kind="stable")
-    assert np.all(np.diff(found["read_requests"][busy][order]) >= 0)
+    result = drawn(model())
+    busy = result["read_bytes"] > 0
+    order = np.argsort(result["read_bytes"][busy], kind="stable")
+    assert np.all(np.diff(result["read_requests"][busy][order]) >= 0)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
 def test_targets_go_together(correlation: float) -> None:
     always = direction(idle=None)
-    found = drawn(model(read=always, write=always, correlation=correlation), targets=2)["read_bytes"]
-    ranks = found.argsort(axis=0).argsort(axis=0)
+    result = drawn(model(read=always, write=always, correlation=correlation), targets=2)["read_bytes"]
+    ranks = result.argsort(axis=0).argsort(axis=0)
     expected = 6 / np.pi * np.arcsin(correlation / 2)  # Spearman's for normal scores
     assert float(np.atleast_2d(np.corrcoef(ranks.T))[0, 1]) == pytest.approx(expected, abs=0.02)
 
 
 def test_a_direction_that_is_never_idle() -> None:
-    found = drawn(model(read=direction(idle=None), read_requests_pct=60.0), ticks=2000)
-    assert (found["read_requests"] > 0).all()
-    assert not (found["write_requests"] > 0).all()
+    result = drawn(model(read=direction(idle=None), read_requests_pct=60.0), ticks=2000)
+    assert (result["read_requests"] > 0).all()
+    assert not (result["write_requests"] > 0).all()
 
 
 def test_hours_differ_and_the_whole_does_not() -> None:
     rhythm = tuple(0.7 if hour < 12 else 1.3 for hour in range(24))
     always = direction(idle=None, bandwidth=Marginal.pareto(1.6, 1e6, 1e8))
-    found = drawn(model(read=always, write=always, hours=rhythm), targets=4, ticks=43_200)["read_bytes"]
-    night, day = found[:21_600].mean(), found[21_600:].mean()
+    result = drawn(model(read=always, write=always, hours=rhythm), targets=4, ticks=43_200)["read_bytes"]
+    night, day = result[:21_600].mean(), result[21_600:].mean()
     assert night / day == pytest.approx(0.7 / 1.3, rel=0.03)
-    assert np.quantile(found, 0.5) / 2.0 == pytest.approx(always.bandwidth.quantile(np.array([0.5]))[0], rel=0.02)
+    assert np.quantile(result, 0.5) / 2.0 == pytest.approx(always.bandwidth.quantile(np.array([0.5]))[0], rel=0.02)
 
 
 def test_requests_are_dealt_out_exactly() -> None:
@@ -135,9 +137,9 @@ def test_one_request_is_of_a_size_as_often_as_its_share() -> None:
 
 def test_an_extreme_tail_stays_within_bounds() -> None:
     wild = direction(bandwidth=Marginal.pareto(0.05, 1.0), interarrival=Marginal.pareto(0.05, 1e-6))
-    found = drawn(model(read=wild, write=wild), ticks=2000)
-    assert found["read_bytes"].min() >= 0
-    assert found["read_requests"].max() <= 2_000_000
+    result = drawn(model(read=wild, write=wild), ticks=2000)
+    assert result["read_bytes"].min() >= 0
+    assert result["read_requests"].max() <= 2_000_000
 
 
 def test_a_mix_that_cannot_be() -> None:

@@ -51,8 +51,8 @@ def made(folder: Path, of: WorkloadModel, **how: Any) -> SyntheticOrder:
 
 def characterised(store: str, timezone: str) -> tuple[Workload, FittedWorkload]:
     selection = Store(store).select()
-    found = workload(selection, timezone=timezone)
-    return found, fit_workload(selection, found)
+    result = workload(selection, timezone=timezone)
+    return result, fit_workload(selection, result)
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +63,10 @@ def spider(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workload, FittedWo
 
 
 def test_the_papers_model_is_found_again(spider: tuple[Workload, FittedWorkload]) -> None:
-    found = spider[0]
-    assert set(found.models) == set(PAPER)
+    result = spider[0]
+    assert set(result.models) == set(PAPER)
     for name, alpha in PAPER.items():
-        fit = found.models[name]
+        fit = result.models[name]
         curve = fit.quantised if name.endswith("idle") else fit.paper  # idle times are multiples of 2 s
         assert curve is not None
         assert fit.mle is not None
@@ -74,16 +74,16 @@ def test_the_papers_model_is_found_again(spider: tuple[Workload, FittedWorkload]
         assert fit.mle.alpha == pytest.approx(alpha, rel=0.05)
         assert curve.r2 >= 0.98
         assert fit.best_model in ("pareto", "truncated_pareto")
-    assert found.aggregate is not None
-    assert 100.0 - (found.aggregate.write_requests_pct or 0.0) == pytest.approx(42.2, abs=0.5)
-    shares = {(one.direction, one.size_bytes): one.pdf for one in found.sizes}
+    assert result.aggregate is not None
+    assert 100.0 - (result.aggregate.write_requests_pct or 0.0) == pytest.approx(42.2, abs=0.5)
+    shares = {(size.direction, size.size_bytes): size.pdf for size in result.sizes}
     assert (shares["read", 16384], shares["write", 16384]) == pytest.approx((0.2, 0.5), abs=1e-3)
 
 
 def test_a_fit_gives_the_model_back(spider: tuple[Workload, FittedWorkload]) -> None:
     shipped, fitted = load_model("spider").balanced(), spider[1].model
-    for way in ("read", "write"):
-        mine, other = shipped.of(way), fitted.of(way)
+    for direction in ("read", "write"):
+        mine, other = shipped.of(direction), fitted.of(direction)
         assert other.bandwidth.alpha == pytest.approx(mine.bandwidth.alpha, rel=0.02)
         assert other.bandwidth.xm == pytest.approx(mine.bandwidth.xm, rel=0.001)
         assert other.busy_run_s == pytest.approx(mine.busy_run_s, rel=0.03)
@@ -98,10 +98,10 @@ def test_once_more_round(spider: tuple[Workload, FittedWorkload], tmp_path: Path
     order = made(tmp_path, fitted.model, days=2, seed=2)
     again, refitted = characterised(order.store, fitted.model.timezone)
     match = match_workloads(fitted.model, refitted.model, again, original)
-    assert [one for one in match.quantities if one.is_beyond] == []
-    names = {one.quantity for one in match.quantities}
+    assert [quantity for quantity in match.quantities if quantity.is_beyond] == []
+    names = {quantity.quantity for quantity in match.quantities}
     assert {"bandwidth alpha", "idle xm", "target p99, median", "all targets p95", "idle alpha, as paper S"} <= names
-    assert {one.limit for one in match.quantities if one.deviation_unit == "%"} == {5.0, 10.0}
+    assert {quantity.limit for quantity in match.quantities if quantity.deviation_unit == "%"} == {5.0, 10.0}
 
 
 def test_a_workload_that_is_not_pareto_comes_again(tmp_path: Path) -> None:
@@ -114,20 +114,20 @@ def test_a_workload_that_is_not_pareto_comes_again(tmp_path: Path) -> None:
     order = made(tmp_path, replace(fitted.model, filesystem="again"), days=2)
     again, refitted = characterised(order.store, "UTC")
     match = match_workloads(fitted.model, refitted.model, again, original)
-    assert [one for one in match.quantities if one.is_beyond] == []
+    assert [quantity for quantity in match.quantities if quantity.is_beyond] == []
 
 
 def test_requests_by_size_add_up_to_the_requests(tmp_path: Path) -> None:
     order = made(tmp_path, model())
     io, sizes = rows(order.store, "target_io"), rows(order.store, "target_histograms")
-    for way in ("read", "write"):
-        mine = sizes.filter(nw.col("direction") == way)
-        assert mine["count"].sum() == io[f"{way}_ops"].sum()
+    for direction in ("read", "write"):
+        mine = sizes.filter(nw.col("direction") == direction)
+        assert mine["count"].sum() == io[f"{direction}_ops"].sum()
         window = mine.filter(nw.col("target") == "controller02").group_by("time").agg(nw.col("count").sum())
         for end, count in window.head(5).iter_rows():
             inside = (nw.col("time") <= end) & (nw.col("start") >= end - MINUTE)
             asked = io.filter(inside, nw.col("target") == "controller02")
-            assert asked[f"{way}_ops"].sum() == count
+            assert asked[f"{direction}_ops"].sum() == count
     assert set(sizes["duration_s"].to_list()) == {60.0}
     assert set(sizes["histogram"].to_list()) == {"request_size"}
 

@@ -35,16 +35,16 @@ def test_the_shipped_model_has_the_papers_numbers() -> None:
     assert spider.write.idle is not None
     assert (spider.read.idle.alpha, spider.write.idle.alpha) == (1.36, 1.43)
     sizes = dict(spider.read.sizes), dict(spider.write.sizes)
-    assert [one[16384] for one in sizes] == pytest.approx([0.2, 0.5])
-    assert [one[1 << 20] for one in sizes] == pytest.approx([0.25, 0.3])
-    assert all(sum(one.values()) == pytest.approx(1.0) for one in sizes)
+    assert [size[16384] for size in sizes] == pytest.approx([0.2, 0.5])
+    assert [size[1 << 20] for size in sizes] == pytest.approx([0.25, 0.3])
+    assert all(sum(size.values()) == pytest.approx(1.0) for size in sizes)
 
 
 def test_bytes_and_requests_agree_with_the_sizes() -> None:
     spider = load_model("spider")
-    for one in (spider.read, spider.write):
-        mean = one.bandwidth.mean() * spider.tick_s / one.mean_requests(spider.tick_s)
-        assert mean == pytest.approx(one.mean_size(), rel=0.1)
+    for item in (spider.read, spider.write):
+        mean = item.bandwidth.mean() * spider.tick_s / item.mean_requests(spider.tick_s)
+        assert mean == pytest.approx(item.mean_size(), rel=0.1)
 
 
 def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_damaged_files(tmp_path: Path, content: bytes) -> None:
 def test_shares_of_any_scale(tmp_path: Path) -> None:
     path = changed(tmp_path, "[read.sizes]", "[read.ignored]")
     path.write_text(path.read_text().replace("[read.ignored]", '[read.sizes]\n2MiB = 1e6\n"8000" = 0\n#', 1))
-    found = dict(read_model(path).read.sizes)
-    assert found[2 << 20] == pytest.approx(1.0, abs=1e-3)
-    assert 8000 not in found
-    assert sum(found.values()) == pytest.approx(1.0)
+    result = dict(read_model(path).read.sizes)
+    assert result[2 << 20] == pytest.approx(1.0, abs=1e-3)
+    assert 8000 not in result
+    assert sum(result.values()) == pytest.approx(1.0)

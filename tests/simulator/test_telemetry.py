@@ -38,16 +38,16 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_utilization_recovers_the_truth(centre: Path) -> None:
     truth = json.loads((centre / "truth-scratch.json").read_text())
     with OpenStore(str(centre)) as opened:
-        found = opened.analyse("utilization")
-    assert found.calibration.name == "simulated-scratch"  # stored beside the data, so nobody has to name it
-    assert found.samples == truth["samples"] == 2160
-    assert found.target_samples == truth["target_samples"]
-    assert found.mean_fsu_pct == pytest.approx(truth["mean_fsu_pct"], rel=1e-6)
-    assert found.busy_time_pct == pytest.approx(truth["busy_time_pct"], rel=1e-6)
-    for ours, true in zip(found.categories, truth["categories"], strict=True):
+        result = opened.analyse("utilization")
+    assert result.calibration.name == "simulated-scratch"  # stored beside the data, so nobody has to name it
+    assert result.samples == truth["samples"] == 2160
+    assert result.target_samples == truth["target_samples"]
+    assert result.mean_fsu_pct == pytest.approx(truth["mean_fsu_pct"], rel=1e-6)
+    assert result.busy_time_pct == pytest.approx(truth["busy_time_pct"], rel=1e-6)
+    for ours, true in zip(result.categories, truth["categories"], strict=True):
         assert ours.observations_pct == pytest.approx(true["observations_pct"], rel=1e-6)
         assert ours.optimal_pct == pytest.approx(true["optimal_pct"], rel=1e-6)
-    assert found.coverage is not None
+    assert result.coverage is not None
 
 
 def test_asking_again_adds_nothing(centre: Path) -> None:
@@ -87,9 +87,9 @@ def test_two_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest
             str(tmp_path / f"by{workers}"), load_workload("scratch2"), start=START, days=0.5, osts=2, seed=3
         )
         done = simulate_telemetry(order, workers=workers)
-        found = utilization(Store(order.store).select(), calibration=order.workload.disks)
-        assert found.mean_fsu_pct == pytest.approx(done.truth.summary()["mean_fsu_pct"], rel=1e-6)
-        means.append(found.mean_fsu_pct)
+        result = utilization(Store(order.store).select(), calibration=order.workload.disks)
+        assert result.mean_fsu_pct == pytest.approx(done.truth.summary()["mean_fsu_pct"], rel=1e-6)
+        means.append(result.mean_fsu_pct)
     assert means[0] == pytest.approx(means[1], rel=1e-12)
 
 

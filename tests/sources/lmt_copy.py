@@ -64,7 +64,7 @@ class LmtCopy:
         self.add("TIMESTAMP_INFO", *((ts_id + n, stamp) for n, stamp in enumerate(stamps)))
 
 
-def small_copy(path: Path, moments: int = 4, osts: int = 2, first: str = "2018-01-28 00:00:00") -> LmtCopy:
+def small_copy(path: Path, times: int = 4, osts: int = 2, first: str = "2018-01-28 00:00:00") -> LmtCopy:
     """`osts` OSTs that write 1000 bytes more at each moment and read 10, one OSS each, and one MDT."""
     copy = LmtCopy(path)
     copy.add("FILESYSTEM_INFO", (1, "scratch", "", 1.1))
@@ -74,14 +74,14 @@ def small_copy(path: Path, moments: int = 4, osts: int = 2, first: str = "2018-0
     copy.add(
         "OPERATION_INFO", (1, "open", "reqs"), (2, "close", "reqs"), (3, "iocontrol", "reqs"), (4, "getattr", "usec")
     )
-    grow(copy, first, moments, osts)
+    grow(copy, first, times, osts)
     return copy
 
 
-def grow(copy: LmtCopy, first: str, moments: int, osts: int = 2, *, since: int = 0) -> None:
+def grow(copy: LmtCopy, first: str, times: int, osts: int = 2, *, since: int = 0) -> None:
     """More moments of the same kind, from number `since` on."""
-    ticks = range(since, since + moments)
-    copy.moments(first, moments, ts_id=since + 1)
+    ticks = range(since, since + times)
+    copy.moments(first, times, ts_id=since + 1)
     copy.add("OST_DATA", *(ost_row(ost, n) for n in ticks for ost in range(1, osts + 1)))
     copy.add("OSS_DATA", *((oss, n + 1, 1.5, 90.25) for n in ticks for oss in range(1, osts + 1)))
     copy.add("MDS_DATA", *((1, n + 1, 2.5, 500, 500, 70, 30) for n in ticks))

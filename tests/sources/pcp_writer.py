@@ -70,13 +70,13 @@ class Writer:
         body = self.time(time_us) + struct.pack(">I", len(metrics))
         words = len(body) // 4 + 1 + sum(2 if isinstance(v, int) else 3 + 2 * len(v) for v in metrics.values())
         blocks = b""
-        for pmid, found in metrics.items():
-            if isinstance(found, int):
-                body += struct.pack(">Ii", pmid, found)
+        for pmid, metric in metrics.items():
+            if isinstance(metric, int):
+                body += struct.pack(">Ii", pmid, metric)
                 continue
             type_ = self.types.get(pmid, U32)
-            body += struct.pack(">IiI", pmid, len(found), type_ in IN_BLOCK)
-            for instance, value in found.items():
+            body += struct.pack(">IiI", pmid, len(metric), type_ in IN_BLOCK)
+            for instance, value in metric.items():
                 if type_ in IN_BLOCK:
                     body += struct.pack(">iI", instance, words + len(blocks) // 4 + 2)
                     packed = struct.pack(IN_BLOCK[type_], value)

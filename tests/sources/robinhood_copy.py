@@ -38,18 +38,19 @@ class MadeUp:
 
     def add(self, parent: str = ROOT, name: str | None = None, **values: Any) -> str:
         number = len(self.entries) + 1
-        one = f"0x200000400:{number:#x}:0x0"
+        item = f"0x200000400:{number:#x}:0x0"
         plain = {
-            "id": one, "uid": "ada", "gid": "staff", "projid": 0, "size": 100, "blocks": 8, "last_access": AT_S - DAY_S,
+            "id": item, "uid": "ada", "gid": "staff", "projid": 0, "size": 100, "blocks": 8,
+            "last_access": AT_S - DAY_S,
             "last_mod": AT_S - DAY_S, "type": "file", "nlink": 1, "md_update": AT_S - 60,
         }  # fmt: skip
         self.entries.append(plain | values)
-        self.names.append((one, parent, name or f"n{number}"))
-        return one
+        self.names.append((item, parent, name or f"n{number}"))
+        return item
 
-    def link(self, one: str, parent: str, name: str) -> None:
+    def link(self, text: str, parent: str, name: str) -> None:
         """Another name of an entry."""
-        self.names.append((one, parent, name))
+        self.names.append((text, parent, name))
 
     def write(self, path: Path, columns: Mapping[str, str] | None = None, leave_out: Sequence[str] = ()) -> Path:
         """A SQLite copy; `columns` renames some, `leave_out` names columns or tables that are not there."""
@@ -69,10 +70,10 @@ class MadeUp:
             database.commit()
         return path
 
-    def path(self, one: str, mount: str) -> str:
+    def path(self, text: str, mount: str) -> str:
         """The path by the first name in order."""
-        found = min((parent, name) for key, parent, name in self.names if key == one)
-        return f"{mount if found[0] == ROOT else self.path(found[0], mount)}/{found[1]}"
+        result = min((parent, name) for key, parent, name in self.names if key == text)
+        return f"{mount if result[0] == ROOT else self.path(result[0], mount)}/{result[1]}"
 
     def counted(self, projects: Projects, mount: str | None = None) -> list[str]:
         """Rows of `contents` by counting entries one after the other."""
@@ -87,16 +88,16 @@ class MadeUp:
         size, blocks, atimes, mtimes = (
             [entry[name] for entry in self.entries] for name in ("size", "blocks", "last_access", "last_mod")
         )
-        counts.add(codes, size, [512 * one for one in blocks], atimes_s=atimes, mtimes_s=mtimes)
+        counts.add(codes, size, [512 * block for block in blocks], atimes_s=atimes, mtimes_s=mtimes)
         counts.add_widths(*zip(*wide, strict=True))
         return plain_rows(list(counts.rows("scratch")))
 
     def _project(self, entry: Entry, projects: Projects, mount: str | None) -> str | None:
-        found = None
+        result = None
         if mount is not None:
             path = self.path(entry["id"], mount)
-            found = projects.of_path(path if entry["type"] == "dir" else path.rpartition("/")[0])
-        return found or projects.of_id(entry["projid"])
+            result = projects.of_path(path if entry["type"] == "dir" else path.rpartition("/")[0])
+        return result or projects.of_id(entry["projid"])
 
 
 def made_up(seed: int, entries: int = 400) -> MadeUp:
@@ -106,7 +107,7 @@ def made_up(seed: int, entries: int = 400) -> MadeUp:
     for number in range(entries):
         inode_type = "dir" if number < 4 else chance.choice(TYPES)
         end = 2 ** chance.randrange(63)
-        one = made.add(
+        item = made.add(
             chance.choice(directories if number >= 4 else [ROOT]),
             uid=chance.choice(["ada", "Ada", "bob", "1001", "zoë"]),
             projid=chance.choice([0, 0, 5001, 77]),
@@ -117,9 +118,9 @@ def made_up(seed: int, entries: int = 400) -> MadeUp:
             type=inode_type,
         )
         if inode_type == "dir":
-            directories.append(one)
+            directories.append(item)
         elif chance.random() < 0.1:
-            made.link(one, chance.choice(directories), f"again{number}")
+            made.link(item, chance.choice(directories), f"again{number}")
     return made
 
 

@@ -25,35 +25,39 @@ def problems_of(items: Sequence[Item]) -> list[str]:
 
 def rows_of(items: Sequence[Item], table: str) -> list[dict[str, Any]]:
     """Finished rows as dictionaries, None where NULL."""
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for item in items:
         if isinstance(item, Rows) and item.table == table:
             columns = {name: _listed(values, item.count) for name, values in item.columns.items()}
-            found += [{name: values[place] for name, values in columns.items()} for place in range(item.count)]
-    return found
+            records += [{name: values[place] for name, values in columns.items()} for place in range(item.count)]
+    return records
 
 
 def samples_of(items: Sequence[Item], table: str) -> list[tuple[str, int, dict[str, int]]]:
     """Raw counters as (target, snapshot, counters)."""
-    found = []
+    result = []
     for item in items:
         if isinstance(item, Samples) and item.table == table:
             columns = {name: _listed(values, len(item)) for name, values in item.counters.items()}
             for place in range(len(item)):
                 counters = {name: values[place] for name, values in columns.items() if values[place] is not None}
-                found.append((item.target, int(item.snapshot_us[place]), counters))
+                result.append((item.target, int(item.snapshot_us[place]), counters))
         elif isinstance(item, Sample) and item.table == table:
-            found.append(
-                (item.target, item.snapshot_us, {k: v for one in item.sets.values() for k, v in one.counters.items()})
+            result.append(
+                (
+                    item.target,
+                    item.snapshot_us,
+                    {k: v for entry in item.sets.values() for k, v in entry.counters.items()},
+                )
             )
-    return found
+    return result
 
 
 def _listed(values: object, count: int) -> list[Any]:
     plain = values.tolist() if hasattr(values, "tolist") else values
     if not isinstance(plain, list):
         return [plain] * count
-    return [None if isinstance(one, float) and one != one else one for one in plain]
+    return [None if isinstance(item, float) and item != item else item for item in plain]
 
 
 def ingest(store: Path, source: str, paths: Sequence[Path], options: ReadOptions) -> Tally:

@@ -64,7 +64,7 @@ def test_rubbish_given_by_name_is_refused_with_its_place(tmp_path: Path, name: s
         path = tmp_path / what
         path.write_bytes(content)
         try:
-            items = [item for one in source.captures([path], SUPPLIED) for item in guarded(one)]
+            items = [item for capture in source.captures([path], SUPPLIED) for item in guarded(capture)]
         except IolensError as error:
             items = [Problem(str(error), None, "refused as a whole")]
         assert items, what
@@ -120,13 +120,13 @@ def real_captures(shared_data: Path, name: str) -> list[Path]:
         "nersc-fs-design", "ior", "fio", "mdtest", "isdct", "nvme-smart", "fsstats", "robinhood",
     ]  # fmt: skip
     files = sorted(file for folder in folders for file in (shared_data / folder).rglob("*") if file.is_file())
-    found = []
+    result = []
     for file in files:
         with file.open("rb") as stream:
             head = stream.read(65536)
         if get_source(name).recognises(file, head):
-            found.append(file)
-    return found[:4]
+            result.append(file)
+    return result[:4]
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name not in ("spool", "lustre-proc")])
@@ -149,9 +149,9 @@ def test_real_captures_can_be_read_again_and_by_another_process(shared_data: Pat
 
 def plain(item: object) -> str:
     if isinstance(item, Rows):
-        return repr((item.table, item.count, {name: list_of(one) for name, one in item.columns.items()}))
+        return repr((item.table, item.count, {name: list_of(column) for name, column in item.columns.items()}))
     if isinstance(item, Samples):
-        counters = {name: list_of(one) for name, one in item.counters.items()}
+        counters = {name: list_of(counter) for name, counter in item.counters.items()}
         return repr((item.table, item.filesystem, item.target, list_of(item.time_us), counters, item.labels))
     return repr(item)
 

@@ -173,7 +173,7 @@ def test_a_line_with_the_right_checksum_that_is_no_tick_costs_itself(tmp_path: P
     assert len(problem) < 600
     unread: list[Problem] = []
     assert len(list(Segment.open(path).items(unread))) == 7
-    assert [str(one) for one in unread] == [problem]
+    assert [str(item) for item in unread] == [problem]
 
 
 def test_a_segment_is_read_itself_and_not_what_a_link_points_to(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_a_segment_is_read_itself_and_not_what_a_link_points_to(tmp_path: Path) 
     with pytest.raises(InputError, match="a symbolic link, which is not followed"):
         Segment.open(link)
     os.mkfifo(tmp_path / "oss1~r1~00000002.seg")
-    refused = [str(item) for one in SOURCE.captures([tmp_path], ReadOptions()) for item in guarded(one)]
+    refused = [str(item) for capture in SOURCE.captures([tmp_path], ReadOptions()) for item in guarded(capture)]
     assert len(refused) == 2
-    assert all("symbolic link" in one or "not a regular file" in one for one in refused)
+    assert all("symbolic link" in item or "not a regular file" in item for item in refused)
 
 
 def test_a_header_longer_than_any_is_not_held(tmp_path: Path) -> None:
@@ -248,6 +248,6 @@ def test_an_unfinished_segment_nobody_writes_is_pointed_out(tmp_path: Path) -> N
     growing = segment(tmp_path, 1, range(2), ".open")
     os.utime(growing, (time.time() - 7200,) * 2)
     captures = list(SOURCE.captures([tmp_path], ReadOptions()))
-    assert [str(item) for one in captures for item in one.items()] == [
+    assert [str(item) for capture in captures for item in capture.items()] == [
         f"{growing}: unfinished and no longer written: name this file itself to load it"
     ]

@@ -58,7 +58,7 @@ def grow(root: Path, seed: int, directories: int = 40, files: int = 300) -> None
 
 def _make(draw: random.Random, path: Path, made: list[Path], places: list[Path]) -> None:
     kind = draw.choice(("file",) * 8 + ("link",) * 3 + ("symlink", "loop", "fifo"))
-    regular = [one for one in made if one.is_file() and not one.is_symlink()]
+    regular = [item for item in made if item.is_file() and not item.is_symlink()]
     if kind == "link" and regular:
         path.hardlink_to(draw.choice(regular))
     elif kind == "symlink":
@@ -84,30 +84,30 @@ def found(root: Path) -> list[Found]:
 
 def _one(kind: bytes, *fields: bytes) -> Found:
     *numbers, path = fields
-    size, blocks, uid, atime, mtime, links, inode = (int(one.partition(b".")[0]) for one in numbers)
+    size, blocks, uid, atime, mtime, links, inode = (int(number.partition(b".")[0]) for number in numbers)
     return Found(TYPES[kind.decode()], size, blocks * 512, uid, atime, mtime, links, inode, path)
 
 
 def once(names: list[Found]) -> list[Found]:
     """Each inode once."""
-    return list({one.inode: one for one in names}.values())
+    return list({name.inode: name for name in names}.values())
 
 
 def histogram_of(names: list[Found], now_s: int = NOW_S) -> Counter[Any]:
     """By definition, one by one: owner, type, histogram, bin → inodes, and the same with bytes and allocation."""
     sums: Counter[Any] = Counter()
-    for one in once(names):
-        group = owner_name(one.uid), one.kind
-        for name, value in (("size", one.size), ("atime", now_s - one.atime), ("mtime", now_s - one.mtime)):
+    for item in once(names):
+        group = owner_name(item.uid), item.kind
+        for name, value in (("size", item.size), ("atime", now_s - item.atime), ("mtime", now_s - item.mtime)):
             end = next((end for end in ENDS[name] if value <= end), None)
-            for what, number in (("count", 1), ("bytes", one.size), ("allocated_bytes", one.allocated)):
+            for what, number in (("count", 1), ("bytes", item.size), ("allocated_bytes", item.allocated)):
                 sums[*group, name, end, what] += number
-    widths = Counter(one.path.rpartition(b"/")[0] for one in names if one.path)
-    for one in names:
-        if one.kind == "dir":
-            width = widths[one.path]
+    widths = Counter(name.path.rpartition(b"/")[0] for name in names if name.path)
+    for item in names:
+        if item.kind == "dir":
+            width = widths[item.path]
             end = next(end for end in ENDS["width"] if width <= end)
-            sums[owner_name(one.uid), "dir", "width", end, "count"] += 1
+            sums[owner_name(item.uid), "dir", "width", end, "count"] += 1
     return +sums
 
 
@@ -117,7 +117,7 @@ def records(findings: Findings) -> Iterator[dict[str, Any]]:
     for item in findings.counts.rows("scratch"):
         assert isinstance(item, Rows)
         for place in range(item.count):
-            yield {name: one[place] if isinstance(one, list) else one for name, one in item.columns.items()}
+            yield {name: column[place] if isinstance(column, list) else column for name, column in item.columns.items()}
 
 
 def histogram(findings: Findings) -> Counter[Any]:

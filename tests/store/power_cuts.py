@@ -86,7 +86,7 @@ class Disk:
         """Follow one call; whether it changed something."""
         if result < 0:
             return False
-        paths = [one for one in arguments if isinstance(one, bytes)]
+        paths = [argument for argument in arguments if isinstance(argument, bytes)]
         if call in ("openat", "open", "creat"):
             return self._open(os.fsdecode(paths[0]), str(arguments[-1] if call == "open" else arguments[2:]), result)
         if call in ("mkdir", "mkdirat") and (place := self.find(os.fsdecode(paths[0]))):
@@ -96,7 +96,7 @@ class Disk:
             del place[0].names[place[1]]
             return True
         if call in ("rename", "renameat", "renameat2", "link", "linkat"):
-            old, new = (self.find(os.fsdecode(one)) for one in paths[:2])
+            old, new = (self.find(os.fsdecode(path)) for path in paths[:2])
             if old and new:
                 new[0].names[new[1]] = old[0].names[old[1]]
                 if call.startswith("rename"):
@@ -219,11 +219,11 @@ def calls(trace: Path) -> Iterator[tuple[str, list[str | bytes], int]]:
 
 
 def _arguments(text: str) -> list[str | bytes]:
-    found: list[str | bytes] = []
+    names: list[str | bytes] = []
     for match in _ARGUMENT.finditer(text):
         word = match.group(2)
-        found.append(word if word is not None else bytes.fromhex(match.group(1).replace("\\x", "")))
-    return found
+        names.append(word if word is not None else bytes.fromhex(match.group(1).replace("\\x", "")))
+    return names
 
 
 def states(disk: Disk, trace: Path, chance: random.Random, share: float = 1.0) -> Iterator[tuple[str, Tree]]:

@@ -18,7 +18,9 @@ def io_sample(second: float, read: int, write: int, *, target: str = "OST0000", 
 
 def size_sample(second: float, ios: dict[tuple[str, int], int], *, target: str = "OST0000") -> Sample:
     """`brw_stats` of one OST: I/Os by direction and size, all other bins zero."""
-    counters = {size_column(way, size): ios.get((way, size), 0) for way in DIRECTIONS for size in SIZE_BINS}
+    counters = {
+        size_column(direction, size): ios.get((direction, size), 0) for direction in DIRECTIONS for size in SIZE_BINS
+    }
     return sample("target_sizes", second, {"": CounterSet(counters)}, target)
 
 

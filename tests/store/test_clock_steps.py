@@ -38,9 +38,9 @@ def rising(seconds: tuple[float, ...] = SECONDS, begin: int = LARGE, step: int =
 def as_series(samples: list[Sample]) -> Samples:
     """The same samples in columns."""
     counters = {
-        name: np.array([one.sets[""].counters[name] for one in samples]) for name in samples[0].sets[""].counters
+        name: np.array([item.sets[""].counters[name] for item in samples]) for name in samples[0].sets[""].counters
     }
-    times, snapshots = (np.array([getattr(one, of) for one in samples]) for of in ("time_us", "snapshot_us"))
+    times, snapshots = (np.array([getattr(item, of) for item in samples]) for of in ("time_us", "snapshot_us"))
     first = samples[0]
     return Samples(first.table, first.filesystem, first.target, times, snapshots, counters, first.labels)
 
@@ -91,9 +91,9 @@ def test_a_reset_and_a_step_at_once_are_told_by_the_start_of_counting(store: Sto
 def test_an_hour_back_loses_resolution_and_not_a_byte(store: Store) -> None:
     seconds = (*range(0, 3600, 5), *range(2, 3620, 5))
     tally = store.ingest([capture(rising(seconds, step=1000), "a")], "test")
-    found = rows(store, "read_bytes", "duration_s")
-    assert sum(moved for moved, _ in found) == 1000 * (len(seconds) - 1)
-    over_the_step = max(found)
+    result = rows(store, "read_bytes", "duration_s")
+    assert sum(moved for moved, _ in result) == 1000 * (len(seconds) - 1)
+    over_the_step = max(result)
     assert over_the_step == (1000 * 720, 3600.0)  # as long as 720 spacings are, not the 2 s of its own clock
     assert tally.set_back == 719
 
@@ -111,10 +111,10 @@ def test_a_step_between_two_parts_of_a_capture_is_carried_from_one_to_the_other(
 ) -> None:
     for size in range(1, 7):
         monkeypatch.setattr(ingest_module, "ITEMS_PER_PART", size)
-        of_size = [replace(one, target=f"scratch-OST{size:04x}") for one in rising()]
+        of_size = [replace(item, target=f"scratch-OST{size:04x}") for item in rising()]
         tally = store.ingest([capture(of_size, f"{size} to a part")], "test")
-        found = [row[1:] for row in rows(store, "target", "read_bytes", "duration_s") if row[0] == of_size[0].target]
-        assert found == [(10**9, 5.0)] * 3 + [(2 * 10**9, 10.0)]
+        result = [row[1:] for row in rows(store, "target", "read_bytes", "duration_s") if row[0] == of_size[0].target]
+        assert result == [(10**9, 5.0)] * 3 + [(2 * 10**9, 10.0)]
         assert (tally.set_back, tally.older) == (1, 0)
 
 
@@ -137,9 +137,9 @@ def test_a_step_between_two_segments_of_an_agent_is_no_late_sample(store: Store)
     both = [item for pair in zip(rising(), idle, strict=True) for item in pair]
     tally = store.ingest([segment(1, both[:8]), segment(2, both[8:])], "agent")
     assert (tally.set_back, tally.older, tally.resets) == (2, 0, 0)
-    found = rows(store, "target", "read_bytes", "duration_s")
-    assert [row[1:] for row in found if row[0].endswith("0")][-1] == (2 * 10**9, 10.0)
-    assert [row[1:] for row in found if row[0].endswith("1")][-1] == (0, 10.0)
+    result = rows(store, "target", "read_bytes", "duration_s")
+    assert [row[1:] for row in result if row[0].endswith("0")][-1] == (2 * 10**9, 10.0)
+    assert [row[1:] for row in result if row[0].endswith("1")][-1] == (0, 10.0)
 
 
 def test_an_earlier_segment_with_a_later_clock_is_late(store: Store) -> None:
@@ -154,8 +154,8 @@ def test_an_earlier_segment_with_a_later_clock_is_late(store: Store) -> None:
 
 def test_what_is_carried_outlives_the_store(store: Store) -> None:
     baseline: Baseline | None = None
-    for one in rising()[:5]:
-        baseline = advance(baseline, one, evidence=OrderEvidence.AFTER).baseline
+    for item in rising()[:5]:
+        baseline = advance(baseline, item, evidence=OrderEvidence.AFTER).baseline
     assert baseline is not None
     assert baseline.carry is not None
     again = Baseline.from_stored(
@@ -172,8 +172,8 @@ def test_a_counter_that_is_not_readable_after_the_step_keeps_what_was_carried() 
     blind = sample("target_io", 11, {"": CounterSet({"write_bytes": 2})})
     last = sample("target_io", 16, {"": CounterSet({"read_bytes": 150, "write_bytes": 2})})
     baseline, moved = None, []
-    for one in (first, second, blind, last):
-        step = advance(baseline, one, evidence=OrderEvidence.AFTER)
+    for item in (first, second, blind, last):
+        step = advance(baseline, item, evidence=OrderEvidence.AFTER)
         baseline = step.baseline
         if step.outcome is Outcome.INTERVAL:
             moved.append(dict(step.movements[""].moved))
@@ -242,7 +242,7 @@ def applied(baseline: Baseline | None, item: Item) -> tuple[Baseline, int]:
     else:
         done = advance_series(baseline, item, evidence=OrderEvidence.AFTER)
         steps, stretches, after = [step for _, step in done.steps], done.stretches, done.baseline
-    moved = [one.movements[""].moved["read_bytes"] for one in steps if one.outcome is Outcome.INTERVAL]
+    moved = [step.movements[""].moved["read_bytes"] for step in steps if step.outcome is Outcome.INTERVAL]
     moved += [int(value) for stretch in stretches for value in stretch.moved["read_bytes"]]
     assert min(moved, default=0) >= 0
     return after, sum(moved)

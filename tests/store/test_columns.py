@@ -46,12 +46,12 @@ def stored(store: Store) -> pa.Table:
 
 
 def test_columns_and_single_rows_give_the_same_table(tmp_path: Path) -> None:
-    one, other = Store(tmp_path / "one"), Store(tmp_path / "other")
-    assert one.ingest([capture([columns()], "a")], "test").rows == {"target_io": COUNT}
+    item, other = Store(tmp_path / "one"), Store(tmp_path / "other")
+    assert item.ingest([capture([columns()], "a")], "test").rows == {"target_io": COUNT}
     other.ingest([capture([single(n) for n in range(COUNT)], "a")], "test")
-    assert stored(one) == stored(other)
-    assert stored(one).column("read_bytes").to_pylist()[2:5] == [2, None, 4]
-    assert one.targets_by_filesystem() == {"scratch": {"OST0000"}}
+    assert stored(item) == stored(other)
+    assert stored(item).column("read_bytes").to_pylist()[2:5] == [2, None, 4]
+    assert item.targets_by_filesystem() == {"scratch": {"OST0000"}}
 
 
 def test_rows_that_are_present_are_dropped_whichever_way_they_come(tmp_path: Path) -> None:

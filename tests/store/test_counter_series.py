@@ -29,7 +29,7 @@ def series_of(values: list[tuple[int, int | None, int | None]]) -> Samples:
     times = T0 + np.cumsum([step for step, _, _ in values], dtype=np.int64)
     columns = {
         name: np.ma.array(
-            [0 if one is None else one for one in column], mask=[one is None for one in column], dtype=np.int64
+            [0 if item is None else item for item in column], mask=[item is None for item in column], dtype=np.int64
         )
         for name, column in zip(("read_bytes", "write_bytes"), list(zip(*values, strict=True))[1:], strict=True)
     }
@@ -61,7 +61,7 @@ def test_a_series_is_its_samples_one_by_one(values, cumulative: bool, start: int
     if cumulative:  # mostly plain, as real counters are
         total = [0, 0]
         for n, (step, *both) in enumerate(values):
-            total = [old + (one or 0) for old, one in zip(total, both, strict=True)]
+            total = [old + (item or 0) for old, item in zip(total, both, strict=True)]
             values[n] = (step, *total)
     series = series_of(values)
     before = None
@@ -77,7 +77,7 @@ def test_a_series_is_its_samples_one_by_one(values, cumulative: bool, start: int
         if step.outcome is Outcome.INTERVAL:
             expected.append((step.time_us, step.start_us, step.duration_s, dict(step.movements.get("").moved)))
     done = advance_series(before, series)
-    found = [
+    result = [
         (step.time_us, step.start_us, step.duration_s, dict(step.movements.get("").moved))
         for _, step in done.steps
         if step.outcome is Outcome.INTERVAL
@@ -85,8 +85,8 @@ def test_a_series_is_its_samples_one_by_one(values, cumulative: bool, start: int
     for stretch in done.stretches:
         for n in range(len(stretch)):
             moved = {name: int(column[n]) for name, column in stretch.moved.items()}
-            found.append((int(stretch.time_us[n]), int(stretch.start_us[n]), float(stretch.duration_s[n]), moved))
-    assert sorted(found, key=lambda one: one[:3]) == sorted(expected, key=lambda one: one[:3])
+            result.append((int(stretch.time_us[n]), int(stretch.start_us[n]), float(stretch.duration_s[n]), moved))
+    assert sorted(result, key=lambda entry: entry[:3]) == sorted(expected, key=lambda value: value[:3])
     assert done.baseline == baseline
     assert done.moved == (baseline is not before)
 

@@ -12,8 +12,8 @@ from tests.store.samples import io_sample, sample
 
 def run(*samples) -> list[CounterStep]:
     baseline, steps = None, []
-    for one in samples:
-        steps.append(advance(baseline, one))
+    for item in samples:
+        steps.append(advance(baseline, item))
         baseline = steps[-1].baseline
     return steps
 
@@ -72,7 +72,7 @@ def test_one_counter_that_steps_back_a_little_is_a_glitch_and_is_not_counted_twi
     before = {"read_bytes": 1000, "write_bytes": 1000, "read_ops": 10, "write_ops": 10}
     glitch = {**before, "read_bytes": 998, "write_bytes": 1500, "write_ops": 12}
     after = {**glitch, "read_bytes": 1010}
-    readings = [sample("target_io", 5 * n, {"": CounterSet(one)}) for n, one in enumerate((before, glitch, after))]
+    readings = [sample("target_io", 5 * n, {"": CounterSet(item)}) for n, item in enumerate((before, glitch, after))]
     _, first, second = run(*readings)
     assert (moved(first), moved(first, "write_bytes"), first.glitches, first.resets) == (0, 500, 1, 0)
     assert moved(second) == 10
@@ -94,8 +94,8 @@ def test_a_counter_that_was_unreadable_stays_unknown() -> None:
 
 def test_a_set_that_forgets_starts_anew_with_a_counter_that_was_away() -> None:
     known = [{"read_ops": 1, "write_ops": 10}, {"read_ops": 2}, {"read_ops": 4, "write_ops": 90}, {"write_ops": 95}]
-    sets = [CounterSet(one, complete=False, forgets=True) for one in known]
-    *_, away, back, after = run(*(sample("target_io", 5 * n, {"": one}) for n, one in enumerate(sets)))
+    sets = [CounterSet(item, complete=False, forgets=True) for item in known]
+    *_, away, back, after = run(*(sample("target_io", 5 * n, {"": item}) for n, item in enumerate(sets)))
     assert (moved(away, "read_ops"), moved(away, "write_ops")) == (1, None)
     assert (moved(back, "read_ops"), moved(back, "write_ops")) == (2, None)
     assert moved(after, "write_ops") == 5
@@ -127,7 +127,7 @@ def test_what_clients_of_an_mdt_move_adds_up_to_one_movement() -> None:
     first = {"": CounterSet({"open": 0, "statfs": 5}), "a": CounterSet({"open": 100}), "b": CounterSet({"open": 50})}
     second = {"": CounterSet({"open": 0, "statfs": 6}), "a": CounterSet({"open": 103}), "c": CounterSet({"open": 4})}
     third = {**second, "b": CounterSet({"open": 51})}
-    _, went, back = run(*(sample("metadata_ops", 5 * n, one) for n, one in enumerate((first, second, third))))
+    _, went, back = run(*(sample("metadata_ops", 5 * n, item) for n, item in enumerate((first, second, third))))
     assert went.movements == {"": Movement({"open": 7, "statfs": 1}, after_reset=False)}
     assert back.movements == {"": Movement({"open": 1, "statfs": 0}, after_reset=False)}
     assert (went.resets, back.resets) == (0, 0)
@@ -170,7 +170,7 @@ def test_a_client_is_only_a_baseline_where_none_was_read_before() -> None:
 def test_a_counter_of_a_job_that_was_not_read_before_is_only_a_baseline() -> None:
     """A store of before times were kept: a job that runs across the change must not get all its time at once."""
     readings = [{"read_ops": 5}, {"read_ops": 6, "read_us": 9_000_000}, {"read_ops": 7, "read_us": 9_000_500}]
-    _, first, second = run(*(sample("job_io", 5 * n, {"a": CounterSet(one)}) for n, one in enumerate(readings)))
+    _, first, second = run(*(sample("job_io", 5 * n, {"a": CounterSet(reading)}) for n, reading in enumerate(readings)))
     assert moved(first, "read_us", "a") is None
     assert moved(second, "read_us", "a") == 500
 
@@ -179,7 +179,7 @@ def test_sizes_of_a_job_are_as_its_bytes_new_bins_count_in_full() -> None:
     first = sample("job_sizes", 0, {"a": CounterSet({"read:4096": 5})})
     second = sample("job_sizes", 5, {"a": CounterSet({"read:4096": 5, "write:32": 3}), "b": CounterSet({"read:64": 2})})
     *_, step = run(first, second)
-    assert {name: one.moved for name, one in step.movements.items()} == {
+    assert {name: movement.moved for name, movement in step.movements.items()} == {
         "a": {"read:4096": 0, "write:32": 3}, "b": {"read:64": 2},
     }  # fmt: skip
     assert run(first, second, sample("job_sizes", 10, {}))[-1].baseline.sets == {}

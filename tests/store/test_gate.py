@@ -173,8 +173,8 @@ def test_what_ingest_counts_is_in_the_books(store: Store) -> None:
     ]
     tally = store.ingest([capture(items, "a")], "test")
     assert (tally.refused, tally.rows["target_io"], tally.rows["target_capacity"]) == (3, 2, 1)
-    found = store.select("scratch").frame("target_io").sort("epoch_us").select("read_bytes", "write_bytes")
-    assert found.collect("pyarrow").to_native().to_pylist() == [
+    result = store.select("scratch").frame("target_io").sort("epoch_us").select("read_bytes", "write_bytes")
+    assert result.collect("pyarrow").to_native().to_pylist() == [
         {"read_bytes": None, "write_bytes": 7},
         {"read_bytes": 1, "write_bytes": None},
     ]
@@ -183,7 +183,7 @@ def test_what_ingest_counts_is_in_the_books(store: Store) -> None:
     (books,) = batches.to_pyarrow_table(columns=["refused", "problems"]).to_pylist()
     assert books["refused"] == 3
     said = "target_io.read_bytes is 9000000000000000000 (scratch-OST0000, 2020-09-13T12:26:40Z): more than"
-    assert any(said in one for one in json.loads(books["problems"]))
+    assert any(said in load for load in json.loads(books["problems"]))
 
 
 @pytest.mark.parametrize("form", ["single", "columns"])
@@ -192,14 +192,14 @@ def test_raw_counters_that_are_none_are_not_readable(store: Store, form: str) ->
     reads = [100, -5, 300]
     if form == "single":
         sets = [{"": CounterSet({"read_bytes": read, "write_bytes": 0})} for read in reads]
-        items = [sample("target_io", 5 * n, one) for n, one in enumerate(sets)]
+        items = [sample("target_io", 5 * n, item) for n, item in enumerate(sets)]
     else:
         times = US + np.arange(3) * 5_000_000
         counters = {"read_bytes": np.array(reads), "write_bytes": np.zeros(3, np.int64)}
         items = [Samples("target_io", "scratch", "scratch-OST0000", times, times, counters)]
     tally = store.ingest([capture(items, "a")], "test")
-    found = store.select("scratch").frame("target_io").sort("epoch_us").select("read_bytes").collect("pyarrow")
-    assert found.to_native().column(0).to_pylist() == [None, 200]
+    result = store.select("scratch").frame("target_io").sort("epoch_us").select("read_bytes").collect("pyarrow")
+    assert result.to_native().column(0).to_pylist() == [None, 200]
     assert (tally.refused, tally.resets) == (1, 0)
     assert "target_io of scratch-OST0000 at 2020-09-13T12:26:45Z: read_bytes is -5" in str(tally.problems[0])
 
@@ -289,7 +289,7 @@ def test_whatever_comes_the_gate_never_raises_and_lets_nothing_impossible_throug
     for column in declared.columns:  # four rows of five have a name and a time
         if column.name in (*declared.key, "time", "start"):
             sound = "text" if column.type == "string" else US
-            columns[column.name] = [sound if n % 5 else one for n, one in enumerate(columns[column.name])]
+            columns[column.name] = [sound if n % 5 else item for n, item in enumerate(columns[column.name])]
     gate = Gate("x", tally.refuse)
     if form == "rows":
         single = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -298,18 +298,18 @@ def test_whatever_comes_the_gate_never_raises_and_lets_nothing_impossible_throug
         rows = gate.columns(declared, columns, count)
     assert tally.refused > count
     for column in declared.columns:
-        values = [one for one in rows.column(column.name).to_pylist() if one is not None]
+        values = [item for item in rows.column(column.name).to_pylist() if item is not None]
         if column.type in ("int64", "float64"):
             low, high = column.limits
-            assert all(low <= one <= high for one in values)
+            assert all(low <= value <= high for value in values)
     assert 4 * count // 5 <= rows.num_rows < count
 
 
 def test_raw_samples_of_any_kind_never_raise(store: Store) -> None:
     strange = [None, True, "x", 2.5, float("nan"), float("inf"), -1, 2**64, LONG_NUMBER, [1], {"a": 1}]
-    items = [sample("target_io", 5 * n, {"": CounterSet({"read_bytes": one})}) for n, one in enumerate(strange)]
-    items += [Sample("target_io", "scratch", "scratch-OST0000", one, US, {"": CounterSet({})}) for one in strange]
-    items += [sample("target_io", 500 + n, {"": CounterSet({"read_bytes": 1}, one)}) for n, one in enumerate(strange)]
+    items = [sample("target_io", 5 * n, {"": CounterSet({"read_bytes": item})}) for n, item in enumerate(strange)]
+    items += [Sample("target_io", "scratch", "scratch-OST0000", item, US, {"": CounterSet({})}) for item in strange]
+    items += [sample("target_io", 500 + n, {"": CounterSet({"read_bytes": 1}, item)}) for n, item in enumerate(strange)]
     tally = store.ingest([Capture("x", "file/x", lambda: iter(items))], "test")
     assert tally.refused == len(strange) + 11
-    assert all(isinstance(one, Problem) for one in tally.problems)
+    assert all(isinstance(problem, Problem) for problem in tally.problems)

@@ -42,9 +42,9 @@ def test_snapshots_may_arrive_in_separate_calls(store: Store) -> None:
 
 
 def test_the_same_capture_twice_adds_nothing(store: Store) -> None:
-    one = capture([io_sample(0, 0, 0), io_sample(5, 100, 0)], "a")
-    store.ingest([one], "test")
-    tally = store.ingest([one, one], "test")
+    item = capture([io_sample(0, 0, 0), io_sample(5, 100, 0)], "a")
+    store.ingest([item], "test")
+    tally = store.ingest([item, item], "test")
     assert (tally.already_present, tally.rows) == (2, {})
     assert total(store) == 100
 
@@ -186,7 +186,7 @@ def test_a_batch_cut_off_at_any_commit_is_completed_by_sending_it_again(
     """Commits: baselines, target_io, target_sizes, batches; the process dies before the one after `survives`."""
     monkeypatch.setattr(ingest_module, "ITEMS_PER_PART", 6)
     both = [[io_sample(5 * n, 100 * n, 0), size_sample(5 * n, {("read", 4096): n})] for n in range(8)]
-    one = capture([item for pair in both for item in pair], "cut")
+    entry = capture([item for pair in both for item in pair], "cut")
     store.ingest([capture([io_sample(-5, 0, 0), size_sample(-5, {})], "before")], "test")
     real, done = Tables.commit, []
 
@@ -198,10 +198,10 @@ def test_a_batch_cut_off_at_any_commit_is_completed_by_sending_it_again(
 
     monkeypatch.setattr(Tables, "commit", commit)
     with pytest.raises(Crash):
-        store.ingest([one], "test")
+        store.ingest([entry], "test")
     monkeypatch.setattr(Tables, "commit", real)
     store.ingest([capture([io_sample(100, 5000, 0), size_sample(100, {("read", 4096): 90})], "meanwhile")], "test")
-    store.ingest([one], "test")
+    store.ingest([entry], "test")
     final = [row[1] for row in rows(store, "target_io")]
     assert sum(final) == 5000
     assert min(final) >= 0
@@ -211,9 +211,9 @@ def test_a_batch_cut_off_at_any_commit_is_completed_by_sending_it_again(
 
 def test_a_path_that_is_no_text_is_written_down_escaped(store: Store) -> None:
     place = b"/scratch/caf\xe9".decode("utf-8", "surrogateescape")
-    one = capture([io_sample(0, 0, 0), io_sample(5, 100, 0), Problem(place, 3, "not understood")], "a")
-    store.ingest([dataclasses.replace(one, origin=place)], "test")
+    item = capture([io_sample(0, 0, 0), io_sample(5, 100, 0), Problem(place, 3, "not understood")], "a")
+    store.ingest([dataclasses.replace(item, origin=place)], "test")
     handle = store.tables.load("batches")
     assert handle is not None
-    found = handle.to_pyarrow_table(columns=["origin", "problems"]).to_pylist()[0]
-    assert found == {"origin": "/scratch/caf\\xe9", "problems": '["/scratch/caf\\\\xe9:3: not understood"]'}
+    result = handle.to_pyarrow_table(columns=["origin", "problems"]).to_pylist()[0]
+    assert result == {"origin": "/scratch/caf\\xe9", "problems": '["/scratch/caf\\\\xe9:3: not understood"]'}

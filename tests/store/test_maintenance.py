@@ -63,11 +63,11 @@ def items(part: int) -> Iterator[Item]:
 
 def contents(store: Store) -> dict[str, list[tuple[object, ...]]]:
     """Every row of the tables that hold telemetry."""
-    found = {}
+    result = {}
     for name in ("target_io", "target_histograms", "target_capacity"):
         frame = store.select("scratch").frame(name).collect(backend="pyarrow").to_native()
-        found[name] = sorted((tuple(row.values()) for row in frame.to_pylist()), key=str)
-    return found
+        result[name] = sorted((tuple(row.values()) for row in frame.to_pylist()), key=str)
+    return result
 
 
 def paths(store: Store, name: str) -> list[Path]:
@@ -84,9 +84,9 @@ def live(store: Store) -> set[Path]:
 
 
 def test_info_tells_rows_files_bytes_and_span_of_each_table(store: Store) -> None:
-    told = store_info(store)
-    assert told["filesystems"] == {"scratch": 2}
-    by_name = {table["name"]: table for table in told["tables"]}
+    reported = store_info(store)
+    assert reported["filesystems"] == {"scratch": 2}
+    by_name = {table["name"]: table for table in reported["tables"]}
     assert set(by_name) == {"target_io", "target_histograms", "target_capacity", "baselines", "batches"}
     io = by_name["target_io"]
     assert (io["rows"], io["days"], io["files"]) == (30, 2, len(paths(store, "target_io")))
@@ -311,10 +311,16 @@ def test_a_window_is_exported_by_the_start_of_its_intervals(suffix: str, store: 
 
 def test_records_are_exported_by_their_moment_and_file_system(store: Store, tmp_path: Path) -> None:
     def job(number: int, filesystem: str) -> Row:
-        moment = (T0 + number) * 1_000_000
+        timestamp = (T0 + number) * 1_000_000
         return Row(
             "jobs",
-            {"time": moment, "filesystem": filesystem, "cluster": "c", "job_id": str(number), "start": moment - 1},
+            {
+                "time": timestamp,
+                "filesystem": filesystem,
+                "cluster": "c",
+                "job_id": str(number),
+                "start": timestamp - 1,
+            },
         )
 
     store.ingest([capture([job(1, "scratch"), job(2, "home"), job(3, "scratch"), job(4, "scratch")], "jobs")], "test")

@@ -55,8 +55,8 @@ def test_eight_processes_that_send_their_own_and_each_others_captures_leave_ever
 ) -> None:
     together(writers.send_own_and_others)
     assert stored_rows(store) == expected_rows(dict.fromkeys(range(PROCESSES), 2))
-    told = "SELECT count(*), count(DISTINCT batch), sum(older) FROM found WHERE samples IS NOT NULL"
-    assert ask(store, "batches", told) == [(16, 16, 0)]
+    reported = "SELECT count(*), count(DISTINCT batch), sum(older) FROM stored WHERE samples IS NOT NULL"
+    assert ask(store, "batches", reported) == [(16, 16, 0)]
     checked = verify_store(store)
     assert (checked.faults, checked.unrecorded) == ([], 0)
 
@@ -69,7 +69,7 @@ def test_eight_processes_with_overlapping_snapshots_of_the_same_targets_count_no
         "(start_us // 1000000 - 1600000000) // 5, (epoch_us // 1000000 - 1600000000) // 5, read_bytes, write_bytes"
     )
     for target in ("scratch-OST0000", "scratch-OST0001"):
-        rows = ask(store, "target_io", f"SELECT {columns} FROM found WHERE target = '{target}' ORDER BY time")
+        rows = ask(store, "target_io", f"SELECT {columns} FROM stored WHERE target = '{target}' ORDER BY time")
         for begin, end, read, written in rows:
             assert begin < end
             assert (read, written) == (1000 * (end**2 - begin**2), 10 * (end - begin))
@@ -83,11 +83,11 @@ def test_samples_of_overlapping_snapshots_are_each_a_baseline_an_interval_or_ref
 ) -> None:
     together(writers.send_snapshots)
     sums = "count(DISTINCT batch), sum(samples), sum(baselines), sum(older), sum(rows)"
-    told = ask(store, "batches", f"SELECT {sums} FROM found WHERE samples IS NOT NULL")
-    ((captures, samples, baselines, older, rows),) = told
+    reported = ask(store, "batches", f"SELECT {sums} FROM stored WHERE samples IS NOT NULL")
+    ((captures, samples, baselines, older, rows),) = reported
     assert (captures, samples, baselines) == (SNAPSHOTS, 2 * SNAPSHOTS, 2)
     assert baselines + older + rows == samples
-    assert ask(store, "target_io", "SELECT count(*) FROM found") == [(rows,)]
+    assert ask(store, "target_io", "SELECT count(*) FROM stored") == [(rows,)]
 
 
 def test_eight_processes_may_be_the_first_to_write_to_every_table(
@@ -96,8 +96,8 @@ def test_eight_processes_may_be_the_first_to_write_to_every_table(
     together(writers.append_to_every_table)
     for name, table in TABLES.items():
         text = next(column.name for column in table.columns if column.type == "string")
-        found = ask(store, name, f'SELECT "{text}" FROM found')
-        assert Counter(value for (value,) in found) == Counter(f"writer {n}" for n in range(PROCESSES)), name
+        result = ask(store, name, f'SELECT "{text}" FROM stored')
+        assert Counter(value for (value,) in result) == Counter(f"writer {n}" for n in range(PROCESSES)), name
 
 
 def test_logs_of_finished_rows_that_grew_and_are_sent_at_once_leave_every_row_once(
@@ -106,9 +106,9 @@ def test_logs_of_finished_rows_that_grew_and_are_sent_at_once_leave_every_row_on
     repeated = together(writers.send_grown_log)
     longest, sent = PROCESSES + 2, sum(3 + n for n in range(PROCESSES))
     for table, value in (("target_io", "read_bytes"), ("target_capacity", "used_bytes")):
-        assert ask(store, table, f"SELECT {value} FROM found ORDER BY time") == [(n,) for n in range(longest)]
+        assert ask(store, table, f"SELECT {value} FROM stored ORDER BY time") == [(n,) for n in range(longest)]
     assert sum(repeated) == 2 * (sent - longest)
-    by_table = ask(store, "batches", "SELECT rows_by_table FROM found WHERE samples IS NOT NULL")
+    by_table = ask(store, "batches", "SELECT rows_by_table FROM stored WHERE samples IS NOT NULL")
     assert sum(json.loads(text).get("target_io", 0) for (text,) in by_table) == longest
 
 

@@ -28,8 +28,8 @@ def fill(place: str | Path) -> None:
 def rows(place: str | Path, resolution: str | None = None) -> list[tuple[object, ...]]:
     names = ("date", "target", "read_bytes", "write_bytes", "epoch_us")
     frame = Store(place).select("scratch", resolution=resolution).frame("target_io").sort("epoch_us").select(*names)
-    found = frame.collect(backend="pyarrow").to_native().to_pylist()
-    return [(str(row["date"]), *(row[name] for name in names[1:4])) for row in found]
+    result = frame.collect(backend="pyarrow").to_native().to_pylist()
+    return [(str(row["date"]), *(row[name] for name in names[1:4])) for row in result]
 
 
 EXPECTED = [(day, "scratch-OST0000", 100, 7) for day in (FIRST, FIRST, SECOND)]  # an interval has the day it starts in

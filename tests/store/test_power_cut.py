@@ -71,8 +71,8 @@ def after_a_power_cut(disk: Path) -> Iterator[Path]:
     """The file system as the next boot finds it: what the image holds now, without what is only in memory."""
     copy, folder = disk.with_name(f"copy-{time.time_ns()}"), disk.with_name(f"after-{time.time_ns()}")
     subprocess.run(["cp", "--sparse=always", disk.with_name("image"), copy], check=True)
-    with mounted(copy, folder) as found:
-        yield found
+    with mounted(copy, folder) as result:
+        yield result
     copy.unlink()
 
 
@@ -89,10 +89,10 @@ def test_what_was_shipped_outlives_a_power_cut(is_journal_written: bool, disk: P
     assert ship(disk / "spool", str(disk / "store")).shipped == 3
     if is_journal_written:
         write_the_journal(disk)
-    with after_a_power_cut(disk) as found:
-        assert is_journal_written == (waiting(found / "spool") == [])
-        fill(found / "spool", range(12, 14), run="r2")
-        check(found, SHIPPED + 20)
+    with after_a_power_cut(disk) as result:
+        assert is_journal_written == (waiting(result / "spool") == [])
+        fill(result / "spool", range(12, 14), run="r2")
+        check(result, SHIPPED + 20)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -107,9 +107,9 @@ def test_a_power_cut_while_the_shipper_is_at_work_loses_nothing(seed: int, disk:
         time.sleep(random.Random(seed).uniform(0.0, 0.3))
         process.send_signal(signal.SIGSTOP)
         write_the_journal(disk)
-        with after_a_power_cut(disk) as found:
-            make_old(found)
-            check(found, SHIPPED)
+        with after_a_power_cut(disk) as result:
+            make_old(result)
+            check(result, SHIPPED)
     finally:
         process.kill()
         process.wait()

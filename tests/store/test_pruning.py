@@ -22,7 +22,7 @@ DAY = date(2012, 10, 22)
 
 def year_of(table: str, filesystem: str, values: dict[str, int], only: set[date] | None = None) -> pa.Table:
     """Two targets over four seconds of every day."""
-    moments = [
+    times = [
         datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
         for day in (FIRST + timedelta(days=n) for n in range(DAYS))
         if only is None or day in only
@@ -30,17 +30,17 @@ def year_of(table: str, filesystem: str, values: dict[str, int], only: set[date]
     ]
     rows = [
         {
-            "time": moment + timedelta(seconds=5),
-            "start": moment,
+            "time": time + timedelta(seconds=5),
+            "start": time,
             "duration_s": 5.0,
-            "date": moment.date(),
+            "date": time.date(),
             "filesystem": filesystem,
             "source": "test",
             "target": f"{filesystem}-OST000{n}",
             "after_reset": False,
             **values,
         }
-        for moment in moments
+        for time in times
         for n in range(2)
     ]
     return pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[table]))
@@ -103,11 +103,11 @@ def test_utilization_of_one_day_opens_only_that_days_files(year: Path) -> None:
     with iolens.open(str(year)) as store:
         result = store.utilization("scratch", since="2012-10-22", until="2012-10-23")
     assert (result.samples, result.target_samples, result.targets) == (4, 8, 2)
-    assert {(one.direction, one.size_bytes): one.count for one in result.io_sizes if one.count} == {
+    assert {(io_size.direction, io_size.size_bytes): io_size.count for io_size in result.io_sizes if io_size.count} == {
         ("write", 4096): 80,
         ("read", 1 << 20): 24,
     }
-    assert [(str(one.date), one.read_bytes, one.write_bytes) for one in result.daily] == [("2012-10-22", 800, 400)]
+    assert [(str(item.date), item.read_bytes, item.write_bytes) for item in result.daily] == [("2012-10-22", 800, 400)]
 
 
 def test_utilization_of_some_hours_opens_only_that_days_files(year: Path) -> None:

@@ -38,15 +38,18 @@ def captures(folder: Path, count: int) -> list[Capture]:
 
 def test_captures_come_in_their_order_and_a_dead_reader_costs_one(tmp_path: Path) -> None:
     readings = list(read_ahead(captures(tmp_path, 60), lambda capture: not capture.origin.endswith("/20"), 2))
-    found = {int(Path(one.capture.origin).name): None if one.items is None else list(one.items) for one in readings}
-    assert list(found) == list(range(60))
-    assert found[20] is None
-    assert [item.values["used_bytes"] for item in found[59]] == [59]
-    assert isinstance(found[13][0], Problem)
-    assert "died" in found[13][0].reason
-    assert "nonsense" in found[14][0].reason
-    assert found[15][0].reason.startswith("not read on; please report this: OverflowError at ")
-    assert sum(isinstance(items[0], Row) for items in found.values() if items) == 56
+    result = {
+        int(Path(reading.capture.origin).name): None if reading.items is None else list(reading.items)
+        for reading in readings
+    }
+    assert list(result) == list(range(60))
+    assert result[20] is None
+    assert [item.values["used_bytes"] for item in result[59]] == [59]
+    assert isinstance(result[13][0], Problem)
+    assert "died" in result[13][0].reason
+    assert "nonsense" in result[14][0].reason
+    assert result[15][0].reason.startswith("not read on; please report this: OverflowError at ")
+    assert sum(isinstance(items[0], Row) for items in result.values() if items) == 56
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -54,7 +57,7 @@ def test_the_store_is_the_same_however_many_read(tmp_path: Path, monkeypatch, wo
     monkeypatch.setattr(readers, "LARGEST_BYTES", 1)  # numbers of two digits are too large for a worker
     (tmp_path / "in").mkdir()
     store = Store(tmp_path / "store")
-    wanted = [one for one in captures(tmp_path / "in", 40) if Path(one.origin).name != "13"]
+    wanted = [capture for capture in captures(tmp_path / "in", 40) if Path(capture.origin).name != "13"]
     tally = store.ingest(wanted, "test", workers=workers)
     assert (tally.captures, tally.rows["target_capacity"], tally.refused) == (39, 37, 2)
     again = store.ingest(wanted, "test", workers=workers)
@@ -105,7 +108,7 @@ def test_a_refusal_while_listing_keeps_what_was_loaded_and_its_count(tmp_path: P
         raise InputError("/data/x", "nothing here", "something")
 
     tally = Store(tmp_path / "store").ingest(refusing(), "test")
-    assert (tally.rows["target_capacity"], [str(one) for one in tally.problems]) == (
+    assert (tally.rows["target_capacity"], [str(problem) for problem in tally.problems]) == (
         3,
         ["/data/x: nothing here; expected something"],
     )

@@ -77,7 +77,7 @@ def test_a_late_segment_divides_the_interval_that_stood_for_it(store: Store) -> 
 
 def test_durations_of_the_parts_add_up_to_that_of_the_interval(store: Store) -> None:
     take(store, "known", at((0, 0), (20, 400)))
-    late = [replace(one, snapshot_us=one.snapshot_us + 1_234_567) for one in at((5, 100), (10, 200))]
+    late = [replace(item, snapshot_us=item.snapshot_us + 1_234_567) for item in at((5, 100), (10, 200))]
     take(store, "late", late, rebuild=True)
     assert sum(row[0] for row in rows(store, "duration_s")) == pytest.approx(20.0, abs=1e-9)
 
@@ -221,7 +221,7 @@ def test_a_rebuild_cut_off_at_any_commit_leaves_old_rows_or_new_and_is_completed
         take(store, "late", late, rebuild=True)
     except Cut:
         assert total(store) in (400, 500)
-        assert [one[2] for one in moved(store)][-1:] in ([400], [200], [100])
+        assert [item[2] for item in moved(store)][-1:] in ([400], [200], [100])
     monkeypatch.undo()
     take(store, "late", late, rebuild=True)
     assert moved(store) == [(0, 10, 100), (10, 20, 100), (20, 40, 200), (40, 50, 100)]
@@ -333,8 +333,8 @@ def test_late_operations_and_sizes_of_jobs_divide_their_rows(store: Store) -> No
 def test_late_operations_of_clients_have_no_place_and_change_nothing(store: Store) -> None:
     """An MDT's row is the sum over clients that come and go: nothing tells the counters at its ends."""
 
-    def clients(second: float, one: int, other: int) -> list[Item]:
-        sets = {"one": CounterSet({"open": one}), "other": CounterSet({"open": other})}
+    def clients(second: float, value: int, other: int) -> list[Item]:
+        sets = {"one": CounterSet({"open": value}), "other": CounterSet({"open": other})}
         return [sample("metadata_ops", second, sets, target="MDT0000")]
 
     take(store, "known", [*clients(0, 0, 0), *clients(30, 90, 10)])
@@ -350,10 +350,10 @@ def test_the_books_add_up(store: Store) -> None:
     handle = store.tables.load("batches")
     assert handle is not None
     books = handle.to_pyarrow_table(columns=["batch", "rows_by_table", "checksums"]).to_pylist()
-    brought = [json.loads(one["rows_by_table"]) for one in books if one["batch"].partition("/")[0] not in UPKEEP]
+    brought = [json.loads(book["rows_by_table"]) for book in books if book["batch"].partition("/")[0] not in UPKEEP]
     assert sum(rows.get("target_io", 0) for rows in brought) == len(moved(store)) == 3
     assert verify_store(store).faults == []
-    recorded = {path for one in books for path in json.loads(one["checksums"]).get("target_io", {})}
+    recorded = {path for book in books for path in json.loads(book["checksums"]).get("target_io", {})}
     table = store.tables.load("target_io")
     assert table is not None
     assert set(table.get_add_actions().column("path").to_pylist()) <= recorded

@@ -137,7 +137,7 @@ def play(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, seed: int) -
         run.send({number: pieces[number]}, rebuild=chance.random() < 0.2)
         if chance.random() < 0.3:
             some = chance.sample(order, chance.randint(1, len(order)))
-            run.send({one: pieces[one] for one in sorted(some)}, rebuild=True)
+            run.send({item: pieces[item] for item in sorted(some)}, rebuild=True)
         if chance.random() < 0.1:
             compact_store(run.store)
     run.send(pieces, rebuild=True)

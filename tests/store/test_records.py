@@ -32,7 +32,10 @@ def test_a_table_with_fewer_columns_is_read_and_then_grows(tmp_path: Path) -> No
     assert row.keys() == {column.name for column in BENCHMARK_RUNS.columns}
     assert (row["time"], row["bytes"], row["sweep"]) == (5_000_000, 7, None)
     store.append("benchmark_runs", to_arrow(BENCHMARK_RUNS, [{**FIRST_RUN, "run_id": "b", "sweep": "s"}]))
-    assert [(one["run_id"], one["sweep"]) for one in store.benchmark_runs()] == [("a", None), ("b", "s")]
+    assert [(benchmark_run["run_id"], benchmark_run["sweep"]) for benchmark_run in store.benchmark_runs()] == [
+        ("a", None),
+        ("b", "s"),
+    ]
 
 
 def test_runs_of_one_benchmark(tmp_path: Path) -> None:
@@ -64,5 +67,5 @@ def test_a_window_of_whole_days_cuts_records_too(tmp_path: Path) -> None:
     rows = [Row("drives", values) for values in readings]
     store.ingest([Capture("made up", "one", lambda: iter(rows))], "isdct")
     window = (datetime(1970, 1, 3, tzinfo=UTC), datetime(1970, 1, 4, tzinfo=UTC))
-    found = store.select("bb", since=window[0], until=window[1], targets=["OST0000"]).frame("drives")
-    assert found.collect(backend="pyarrow")["epoch_us"].to_list() == [2 * DAY_US]
+    result = store.select("bb", since=window[0], until=window[1], targets=["OST0000"]).frame("drives")
+    assert result.collect(backend="pyarrow")["epoch_us"].to_list() == [2 * DAY_US]

@@ -50,8 +50,8 @@ def cut_off(monkeypatch: pytest.MonkeyPatch, store: Store, captures: list[Captur
 
 
 def test_the_same_content_twice_in_one_call_counts_once(store: Store) -> None:
-    one = capture([io_sample(0, 0, 0), io_sample(5, 100, 0)], "a")
-    tally = store.ingest([one, dataclasses.replace(one, origin="a copy")], "test")
+    item = capture([io_sample(0, 0, 0), io_sample(5, 100, 0)], "a")
+    tally = store.ingest([item, dataclasses.replace(item, origin="a copy")], "test")
     assert (tally.captures, tally.already_present) == (2, 1)
     assert reads(store) == [100]
 
@@ -139,9 +139,9 @@ def test_a_long_stream_of_finished_rows_and_samples_is_written_in_parts_and_coun
     for tick in range(10):
         fullness = {"time": (T0 + 5 * tick) * 1_000_000, "filesystem": "scratch", "target": "scratch-OST0000"}
         items += [io_sample(5 * tick, 100 * tick, 0), Row("target_capacity", {**fullness, "used_bytes": tick})]
-    one = capture(items, "long")
-    cut_off(monkeypatch, store, [one], "target_capacity")
-    store.ingest([one], "test")
+    item = capture(items, "long")
+    cut_off(monkeypatch, store, [item], "target_capacity")
+    store.ingest([item], "test")
     assert reads(store) == [100] * 9
     used = store.select("scratch").frame("target_capacity").select("used_bytes").collect(backend="pyarrow").to_native()
     assert sorted(used.column("used_bytes").to_pylist()) == list(range(10))

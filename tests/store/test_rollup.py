@@ -68,7 +68,7 @@ def rows_of(name: str, count: int, seed: int, day: int = 0) -> pa.Table:
             ] * count
         elif column.type == "string":
             columns[column.name] = [
-                f"scratch-{column.name}{one % 2 if column.name == 'target' else one}" for one in which
+                f"scratch-{column.name}{item % 2 if column.name == 'target' else item}" for item in which
             ]
         else:
             columns[column.name] = pa.array(which.astype(np.int64))
@@ -89,7 +89,7 @@ def sums(tables: Tables, name: str, width_us: int) -> list[tuple[Any, ...]]:
     counters = ", ".join(f'sum("{counter}")::HUGEINT' for counter in table.counters)
     sql = f"""SELECT {", ".join(f'"{key}"' for key in keys)}, date, start_us // {width_us} AS bucket, {counters},
                      bool_or(after_reset), sum(coalesce(samples, 1))::BIGINT
-              FROM found GROUP BY ALL ORDER BY ALL"""
+              FROM stored GROUP BY ALL ORDER BY ALL"""
     return ask(tables, name, sql)
 
 
@@ -99,7 +99,9 @@ def test_sixty_seconds_and_an_hour_hold_exactly_the_sums_of_the_raw_rows(name: s
     roll_up(store)
     assert sums(store.tables, f"60s/{name}", 60_000_000) == sums(store.tables, name, 60_000_000)
     assert sums(store.tables, f"1h/{name}", HOUR_US) == sums(store.tables, name, HOUR_US)
-    counts = [ask(store.tables, one, "SELECT count(*) FROM found")[0][0] for one in (name, f"60s/{name}", f"1h/{name}")]
+    counts = [
+        ask(store.tables, item, "SELECT count(*) FROM stored")[0][0] for item in (name, f"60s/{name}", f"1h/{name}")
+    ]
     assert counts == sorted(counts, reverse=True)
     assert counts[2] <= 8
 
@@ -108,9 +110,9 @@ def test_a_rollup_row_spans_its_bucket_and_keeps_the_time_that_was_measured(stor
     store.append("target_io", rows_of("target_io", 1500, seed=1), "a")
     roll_up(store)
     assert ask(
-        store.tables, "60s/target_io", "SELECT DISTINCT epoch_us - start_us, start_us % 60000000 FROM found"
+        store.tables, "60s/target_io", "SELECT DISTINCT epoch_us - start_us, start_us % 60000000 FROM stored"
     ) == [(60_000_000, 0)]
-    seconds = "SELECT target, sum(duration_s) FROM found GROUP BY ALL ORDER BY ALL"
+    seconds = "SELECT target, sum(duration_s) FROM stored GROUP BY ALL ORDER BY ALL"
     for fine, coarse in zip(
         ask(store.tables, "target_io", seconds), ask(store.tables, "1h/target_io", seconds), strict=True
     ):
@@ -125,7 +127,7 @@ def test_unknown_stays_unknown_and_zero_stays_zero(store: Store) -> None:
     store.append("target_io", rows, "a")
     roll_up(store)
     for name in ("60s/target_io", "1h/target_io"):
-        assert ask(store.tables, name, "SELECT DISTINCT read_bytes, write_bytes FROM found") == [(None, 0)]
+        assert ask(store.tables, name, "SELECT DISTINCT read_bytes, write_bytes FROM stored") == [(None, 0)]
 
 
 def test_a_second_run_finds_every_day_current_and_writes_nothing(store: Store) -> None:
@@ -176,7 +178,7 @@ def test_a_rebuild_that_leaves_as_many_rows_as_before_is_noticed(store: Store) -
     store.ingest([capture([finished(n, 300) for n in range(1, 5)], "right")], "test", rebuild=True)
     assert roll_up(store).days == 2
     for name in ("target_io", "60s/target_io", "1h/target_io"):
-        assert ask(store.tables, name, "SELECT sum(read_bytes)::BIGINT FROM found") == [(1200,)]
+        assert ask(store.tables, name, "SELECT sum(read_bytes)::BIGINT FROM stored") == [(1200,)]
     assert roll_up(store).days == 0
 
 
@@ -187,7 +189,7 @@ def test_a_rebuild_that_leaves_fewer_rows_than_before_is_noticed(store: Store) -
     coarse = Row("target_io", {**finished(4, 400).values, "start": T0 * 1_000_000, "duration_s": 20.0})
     store.ingest([capture([coarse], "coarse")], "test", rebuild=True)
     assert (roll_up(store).days, roll_up(store).kept) == (2, [])
-    assert ask(store.tables, "1h/target_io", "SELECT samples, read_bytes FROM found") == [(1, 400)]
+    assert ask(store.tables, "1h/target_io", "SELECT samples, read_bytes FROM stored") == [(1, 400)]
 
 
 def test_raw_rows_are_dropped_only_once_rolled_up(store: Store) -> None:
@@ -202,7 +204,7 @@ def test_raw_rows_are_dropped_only_once_rolled_up(store: Store) -> None:
 
 
 def raw_rows(store: Store) -> int:
-    return int(ask(store.tables, "target_io", "SELECT count(*) FROM found")[0][0])
+    return int(ask(store.tables, "target_io", "SELECT count(*) FROM stored")[0][0])
 
 
 def test_without_rollup_drops_what_nobody_summed(store: Store) -> None:
@@ -211,7 +213,7 @@ def test_without_rollup_drops_what_nobody_summed(store: Store) -> None:
     assert (done.rows, done.kept, raw_rows(store)) == (30, [], 0)
     store.append("target_io", rows_of("target_io", 5, 2), "late")
     assert roll_up(store).kept == []
-    assert ask(store.tables, "60s/target_io", "SELECT sum(samples)::BIGINT FROM found") == [(5,)]
+    assert ask(store.tables, "60s/target_io", "SELECT sum(samples)::BIGINT FROM stored") == [(5,)]
 
 
 def test_days_younger_than_the_limit_stay(store: Store) -> None:
@@ -247,9 +249,9 @@ def test_a_rollup_whose_raw_rows_were_dropped_is_never_overwritten(late: int, st
     before = [sums(store.tables, name, HOUR_US) for name in ("60s/target_io", "1h/target_io")]
     retain_raw(store, 86400.0)
     store.append("target_io", rows_of("target_io", late, 2), "late")
-    told = roll_up(store)
-    assert told.days == 0
-    assert told.kept == [
+    reported = roll_up(store)
+    assert reported.days == 0
+    assert reported.kept == [
         f"60s/target_io {DAY} stands for 30 raw rows that were dropped; {late} later ones are not in it"
     ]
     assert [sums(store.tables, name, HOUR_US) for name in ("60s/target_io", "1h/target_io")] == before
@@ -332,16 +334,20 @@ def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_utilization_has_the_same_totals_from_rollups_as_from_raw_rows(rolled_up: Store) -> None:
     with iolens.open(rolled_up.url) as opened:
-        raw, *rolled = [opened.utilization("scratch", resolution=one) for one in ("raw", "60s", "1h")]
+        raw, *rolled = [opened.utilization("scratch", resolution=item) for item in ("raw", "60s", "1h")]
     assert raw.samples == 2160
     for coarse, samples in zip(rolled, (180, 3), strict=True):
         assert coarse.samples == samples
         assert coarse.io_sizes == raw.io_sizes
         assert coarse.daily == raw.daily
         assert coarse.mean_fsu_pct == pytest.approx(raw.mean_fsu_pct, rel=1e-9)
-        for one, other in zip(coarse.per_target, raw.per_target, strict=True):
-            assert (one.target, one.read_bytes, one.write_bytes) == (other.target, other.read_bytes, other.write_bytes)
-            assert one.mean_fsu_pct == pytest.approx(other.mean_fsu_pct, rel=1e-9)
+        for entry, other in zip(coarse.per_target, raw.per_target, strict=True):
+            assert (entry.target, entry.read_bytes, entry.write_bytes) == (
+                other.target,
+                other.read_bytes,
+                other.write_bytes,
+            )
+            assert entry.mean_fsu_pct == pytest.approx(other.mean_fsu_pct, rel=1e-9)
 
 
 def test_analyses_read_rollups_after_the_raw_rows_are_gone(rolled_up: Store, tmp_path: Path) -> None:
@@ -365,7 +371,7 @@ intervals = st.lists(
     ),
     min_size=1,
     max_size=40,
-    unique_by=lambda one: (one[0] + one[1], one[2]),
+    unique_by=lambda each: (each[0] + each[1], each[2]),
 )
 
 
@@ -394,7 +400,7 @@ def test_any_intervals_have_the_same_sums_at_every_resolution(tmp_path: Path, ro
     store.tables.append("target_io", {BatchPart("a", 1): table})
     roll_up(store)
     by_target = """SELECT target, sum(read_bytes)::HUGEINT, sum(duration_s), bool_or(after_reset),
-                          sum(coalesce(samples, 1))::BIGINT FROM found GROUP BY ALL ORDER BY ALL"""
+                          sum(coalesce(samples, 1))::BIGINT FROM stored GROUP BY ALL ORDER BY ALL"""
     raw = ask(store.tables, "target_io", by_target)
     assert ask(store.tables, "60s/target_io", by_target) == raw
     assert ask(store.tables, "1h/target_io", by_target) == raw

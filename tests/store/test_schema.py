@@ -61,9 +61,9 @@ def test_a_table_is_made_on_demand_and_gives_back_what_was_put_in(name: str, sto
         (column.name, DELTA_TYPES[column.type]) for column in table.columns
     ]
     assert handle.metadata().partition_columns == (["date"] if table.partitioned else [])
-    found = read(store.tables, name)
-    assert found.schema.equals(arrow_schema(table))
-    full, empty = sorted(found.to_pylist(), key=lambda row: sum(value is None for value in row.values()))
+    result = read(store.tables, name)
+    assert result.schema.equals(arrow_schema(table))
+    full, empty = sorted(result.to_pylist(), key=lambda row: sum(value is None for value in row.values()))
     assert full == row_of(table, 7).to_pylist()[0]
     assert {column: value for column, value in empty.items() if value is not None} == nulls
 
@@ -80,7 +80,7 @@ def test_every_column_has_a_type_the_store_knows_and_every_key_is_a_column() -> 
 def older_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store whose `target_io` was made and filled before `busy_us` existed."""
     table = TABLES["target_io"]
-    older = dataclasses.replace(table, columns=tuple(one for one in table.columns if one.name != "busy_us"))
+    older = dataclasses.replace(table, columns=tuple(column for column in table.columns if column.name != "busy_us"))
     with monkeypatch.context() as patch:
         patch.setitem(schema.TABLES, "target_io", older)
         store.ingest([capture([io_sample(0, 0, 0), io_sample(5, 100, 0)], "old")], "test")
@@ -96,8 +96,8 @@ def new_row(store: Store) -> None:
 
 
 def test_a_column_that_an_older_store_lacks_reads_as_unknown(older_store: Store) -> None:
-    found = older_store.select("scratch").frame("target_io").select("read_bytes", "busy_us").collect(backend="pyarrow")
-    assert found.to_native().to_pylist() == [{"read_bytes": 100, "busy_us": None}]
+    result = older_store.select("scratch").frame("target_io").select("read_bytes", "busy_us").collect(backend="pyarrow")
+    assert result.to_native().to_pylist() == [{"read_bytes": 100, "busy_us": None}]
 
 
 def test_an_older_store_gets_the_column_with_the_first_append(older_store: Store) -> None:
@@ -116,8 +116,8 @@ def test_files_from_before_and_after_a_migration_are_read_together(older_store: 
 def test_files_from_before_and_after_a_migration_are_compacted_together(older_store: Store) -> None:
     new_row(older_store)
     compact_store(older_store)
-    found = read(older_store.tables, "target_io").select(["read_bytes", "busy_us"]).to_pylist()
-    assert sorted(found, key=str) == [{"read_bytes": 100, "busy_us": None}, {"read_bytes": 9, "busy_us": 9}]
+    result = read(older_store.tables, "target_io").select(["read_bytes", "busy_us"]).to_pylist()
+    assert sorted(result, key=str) == [{"read_bytes": 100, "busy_us": None}, {"read_bytes": 9, "busy_us": 9}]
 
 
 def test_a_table_of_an_older_version_is_marked_with_the_new_one_once_migrated(

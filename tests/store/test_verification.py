@@ -82,11 +82,11 @@ def test_a_last_commit_that_was_deleted_is_noticed_with_its_batch_and_rows(name:
     before = {file.name for file in paths(store, name)}
     entries(store, name)[-1].unlink()
     (lost,) = before - {file.name for file in paths(store, name)}
-    found = faults(store)
+    result = faults(store)
     rows = {"target_io": 8, "target_capacity": 8, "target_histograms": 16}[name]
-    assert any(re.search(rf"{name}: lost {rows} rows of batch file/part 3 part 1000001", fault) for fault in found)
-    assert any(f"{name}: written, and not in the table any more: " in fault and lost in fault for fault in found)
-    assert len(found) == 2
+    assert any(re.search(rf"{name}: lost {rows} rows of batch file/part 3 part 1000001", fault) for fault in result)
+    assert any(f"{name}: written, and not in the table any more: " in fault and lost in fault for fault in result)
+    assert len(result) == 2
 
 
 def test_a_last_commit_of_the_baselines_that_was_deleted_is_noticed(store: Store) -> None:
@@ -159,7 +159,7 @@ def test_a_file_lost_after_compaction_is_noticed_though_the_file_that_was_writte
     compact_store(store)
     vacuum_store(store, 0, force=True)
     name = "target_io"
-    entry = next(one for one in entries(store, name)[::-1] if b'"remove"' in one.read_bytes())
+    entry = next(entry for entry in entries(store, name)[::-1] if b'"remove"' in entry.read_bytes())
     note = json.dumps({"commitInfo": {"operation": "RECOVERY", "iolensActions": 0}}).encode()
     entry.write_bytes(note)  # as if somebody had replaced it
     assert any(fault.endswith(": missing") for fault in faults(store))
@@ -170,8 +170,8 @@ def test_rollups_that_stand_for_dropped_rows_must_be_there(store: Store) -> None
     retain_raw(store, 86400.0)
     assert faults(store) == []
     shutil.rmtree(Path(store.url) / "60s" / "target_io")
-    found = faults(store)
-    assert f"{store.url}/60s/target_io: the table is missing, and by batches it has rows" in found
+    result = faults(store)
+    assert f"{store.url}/60s/target_io: the table is missing, and by batches it has rows" in result
 
 
 def test_a_store_of_0_1_verifies_with_what_it_has_and_says_what_could_not_be_checked(
@@ -235,9 +235,9 @@ def test_repair_puts_back_what_only_the_log_lost(store: Store) -> None:
     before = contents(store)
     for name in ("target_io", "target_capacity"):
         entries(store, name)[-1].unlink()
-    found = repair_store(Store(store.url))
-    assert found.lost == []
-    assert [line for line in found.done if line.startswith("target_")] == [
+    result = repair_store(Store(store.url))
+    assert result.lost == []
+    assert [line for line in result.done if line.startswith("target_")] == [
         "target_io: 0 files that cannot be read taken out, 1 put back",
         "target_capacity: 0 files that cannot be read taken out, 1 put back",
     ]
@@ -253,14 +253,14 @@ def test_repair_takes_out_dead_files_in_a_commit_and_says_which_rows_and_batches
     other.unlink()
     would = repair_store(Store(store.url), dry_run=True)
     assert dead.exists()
-    found = repair_store(Store(store.url))
-    assert found == would
-    assert found.done == ["target_io: 2 files that cannot be read taken out, 0 put back"]
-    told = "\n".join(found.lost)
-    assert dead.name in told
-    assert other.name in told
-    assert "2020-09-13" in told
-    assert re.search(r"brought by batch file/part \d part 1000001 from part \d, 2020-09-1", told)
+    result = repair_store(Store(store.url))
+    assert result == would
+    assert result.done == ["target_io: 2 files that cannot be read taken out, 0 put back"]
+    reported = "\n".join(result.lost)
+    assert dead.name in reported
+    assert other.name in reported
+    assert "2020-09-13" in reported
+    assert re.search(r"brought by batch file/part \d part 1000001 from part \d, 2020-09-1", reported)
     assert not dead.exists()
     assert faults(store) == []
     assert 0 < len(reads(store)) < 30
@@ -303,11 +303,11 @@ def test_a_log_entry_torn_in_the_middle_stops_readers_and_repair_puts_its_rows_b
         os.utime(later, (hours_later, hours_later))
     with pytest.raises(StoreError, match="target_io: cannot be opened"):
         Store(store.url).tables.load("target_io")
-    found = repair_store(Store(store.url))
-    assert (found.lost, contents(Store(store.url))) == ([], before)
+    result = repair_store(Store(store.url))
+    assert (result.lost, contents(Store(store.url))) == ([], before)
     assert faults(store) == []
     kept = list((Path(store.url) / "target_io" / "_damaged").iterdir())
-    assert [len(one.read_bytes()) for one in kept] == [100]
+    assert [len(item.read_bytes()) for item in kept] == [100]
 
 
 def test_a_missing_log_entry_is_filled_in_by_repair(store: Store) -> None:
@@ -320,8 +320,8 @@ def test_a_missing_log_entry_is_filled_in_by_repair(store: Store) -> None:
 
 def test_repair_of_a_whole_store_does_nothing(store: Store) -> None:
     before = sorted(Path(store.url).rglob("*"))
-    found = repair_store(store)
-    assert (found.done, found.lost) == ([], [])
+    result = repair_store(store)
+    assert (result.done, result.lost) == ([], [])
     assert sorted(Path(store.url).rglob("*")) == before
 
 

@@ -56,7 +56,7 @@ def send_snapshots(url: str, folder: Path, number: int) -> int:
     meet(folder, number)
     store = Store(url)
     parts = (sorted(stretch[:2]), stretch[2:3], sorted(stretch[3:]))
-    return sum(store.ingest([snapshot(one) for one in part], "test").older for part in parts)
+    return sum(store.ingest([snapshot(item) for item in part], "test").older for part in parts)
 
 
 def row_of(table: Table, writer: int) -> pa.Table:

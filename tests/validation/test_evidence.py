@@ -50,6 +50,6 @@ def test_a_question_is_asked_once_of_each_evidence() -> None:
         asked.append(number)
         return 2 * number
 
-    one, two = PublicData(None), PublicData(None)
-    assert [question(one, 3), question(one, 3), question(one, 4), question(two, 3)] == [6, 6, 8, 6]
+    item, two = PublicData(None), PublicData(None)
+    assert [question(item, 3), question(item, 3), question(item, 4), question(two, 3)] == [6, 6, 8, 6]
     assert asked == [3, 4, 3]

@@ -83,7 +83,7 @@ def test_a_file_that_is_missing_leaves_the_others_alone(tmp_path: Path, file: Pu
             assert line.recomputed is None
         else:
             assert line.verdict not in ("no data", "failed")
-    assert {one.path: one.present for one in result.inputs} == {one.path: one != file for one in FILES}
+    assert {item.path: item.present for item in result.inputs} == {item.path: item != file for item in FILES}
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_damaged_file_fails_what_needs_it_and_says_so(tmp_path: Path, file: Pu
 def test_refused_lines_are_counted_by_file(tmp_path: Path) -> None:
     altered(made_up(tmp_path), IO_RATES, lambda text: text + "never,1,2\n")
     result = validate(tmp_path, ["P"])
-    assert {one.path: one.refused_lines for one in result.inputs}[IO_RATES.path] == 1
-    assert all(len(one.sha256 or "") == 64 for one in result.inputs)
+    assert {item.path: item.refused_lines for item in result.inputs}[IO_RATES.path] == 1
+    assert all(len(item.sha256 or "") == 64 for item in result.inputs)
 
 
 # The public data themselves.
@@ -195,9 +195,9 @@ def _moved_up(text: str) -> str:
 
 def test_numbers_follow_the_data(published: Validation, shared_data: Path, tmp_path: Path) -> None:
     """Nothing is a constant: other data give other numbers, and then the table says that they differ."""
-    for one in FILES:
-        (tmp_path / one.path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(shared_data / one.path, tmp_path / one.path)
+    for item in FILES:
+        (tmp_path / item.path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(shared_data / item.path, tmp_path / item.path)
     altered(tmp_path, IO_RATES, _more(("write_bytes",), 1.5))
     altered(tmp_path, FULLNESS, _more(("ost_avg_full_kib", "ost_avg_full_pct"), 0.5))
     altered(tmp_path, SIZES, _moved_up)
@@ -231,15 +231,15 @@ def test_the_largest_waf_rises_by_what_the_explanation_says(shared_data: Path) -
     """0.004 a day: on the day before 2019-04-01 it was 10.15."""
     from iolens.analyses.drives.analysis import drives as fleet
 
-    found = {}
+    result = {}
     for day in ("20190301", "20190305", "20190401"):
         file = PublicFile(f"isdct/cori-bb-daily/Intel_DCT_{day}.csv.gz", "")
         with PublicData(shared_data) as evidence:
             evidence.load("isdct", file, ReadOptions(filesystem="bb"))
-            found[day] = fleet(evidence.select("bb")).waf.max or 0.0
-    per_day = (found["20190401"] - found["20190305"]) / 27
+            result[day] = fleet(evidence.select("bb")).waf.max or 0.0
+    per_day = (result["20190401"] - result["20190305"]) / 27
     assert round(per_day, 3) == 0.004
-    assert round(found["20190401"] - per_day, 2) == round(found["20190401"] - 2 * per_day, 2) == 10.15
+    assert round(result["20190401"] - per_day, 2) == round(result["20190401"] - 2 * per_day, 2) == 10.15
 
 
 def test_the_cut_between_bins_is_where_the_explanation_says(shared_data: Path) -> None:
@@ -253,23 +253,23 @@ def test_the_references_of_figure_six_by_plain_arithmetic(published: Validation,
     """Eqs. 6, 8 and 9 for 30 PB, written out bin by bin; `tight` by trying every way to choose the ends of bins."""
     lines = [line.split(",") for line in (shared_data / SIZES.path).read_text("utf-8").split()[1:]]
     bins = [(int(end) // 2 + 1, int(end), int(count)) for end, count, *_ in lines if int(end) and int(count)]
-    least, most = (sum(one[place] * one[2] for one in bins) for place in (0, 1))
-    found = values(published)
+    least, most = (sum(item[place] * item[2] for item in bins) for place in (0, 1))
+    result = values(published)
     for name, s0 in (("64 KiB", 1 << 16), ("1 MiB", 1 << 20)):
         minimum = sum(n * a / most * min(1, s0 / b) if b > s0 else n * a / most for a, b, n in bins)
         maximum = sum(n * b / least * min(1, s0 / a) if b > s0 else n * b / least for a, b, n in bins)
         average = sum(n * min((a + b) / 2, s0) for a, b, n in bins) / sum(n * (a + b) / 2 for a, b, n in bins)
-        ways = []
+        directions = []
         for cut in range(len(bins) + 1):  # bins up to a cut at one end, those above it at the other
             for small, large in ((0, 1), (1, 0)):
-                sizes = [(one[small if place < cut else large], one[2]) for place, one in enumerate(bins)]
-                ways.append(sum(n * min(s, s0) for s, n in sizes) / sum(n * s for s, n in sizes))
+                sizes = [(item[small if place < cut else large], item[2]) for place, item in enumerate(bins)]
+                directions.append(sum(n * min(s, s0) for s, n in sizes) / sum(n * s for s, n in sizes))
         expected = {
             ("min", "paper"): minimum, ("avg", "paper"): average, ("max", "paper"): maximum,
-            ("min", "tight"): min(ways), ("avg", "tight"): average, ("max", "tight"): max(ways),
+            ("min", "tight"): min(directions), ("avg", "tight"): average, ("max", "tight"): max(directions),
         }  # fmt: skip
         for (end, method), share in expected.items():
-            number = found[f"C_DOM at S0 = {name}, {end}, method {method}"]
+            number = result[f"C_DOM at S0 = {name}, {end}, method {method}"]
             assert number == pytest.approx(30e15 * share / 2**40, rel=1e-3), (name, end, method)
 
 

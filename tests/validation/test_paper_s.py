@@ -15,7 +15,7 @@ UNREACHED = "not reachable"
 
 
 def rows() -> dict[tuple[str, str], CheckedNumber]:
-    return {(one.where, one.quantity): one for one in validate(None, ["S"]).checks}
+    return {(check.where, check.quantity): check for check in validate(None, ["S"]).checks}
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +23,21 @@ def found() -> dict[tuple[str, str], CheckedNumber]:
     return rows()
 
 
-def test_the_printed_parameters_come_back(found: dict[tuple[str, str], CheckedNumber]) -> None:
-    alphas = {key[1]: one for key, one in found.items() if key[1].startswith("alpha of")}
+def test_the_printed_parameters_come_back(checked_numbers: dict[tuple[str, str], CheckedNumber]) -> None:
+    alphas = {key[1]: item for key, item in checked_numbers.items() if key[1].startswith("alpha of")}
     assert len(alphas) == 6
-    assert {one.verdict for one in alphas.values()} == {"agrees"}
+    assert {alpha.verdict for alpha in alphas.values()} == {"agrees"}
     assert alphas["alpha of the write bandwidth"].recomputed == pytest.approx(2.6, rel=0.05)
-    reads = found["section 5", "reads among the requests"]
+    reads = checked_numbers["section 5", "reads among the requests"]
     assert reads.verdict == "agrees"
     assert reads.recomputed == pytest.approx(42.2, abs=0.5)
 
 
-def test_nothing_differs_without_a_reason(found: dict[tuple[str, str], CheckedNumber]) -> None:
-    assert {one.verdict for one in found.values()} == {"agrees", "differs, explained", UNREACHED}
-    computed = [one for one in found.values() if one.verdict != UNREACHED]
+def test_nothing_differs_without_a_reason(checked_numbers: dict[tuple[str, str], CheckedNumber]) -> None:
+    assert {item.verdict for item in checked_numbers.values()} == {"agrees", "differs, explained", UNREACHED}
+    computed = [item for item in checked_numbers.values() if item.verdict != UNREACHED]
     assert len(computed) >= 20
-    assert all(one.recomputed is not None for one in computed)
+    assert all(item.recomputed is not None for item in computed)
 
 
 def test_another_model_gives_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

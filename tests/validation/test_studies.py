@@ -68,7 +68,7 @@ def test_every_explained_difference_is_documented() -> None:
     page = (DOCS / "validation.md").read_text("utf-8").partition("\n## What differs, and why\n")[2]
     explained = [check.otherwise for study in chosen_studies() for check in study.checks if check.otherwise is not None]
     assert len(explained) >= 10
-    assert [one.recomputed for one in explained if not re.search(rf"\b{re.escape(one.recomputed)}\b", page)] == []
+    assert [item.recomputed for item in explained if not re.search(rf"\b{re.escape(item.recomputed)}\b", page)] == []
 
 
 def test_the_example_prints_what_it_says(tmp_path: Path) -> None:

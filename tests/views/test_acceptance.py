@@ -27,7 +27,7 @@ def outcome(passed: bool = False) -> Acceptance:
     return Acceptance(
         filesystem="lake", suite="suite", place="/new", ssi=3.0, share=0.125, percentile=95.0, passed=passed,
         score=None if not passed else 6.0, bandwidth_gib_per_s=4.0, thousand_ops_per_s=9.0,
-        checks=[LimitCheck.of(*one) for one in LIMITS], steps=steps, notes=["ior: ior is not on PATH: left out"],
+        checks=[LimitCheck.of(*item) for item in LIMITS], steps=steps, notes=["ior: ior is not on PATH: left out"],
     )  # fmt: skip
 
 

@@ -33,14 +33,14 @@ def nothing() -> Capacity:
 
 
 def table(result: object, title: str) -> t.TableView:
-    return next(one for one in tables_of(result) if one.title.startswith(title))
+    return next(item for item in tables_of(result) if item.title.startswith(title))
 
 
 def test_the_verdict_says_how_full_and_when() -> None:
     days = np.arange(400)
-    found = capacity(selection(readings(days, 200_000 + 1000 * days)))
-    assert verdict(found).startswith("599 kB are used, 29.9 % of its capacity, +1 kB a day (least squares).")
-    assert "90 % is expected on 2025-01-31" in verdict(found)
+    result = capacity(selection(readings(days, 200_000 + 1000 * days)))
+    assert verdict(result).startswith("599 kB are used, 29.9 % of its capacity, +1 kB a day (least squares).")
+    assert "90 % is expected on 2025-01-31" in verdict(result)
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_the_verdict_in_other_cases(used: list[int], says: str) -> None:
 
 def test_an_interval_that_may_never_end_says_so() -> None:
     random = np.random.default_rng(2)
-    found = capacity(
+    result = capacity(
         selection(readings(range(60), (500_000 + 10 * np.arange(60) + random.normal(0, 20_000, 60)).astype(int)))
     )
-    assert "… never" in str(table(found, "Projection").rows[0]) or found.threshold_state != "projected"
+    assert "… never" in str(table(result, "Projection").rows[0]) or result.threshold_state != "projected"
 
 
 def test_events_and_projections_are_tabled() -> None:
@@ -75,9 +75,9 @@ def test_events_and_projections_are_tabled() -> None:
 
 
 def test_many_targets_show_the_ends() -> None:
-    found = table(filled(days=5, targets=60), "Fullness of targets")
-    assert len(found.rows) == 20
-    assert "of 61; JSON has all." in found.note
+    result = table(filled(days=5, targets=60), "Fullness of targets")
+    assert len(result.rows) == 20
+    assert "of 61; JSON has all." in result.note
 
 
 def test_targets_that_came_are_tabled() -> None:
@@ -116,8 +116,8 @@ def test_growth_is_shown_with_what_was_left_out(tmp_path: Path) -> None:
     assert sum(panel.marks[0].heights) == 4  # type: ignore[union-attr]
     empty = growth(selection([]))
     assert "No day of growth is known." in t.to_terminal(tables_of(empty), 100)
-    for number, one in enumerate((result, empty)):
-        assert draw_figures(one, [str(tmp_path / f"{number}.svg")])
+    for number, item in enumerate((result, empty)):
+        assert draw_figures(item, [str(tmp_path / f"{number}.svg")])
 
 
 def test_the_report_has_capacity_and_growth() -> None:

@@ -38,7 +38,7 @@ def nothing() -> Contents:
 def rough() -> Contents:
     """A histogram that tells no bytes, owners or times."""
     rows = [row("size", None, 0, 5), row("size", 0, 1 << 20, 10), row("size", 1 << 20, 1 << 30, 9)]
-    return contents(selection([{**one, "owner": None} for one in rows]))
+    return contents(selection([{**item, "owner": None} for item in rows]))
 
 
 def totals() -> Contents:
@@ -60,7 +60,7 @@ CASES = {
 
 
 def table(result: object, title: str) -> t.TableView:
-    return next(one for one in tables_of(result) if one.title.startswith(title))
+    return next(item for item in tables_of(result) if item.title.startswith(title))
 
 
 def test_the_verdict_says_how_many_how_large_and_how_old() -> None:
@@ -91,10 +91,10 @@ def test_the_verdict_in_other_cases(case: str, says: str) -> None:
 
 
 def test_two_scans_stand_side_by_side() -> None:
-    found = table(usual(), "From 2010-01-25 00:00:00 to 2010-03-28 00:00:00 UTC, 62.0 days")
-    assert [cells[0] for cells in found.rows] == ["all", "without earth", "earth", "no project", "climate"]
-    names = [column.name for column in found.columns]
-    whole, _, earth, *_ = (dict(zip(names, cells, strict=True)) for cells in found.rows)
+    result = table(usual(), "From 2010-01-25 00:00:00 to 2010-03-28 00:00:00 UTC, 62.0 days")
+    assert [cells[0] for cells in result.rows] == ["all", "without earth", "earth", "no project", "climate"]
+    names = [column.name for column in result.columns]
+    whole, _, earth, *_ = (dict(zip(names, cells, strict=True)) for cells in result.rows)
     assert (whole["files_before"], whole["files_after"]) == (110, 470)
     assert earth["files_change_pct"] == 900
     assert earth["files_share_pct"] == 100
@@ -111,7 +111,7 @@ def test_only_the_top_is_shown_and_the_rest_is_counted() -> None:
 
 def test_the_rest_stands_beside_the_whole() -> None:
     result = usual()
-    assert "Files without earth (%)" in [one.heading for one in table(result, "Small files").columns]
+    assert "Files without earth (%)" in [column.heading for column in table(result, "Small files").columns]
     assert len(table(result, "Files by size").columns) == 6
     assert len(table(result, "Files in use").columns) == 6
     assert len(table(result, "Files by age").columns) == 9
@@ -121,9 +121,9 @@ def test_the_rest_stands_beside_the_whole() -> None:
 def test_ages_before_the_first_bin_are_nought() -> None:
     rows = [row("size", 0, 8, 3, bytes=9), row("atime", 0, DAY_S, 1, bytes=3), row("atime", DAY_S, None, 2, bytes=6),
             row("mtime", DAY_S, 7 * DAY_S, 3, bytes=9)]  # fmt: skip
-    found = table(contents(selection(rows)), "Files by age")
+    result = table(contents(selection(rows)), "Files by age")
     third = pytest.approx(100 / 3)
-    assert found.rows == [
+    assert result.rows == [
         ("1 day", third, third, 0.0, 0.0), ("7 days", third, third, 100.0, 100.0), ("ever", 100.0, 100.0, 100.0, 100.0),
     ]  # fmt: skip
 
@@ -185,12 +185,12 @@ def test_the_history_looks_ahead_to_the_limit() -> None:
 
 
 def test_the_projection_is_tabled_with_its_limit() -> None:
-    found = table(usual(), "Projection")
-    assert [cells[:2] for cells in found.rows] == [
+    result = table(usual(), "Projection")
+    assert [cells[:2] for cells in result.rows] == [
         ("files", "least squares"), ("files", "Theil–Sen"), ("inodes", "least squares"), ("inodes", "Theil–Sen"),
     ]  # fmt: skip
-    assert found.rows[0][6:8] == ("5,000 (given)", "projected")
-    assert "Fewer than 8 scans" in found.note
+    assert result.rows[0][6:8] == ("5,000 (given)", "projected")
+    assert "Fewer than 8 scans" in result.note
 
 
 def test_the_report_has_contents_where_there_is_a_scan() -> None:

@@ -45,14 +45,14 @@ def one() -> Drives:
 
 
 def table(result: Drives, title: str) -> t.TableView:
-    return next(one for one in tables_of(result) if one.title.startswith(title))
+    return next(item for item in tables_of(result) if item.title.startswith(title))
 
 
 def test_the_verdict_explains_high_amplification() -> None:
-    told = verdict(fleet())
-    assert told.startswith("40 drives of 40 kB. Write amplification: median 2 (2 … 10.8), 2.01 for all together.")
-    assert "The most worn has used 45.0 % of its rated life." in told
-    assert told.endswith(
+    reported = verdict(fleet())
+    assert reported.startswith("40 drives of 40 kB. Write amplification: median 2 (2 … 10.8), 2.01 for all together.")
+    assert "The most worn has used 45.0 % of its rated life." in reported
+    assert reported.endswith(
         "2 drives have a WAF above 3, because of low use:"
         " in the median the host has written them 10.2 times over, the others 500 times."
     )
@@ -93,7 +93,7 @@ def test_tables_show_the_fleet_outliers_and_groups() -> None:
 def test_rows_without_a_number_are_left_out() -> None:
     assert [row[0] for row in table(one(), "Spread").rows] == ["Power-on time (h)"]
     assert "needs --rated-dwpd" in table(one(), "Years left").note
-    assert [one.title for one in tables_of(nothing())] == ["burst: drives"]
+    assert [item.title for item in tables_of(nothing())] == ["burst: drives"]
 
 
 def test_many_names_are_shortened_and_centuries_are_not_counted() -> None:

@@ -58,7 +58,7 @@ def table_of(name: str) -> t.TableView:
 
 def is_harmless(text: str) -> bool:
     """Whether a terminal, or a reader, is shown all there is."""
-    return all(unicodedata.category(one) not in ("Cc", "Cf", "Cs", "Zl", "Zp") or one in "\n\t" for one in text)
+    return all(unicodedata.category(item) not in ("Cc", "Cf", "Cs", "Zl", "Zp") or item in "\n\t" for item in text)
 
 
 # Tables, text for people and for programs -----------------------------------------------------------------------------
@@ -132,16 +132,16 @@ def tokens(text: str) -> Iterator[Token]:
 def test_markdown(name: str, sideways: bool) -> None:
     text = t.to_markdown([replace(table_of(name), sideways=sideways)])
     assert is_harmless(text)
-    found = list(tokens(text))
-    kinds = {token.type for token in found}
+    result = list(tokens(text))
+    kinds = {token.type for token in result}
     assert kinds <= {
         "heading_open", "heading_close", "inline", "text", "table_open", "table_close", "thead_open", "thead_close",
         "tbody_open", "tbody_close", "tr_open", "tr_close", "th_open", "th_close", "td_open", "td_close",
         "paragraph_open", "paragraph_close", "text_special", "softbreak", "hardbreak",
     }  # fmt: skip
-    assert sum(token.type == "table_open" for token in found) == 1
-    assert sum(token.type == "heading_open" for token in found) == 1
-    shown = ["".join(child.content for child in token.children or ()) for token in found if token.type == "inline"]
+    assert sum(token.type == "table_open" for token in result) == 1
+    assert sum(token.type == "heading_open" for token in result) == 1
+    shown = ["".join(child.content for child in token.children or ()) for token in result if token.type == "inline"]
     assert " ".join(shown_name(name).split()) in [" ".join(cell.split()) for cell in shown]
 
 
@@ -184,9 +184,9 @@ def all_names() -> f.Figure:
 def texts_of(svg: bytes) -> list[str]:
     """What is written in a drawing, which is parsed as XML."""
     root = ElementTree.fromstring(svg)
-    kinds = {one.tag.partition("}")[2] for one in root.iter()}
+    kinds = {item.tag.partition("}")[2] for item in root.iter()}
     assert kinds.isdisjoint({"script", "a", "foreignObject", "iframe"})
-    return ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    return ["".join(item.itertext()) for item in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
 @EVERY
@@ -194,7 +194,7 @@ def test_svg_is_well_formed_and_says_the_name(name: str, recwarn: pytest.Warning
     texts = texts_of(matplotlib_figure.to_bytes(figure_of(name), "svg"))
     assert sum(text.startswith(visible(name)[:20].rstrip()) for text in texts) >= 5
     assert all(is_harmless(text) and len(text) <= f.LONGEST_TITLE for text in texts)
-    assert [str(one.message) for one in recwarn] == []
+    assert [str(item.message) for item in recwarn] == []
 
 
 def test_every_kind_of_drawing_is_made_of_all_of_them(all_names: f.Figure, recwarn: pytest.WarningsRecorder) -> None:
@@ -208,12 +208,12 @@ def test_every_kind_of_drawing_is_made_of_all_of_them(all_names: f.Figure, recwa
     assert len(pypdf.PdfReader(io.BytesIO(pdf)).pages) == 1
     _, _, content = still(all_names).partition(",")
     assert texts_of(base64.b64decode(content))
-    assert [str(one.message) for one in recwarn] == []
+    assert [str(item.message) for item in recwarn] == []
 
 
 @EVERY
 def test_the_page_of_a_figure_has_no_element_that_a_name_brought(name: str) -> None:
-    tags = [Counter(_Tags(bokeh_figure.to_html(figure_of(one))).seen) for one in (name, "plain")]
+    tags = [Counter(_Tags(bokeh_figure.to_html(figure_of(item))).seen) for item in (name, "plain")]
     assert tags[0] == tags[1]
 
 
@@ -236,7 +236,7 @@ def hostile_day(filesystem: str) -> Any:
     """A file system of that name, whose targets have all the names."""
     result = busy_day(filesystem=filesystem, interval_s=1800, targets=len(SOURCES_OF_TROUBLE))
     assert result.heat_map is not None
-    targets = [replace(one, target=name) for one, name in zip(result.per_target, SOURCES_OF_TROUBLE, strict=True)]
+    targets = [replace(item, target=name) for item, name in zip(result.per_target, SOURCES_OF_TROUBLE, strict=True)]
     notes = [f"{name} is odd" for name in SOURCES_OF_TROUBLE]
     coverage = replace(result.coverage, missing_targets=list(SOURCES_OF_TROUBLE), notes=notes)
     heat = replace(result.heat_map, targets=list(SOURCES_OF_TROUBLE))
@@ -263,22 +263,22 @@ def test_the_report() -> None:
 @pytest.fixture(scope="module")
 def papers() -> list[RationaleDocument]:
     """Documents in which every part has a hostile text, each name once."""
-    found = []
+    result = []
     for name in SOURCES_OF_TROUBLE:
         parts: tuple[Part, ...] = (
             f"The system {name} is large.", BulletList((name, f"{name} again")), Caution(name), table_of(name),
             Equations((Equation(name, (name,)),)), Command(f"iolens plan --for {name}"),
         )  # fmt: skip
-        found.append(
+        result.append(
             RationaleDocument(name, name, (("System", name),), (DocumentChapter(f"About {name}", parts),), "iolens")
         )
-    return found
+    return result
 
 
 def test_the_rationale_as_a_page(papers: list[RationaleDocument]) -> None:
     plain = Counter(_Tags(rationale_html(replace(papers[0], title="a", author="b"))).seen)
-    for one in papers:
-        html = rationale_html(one)
+    for paper in papers:
+        html = rationale_html(paper)
         assert is_harmless(html)
         seen = Counter(_Tags(html).seen)
         assert {tag: seen[tag] for tag in ("script", "img", "b", "a")} == {
@@ -287,20 +287,20 @@ def test_the_rationale_as_a_page(papers: list[RationaleDocument]) -> None:
 
 
 def test_the_rationale_as_markdown(papers: list[RationaleDocument]) -> None:
-    for one in papers:
-        text = rationale_markdown(one)
+    for paper in papers:
+        text = rationale_markdown(paper)
         assert is_harmless(text)
-        found = list(tokens(text))
-        kinds = {token.type for token in found}
-        assert kinds.isdisjoint({"link_open", "image", "html_inline", "html_block", "s_open"}), one.title
-        assert sum(token.type == "heading_open" for token in found) == 3  # title, chapter, table
-        assert sum(token.type == "fence" for token in found) == 2
+        result = list(tokens(text))
+        kinds = {token.type for token in result}
+        assert kinds.isdisjoint({"link_open", "image", "html_inline", "html_block", "s_open"}), paper.title
+        assert sum(token.type == "heading_open" for token in result) == 3  # title, chapter, table
+        assert sum(token.type == "fence" for token in result) == 2
 
 
 def test_the_rationale_as_pdf(papers: list[RationaleDocument]) -> None:
     import pypdf
 
-    whole = replace(papers[0], chapters=tuple(chapter for one in papers for chapter in one.chapters))
+    whole = replace(papers[0], chapters=tuple(chapter for paper in papers for chapter in paper.chapters))
     pages = pypdf.PdfReader(io.BytesIO(to_pdf(whole, MADE))).pages
     text = " ".join(" ".join(page.extract_text() for page in pages).split())
     assert text.count("is large.") == len(papers)

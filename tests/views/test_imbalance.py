@@ -26,8 +26,8 @@ NAMES = ["snapshot", "extremes", "std-cdf", "dispersion", "lifetimes", "distance
 
 
 def of(load: np.ndarray, background: np.ndarray | None = None, **options) -> Imbalance:
-    found = iolens.imbalance(target_io=table_of("target_io", rows_of(load, background=background)), **options)
-    return replace(found, filesystem="scratch")
+    answer = iolens.imbalance(target_io=table_of("target_io", rows_of(load, background=background)), **options)
+    return replace(answer, filesystem="scratch")
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +54,22 @@ def many() -> Imbalance:
 
 
 def test_the_verdict_says_how_much_how_long_and_who(result: Imbalance) -> None:
-    told = verdict(result)
-    assert told.startswith("For 80 % of the time the standard deviation between targets was at most ")
-    assert re.search(r"It reached [\d.]+ kB/s \d+ times: nine in ten of these periods lasted at most [\d.]+ s", told)
-    assert "Most often hot: c03, " in told
-    assert "c08 moves nothing while its peers do." in told
-    assert "c03 moves far more than its peers." in told
+    reported = verdict(result)
+    assert reported.startswith("For 80 % of the time the standard deviation between targets was at most ")
+    assert re.search(
+        r"It reached [\d.]+ kB/s \d+ times: nine in ten of these periods lasted at most [\d.]+ s", reported
+    )
+    assert "Most often hot: c03, " in reported
+    assert "c08 moves nothing while its peers do." in reported
+    assert "c03 moves far more than its peers." in reported
 
 
 def test_an_even_load_has_a_verdict_too(even: Imbalance, idle: Imbalance) -> None:
-    for one in (even, idle):
-        assert verdict(one) == (
+    for item in (even, idle):
+        assert verdict(item) == (
             "For 80 % of the time the standard deviation between targets was at most 0 B/s, for 95 % at most 0 B/s."
         )
-        assert "No tick was unbalanced." in to_terminal(tables(one))
+        assert "No tick was unbalanced." in to_terminal(tables(item))
 
 
 def test_tables_show_what_the_result_says(result: Imbalance) -> None:
@@ -138,8 +140,8 @@ def test_a_snapshot_adds_up_to_the_load_and_names_its_numbers(result: Imbalance)
 
 
 def test_what_is_not_in_the_numbers_is_labelled_so() -> None:
-    found = of(spider(1, ticks=60, targets=4), np.ones((60, 4)), with_background=False)
-    labels = [mark.label for mark in figures(found)["snapshot"]().panels[0].marks if isinstance(mark, f.Bars)]
+    answer = of(spider(1, ticks=60, targets=4), np.ones((60, 4)), with_background=False)
+    labels = [mark.label for mark in figures(answer)["snapshot"]().panels[0].marks if isinstance(mark, f.Bars)]
     assert labels[-1] == "background, not in the numbers"
 
 
@@ -171,7 +173,7 @@ def test_dots_of_the_dispersion_stand_for_every_tick(result: Imbalance) -> None:
 
 
 def test_the_map_of_hot_targets_adds_up_to_their_hours(result: Imbalance) -> None:
-    mine = {one.target: one.hours for one in result.hot_targets if one.threshold == "p80"}
+    mine = {hot_target.target: hot_target.hours for hot_target in result.hot_targets if hot_target.threshold == "p80"}
     assert result.hot_map is not None
     by_target = dict(zip(result.hot_map.targets, np.nansum(result.hot_map.seconds, axis=1) / 3600, strict=True))
     assert {name: hours for name, hours in by_target.items() if hours} == pytest.approx(mine)

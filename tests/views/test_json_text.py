@@ -86,9 +86,9 @@ def test_times_are_utc_with_z():
     ],
 )
 def test_a_value_in_json(value, plain):
-    found = to_plain(Anything(value))
-    assert found == {"value": plain}
-    assert type(found["value"]) is type(plain)
+    result = to_plain(Anything(value))
+    assert result == {"value": plain}
+    assert type(result["value"]) is type(plain)
 
 
 def test_present_field_is_shown_even_when_false():

@@ -22,9 +22,9 @@ from tests.views.test_report import ABOUT, Page
 
 
 def of(**tables: list[dict]) -> Latency:
-    found = iolens.latency(**{name: table_of(name, rows) for name, rows in tables.items()})
-    assert isinstance(found, Latency)
-    return replace(found, filesystem="scratch")
+    answer = iolens.latency(**{name: table_of(name, rows) for name, rows in tables.items()})
+    assert isinstance(answer, Latency)
+    return replace(answer, filesystem="scratch")
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +43,21 @@ def empty() -> Latency:
 
 
 def test_the_verdict_names_percentiles_and_the_slow(result: Latency) -> None:
-    told = verdict(result)
-    assert told.startswith("99 % of reads took at most ")
+    reported = verdict(result)
+    assert reported.startswith("99 % of reads took at most ")
     assert [(line.target, line.direction) for line in result.per_target if line.finding == "slower"] == [
         ("scratch-OST0001", "read")
     ]
     slow = next(line for line in result.per_target if line.finding == "slower")
-    found = slow.evidence
-    assert found is not None
-    assert f"scratch-OST0001 is far slower than its peers: {found.beyond_twice_pct:.2g} % of scratch-OST0001's " in told
-    assert f"reads took more than {2 * found.tail_ms:.0f} ms" in told
-    assert told.endswith(f"slower in {found.periods_slower} of {found.periods} periods of 4 min.")
-    assert found.periods_slower >= found.periods_needed
+    answer = slow.evidence
+    assert answer is not None
+    assert (
+        f"scratch-OST0001 is far slower than its peers: {answer.beyond_twice_pct:.2g} % of scratch-OST0001's "
+        in reported
+    )
+    assert f"reads took more than {2 * answer.tail_ms:.0f} ms" in reported
+    assert reported.endswith(f"slower in {answer.periods_slower} of {answer.periods} periods of 4 min.")
+    assert answer.periods_slower >= answer.periods_needed
 
 
 def test_thirteen_writes_one_bin_apart_make_no_verdict() -> None:
@@ -66,12 +69,12 @@ def test_thirteen_writes_one_bin_apart_make_no_verdict() -> None:
         for target, counts in bins.items()
         for edge, count in counts.items()
     ]
-    found = of(target_histograms=rows)
-    last = next(line for line in found.per_target if line.target == "d")
+    answer = of(target_histograms=rows)
+    last = next(line for line in answer.per_target if line.target == "d")
     assert (last.p99_ratio, last.finding, last.p99_low_ms, last.p99_high_ms) == (2.0, "unknown", 8.0, None)
     assert last.slow_pct == pytest.approx(38.46, abs=0.01)
-    assert "slower" not in verdict(found)
-    table = next(table for table in tables(found) if table.title.startswith("Targets of"))
+    assert "slower" not in verdict(answer)
+    table = next(table for table in tables(answer) if table.title.startswith("Targets of"))
     assert "Unknown: d, writes: 13 I/Os; 1,000 are needed." in table.note
 
 
@@ -86,9 +89,9 @@ def test_the_finding_does_not_depend_on_the_buckets_that_are_shown(result: Laten
 def test_slow_by_mean_wait_says_so() -> None:
     rows = made_up_devices(1, ticks=400, devices=5)
     slow = [{**row, "read_wait_us": row["read_wait_us"] * (6 if row["target"] == "sdb" else 1)} for row in rows]
-    told = verdict(of(target_io=slow))
-    assert "sdb is far slower than its peers: sdb's reads waited " in told
-    assert " times as long, slower in " in told
+    reported = verdict(of(target_io=slow))
+    assert "sdb is far slower than its peers: sdb's reads waited " in reported
+    assert " times as long, slower in " in reported
 
 
 def test_a_mean_is_never_called_a_percentile(waits: Latency) -> None:
@@ -137,7 +140,7 @@ def test_reads_and_writes_share_a_scale_with_numbers_on_it(result: Latency) -> N
 def test_the_heat_map_has_a_row_for_every_target(result: Latency) -> None:
     heat = next(mark for mark in figures(result)["heatmap"]().panels[0].marks if isinstance(mark, f.HeatMapMark))
     assert heat.rows == tuple(f"OST{number:04x}" for number in range(5))
-    slow = next(one for one in result.over_time if (one.target, one.direction) == ("scratch-OST0001", "read"))
+    slow = next(item for item in result.over_time if (item.target, item.direction) == ("scratch-OST0001", "read"))
     assert np.array_equal(heat.values[1], slow.p99_ms, equal_nan=True)
 
 

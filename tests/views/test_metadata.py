@@ -26,16 +26,16 @@ from tests.views.test_report import ABOUT, Page
 @pytest.fixture(scope="module")
 def result() -> Metadata:
     frame = table_of("metadata_ops", made_up_metadata(1, ticks=200, targets=2))
-    found = iolens.metadata(metadata_ops=frame, filesystem="scratch", costs=CALIBRATION)
-    assert isinstance(found, Metadata)
-    return found
+    answer = iolens.metadata(metadata_ops=frame, filesystem="scratch", costs=CALIBRATION)
+    assert isinstance(answer, Metadata)
+    return answer
 
 
 @pytest.fixture(scope="module")
 def empty() -> Metadata:
-    found = iolens.metadata(filesystem="scratch", metadata_ops=table_of("metadata_ops", []))
-    assert isinstance(found, Metadata)
-    return found
+    answer = iolens.metadata(filesystem="scratch", metadata_ops=table_of("metadata_ops", []))
+    assert isinstance(answer, Metadata)
+    return answer
 
 
 def text(result: Metadata, title: str) -> str:
@@ -43,8 +43,8 @@ def text(result: Metadata, title: str) -> str:
 
 
 def test_the_verdict_says_what_is_assumed(result: Metadata) -> None:
-    told = verdict(replace(result, busy_time_pct=12.3, assumed_time_pct=4.5))
-    assert told == (
+    reported = verdict(replace(result, busy_time_pct=12.3, assumed_time_pct=4.5))
+    assert reported == (
         "Busy 12.3 % of the time by MDU (above 30 %). 4.5 % of the modelled time is assumed:"
         " mdtest does not measure those operations."
     )
@@ -72,10 +72,10 @@ def test_an_empty_window_says_so_and_prints_no_number_for_what_is_unknown(empty:
 
 @pytest.mark.parametrize("name", ["operations", "mdu"])
 def test_every_figure_is_drawn(result: Metadata, empty: Metadata, name: str, tmp_path: Path) -> None:
-    for one in (result, empty, replace(result, series=None)):
+    for item in (result, empty, replace(result, series=None)):
         for suffix, beginning in ((".png", b"\x89PNG"), (".html", b"<!DOCTYPE html>")):
             path = tmp_path / f"figure{suffix}"
-            f.draw(figures(one)[name](), path)
+            f.draw(figures(item)[name](), path)
             assert path.read_bytes().lstrip().startswith(beginning)
 
 
@@ -99,15 +99,17 @@ def test_bars_stand_at_their_time_in_both_renderers(result: Metadata) -> None:
 
     figure = figures(result)["operations"]()
     (plot,) = layout(figure).children
-    first = next(one for one in plot.select(GlyphRenderer) if "left" in one.data_source.data)
+    first = next(item for item in plot.select(GlyphRenderer) if "left" in item.data_source.data)
     assert first.data_source.data["left"][0] == result.series.start_us[0] / 1000
     assert b"Sep" in to_bytes(figure, "svg") or b"00:" in to_bytes(figure, "svg")
 
 
 def test_mdu_without_a_calibration_shows_service_times_or_says_so(result: Metadata) -> None:
-    def labels(one: Metadata) -> list[str]:
+    def labels(metadata: Metadata) -> list[str]:
         return [
-            mark.label for mark in figures(one)["mdu"]().panels[0].marks if isinstance(mark, f.LineMark | f.PointsMark)
+            mark.label
+            for mark in figures(metadata)["mdu"]().panels[0].marks
+            if isinstance(mark, f.LineMark | f.PointsMark)
         ]
 
     assert labels(result) == ["by service times", "MDU"]

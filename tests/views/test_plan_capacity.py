@@ -23,7 +23,7 @@ def given() -> CapacityPlan:
 
 def measured() -> CapacityPlan:
     several = inputs()
-    several["ssi"] = [value("ssi", one, "test") for one in (3, 4)]
+    several["ssi"] = [value("ssi", item, "test") for item in (3, 4)]
     return plan_capacity(several, growth=grown(), ages=[scanned()])
 
 
@@ -65,7 +65,7 @@ def test_every_figure_is_drawn(plan: CapacityPlan, tmp_path: Path) -> None:
 def test_every_curve_of_the_purges_says_whose_it_is() -> None:
     """They are of the reference system itself, whatever SSI the plan is for."""
     several = inputs(purge_days=28.0)
-    several["daily_growth_bytes"] = [value("daily_growth_bytes", one, "test") for one in (100.0, 200.0)]
+    several["daily_growth_bytes"] = [value("daily_growth_bytes", item, "test") for item in (100.0, 200.0)]
     plan = plan_capacity(several, ages=[scanned()])
     figure = figures_of(plan)["purges"]()
     assert figure.title == "Usage of the reference system (SSI 1) under purge policies"

@@ -76,37 +76,37 @@ def plans(draw: st.DrawFn) -> EndurancePlan:
 def test_every_number_of_the_verdict_is_that_of_the_rows(plan: EndurancePlan) -> None:
     """The sentence against the tables as they are shown: cases, classes, and drives of another size."""
     shown = {table.title.partition(":")[0]: table for table in tables_of(plan)}
-    cases = [dict(zip([one.name for one in shown["Drive writes per day"].columns], row, strict=True))
+    cases = [dict(zip([column.name for column in shown["Drive writes per day"].columns], row, strict=True))
              for row in shown["Drive writes per day"].rows]  # fmt: skip
-    names = [one.name for one in plan.cases]
+    names = [item.name for item in plan.cases]
     assert len(set(names)) == len(names)
     sentence = verdict(plan)
     published = max(
-        max(one["high_dwpd"], case.ci95[1] if case.ci95 else 0) for one, case in zip(cases, plan.cases, strict=True)
+        max(item["high_dwpd"], case.ci95[1] if case.ci95 else 0) for item, case in zip(cases, plan.cases, strict=True)
     )
     strict = max(
-        max(one["strict_host_high_dwpd"], case.strict_host_ci95[1] if case.strict_host_ci95 else 0)
-        for one, case in zip(cases, plan.cases, strict=True)
+        max(item["strict_host_high_dwpd"], case.strict_host_ci95[1] if case.strict_host_ci95 else 0)
+        for item, case in zip(cases, plan.cases, strict=True)
     )
-    if found := SUFFICES.fullmatch(sentence):
-        rating, by_equation, its_class, by_host, host_class, rest = found.groups()
+    if result := SUFFICES.fullmatch(sentence):
+        rating, by_equation, its_class, by_host, host_class, rest = result.groups()
         for row in shown["Classes of drives"].rows:
-            line = dict(zip([one.name for one in shown["Classes of drives"].columns], row, strict=True))
+            line = dict(zip([column.name for column in shown["Classes of drives"].columns], row, strict=True))
             if line["class_dwpd"] >= float(rating):
                 assert (line["suffices"], line["strict_suffices"]) == ("yes", "yes")
-        assert float(its_class or rating) == max(one["class_dwpd"] for one in cases)
-        assert float(host_class or rating) == max(one["strict_class_dwpd"] for one in cases)
+        assert float(its_class or rating) == max(item["class_dwpd"] for item in cases)
+        assert float(host_class or rating) == max(item["strict_class_dwpd"] for item in cases)
         assert max(float(by_equation), float(by_host)) <= float(rating)
-        assert float(rating) == max(one["needed_class_dwpd"] for one in cases)
+        assert float(rating) == max(item["needed_class_dwpd"] for item in cases)
     else:
-        found = NONE.fullmatch(sentence)
-        assert found is not None, sentence
-        without, by_equation, by_host, rating, others, rest = found.groups()
-        missing = [name for name, one in zip(names, cases, strict=True) if one["needed_class_dwpd"] is None]
+        result = NONE.fullmatch(sentence)
+        assert result is not None, sentence
+        without, by_equation, by_host, rating, others, rest = result.groups()
+        missing = [name for name, item in zip(names, cases, strict=True) if item["needed_class_dwpd"] is None]
         assert without == "; ".join(missing)
         assert (others or "") == "; ".join(name for name in names if name not in missing)
         if others:
-            assert float(rating) == max(one["needed_class_dwpd"] or 0 for one in cases)
+            assert float(rating) == max(item["needed_class_dwpd"] or 0 for item in cases)
     assert float(by_equation) == pytest.approx(published, rel=0.005)
     assert float(by_host) == pytest.approx(strict, rel=0.005)
     _check_exceptions(plan, shown, rest)
@@ -117,7 +117,7 @@ def _check_exceptions(plan: EndurancePlan, shown: dict[str, t.TableView], rest: 
     limit = plan.verdict.class_dwpd
     wanted = []
     for row in table.rows if table is not None else ():
-        line = dict(zip([one.name for one in table.columns], row, strict=True))
+        line = dict(zip([column.name for column in table.columns], row, strict=True))
         classes = [line["class_dwpd"], line["strict_class_dwpd"]]
         if None in classes or (limit is not None and max(classes) > limit):
             wanted.append(f"drives of {format_bytes_si(line['drive_bytes'])} ({line['case']})")

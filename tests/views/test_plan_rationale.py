@@ -17,54 +17,54 @@ from tests.plans.designs import ABOUT, from_telemetry, published
 from tests.plans.test_endurance import case
 
 
-def chapter(found: RationaleDocument, title: str) -> DocumentChapter:
-    return next(one for one in found.chapters if one.title == title)
+def chapter(rationale_document: RationaleDocument, title: str) -> DocumentChapter:
+    return next(item for item in rationale_document.chapters if item.title == title)
 
 
-def titles(one: DocumentChapter) -> list[str]:
-    return [part.title for part in one.parts if isinstance(part, t.TableView)]
+def titles(document_chapter: DocumentChapter) -> list[str]:
+    return [part.title for part in document_chapter.parts if isinstance(part, t.TableView)]
 
 
 def test_the_specification_comes_first_and_what_makes_it_again_last() -> None:
-    found = document(from_telemetry())
-    assert [one.title for one in found.chapters] == [
+    result = document(from_telemetry())
+    assert [item.title for item in result.chapters] == [
         "Specification", "Capacity", "Endurance", "Metadata", "Performance", "Data behind this plan", "Assumptions",
         "How to make it again",
     ]  # fmt: skip
-    assert titles(found.chapters[0]) == ["What to specify"]
-    assert dict(found.facts)["Reference system"] == "scratch"
-    assert dict(found.facts)["Date"] == "2026-01-02 03:04:05 UTC, iolens 1.2.3"
+    assert titles(result.chapters[0]) == ["What to specify"]
+    assert dict(result.facts)["Reference system"] == "scratch"
+    assert dict(result.facts)["Date"] == "2026-01-02 03:04:05 UTC, iolens 1.2.3"
 
 
 def test_every_plan_has_equations_inputs_what_ifs_and_figures() -> None:
-    found = document(from_telemetry())
+    result = document(from_telemetry())
     for name in ("Capacity", "Endurance", "Metadata", "Performance"):
-        parts = chapter(found, name).parts
+        parts = chapter(result, name).parts
         (equations,) = [part for part in parts if isinstance(part, Equations)]
-        assert all(one.workings for one in equations.equations)
-        assert "Inputs" in titles(chapter(found, name))
+        assert all(equation.workings for equation in equations.equations)
+        assert "Inputs" in titles(chapter(result, name))
         assert any(isinstance(part, Drawing) for part in parts)
-    assert "What if" in titles(chapter(found, "Capacity"))
-    assert "Classes of drives" in titles(chapter(found, "Endurance"))
-    assert "What if the threshold were another" in titles(chapter(found, "Metadata"))
-    assert [one.name for one in found.drawings()] == [
+    assert "What if" in titles(chapter(result, "Capacity"))
+    assert "Classes of drives" in titles(chapter(result, "Endurance"))
+    assert "What if the threshold were another" in titles(chapter(result, "Metadata"))
+    assert [drawing.name for drawing in result.drawings()] == [
         "capacity-growth", "endurance-fswpd", "endurance-dwpd", "metadata-mdt", "metadata-files", "metadata-inodes",
         "performance-demand",
     ]  # fmt: skip
 
 
 def test_a_missing_part_has_a_caution_and_no_chapter() -> None:
-    found = document(published())
-    assert "Performance" not in [one.title for one in found.chapters]
-    (caution,) = [part for part in found.chapters[0].parts if isinstance(part, Caution)]
+    result = document(published())
+    assert "Performance" not in [item.title for item in result.chapters]
+    (caution,) = [part for part in result.chapters[0].parts if isinstance(part, Caution)]
     assert caution.text.startswith("Performance is not answered: the store knows no demand. Needed: counters")
-    assert dict(found.facts)["Not answered"] == "performance"
+    assert dict(result.facts)["Not answered"] == "performance"
 
 
 def test_a_document_without_telemetry_says_so_and_draws_only_what_it_knows() -> None:
-    found = document(published(metadata=None))
-    assert chapter(found, "Data behind this plan").parts[0] == "No telemetry was read: every input was given."
-    assert [one.name for one in found.drawings()] == ["endurance-dwpd"]
+    result = document(published(metadata=None))
+    assert chapter(result, "Data behind this plan").parts[0] == "No telemetry was read: every input was given."
+    assert [drawing.name for drawing in result.drawings()] == ["endurance-dwpd"]
 
 
 def test_cells_of_the_specification() -> None:
@@ -107,9 +107,9 @@ def test_figures_and_tables_by_the_usual_door() -> None:
 
 
 def test_an_empty_design_is_still_a_document() -> None:
-    found = document(make_rationale(ABOUT))
-    assert found.chapters[0].title == "Specification"
-    assert found.drawings() == []
+    result = document(make_rationale(ABOUT))
+    assert result.chapters[0].title == "Specification"
+    assert result.drawings() == []
 
 
 @pytest.mark.parametrize(

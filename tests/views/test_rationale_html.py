@@ -46,8 +46,8 @@ def test_chapters_tables_figures_and_equations_are_there() -> None:
 def test_nothing_comes_from_outside_and_nothing_runs() -> None:
     page = Elements(to_html(document(from_telemetry())))
     assert page.named("script") == page.named("link") == page.named("iframe") == []
-    assert all((one["src"] or "").startswith("data:image/svg+xml;base64,") for one in page.named("img"))
-    policy = next(one["content"] for one in page.named("meta") if one.get("http-equiv"))
+    assert all((item["src"] or "").startswith("data:image/svg+xml;base64,") for item in page.named("img"))
+    policy = next(item["content"] for item in page.named("meta") if item.get("http-equiv"))
     assert policy is not None
     assert policy.startswith("default-src 'none'; ")
     assert "script-src" not in policy
@@ -59,7 +59,7 @@ def test_names_are_no_markup() -> None:
     text = to_html(document(replace(result, filesystem=HOSTILE, about=about, notes=[HOSTILE])))
     page = Elements(text)
     assert page.named("script") == []
-    assert all((one["src"] or "").startswith("data:") for one in page.named("img"))
+    assert all((item["src"] or "").startswith("data:") for item in page.named("img"))
     assert HOSTILE in page.texts
     assert "49" not in re.findall(r"x&#34;.{0,200}", text)[0]
 

@@ -39,9 +39,9 @@ def test_figures_are_files_beside_it_and_the_links_lead_to_them(tmp_path: Path) 
         assert target in written
         assert target.read_text("utf-8").startswith("<?xml")
     assert "*Figure 7. Demand over ticks.*" in path.read_text("utf-8")
-    again = {one: one.read_bytes() for one in written}
+    again = {item: item.read_bytes() for item in written}
     write(document(from_telemetry()), path)
-    assert {one: one.read_bytes() for one in written} == again
+    assert {item: item.read_bytes() for item in written} == again
 
 
 def test_names_are_no_markup() -> None:

@@ -53,8 +53,8 @@ def test_a_few_pages_with_numbers_and_bookmarks(whole: bytes) -> None:
     assert 5 <= len(reader.pages) <= 10
     for number, page in enumerate(reader.pages, 1):
         assert f"{number} / {len(reader.pages)}" in page.extract_text()
-    assert [one.title.split(maxsplit=1)[1] for one in reader.outline] == [
-        one.title for one in document(from_telemetry()).chapters
+    assert [item.title.split(maxsplit=1)[1] for item in reader.outline] == [
+        chapter.title for chapter in document(from_telemetry()).chapters
     ]
     assert reader.metadata.title == "Design rationale"
     assert reader.metadata.author == "The storage group"
@@ -66,9 +66,9 @@ def test_figures_are_no_pixels(whole: bytes) -> None:
 
 
 def test_the_same_document_gives_the_same_bytes() -> None:
-    found = document(published())
-    assert to_pdf(found, MADE) == to_pdf(found, MADE)
-    assert to_pdf(found, MADE) != to_pdf(found, MADE.replace(year=2027))
+    result = document(published())
+    assert to_pdf(result, MADE) == to_pdf(result, MADE)
+    assert to_pdf(result, MADE) != to_pdf(result, MADE.replace(year=2027))
 
 
 def test_names_are_no_markup() -> None:

@@ -95,16 +95,16 @@ def page(*results: Any, about: ReportInfo = ABOUT) -> Page:
 
 
 def test_it_says_what_when_and_by_which_version(two: str) -> None:
-    found = Page(two)
-    assert found.headings[0] == "Storage report: scratch and home"
-    assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC" in found.text
-    assert "Generated 2026-01-02 03:04:05 UTC by iolens 1.2.3" in found.text
+    result = Page(two)
+    assert result.headings[0] == "Storage report: scratch and home"
+    assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC" in result.text
+    assert "Generated 2026-01-02 03:04:05 UTC by iolens 1.2.3" in result.text
 
 
 def test_a_window_in_another_zone_is_told_in_both() -> None:
     window = (START, START + timedelta(days=1))
-    found = page(minutes(), about=replace(ABOUT, window=window, timezone="Europe/Berlin"))
-    assert "2012-10-22 02:00:00 to 2012-10-23 02:00:00 Europe/Berlin (2012-10-22 00:00:00 to" in found.text
+    result = page(minutes(), about=replace(ABOUT, window=window, timezone="Europe/Berlin"))
+    assert "2012-10-22 02:00:00 to 2012-10-23 02:00:00 Europe/Berlin (2012-10-22 00:00:00 to" in result.text
 
 
 def test_every_file_system_has_every_section(two: str) -> None:
@@ -121,11 +121,11 @@ def test_every_file_system_has_every_section(two: str) -> None:
 
 
 def test_the_contents_lead_to_every_section(two: str) -> None:
-    found = Page(two)
-    targets = {attributes["id"] for attributes in found.all("section")}
-    links = [str(attributes["href"]) for attributes in found.all("a")]
+    result = Page(two)
+    targets = {attributes["id"] for attributes in result.all("section")}
+    links = [str(attributes["href"]) for attributes in result.all("a")]
     assert all(link.startswith("#") and link[1:] in targets for link in links)
-    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in result.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
 
 
@@ -134,11 +134,11 @@ def test_the_summary_speaks_to_a_director() -> None:
     assert isinstance(facts, Facts)
     assert facts.facts[1] == Fact("8.2 %", "of the time busy with the same bytes as 1 MiB I/Os", "4.0× less")
     assert facts.facts[2] == Fact("3.5 h", "saturated", "1 of 1 steady stretch")
-    told = " ".join(map(str, words))
-    assert "Busy 32.9 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 8.2 %" in told
-    assert "saturated once, for 3.5 h from 2012-10-22 14:00:00 UTC, when FSU stayed near 72 %" in told
-    assert "close to the ceiling of 70 % (calibration ours): the disks had no more to give" in told
-    assert "97.9 % complete. Missing or odd: nothing from scratch-OST0018" in told
+    reported = " ".join(map(str, words))
+    assert "Busy 32.9 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 8.2 %" in reported
+    assert "saturated once, for 3.5 h from 2012-10-22 14:00:00 UTC, when FSU stayed near 72 %" in reported
+    assert "close to the ceiling of 70 % (calibration ours): the disks had no more to give" in reported
+    assert "97.9 % complete. Missing or odd: nothing from scratch-OST0018" in reported
 
 
 def test_only_a_known_peak_is_a_headline() -> None:
@@ -169,7 +169,11 @@ def test_targets_far_from_their_peers_are_listed_with_evidence() -> None:
     assert any(
         "1 of 24 targets is far from its peers: scratch-OST0003 (busier)" in str(p) for p in report_summary(result)
     )
-    section = next(one for one in report_sections(result) if one.title.startswith("Targets that differ"))
+    section = next(
+        report_section
+        for report_section in report_sections(result)
+        if report_section.title.startswith("Targets that differ")
+    )
     table = next(part for part in section.parts if isinstance(part, t.TableView))
     assert [row[0] for row in table.rows] == ["scratch-OST0003"]
 
@@ -179,28 +183,28 @@ def test_missing_targets_are_named(two: str) -> None:
 
 
 def test_nothing_is_fetched(two: str) -> None:
-    found = Page(two)
+    result = Page(two)
     addresses = [
         str(value)
-        for _, attributes in found.tags
+        for _, attributes in result.tags
         for name, value in attributes.items()
         if name in ("src", "href", "srcset", "action", "data", "poster", "xlink:href")
     ]
     assert addresses
     assert {address.partition(":")[0] if ":" in address else address[0] for address in addresses} == {"data", "#"}
-    assert not found.all("link")
+    assert not result.all("link")
     assert not re.search(r"@import|url\((?!data:)", re.findall(r"<style>(.*?)</style>", two, re.DOTALL)[0])
-    policy = next(a["content"] for a in found.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(a["content"] for a in result.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
     assert str(policy).startswith("default-src 'none'; ")
     assert not re.search(r"https?:|unsafe-eval|\*|connect-src", str(policy))
 
 
 def test_bokeh_is_there_once_and_every_figure_both_live_and_still(two: str) -> None:
-    found = Page(two)
-    assert len(found.all("figure")) == len(found.items()) == len(found.all("img")) == 8
-    assert sum("BokehJS" in script for script in found.scripts) <= 1
+    result = Page(two)
+    assert len(result.all("figure")) == len(result.items()) == len(result.all("img")) == 8
+    assert sum("BokehJS" in script for script in result.scripts) <= 1
     assert two.count("Copyright (c) Anaconda") == 1
-    for picture in found.all("img"):
+    for picture in result.all("img"):
         kind, _, octets = str(picture["src"]).partition(",")
         assert kind == "data:image/svg+xml;base64"
         assert b"<svg" in base64.b64decode(octets)
@@ -221,13 +225,13 @@ def hostile(name: str = HOSTILE) -> Utilization:
 
 def test_hostile_names_are_text() -> None:
     html = report_html([hostile(), minutes()], replace(ABOUT, refused=(f"blame of {HOSTILE} is not here",)))
-    found = Page(html)
-    assert found.headings[0] == f"Storage report: {HOSTILE} and scratch"
-    assert f"blame of {HOSTILE} is not here" in " ".join(found.words)
-    assert not [attributes for _, attributes in found.tags if any(name.startswith("on") for name in attributes)]
-    assert all(str(picture["src"]).startswith("data:") for picture in found.all("img"))
-    assert len(found.scripts) == len(found.items()) + 2  # the data, Bokeh and ours
-    assert "alert" not in "".join(script for script in found.scripts[-2:])
+    result = Page(html)
+    assert result.headings[0] == f"Storage report: {HOSTILE} and scratch"
+    assert f"blame of {HOSTILE} is not here" in " ".join(result.words)
+    assert not [attributes for _, attributes in result.tags if any(name.startswith("on") for name in attributes)]
+    assert all(str(picture["src"]).startswith("data:") for picture in result.all("img"))
+    assert len(result.scripts) == len(result.items()) + 2  # the data, Bokeh and ours
+    assert "alert" not in "".join(script for script in result.scripts[-2:])
 
 
 def test_json_cannot_end_its_script_element() -> None:
@@ -244,38 +248,38 @@ def test_names_are_never_mathematics() -> None:
 def test_bytes_without_sizes_have_a_load_but_no_utilisation() -> None:
     """As from LMT, which keeps no brw_stats."""
     moved = replace(busy_day(), samples=0, busy_time_pct=None, under_report_factor=None)
-    found = page(moved)
-    assert "nothing here counts disk I/Os by size" in found.text
-    assert "Load over time" in found.headings
-    assert "Daily volumes" in found.headings
-    assert "How busy it was" not in found.headings
+    result = page(moved)
+    assert "nothing here counts disk I/Os by size" in result.text
+    assert "Load over time" in result.headings
+    assert "Daily volumes" in result.headings
+    assert "How busy it was" not in result.headings
 
 
 def test_an_empty_window_is_told_as_such() -> None:
-    found = page(empty())
-    assert "No data in this window." in found.text
-    assert "nothing from OST0000, OST0001" in found.text
-    assert "2 of 2 known targets did not report: OST0000, OST0001." in found.text
-    assert "Load over time" not in found.headings
-    assert not found.all("figure")
-    assert "complete: all" not in found.text
+    result = page(empty())
+    assert "No data in this window." in result.text
+    assert "nothing from OST0000, OST0001" in result.text
+    assert "2 of 2 known targets did not report: OST0000, OST0001." in result.text
+    assert "Load over time" not in result.headings
+    assert not result.all("figure")
+    assert "complete: all" not in result.text
 
 
 def test_no_results_at_all_are_told_as_such() -> None:
-    found = page()
-    assert "This store holds no data to report on." in found.text
-    assert found.headings == ["Storage report", "Summary", "Nothing to report"]
+    result = page()
+    assert "This store holds no data to report on." in result.text
+    assert result.headings == ["Storage report", "Summary", "Nothing to report"]
 
 
 def test_one_of_two_file_systems_may_be_empty() -> None:
-    found = page(minutes(), replace(empty(), filesystem="home"))
-    assert len(found.all("figure")) == 4
-    assert "Side by side" in found.headings
+    result = page(minutes(), replace(empty(), filesystem="home"))
+    assert len(result.all("figure")) == 4
+    assert "Side by side" in result.headings
 
 
 def test_what_failed_is_told_on_top() -> None:
-    found = page(minutes(), about=replace(ABOUT, refused=("blame of scratch is not in this report: no jobs",)))
-    assert "blame of scratch is not in this report: no jobs" in found.text
+    result = page(minutes(), about=replace(ABOUT, refused=("blame of scratch is not in this report: no jobs",)))
+    assert "blame of scratch is not in this report: no jobs" in result.text
 
 
 def test_many_days_have_a_figure_of_daily_volumes() -> None:
@@ -333,20 +337,20 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
         report_sections=lambda result: [ReportSection("Rain", (f"on {result.filesystem}",))],
         report_methods=lambda results: [ReportSection("Clouds", (f"{len(results)} results",))],
     )
-    found = page(minutes("a"), Weather("a"), Weather("b"))
-    assert found.headings.index("Rain") < found.headings.index("Load over time")
-    assert found.headings.count("Rain") == 2
+    answer = page(minutes("a"), Weather("a"), Weather("b"))
+    assert answer.headings.index("Rain") < answer.headings.index("Load over time")
+    assert answer.headings.count("Rain") == 2
     for words in ("It rained.", "on b", "2 results"):
-        assert words in found.text
+        assert words in answer.text
 
 
 def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings and scans are moments: the report's window is that of its intervals."""
     install(monkeypatch, "weather.report", report_sections=lambda result: [])
     later = START + timedelta(days=300)
-    found = page(busy_day("a", 300), Weather("a", later, later))
-    assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC Readings for weather" in found.text
-    assert "Readings for weather 2013-08-18 00:00:00 to 2013-08-18 00:00:00 UTC" in found.text
+    answer = page(busy_day("a", 300), Weather("a", later, later))
+    assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC Readings for weather" in answer.text
+    assert "Readings for weather 2013-08-18 00:00:00 to 2013-08-18 00:00:00 UTC" in answer.text
     inside = page(busy_day("a", 300), Weather("a", START, START + timedelta(hours=3)))
     assert "Readings for" not in inside.text
 
@@ -354,8 +358,8 @@ def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch:
 def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, "weather.report", report_sections=lambda result: [])
     nothing = replace(empty(), window_start=None, window_end=None)
-    found = page(nothing, Weather("scratch", START, START + timedelta(days=9)))
-    assert "Window 2012-10-22 00:00:00 to 2012-10-31 00:00:00 UTC Generated" in found.text
+    answer = page(nothing, Weather("scratch", START, START + timedelta(days=9)))
+    assert "Window 2012-10-22 00:00:00 to 2012-10-31 00:00:00 UTC Generated" in answer.text
 
 
 def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,10 +368,10 @@ def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytes
     install(
         monkeypatch, "weather.tables", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure}
     )
-    found = page(Weather("a"))
-    assert found.headings[-1] == "Weather"
-    assert "12,345" in found.text
-    assert len(found.all("figure")) == 1
+    answer = page(Weather("a"))
+    assert answer.headings[-1] == "Weather"
+    assert "12,345" in answer.text
+    assert len(answer.all("figure")) == 1
 
 
 def test_every_analysis_has_a_view() -> None:
@@ -395,18 +399,18 @@ def test_the_command_writes_one_whole_file(store: Path, tmp_path: Path) -> None:
     assert (done.code, done.out) == (0, "")
     assert "report.html, " in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]  # nothing half-written beside it
-    found = Page((tmp_path / "report.html").read_text("utf-8"))
-    assert found.headings[0] == "Storage report: scratch and scratch2"
-    assert "peak 35 GB/s, given" in found.text
+    result = Page((tmp_path / "report.html").read_text("utf-8"))
+    assert result.headings[0] == "Storage report: scratch and scratch2"
+    assert "peak 35 GB/s, given" in result.text
 
 
 def test_file_systems_and_windows_may_be_chosen(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "one.html"
     window = ("--from", "2020-09-14T02:05", "--to", "2020-09-14T02:10", "--timezone", "Europe/Berlin")
     assert iolens("report", "--store", store, "-f", "scratch2", *window, "-o", out).code == 0
-    found = Page(out.read_text("utf-8"))
-    assert found.headings[0] == "Storage report: scratch2"
-    assert "2020-09-14 02:05:00 to 2020-09-14 02:10:00 Europe/Berlin" in found.text
+    result = Page(out.read_text("utf-8"))
+    assert result.headings[0] == "Storage report: scratch2"
+    assert "2020-09-14 02:05:00 to 2020-09-14 02:10:00 Europe/Berlin" in result.text
 
 
 def test_a_window_without_data_gives_a_report_that_says_so(store: Path, tmp_path: Path) -> None:

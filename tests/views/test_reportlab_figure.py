@@ -21,12 +21,12 @@ def figure(*marks: f.Mark, title: str = "") -> f.Figure:
     return f.Figure("test", title, (f.Panel("panel é", f.Axis("x, km"), f.Axis("y"), marks),))
 
 
-def drawn(one: f.Figure) -> str:
+def drawn(item: f.Figure) -> str:
     """The page's own commands."""
     _register_fonts()
     out = io.BytesIO()
     canvas = Canvas(out, pageCompression=0, invariant=1)
-    flowable = FigureOnPage(one, (REGULAR, BOLD), (400.0, 300.0))
+    flowable = FigureOnPage(item, (REGULAR, BOLD), (400.0, 300.0))
     flowable.wrap(500.0, 800.0)
     flowable.drawOn(canvas, 50.0, 100.0)
     canvas.save()
@@ -35,8 +35,8 @@ def drawn(one: f.Figure) -> str:
 
 def colours(page: str) -> set[tuple[int, ...]]:
     """Every colour that the page sets."""
-    found = re.findall(r"(?m)^([0-9.]+) ([0-9.]+) ([0-9.]+) (?:rg|RG)$", page)
-    return {tuple(round(255 * float(part)) for part in one) for one in found}
+    result = re.findall(r"(?m)^([0-9.]+) ([0-9.]+) ([0-9.]+) (?:rg|RG)$", page)
+    return {tuple(round(255 * float(part)) for part in item) for item in result}
 
 
 def rgb(text: str) -> tuple[int, ...]:
@@ -62,8 +62,8 @@ def test_every_kind_of_mark_is_drawn_in_its_colour() -> None:
 
 
 def test_a_figure_keeps_its_shape_and_its_bounds() -> None:
-    one = FigureOnPage(figure(f.LineMark(X, X, "line", RED)), (REGULAR, BOLD), (400.0, 300.0))
-    assert one.wrap(500.0, 800.0) == (500.0, pytest.approx(400.0 * 3.35 / 6.6))
+    item = FigureOnPage(figure(f.LineMark(X, X, "line", RED)), (REGULAR, BOLD), (400.0, 300.0))
+    assert item.wrap(500.0, 800.0) == (500.0, pytest.approx(400.0 * 3.35 / 6.6))
     tall = f.Figure("tall", "", figure().panels * 4)
     high = FigureOnPage(tall, (REGULAR, BOLD), (400.0, 300.0))
     assert high.wrap(500.0, 800.0)[1] == 300.0
@@ -100,5 +100,5 @@ def test_a_curve_with_one_control_point_passes_where_it_should() -> None:
 
 
 def test_the_same_figure_gives_the_same_commands() -> None:
-    one = figure(f.LineMark(X, X, "line", RED))
-    assert drawn(one) == drawn(one)
+    item = figure(f.LineMark(X, X, "line", RED))
+    assert drawn(item) == drawn(item)

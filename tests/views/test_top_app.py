@@ -48,10 +48,10 @@ class Feed:
         with self.lock:
             self.asked += 1
             again = self.failing and len(self.polls) == 1  # fails until it is told otherwise
-            found = self.polls[0] if again else self.polls.pop(0) if self.polls else []
-        if isinstance(found, Exception):
-            raise found
-        return found
+            result = self.polls[0] if again else self.polls.pop(0) if self.polls else []
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def trouble(self) -> str:
         return self.said
@@ -179,7 +179,7 @@ def test_names_that_a_terminal_would_obey_are_shown() -> None:
         await pilot.pause()
         for number in range(len(names_) + 1):
             drawn = [screen(app), *(text(app, part) for part in ("title", "totals", "coverage", "message", "detail"))]
-            assert all(is_harmless(one) for one in drawn), number
+            assert all(is_harmless(item) for item in drawn), number
             assert {cell_len(line) for line in screen(app).splitlines()} == {table(app).size.width}
             await pilot.press("down")
         assert "a\\x1b[2J\\x1b[Hb" in text(app, "title")
@@ -361,9 +361,9 @@ def test_on_a_low_screen_the_detail_takes_the_place_of_the_table() -> None:
 
 
 def test_every_key_is_in_the_help() -> None:
-    told = help_text().plain
+    reported = help_text().plain
     for name in ("Space", "Home", "[ ]", "/", "Enter", "f ", "q ", "t ", "r reverses", "FSU %", "small %", "silent"):
-        assert name in told
+        assert name in reported
 
 
 def test_the_window_may_be_made_narrow_and_wide_again() -> None:

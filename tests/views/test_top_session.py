@@ -47,13 +47,13 @@ def some_lines(seed: int = 1, count: int = 40) -> list[TargetLine]:
 @pytest.mark.parametrize("descending", [True, False])
 def test_lines_are_sorted_by_any_column_with_the_unknown_last(key: str, descending: bool) -> None:
     lines = some_lines()
-    found = LineOrder(key, descending).lines(reading(lines))
-    values = [getattr(line, key) for line in found]
+    result = LineOrder(key, descending).lines(reading(lines))
+    values = [getattr(line, key) for line in result]
     known = [value for value in values if value is not None]
     assert sorted(known, reverse=descending) == known
     assert all(value is None for value in values[len(known) :])
-    assert {line.target for line in found} == {line.target for line in lines}
-    for before, after in pairwise(found):
+    assert {line.target for line in result} == {line.target for line in lines}
+    for before, after in pairwise(result):
         if getattr(before, key) == getattr(after, key):
             assert before.target < after.target
 
@@ -104,7 +104,7 @@ def test_columns_fit_at_any_width() -> None:
 
 def test_the_less_important_columns_go_first() -> None:
     kept: list[set[str]] = [
-        {one.column.key for one in place(width, some_lines(), "scratch")} for width in (30, 60, 200)
+        {item.column.key for item in place(width, some_lines(), "scratch")} for width in (30, 60, 200)
     ]
     assert kept[0] < kept[1] < kept[2] == {column.key for column in COLUMNS}
     assert "fsu_pct" in kept[0]
@@ -112,7 +112,7 @@ def test_the_less_important_columns_go_first() -> None:
 
 
 def test_a_column_nobody_has_a_value_for_is_not_shown() -> None:
-    keys = [one.column.key for one in place(200, [TargetLine("a-OST0000", "ost", "reporting", fsu_pct=1.0)], "a")]
+    keys = [item.column.key for item in place(200, [TargetLine("a-OST0000", "ost", "reporting", fsu_pct=1.0)], "a")]
     assert "fsu_pct" in keys
     assert {"util_pct", "fsu_bytes_pct", "metadata_ops_per_s", "latency_s"}.isdisjoint(keys)
 
@@ -120,7 +120,7 @@ def test_a_column_nobody_has_a_value_for_is_not_shown() -> None:
 def test_disks_without_sizes_are_sorted_and_shown_by_bytes() -> None:
     lines = [TargetLine(f"oss1:sd{n}", "device", "reporting", fsu_bytes_pct=pct) for n, pct in (("a", 1.0), ("b", 9.0))]
     assert [line.target for line in LineOrder().lines(reading(lines))] == ["oss1:sdb", "oss1:sda"]
-    keys = [one.column.key for one in place(120, lines, "oss1")]
+    keys = [item.column.key for item in place(120, lines, "oss1")]
     assert "fsu_bytes_pct" in keys
     assert "fsu_pct" not in keys
 
@@ -171,25 +171,25 @@ def silent_and_reset() -> LiveReading:
 
 
 def test_the_summary_says_who_is_missing() -> None:
-    told = silent_and_reset()
-    title = summary.title("/some/root", told, "live", 120).plain
+    reported = silent_and_reset()
+    title = summary.title("/some/root", reported, "live", 120).plain
     assert "scratch" in title
     assert "2020-09-13T12:27:25Z (3 s ago)" in title
     assert "/some/root" in title
-    coverage = summary.coverage(told, 200).plain
+    coverage = summary.coverage(reported, 200).plain
     assert "2 of 3 targets report" in coverage
     assert "✗ silent: OST0002" in coverage
     assert "calibration grace-2012" in coverage
-    assert "FSU  20." in summary.totals(told, 120).plain
+    assert "FSU  20." in summary.totals(reported, 120).plain
 
 
 @pytest.mark.parametrize("width", [10, 40, 80, 200])
 def test_no_line_of_the_summary_is_longer_than_the_screen(width: int) -> None:
-    told = silent_and_reset()
+    reported = silent_and_reset()
     for line in (
-        summary.title("/root", told, "live", width),
-        summary.totals(told, width),
-        summary.coverage(told, width),
+        summary.title("/root", reported, "live", width),
+        summary.totals(reported, width),
+        summary.coverage(reported, width),
     ):
         assert line.cell_len <= width
 
@@ -203,7 +203,7 @@ def test_without_a_reading_the_summary_is_empty() -> None:
 def test_the_detail_has_course_and_sizes() -> None:
     board = boards_of(ticks(range(1, 30))).board("scratch")
     line = board.reading(at(29)).targets[0]
-    text = "\n".join(one.plain for one in detail(board, line, at(29), 100, 20))
+    text = "\n".join(item.plain for item in detail(board, line, at(29), 100, 20))
     assert "scratch-OST0000" in text
     assert "(moderate)" in text
     assert "12:26:45" in text  # the first tick
@@ -215,7 +215,7 @@ def test_the_detail_has_course_and_sizes() -> None:
 def test_the_detail_of_a_silent_target_says_so() -> None:
     board = boards_of([*ticks(range(1, 3)), *rows(9, {"OST0000": 1.0})]).board("scratch")
     line = board.reading(at(9)).targets[2]
-    text = "\n".join(one.plain for one in detail(board, line, at(9), 100, 20))
+    text = "\n".join(item.plain for item in detail(board, line, at(9), 100, 20))
     assert "silent" in text
     assert "no disk I/O sizes for this interval" in text
 
@@ -228,8 +228,8 @@ def live(last: int = 10) -> Session:
 
 
 def shown(session: Session) -> int | None:
-    found = session.reading(at(1000))
-    return None if found is None or found.time is None else round((found.time.timestamp() * 1e6 - T0_US) / TICK_US)
+    result = session.reading(at(1000))
+    return None if result is None or result.time is None else round((result.time.timestamp() * 1e6 - T0_US) / TICK_US)
 
 
 def test_live_follows_the_newest_tick() -> None:
@@ -354,9 +354,9 @@ def test_playback_waits_for_its_page_and_then_runs_at_its_speed() -> None:
 def test_playback_has_no_age() -> None:
     session, tape = playback(at(100))
     tape.serve()
-    found = session.reading(at(10_000))
-    assert found is not None
-    assert found.age_s is None
+    result = session.reading(at(10_000))
+    assert result is not None
+    assert result.age_s is None
     assert shown(session) == 100
     assert not session.playing
 

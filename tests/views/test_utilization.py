@@ -52,13 +52,13 @@ def test_table_ii():
 
 
 def test_table_iii_puts_two_file_systems_side_by_side():
-    found = table(compared(), "Idle, moderate, busy")
-    headings = [column.heading for column in found.columns]
+    result = table(compared(), "Idle, moderate, busy")
+    headings = [column.heading for column in result.columns]
     assert headings[2:] == [
         "scratch: obs.", "optimal", "sub-optimal", "scratch2: obs.", "optimal", "sub-optimal",
     ]  # fmt: skip
-    assert len(found.rows) == 3
-    assert len({column.name for column in found.columns}) == len(found.columns)
+    assert len(result.rows) == 3
+    assert len({column.name for column in result.columns}) == len(result.columns)
 
 
 def test_sizes_run_from_the_first_to_the_last_that_counted():
@@ -66,15 +66,15 @@ def test_sizes_run_from_the_first_to_the_last_that_counted():
     sizes = [SizeCount(*count) for count in counts]
     assert io_size_span(sizes) == [8192, 16384, 1 << 20]
     assert io_size_span([]) == []
-    found = table(replace(busy_day(), io_sizes=sizes), "Disk I/Os by size")
-    assert found.rows[0] == (8192, 3, 75.0, None, None)
-    assert found.note == "25.0 % of 4 I/Os are optimal (1 MiB or larger)."
+    result = table(replace(busy_day(), io_sizes=sizes), "Disk I/Os by size")
+    assert result.rows[0] == (8192, 3, 75.0, None, None)
+    assert result.note == "25.0 % of 4 I/Os are optimal (1 MiB or larger)."
 
 
 def test_a_fortnight_of_days_is_shown():
-    found = table(long_window(), "Daily volume")
-    assert len(found.rows) == 14
-    assert "The last 14 of 240 days" in found.note
+    result = table(long_window(), "Daily volume")
+    assert len(result.rows) == 14
+    assert "The last 14 of 240 days" in result.note
 
 
 def test_daily_means_and_medians_are_the_papers():
@@ -87,11 +87,11 @@ def test_daily_means_and_medians_are_the_papers():
 
 
 def test_many_targets_are_cut_to_the_busiest_and_say_so():
-    found = table(long_window(), "Targets of")
-    means = [row[1] for row in found.rows]
+    result = table(long_window(), "Targets of")
+    means = [row[1] for row in result.rows]
     assert len(means) == 12
     assert means == sorted((target.mean_fsu_pct for target in long_window().per_target), reverse=True)[:12]
-    assert "12 busiest of 156" in found.note
+    assert "12 busiest of 156" in result.note
     assert len(table(busy_day(), "Targets of").rows) == 24
 
 

@@ -24,9 +24,9 @@ from .results import busy_day
 @pytest.fixture(scope="module")
 def result() -> Utilization:
     frame = table_of("target_io", made_up_devices(1, ticks=300, devices=6))
-    found = iolens.utilization(target_io=frame, filesystem="node1")
-    assert isinstance(found, Utilization)
-    return found
+    answer = iolens.utilization(target_io=frame, filesystem="node1")
+    assert isinstance(answer, Utilization)
+    return answer
 
 
 def test_the_headline_names_which_fsu_it_is(result: Utilization) -> None:
@@ -71,5 +71,5 @@ def test_the_report_puts_it_beside_the_kernels_view(result: Utilization) -> None
 def test_a_disk_that_differs_is_found_by_either_model(result: Utilization) -> None:
     lines = [replace(line, mean_fsu_bytes_pct=10 + place / 10) for place, line in enumerate(result.per_target)]
     lines[2] = replace(lines[2], mean_fsu_bytes_pct=60.0)
-    found = target_outliers(lines)
-    assert [(one.target, one.mean_pct) for one in found.outliers] == [("sdc", 60.0)]
+    answer = target_outliers(lines)
+    assert [(outlier.target, outlier.mean_pct) for outlier in answer.outliers] == [("sdc", 60.0)]

@@ -25,7 +25,7 @@ RESULT = busy_day("scratch", 300, targets=4)
 
 
 def numbers(text: str) -> list[float]:
-    return [float(found.replace(",", "")) for found in NUMBER.findall(text)]
+    return [float(result.replace(",", "")) for result in NUMBER.findall(text)]
 
 
 def shown(value: float) -> float:
@@ -34,15 +34,15 @@ def shown(value: float) -> float:
 
 
 def words_of(*parts) -> str:
-    told = []
+    reported = []
     for part in parts:
         if isinstance(part, Facts):
-            told += [f"{fact.value} {fact.label} {fact.remark}" for fact in part.facts]
+            reported += [f"{fact.value} {fact.label} {fact.remark}" for fact in part.facts]
         elif isinstance(part, TableView):
-            told.append(to_terminal([part]))
+            reported.append(to_terminal([part]))
         else:
-            told.append(str(part))
-    return "\n".join(told)
+            reported.append(str(part))
+    return "\n".join(reported)
 
 
 def everything(result) -> str:
@@ -65,13 +65,13 @@ def test_the_verdict_holds_the_pair_and_the_factor_between_them(busy: float, sha
     optimal = busy * share
     result = replace(RESULT, busy_time_pct=busy, optimal_busy_time_pct=optimal, under_report_factor=1 / share)
     said = verdict(result)
-    found = numbers(said.replace("1 MiB", ""))
-    assert found[:2] == [shown(busy), shown(optimal)]
+    answer = numbers(said.replace("1 MiB", ""))
+    assert answer[:2] == [shown(busy), shown(optimal)]
     assert "andwidth" not in said
     if 1 / share >= 1.05:
-        assert found[2:] == [round(1 / share, 1)]
+        assert answer[2:] == [round(1 / share, 1)]
     else:
-        assert found[2:] == []
+        assert answer[2:] == []
         assert "less" not in said
 
 

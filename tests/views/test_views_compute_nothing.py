@@ -14,11 +14,11 @@ COMPUTING = ("analyses", "plans", "models", "validation")
 
 
 def test_views_import_types_and_constants_only() -> None:
-    found = {
+    result = {
         str(path.relative_to(PACKAGE)): computing_imports(path.read_text("utf-8"))
         for path in (PACKAGE / "views").rglob("*.py")
     }
-    assert {path: names for path, names in found.items() if names} == {}
+    assert {path: names for path, names in result.items() if names} == {}
 
 
 @pytest.mark.parametrize(

@@ -69,15 +69,15 @@ def marks(figure: f.Figure, kind: type) -> list:
 
 
 def test_the_verdict_says_mix_burstiness_and_peaks(result: Workload) -> None:
-    told = verdict(result)
+    reported = verdict(result)
     assert result.aggregate is not None
-    assert f"Writes are {result.aggregate.write_requests_pct:.1f} % of the requests" in told
-    assert "of the time it is below a third of the largest minute" in told
+    assert f"Writes are {result.aggregate.write_requests_pct:.1f} % of the requests" in reported
+    assert "of the time it is below a third of the largest minute" in reported
     assert result.throughput is not None
     known = replace(result, throughput=replace(result.throughput, peak_bytes_per_s=35e9, peak_origin="given"))
     assert "of the time it is below a third of the peak (35 GB/s, given)" in verdict(known)
-    assert "All targets together reach" in told
-    assert "% (reads) and" in told
+    assert "All targets together reach" in reported
+    assert "% (reads) and" in reported
 
 
 def test_nothing_moved_is_said(still: Workload) -> None:
@@ -132,10 +132,10 @@ def test_all_sections_make_all_tables(result: Workload) -> None:
     ],
 )
 def test_a_section_alone_has_its_own_first_table(section: str, first: str) -> None:
-    found = iolens.workload(filesystem="spider", sections=[section], **made_up_centre(1, 2, 300).tables)
-    assert first in tables(found)[0].title
-    assert to_csv(tables(found)[0]).count("\n") > 1
-    assert list(figures(found))
+    answer = iolens.workload(filesystem="spider", sections=[section], **made_up_centre(1, 2, 300).tables)
+    assert first in tables(answer)[0].title
+    assert to_csv(tables(answer)[0]).count("\n") > 1
+    assert list(figures(answer))
 
 
 def test_the_last_line_is_all_targets(result: Workload) -> None:
@@ -167,7 +167,7 @@ def test_every_model_has_a_verdict_and_both_fits(result: Workload) -> None:
 
 def test_what_no_model_has_is_said_with_its_number(result: Workload) -> None:
     """Samples whose interval is off the tick; idle runs that touch a gap or an end of the window."""
-    models = {name: replace(one, off_tick_samples=0) for name, one in result.models.items()}
+    models = {name: replace(model, off_tick_samples=0) for name, model in result.models.items()}
     models["read_interarrival"] = replace(models["read_interarrival"], off_tick_samples=1234)
     censored = [Censored("read", 3, 40.0, 17, 120.0), Censored("write", 0, 0.0, 0, 0.0)]
     note = table_called(replace(result, models=models, censored_idle=censored), "heavy tails").note
@@ -207,9 +207,9 @@ def test_what_could_not_be_told_is_a_dash(still: Workload) -> None:
 
 @pytest.mark.parametrize("which", ["result", "osts", "still"])
 def test_every_figure_is_drawn(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    found = figures(request.getfixturevalue(which))
-    assert list(found) == NAMES
-    for name, describe in found.items():
+    answer = figures(request.getfixturevalue(which))
+    assert list(answer) == NAMES
+    for name, describe in answer.items():
         f.draw(describe(), tmp_path / f"{name}.svg")
         assert (tmp_path / f"{name}.svg").read_bytes().lstrip().startswith(b"<?xml")
 
@@ -296,7 +296,7 @@ def test_percentiles_have_a_dot_for_every_target(osts: Workload, result: Workloa
 
 
 def test_sizes_in_powers_of_two_are_categories_and_linear_ones_a_scale(result: Workload, osts: Workload) -> None:
-    linear, doubling = (figures(one)["sizes-pdf"]().panels[0] for one in (result, osts))
+    linear, doubling = (figures(ost)["sizes-pdf"]().panels[0] for ost in (result, osts))
     assert linear.x.label == "request size (KiB)"
     assert linear.x.ticks == ()
     assert [name for _, name in doubling.x.ticks][::5] == ["4 KiB", "128 KiB", "4 MiB"]
@@ -308,9 +308,9 @@ def test_sizes_in_powers_of_two_are_categories_and_linear_ones_a_scale(result: W
 
 
 def test_what_is_not_known_says_so(osts: Workload, still: Workload) -> None:
-    found = figures(osts)
-    assert found["interarrival"]().panels[0].message == "requests are not counted here"
-    assert found["size-bandwidth"]().panels[0].message == "sizes are not known by minute"
+    answer = figures(osts)
+    assert answer["interarrival"]().panels[0].message == "requests are not counted here"
+    assert answer["size-bandwidth"]().panels[0].message == "sizes are not known by minute"
     assert figures(still)["sizes-pdf"]().panels[0].message == "no request sizes in this window"
     assert figures(still)["mix"]().panels[0].message
 

@@ -23,26 +23,26 @@ def at(tick: int) -> int:
 
 def rows(tick: int, fsu: dict[str, float], filesystem: str = "scratch") -> list[Item]:
     """One tick: 1 MiB writes that make (about) these FSUs, in per cent, by target number."""
-    found: list[Item] = []
+    items: list[Item] = []
     for name, pct in fsu.items():
         writes = round(MOST * pct / 100)
         head: dict[str, Any] = {
             "time": at(tick), "start": at(tick - 1), "duration_s": 5.0, "filesystem": filesystem,
             "target": f"{filesystem}-{name}", "target_kind": "ost", "after_reset": False,
         }  # fmt: skip
-        counts = {size_column(way, size): 0 for way in DIRECTIONS for size in SIZE_BINS}
-        found.append(Row("target_sizes", head | counts | {size_column("write", MIB): writes}))
+        counts = {size_column(direction, size): 0 for direction in DIRECTIONS for size in SIZE_BINS}
+        items.append(Row("target_sizes", head | counts | {size_column("write", MIB): writes}))
         moved = {"read_bytes": 0, "write_bytes": writes * MIB, "read_ops": 0, "write_ops": writes}
-        found.append(Row("target_io", head | moved))
-    return found
+        items.append(Row("target_io", head | moved))
+    return items
 
 
 def ticks(numbers: Iterable[int], targets: Sequence[str] = ("OST0000", "OST0001", "OST0002")) -> list[Item]:
     """Ticks in which the first target has an FSU of about its tick, the others 1 and 50."""
-    found: list[Item] = []
+    items: list[Item] = []
     for tick in numbers:
-        found += rows(tick, dict(zip(targets, (float(tick), 1.0, 50.0), strict=False)))
-    return found
+        items += rows(tick, dict(zip(targets, (float(tick), 1.0, 50.0), strict=False)))
+    return items
 
 
 def boards_of(items: Iterable[Item]) -> Boards:

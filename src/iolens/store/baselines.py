@@ -105,12 +105,12 @@ class BaselineBook:
             SELECT filesystem, target, counter_set, max(position), arg_max(epoch_us(time), position),
                    arg_max(snapshot_us, position), arg_max(counters, position),
                    arg_max(coalesce(pending, ''), position), arg_max(batch, position)
-            FROM found WHERE source = ? AND (filesystem, target) IN ({keys}) AND {condition}
+            FROM stored WHERE source = ? AND (filesystem, target) IN ({keys}) AND {condition}
             GROUP BY ALL"""  # noqa: S608 (only placeholders are put together)
         parameters = [self.source, *(part for key in sorted(targets) for part in key), *values]
         return query(self.tables, self.handle, "baselines", sql, parameters)
 
     def _positions_of(self, part: BatchPart) -> list[tuple[TargetKey, int]]:
-        sql = "SELECT filesystem, target, max(position) FROM found WHERE batch = ? AND part = ? GROUP BY ALL"
+        sql = "SELECT filesystem, target, max(position) FROM stored WHERE batch = ? AND part = ? GROUP BY ALL"
         rows = query(self.tables, self.handle, "baselines", sql, [part.identity, part.part])
         return [((filesystem, target), position) for filesystem, target, position in rows]

@@ -51,7 +51,7 @@ class Books:
         books = cls()
         sql = """SELECT batch, part, origin, epoch_us(first_time), epoch_us(last_time), rows_by_table,
                         checksums, replaced
-                 FROM found ORDER BY time, batch, part"""
+                 FROM stored ORDER BY time, batch, part"""
         results = query(tables, handle, "batches", sql)
         for identity, part, origin, first, last, rows, checksums, replaced in results:
             written = dict(_files(checksums))

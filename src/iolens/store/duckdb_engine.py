@@ -66,12 +66,12 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
     """The declared columns of a table over the given files (paths relative to the table)."""
     schema = arrow_schema(declared(name))
     if not files:
-        relation = connection().from_arrow(schema.empty_table())
+        rows = connection().from_arrow(schema.empty_table())
     elif tables.is_local:
-        relation = _scan(f"{tables.uri(name)}/", files, is_partitioned=declared(name).partitioned)
+        rows = _scan(f"{tables.uri(name)}/", files, is_partitioned=declared(name).partitioned)
     else:
-        relation = connection().from_arrow(_dataset(tables, name, files, schema))
-    present = set(relation.columns)
+        rows = connection().from_arrow(_dataset(tables, name, files, schema))
+    present = set(rows.columns)
     columns = [
         f'"{column}"' if column in present else _absent(field)
         for column, field in zip(schema.names, schema, strict=True)
@@ -81,7 +81,7 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
         for source, alias in (("time", "epoch_us"), ("start", "start_us"))
         if source in schema.names
     ]
-    return relation.project(", ".join([*columns, *times]))
+    return rows.project(", ".join([*columns, *times]))
 
 
 def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.DuckDBPyRelation:
@@ -89,11 +89,11 @@ def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.Du
     above it (`…/read_bytes=7/store`) is nobody's column.
     """
     paths = [root + path for path in files]
-    relation = connection().read_parquet(paths, hive_partitioning=False, union_by_name=True, filename=is_partitioned)
+    rows = connection().read_parquet(paths, hive_partitioning=False, union_by_name=True, filename=is_partitioned)
     if not is_partitioned:
-        return relation
+        return rows
     first = len(root) + len("date=") + 1
-    return relation.project(f"* EXCLUDE (filename), substr(filename, {first}, {len('2012-10-22')})::DATE AS date")
+    return rows.project(f"* EXCLUDE (filename), substr(filename, {first}, {len('2012-10-22')})::DATE AS date")
 
 
 def query(
@@ -104,10 +104,10 @@ def query(
     parameters: Sequence[object] = (),
     days: Collection[int] | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Rows of a small question in SQL over the table (of some days since 1970), which the statement calls `found`."""
+    """Rows of a small question in SQL over the table (of some days since 1970), which the statement calls `stored`."""
     try:
-        relation = relation(tables, name, files_of_days(handle, days))
-        assert relation is not None
+        stored = relation(tables, name, files_of_days(handle, days))
+        assert stored is not None
         return connection().execute(sql, list(parameters)).fetchall()
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
         raise unreadable(tables.uri(name), error) from error

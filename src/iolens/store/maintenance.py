@@ -130,25 +130,25 @@ def _prune_baselines(tables: Tables) -> list[str]:
     handle, batches = tables.load("baselines"), tables.load("batches")
     if handle is None or batches is None or not Snapshot.of(handle).paths:
         return []
-    relation = relation(tables, "baselines", Snapshot.of(handle).paths)
+    claims = relation(tables, "baselines", Snapshot.of(handle).paths)
     complete = relation(tables, "batches", Snapshot.of(batches).paths)
-    assert relation is not None and complete is not None  # noqa: PT018 (used by name below)
+    assert claims is not None and complete is not None  # noqa: PT018 (used by name below)
     columns = ", ".join(f'"{column.name}"' for column in BASELINES.columns)
     kept = connection().sql(
         f"""
         WITH cut_off AS (
             SELECT DISTINCT source, filesystem, target, position AS claimed
-            FROM found ANTI JOIN complete USING (batch, part)),
+            FROM claims ANTI JOIN complete USING (batch, part)),
         needed AS (
-            SELECT source, filesystem, target, counter_set, max(position) AS position FROM found GROUP BY ALL
+            SELECT source, filesystem, target, counter_set, max(position) AS position FROM claims GROUP BY ALL
             UNION
             SELECT source, filesystem, target, counter_set, max(position)
-            FROM found JOIN cut_off USING (source, filesystem, target) WHERE position < claimed
+            FROM claims JOIN cut_off USING (source, filesystem, target) WHERE position < claimed
             GROUP BY source, filesystem, target, counter_set, claimed
             UNION
             SELECT source, filesystem, target, counter_set, position
-            FROM found JOIN cut_off USING (source, filesystem, target) WHERE position = claimed)
-        SELECT {columns} FROM found SEMI JOIN needed USING (source, filesystem, target, counter_set, position)"""  # noqa: S608 (column names of the schema)
+            FROM claims JOIN cut_off USING (source, filesystem, target) WHERE position = claimed)
+        SELECT {columns} FROM claims SEMI JOIN needed USING (source, filesystem, target, counter_set, position)"""  # noqa: S608 (column names of the schema)
     )
     rows = kept.to_arrow_table()
     if rows.num_rows == Snapshot.of(handle).rows:

@@ -30,12 +30,12 @@ def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -
     if not files and not has_repeats:
         return rows
     key = ", ".join(f'"{name}"' for name in table.key)
-    same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM found."{name}"' for name in table.key)
+    same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM stored."{name}"' for name in table.key)
     offered = rows.append_column("_order", pa.array(np.arange(rows.num_rows)))
-    relation = relation(tables, table.name, files)
-    assert relation is not None
+    stored = relation(tables, table.name, files)
+    assert stored is not None
     first = f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY _order) = 1" if has_repeats else ""
-    sql = f"SELECT * EXCLUDE (_order) FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN found ON {same}"  # noqa: S608 (column names of the schema)
+    sql = f"SELECT * EXCLUDE (_order) FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN stored ON {same}"  # noqa: S608 (column names of the schema)
     assert offered is not None
     return connection().sql(sql).to_arrow_table().select(rows.column_names).cast(rows.schema)
 
@@ -44,9 +44,9 @@ def known_ticks(tables: Tables, handle: DeltaTable, name: str, source: str, late
     """How many of each unit's `late` ticks are the beginning or end of an interval the table has."""
     day_us = 86_400_000_000
     days = {time // day_us + shift for time in pc.unique(late.column("time_us")).to_pylist() for shift in (-1, 0, 1)}
-    relation = relation(tables, name, files_of_days(handle, days))
-    assert relation is not None
-    sql = """WITH ticks AS (SELECT filesystem, target, unnest([epoch_us, start_us]) AS time_us FROM found
+    stored = relation(tables, name, files_of_days(handle, days))
+    assert stored is not None
+    sql = """WITH ticks AS (SELECT filesystem, target, unnest([epoch_us, start_us]) AS time_us FROM stored
                             WHERE source = ?)
              SELECT unit, count(*) FROM late SEMI JOIN ticks USING (filesystem, target, time_us) GROUP BY unit"""
     return dict(connection().execute(sql, [source]).fetchall())

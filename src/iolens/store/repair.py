@@ -166,8 +166,8 @@ def _forget_older_baselines(tables: Tables) -> None:
     handle = tables.load(BASELINES.name)
     if handle is None or not data_files(handle):
         return
-    relation = relation(tables, BASELINES.name, data_files(handle))
-    newest = relation.aggregate("source, filesystem, target, max(position) AS position").fetchall()
+    stored = relation(tables, BASELINES.name, data_files(handle))
+    newest = stored.aggregate("source, filesystem, target, max(position) AS position").fetchall()
     stale = [
         (source, filesystem, target)
         for source, filesystem, target, position in newest
@@ -177,6 +177,6 @@ def _forget_older_baselines(tables: Tables) -> None:
         return
     forgotten = pa.table(dict(zip(("source", "filesystem", "target"), zip(*stale, strict=True), strict=True)))
     columns = ", ".join(f'"{column.name}"' for column in BASELINES.columns)
-    sql = f"SELECT {columns} FROM found ANTI JOIN forgotten USING (source, filesystem, target)"  # noqa: S608 (schema)
+    sql = f"SELECT {columns} FROM stored ANTI JOIN forgotten USING (source, filesystem, target)"  # noqa: S608 (schema)
     assert forgotten is not None
     tables.replace_all(handle, BASELINES.name, connection().sql(sql).to_arrow_table(), REPAIR)

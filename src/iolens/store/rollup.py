@@ -74,7 +74,7 @@ def raw_rows_by_day(tables: Tables, name: str, only: date | None = None) -> dict
         return {}
     if "/" not in name:
         return Snapshot.of(handle).days()
-    sql = "SELECT date, sum(samples)::BIGINT FROM found GROUP BY date"
+    sql = "SELECT date, sum(samples)::BIGINT FROM stored GROUP BY date"
     return dict(query(tables, handle, name, sql, days=None if only is None else {only.toordinal() - EPOCH}))
 
 
@@ -83,8 +83,8 @@ def _roll_day(tables: Tables, table: Table, fine: str, coarse: str, day: date, w
     files = Snapshot.of(finer).on_days(lambda item: item == day).paths
     if not files or DayMarks(finer, DROPPED).of(day):  # somebody dropped the day meanwhile
         return
-    relation = relation(tables, fine, files)
-    assert relation is not None
+    stored = relation(tables, fine, files)
+    assert stored is not None
     rows = connection().sql(_statement(table, width_us)).to_arrow_reader()
     marks = DayMarks(target, REBUILT).set_to({day: DayMarks(finer, REBUILT).of(day)})
     tables.replace_day(target, coarse, day.isoformat(), rows, marks, ROLLUP)
@@ -119,7 +119,7 @@ def _statement(table: Table, width_us: int) -> str:
     by = ", ".join(f'"{key}"' for key in keys)
     return f"""
         SELECT {", ".join(columns)}
-        FROM (SELECT *, start_us // {width_us} AS bucket FROM found)
+        FROM (SELECT *, start_us // {width_us} AS bucket FROM stored)
         GROUP BY bucket, {by} ORDER BY bucket, {by}"""  # noqa: S608 (column names of the schema)
 
 

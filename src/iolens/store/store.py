@@ -107,7 +107,7 @@ class Store:
         names: dict[str, set[str]] = {}
         if handle is None:
             return names
-        for (text,) in query(self.tables, handle, "batches", "SELECT DISTINCT filesystems FROM found"):
+        for (text,) in query(self.tables, handle, "batches", "SELECT DISTINCT filesystems FROM stored"):
             for filesystem, targets in json.loads(text or "{}").items():
                 names.setdefault(filesystem, set()).update(targets)
         return names
@@ -139,7 +139,7 @@ class Store:
         handle = None if source is None else self.tables.load("batches")
         if handle is None or source is None:
             return
-        brought = query(self.tables, handle, "batches", "SELECT DISTINCT source, filesystems FROM found")
+        brought = query(self.tables, handle, "batches", "SELECT DISTINCT source, filesystems FROM stored")
         known = {name for name, text in brought if name is not None and filesystem in json.loads(text or "{}")}
         if source not in known and any(name is None for name, _ in brought):
             whole = StoreSelection(self.tables, self.engine, filesystem)
@@ -177,7 +177,7 @@ class Store:
         columns = ", ".join(
             f'epoch_us("{column.name}")' if column.type == "timestamp" else f'"{column.name}"' for column in known
         )
-        rows = query(self.tables, handle, table.name, f"SELECT {columns} FROM found {which}", list(values))  # noqa: S608
+        rows = query(self.tables, handle, table.name, f"SELECT {columns} FROM stored {which}", list(values))  # noqa: S608
         absent: dict[str, object] = {column.name: None for column in table.columns}
         names = [column.name for column in known]
         return [absent | dict(zip(names, row, strict=True)) for row in rows]

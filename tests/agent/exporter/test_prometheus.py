@@ -107,11 +107,11 @@ def test_every_version_in_both_formats(tmp_path: Path, version: str) -> None:
     for number, target in enumerate(tree.names[:3]):
         counts = tree._osts[target].counts
         here = {"target": target, "component": "ost", "filesystem": "scratch"}
-        for way, direction in enumerate(("read", "write")):
-            assert sum(matching(text, "lustre_disk_io_total", operation=direction, **here)) == counts[way].sum()
-            assert one(text, "iolens_disk_io_size_bytes_count", direction=direction, **here) == counts[way].sum()
-            assert one(text, f"lustre_{direction}_samples_total", **here) == counts[way].sum()
-            assert one(text, "iolens_disk_io_time_seconds_count", direction=direction, **here) == counts[way].sum()
+        for side, direction in enumerate(("read", "write")):
+            assert sum(matching(text, "lustre_disk_io_total", operation=direction, **here)) == counts[side].sum()
+            assert one(text, "iolens_disk_io_size_bytes_count", direction=direction, **here) == counts[side].sum()
+            assert one(text, f"lustre_{direction}_samples_total", **here) == counts[side].sum()
+            assert one(text, "iolens_disk_io_time_seconds_count", direction=direction, **here) == counts[side].sum()
         busy_s = (counts * tree.activity.seconds).sum()
         assert one(text, "iolens_target_busy_seconds_total", **here) == pytest.approx(busy_s, rel=1e-9), number
     assert one(text, "lustre_stats_total", component="mdt", operation="open") > 0
@@ -353,11 +353,11 @@ def test_counts_go_through_unchanged_for_real_servers(shared_data: Path) -> None
             for number, unit, read, written in rows:
                 size = str(int(number) * {"": 1, "K": 1024, "M": MIB}[unit])
                 if size_column("read", int(size)) in histogram_costs(GRACE_2012):
-                    found = [
-                        one(samples, "lustre_disk_io_total", target=target, operation=way, size=size)
-                        for way in ("read", "write")
+                    result = [
+                        one(samples, "lustre_disk_io_total", target=target, operation=direction, size=size)
+                        for direction in ("read", "write")
                     ]
-                    assert found == [float(read), float(written)]
+                    assert result == [float(read), float(written)]
                     checked += 1
     assert checked > 50
 
@@ -370,7 +370,7 @@ def test_block_devices_have_fsu_beside_the_kernel_s_busy(tmp_path: Path) -> None
     proc = tmp_path / "proc"
     proc.mkdir()
     served = exporter(tmp_path, devices=DeviceRule(), jobs=0)
-    (device,) = [one for one in served.collectors if one.name == "devices"] or [None]
+    (device,) = [collector for collector in served.collectors if collector.name == "devices"] or [None]
     assert device is None  # nothing to read when it started
 
     line = "   8       0 sda {ops} 0 {sectors} 10 0 0 0 0 0 {busy_ms} 20\n"
@@ -437,7 +437,9 @@ def test_readings_are_kept_for_the_interval(tmp_path: Path) -> None:
 
 
 def test_jobs_are_not_read_when_nobody_wants_them(tmp_path: Path) -> None:
-    assert [one.name for one in collectors(exporter(tmp_path, jobs=0).settings, lambda line: None)] == ["lustre"]
+    assert [collector.name for collector in collectors(exporter(tmp_path, jobs=0).settings, lambda line: None)] == [
+        "lustre"
+    ]
 
 
 def test_a_compressed_page_is_the_same_page(tmp_path: Path) -> None:
@@ -490,7 +492,7 @@ def test_hostile_names_are_the_value_of_their_label_and_nothing_else(name: str, 
     add(lines, METRICS["iolens_jobs"], labels(component="ost", filesystem=name), 3)
     add(lines, METRICS["iolens_jobs"], labels(component="mdt", filesystem="plain"), 4)
     page = render([lines], content_type_)
-    found = parsed(page, content_type_)
+    result = parsed(page, content_type_)
     same = name.encode("utf-8", "backslashreplace").decode()
-    assert one(found, "iolens_jobs", filesystem=same, component="ost") == 3
-    assert len(found) == 2
+    assert one(result, "iolens_jobs", filesystem=same, component="ost") == 3
+    assert len(result) == 2

@@ -64,7 +64,10 @@ def test_ten_thousand_jobs_are_a_handful_of_series(tmp_path: Path, clock: Clock)
     busiest = {dict(pairs)["jobid"] for name, pairs in samples if name == "iolens_job_bytes_per_second"}
     assert busiest == {"other", *(f"job.{number}" for number in range(8_990, 9_000))}
     moved = 2 * sum(range(9_000))  # on both targets, in one second
-    rates = {way: list(matching(samples, "iolens_job_bytes_per_second", direction=way)) for way in ("read", "write")}
+    rates = {
+        direction: list(matching(samples, "iolens_job_bytes_per_second", direction=direction))
+        for direction in ("read", "write")
+    }
     assert sum(rates["write"]) == moved
     assert one(samples, "iolens_job_bytes_per_second", direction="write", jobid="job.8999") == 2 * 8_999
     counter = one(samples, "lustre_job_write_bytes_total", jobid="job.8999", target=TARGETS[0])

@@ -119,13 +119,13 @@ def test_odd_requests_get_a_short_refusal(server: MetricsServer, request_: bytes
 @contextmanager
 def clients(server: MetricsServer, count: int, begin: bytes) -> Iterator[list[socket.socket]]:
     """Connections that send some bytes and then dawdle."""
-    found = [socket.create_connection(server.address, timeout=10) for _ in range(count)]
+    result = [socket.create_connection(server.address, timeout=10) for _ in range(count)]
     try:
-        for connection in found:
+        for connection in result:
             connection.sendall(begin)
-        yield found
+        yield result
     finally:
-        for connection in found:
+        for connection in result:
             connection.close()
 
 
@@ -152,7 +152,7 @@ def test_a_scrape_is_served_while_others_do_not_read_their_pages(
         assert len(get(server, "/metrics").read()) == 8_000_000
         assert get(server, "/-/healthy").status == 200
         assert time.monotonic() - began < 5.0
-        assert sum(one.answer is not None for one in list(server._open)) <= MOST_ANSWERS
+        assert sum(item.answer is not None for item in list(server._open)) <= MOST_ANSWERS
 
 
 def test_slow_clients_give_way_to_new_ones_and_are_cut_off(
@@ -178,7 +178,7 @@ def test_a_client_that_stops_reading_is_cut_off(server: MetricsServer, monkeypat
     monkeypatch.setattr(prometheus_server, "SILENCE_S", 0.2)
     with socket.create_connection(server.address, timeout=10) as lazy:
         lazy.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
-        until(lambda: any(one.answer is not None for one in list(server._open)))
+        until(lambda: any(item.answer is not None for item in list(server._open)))
         until(lambda: not server._open)
 
 

@@ -36,13 +36,13 @@ class VirtualClock:
 
 def ticks(metronome: Metronome, clock: VirtualClock, works: list[float]) -> list[float]:
     """Ticks in seconds since T0, with that much work after each."""
-    found = []
+    result = []
     for work in works:
         tick = metronome.next_tick()
         assert tick is not None
-        found.append((tick - T0) / S)
+        result.append((tick - T0) / S)
         clock.work(work)
-    return found
+    return result
 
 
 def test_ticks_are_multiples_of_the_interval_and_do_not_drift() -> None:

@@ -63,7 +63,7 @@ def test_totals_in_the_store_are_those_of_the_server(tmp_path: Path) -> None:
     assert truth.total(store, "write_bytes", "job_io") == 3 * (server.total_bytes() - before)
     assert truth.breaks(store) == []
     times = {row["time"] for row in truth.rows(store, "target_sizes")}
-    assert all(moment.microsecond % 200_000 == 0 for moment in times)
+    assert all(timestamp.microsecond % 200_000 == 0 for timestamp in times)
     assert len(times) >= 20
     assert len({row["time"] for row in truth.rows(store, "target_histograms")}) <= 8
     assert {row["source"] for row in truth.rows(store, "target_io")} == {"agent"}

@@ -147,13 +147,13 @@ def _compare(server: SimulatedServer, store: Path, table: str, series: dict[str,
     """An interval ends at each spooled sample but the first of its target; together they hold all that was done."""
     rows = truth.rows(store, table)
     ends = [(row["target"], round(row["time"].timestamp() * 1e6)) for row in rows]
-    spooled = {(target, one.time_us) for target, samples in series.items() for one in samples[1:]}
+    spooled = {(target, sample.time_us) for target, samples in series.items() for sample in samples[1:]}
     assert len(ends) == len(set(ends)), f"{table}: {len(ends) - len(set(ends))} twice"
     assert set(ends) == spooled, f"{table}: lost {spooled - set(ends)}, invented {set(ends) - spooled}"
     assert truth.breaks(store, table) == []
     assert len(series) == (server.mdts if table == "metadata_ops" else server.osts)
     for target, samples in series.items():
         did = server.did(table, target, samples[0].snapshot_us, samples[-1].snapshot_us)
-        found = {name: sum(row[name] or 0 for row in rows if row["target"] == target) for name in did}
-        assert found == did, f"{table} of {target}: stored {found}, but the simulator did {did}"
+        result = {name: sum(row[name] or 0 for row in rows if row["target"] == target) for name in did}
+        assert result == did, f"{table} of {target}: stored {result}, but the simulator did {did}"
         assert sum(did.values()) > 0

@@ -45,16 +45,16 @@ def tables(items: list[Item]) -> Counter[str]:
 def test_long_tables_have_an_interval_of_their_own(tmp_path: Path, spool: Spool) -> None:
     server = Server(tmp_path / "root", osts=1)
     server.work()
-    one = sampler(spool, server.root)
+    item = sampler(spool, server.root)
     for number in range(25):  # two minutes and a tick
-        one.sample(T0 + number * 5 * S)
+        item.sample(T0 + number * 5 * S)
     spool.close_segment()
-    found = tables(spooled(spool.directory))
-    assert found["target_io"] == found["target_sizes"] == found["metadata_ops"] == 25
-    assert found["target_histograms"] == 3
-    assert found["job_io"] == 6  # OST and MDT
-    assert one.health.ticks == 25
-    assert one.health.targets == 2
+    result = tables(spooled(spool.directory))
+    assert result["target_io"] == result["target_sizes"] == result["metadata_ops"] == 25
+    assert result["target_histograms"] == 3
+    assert result["job_io"] == 6  # OST and MDT
+    assert item.health.ticks == 25
+    assert item.health.targets == 2
 
 
 def test_services_and_locks_are_slow_and_no_targets(tmp_path: Path, spool: Spool) -> None:
@@ -69,25 +69,26 @@ def test_services_and_locks_are_slow_and_no_targets(tmp_path: Path, spool: Spool
     for name, text in files.items():
         (server.root / name).parent.mkdir(parents=True, exist_ok=True)
         (server.root / name).write_text(text)
-    one = sampler(spool, server.root)
+    entry = sampler(spool, server.root)
     for number in range(13):
-        one.sample(T0 + number * 5 * S)
+        entry.sample(T0 + number * 5 * S)
     spool.close_segment()
-    found = spooled(spool.directory)
-    queues = [item for item in found if isinstance(item, Sample) and item.target == "oss1:ost_io"]
+    result = spooled(spool.directory)
+    queues = [item for item in result if isinstance(item, Sample) and item.target == "oss1:ost_io"]
     assert [(item.time_us - T0) // S for item in queues] == [0, 60]
-    locks = [item.values["locks"] for item in found if isinstance(item, Row) and item.values.get("target_kind") == "ost"
+    rows = [item for item in result if isinstance(item, Row)]
+    locks = [row.values["locks"] for row in rows if row.values.get("target_kind") == "ost"
              and item.table == "target_state"]  # fmt: skip
     assert locks == [12, *[None] * 11, 12]
-    assert one.health.targets == 2
+    assert entry.health.targets == 2
 
 
 def test_a_slow_tick_that_was_missed_is_taken_by_the_next(tmp_path: Path, spool: Spool) -> None:
     server = Server(tmp_path / "root", osts=1)
     server.work()
-    one = sampler(spool, server.root)
+    entry = sampler(spool, server.root)
     for second in (50, 55, 65, 70):
-        one.sample(T0 + second * S)
+        entry.sample(T0 + second * S)
     spool.close_segment()
     times = [(item.time_us - T0) // S for item in spooled(spool.directory)
              if isinstance(item, Sample) and item.table == "target_histograms"]  # fmt: skip
@@ -103,13 +104,13 @@ def test_every_sample_has_the_tick_as_its_time(tmp_path: Path, spool: Spool) -> 
 
 
 def test_a_problem_counts_each_time_and_is_told_once_per_segment(tmp_path: Path, spool: Spool) -> None:
-    one = sampler(spool, tmp_path / "nothing here")
+    entry = sampler(spool, tmp_path / "nothing here")
     for number in range(5):
-        one.sample(T0 + number * S)
+        entry.sample(T0 + number * S)
     spool.close_segment()
-    one.sample(T0 + 6 * S)
+    entry.sample(T0 + 6 * S)
     spool.close_segment()
-    assert one.health.refused == 6
+    assert entry.health.refused == 6
     assert sum(isinstance(item, Problem) for item in spooled(spool.directory)) == 2
 
 
@@ -128,9 +129,9 @@ def test_a_reader_that_fails_is_a_problem_not_the_end(tmp_path: Path, spool: Spo
 
 
 def test_a_server_without_targets_spools_only_the_agents_health(tmp_path: Path, spool: Spool) -> None:
-    one = sampler(spool, tmp_path)
+    item = sampler(spool, tmp_path)
     for second in (0, 5, 10):
-        one.sample(T0 + second * S)
+        item.sample(T0 + second * S)
     spool.close_segment()
     (health,) = spooled(spool.directory)
     assert isinstance(health, Row)
@@ -140,12 +141,12 @@ def test_a_server_without_targets_spools_only_the_agents_health(tmp_path: Path, 
 def test_health_is_a_file(tmp_path: Path, spool: Spool) -> None:
     server = Server(tmp_path / "root")
     server.work()
-    one = sampler(spool, server.root)
-    one.sample(T0)
-    one.health.measure()
-    one.health.write(tmp_path)
+    item = sampler(spool, server.root)
+    item.sample(T0)
+    item.health.measure()
+    item.health.write(tmp_path)
     written = json.loads((tmp_path / "health.json").read_text())
-    assert written["samples"] == one.health.samples > 0
+    assert written["samples"] == item.health.samples > 0
     assert written["rss_bytes"] > 1 << 20
 
 
@@ -162,10 +163,10 @@ def test_health_is_stored_once_the_schema_has_its_table(
     )
     server = Server(tmp_path / "root")
     server.work()
-    one = sampler(spool, server.root)
+    item = sampler(spool, server.root)
     for number in range(13):  # once a minute
-        one.health.time = T0 + number * 5 * S
-        one.sample(one.health.time)
+        item.health.time = T0 + number * 5 * S
+        item.sample(item.health.time)
     spool.close_segment()
     assert ship(spool.directory, str(tmp_path / "store")).shipped == 1
     handle = Store(tmp_path / "store").tables.load(HEALTH_TABLE)
@@ -191,27 +192,27 @@ def test_block_devices_have_an_interval_of_their_own(tmp_path: Path, spool: Spoo
     server = Server(tmp_path / "root", osts=1)
     server.work()
     devices = BlockDevices(plant_devices(server.root))
-    one = Sampler(server.root, spool, Health("oss1", "r1"), 60 * S, devices=devices, device_us=30 * S)
+    entry = Sampler(server.root, spool, Health("oss1", "r1"), 60 * S, devices=devices, device_us=30 * S)
     for number in range(13):  # a minute and a tick
-        one.sample(T0 + number * 5 * S)
+        entry.sample(T0 + number * 5 * S)
     spool.close_segment()
-    found = [item for item in spooled(spool.directory) if isinstance(item, Sample) and item.table == "target_io"]
-    disks = Counter(item.target for item in found if item.labels["target_kind"] == "device")
+    result = [item for item in spooled(spool.directory) if isinstance(item, Sample) and item.table == "target_io"]
+    disks = Counter(item.target for item in result if item.labels["target_kind"] == "device")
     assert disks == {"oss1:sda": 3, "oss1:sdb": 3}
-    assert sum(item.labels["target_kind"] == "ost" for item in found) == 13
-    assert {item.filesystem for item in found if item.target == "oss1:sda"} == {"oss1"}
-    assert one.health.samples == sum(isinstance(item, Sample) for item in spooled(spool.directory))
+    assert sum(item.labels["target_kind"] == "ost" for item in result) == 13
+    assert {item.filesystem for item in result if item.target == "oss1:sda"} == {"oss1"}
+    assert entry.health.samples == sum(isinstance(item, Sample) for item in spooled(spool.directory))
 
 
 def test_devices_that_cannot_be_read_leave_the_targets_alone(tmp_path: Path, spool: Spool) -> None:
     server = Server(tmp_path / "root", osts=1)
     server.work()
-    one = Sampler(server.root, spool, Health("oss1", "r1"), 60 * S, devices=BlockDevices(server.root))
-    one.sample(T0)
+    entry = Sampler(server.root, spool, Health("oss1", "r1"), 60 * S, devices=BlockDevices(server.root))
+    entry.sample(T0)
     spool.close_segment()
-    found = spooled(spool.directory)
-    assert sum(isinstance(item, Sample) for item in found) == one.health.samples > 3
-    assert [str(item) for item in found if isinstance(item, Problem)] == [
+    result = spooled(spool.directory)
+    assert sum(isinstance(item, Sample) for item in result) == entry.health.samples > 3
+    assert [str(item) for item in result if isinstance(item, Problem)] == [
         f"{server.root}/proc/diskstats: cannot be read: No such file or directory"
     ]
 
@@ -221,9 +222,9 @@ def test_a_tick_of_many_jobs_is_spooled_whole(tmp_path: Path, spool: Spool) -> N
     server.work()
     sampler(spool, server.root).sample(T0)
     spool.close_segment()
-    found = [item for item in spooled(spool.directory) if isinstance(item, Sample)]
-    assert len(found) == len({(item.table, item.target) for item in found})
-    jobs = {item.target: len(item.sets) for item in found if item.table == "job_io"}
+    result = [item for item in spooled(spool.directory) if isinstance(item, Sample)]
+    assert len(result) == len({(item.table, item.target) for item in result})
+    jobs = {item.target: len(item.sets) for item in result if item.table == "job_io"}
     assert jobs == {f"scratch-OST000{number}": 300 for number in range(3)} | {"scratch-MDT0000": 0}
 
 

@@ -378,7 +378,7 @@ def write_segment(directory: Path, sequence: int, samples: list[Sample]) -> Path
     directory.mkdir(exist_ok=True)
     header = SegmentHeader("oss1", "r1", sequence)
     path = directory / f"{header.stem}.seg"
-    path.write_bytes(encode_header(header) + b"".join(encode_tick(Tick(one.time_us, [one])) for one in samples))
+    path.write_bytes(encode_header(header) + b"".join(encode_tick(Tick(item.time_us, [item])) for item in samples))
     return path
 
 

@@ -25,8 +25,8 @@ def items(number: int, targets: int = 4) -> list[Item]:
     time_us = T0 + number * 5 * S
     counters = {f"write_ios_{2**power}": number * (power * 7919 % 1013 + 1) for power in range(3, 27)}
     return [
-        Sample("target_sizes", "fs", f"fs-OST{one:04x}", time_us, time_us, {"": CounterSet(counters)})
-        for one in range(targets)
+        Sample("target_sizes", "fs", f"fs-OST{item:04x}", time_us, time_us, {"": CounterSet(counters)})
+        for item in range(targets)
     ]
 
 

@@ -20,7 +20,7 @@ T0 = 1_700_000_000 * S
 
 def sums(items: Sequence[Item]) -> Counter[tuple[str, str, str, str]]:
     """What the store would count in all: by table, target, set and counter."""
-    found: Counter[tuple[str, str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str, str]] = Counter()
     baselines: dict[tuple[str, str], Baseline] = {}
     for item in items:
         if isinstance(item, Sample):
@@ -29,8 +29,8 @@ def sums(items: Sequence[Item]) -> Counter[tuple[str, str, str, str]]:
                 baselines[item.table, item.target] = step.baseline
             for name, movement in step.movements.items():
                 for counter, moved in movement.moved.items():
-                    found[item.table, item.target, name, counter] += moved
-    return +found
+                    counts[item.table, item.target, name, counter] += moved
+    return +counts
 
 
 @st.composite
@@ -79,7 +79,7 @@ def test_sums_are_the_same_after_thinning_however_often(ticks: list[Tick], times
         ticks = [
             Tick(
                 tick.time_us,
-                [one for position, one in enumerate(tick.items) if ItemPlace(number, position) not in dropped],
+                [item for position, item in enumerate(tick.items) if ItemPlace(number, position) not in dropped],
             )
             for number, tick in enumerate(ticks)
         ]
@@ -143,8 +143,8 @@ def test_a_counter_of_a_job_that_shows_later_is_not_thinned_away() -> None:
     """Its first value is only a baseline: without it, what it moved up to the next would be lost."""
     readings = [{"read_ops": n} | ({"read_us": 10 * n} if n >= 2 else {}) for n in range(6)]
     ticks = [
-        Tick(at, [Sample("job_io", "fs", "a", at, at, {"job": CounterSet(one)})])
-        for at, one in ((T0 + n * 5 * S, one) for n, one in enumerate(readings))
+        Tick(at, [Sample("job_io", "fs", "a", at, at, {"job": CounterSet(item)})])
+        for at, item in ((T0 + n * 5 * S, reading) for n, reading in enumerate(readings))
     ]
     dropped = set(droppable(ticks))
     kept = [item for n, tick in enumerate(ticks) for p, item in enumerate(tick.items) if ItemPlace(n, p) not in dropped]

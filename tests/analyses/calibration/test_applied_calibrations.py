@@ -44,9 +44,9 @@ def config(**classes: tuple[str, ...]) -> Config:
 def held(rows: list[dict], settings: Config = Config(), name: str | None = None, **window: object):  # noqa: B008 (frozen)
     extent = window.get("extent", (T0_US, T0_US + 400 * TICK_US))
     targets = [f"scratch-OST{number:04x}" for number in range(4)]
-    found, notes = applied_calibrations(rows, settings, name, "scratch", extent, targets)
+    result, notes = applied_calibrations(rows, settings, name, "scratch", extent, targets)
     return [
-        (one.calibration.name, one.target_class, one.targets, one.valid_from, one.valid_until) for one in found
+        (item.calibration.name, item.target_class, item.targets, item.valid_from, item.valid_until) for item in result
     ], notes
 
 
@@ -80,7 +80,7 @@ def test_each_holds_from_its_date_to_the_next() -> None:
 def test_a_class_has_its_own_and_the_others_the_general_one() -> None:
     rows = [row("disks", 1e-3), row("flash-1", 1e-5, OLD, "flash"), row("flash-2", 2e-5, MIDDLE, "flash")]
     names, notes = held(rows, config(flash=("*-OST0003",)))
-    assert [one[:3] for one in names] == [
+    assert [name[:3] for name in names] == [
         ("flash-2", "flash", ["scratch-OST0003"]), ("flash-1", "flash", ["scratch-OST0003"]), ("disks", None, None),
     ]  # fmt: skip
     assert notes == ()
@@ -89,21 +89,21 @@ def test_a_class_has_its_own_and_the_others_the_general_one() -> None:
 def test_classes_that_find_no_partner_are_told() -> None:
     rows = [row("disks", 1e-3), row("tape", 1.0, None, "tape")]
     names, notes = held(rows, config(flash=("*-OST0003",), nvme=("nothing*",)))
-    assert [one[0] for one in names] == ["disks"]
+    assert [name[0] for name in names] == ["disks"]
     assert "class tape is stored, but [filesystems.scratch.classes] names no such targets" in notes[0]
     assert notes[1:] == ("class flash has no calibration of its own: its targets use the general one",)
 
 
 def test_a_class_alone_leaves_the_others_to_the_published_one_with_a_note() -> None:
     names, notes = held([row("flash", 1e-5, None, "flash")], config(flash=("*-OST0003",)))
-    assert [one[0] for one in names] == ["flash", "grace-2012"]
+    assert [name[0] for name in names] == ["flash", "grace-2012"]
     assert "Grace" in notes[0]
 
 
 def test_one_asked_for_by_name_holds_for_all() -> None:
     rows = [row("disks", 1e-3), row("flash", 1e-5, None, "flash")]
-    assert [one[0] for one in held(rows, name="flash")[0]] == ["flash"]
-    assert [one[0] for one in held(rows, name="grace-2012")[0]] == ["grace-2012"]
+    assert [item[0] for item in held(rows, name="flash")[0]] == ["flash"]
+    assert [item[0] for item in held(rows, name="grace-2012")[0]] == ["grace-2012"]
     with pytest.raises(UsageError, match="disks, flash, grace-2012"):
         held(rows, name="nobody")
 
@@ -115,8 +115,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> OpenStore:
     opened = Store(folder)
     for name in ("target_sizes", "target_io"):
         opened.append(name, part.table(name))
-    for one in (row("disks", 1e-3, OLD), row("worn", 3e-3, MIDDLE), row("flash", 1e-5, OLD, "flash")):
-        opened.add_calibration(one)
+    for item in (row("disks", 1e-3, OLD), row("worn", 3e-3, MIDDLE), row("flash", 1e-5, OLD, "flash")):
+        opened.add_calibration(item)
     settings = folder / "iolens.toml"
     settings.write_text('[filesystems.scratch.classes]\nflash = ["scratch-OST000[23]"]\n')
     return iolens.open(str(folder), config=str(settings))
@@ -133,32 +133,32 @@ def test_fsu_uses_each_targets_own_at_the_start_of_each_interval(store: OpenStor
         both = Calibration(name, Coefficients(costs[name], 1e-9), Coefficients(costs[name], 2e-9))
         return fsu_pct(ios_of(line), line["duration_s"], both)
 
-    found = store.utilization()
+    result = store.utilization()
     by_tick: dict[int, list] = {}
     for line in part.sizes:
         by_tick.setdefault(line["time"], []).append((of(line), line["duration_s"]))
     ticks = [(np.mean([f for f, _ in same]), np.mean([s for _, s in same])) for same in by_tick.values()]
-    assert found.mean_fsu_pct == pytest.approx(
+    assert result.mean_fsu_pct == pytest.approx(
         np.average([f for f, _ in ticks], weights=[s for _, s in ticks]), rel=1e-9
     )
-    for one in found.per_target:
-        mine = [(of(line), line["duration_s"]) for line in part.sizes if line["target"] == one.target]
-        assert one.mean_fsu_pct == pytest.approx(
+    for item in result.per_target:
+        mine = [(of(line), line["duration_s"]) for line in part.sizes if line["target"] == item.target]
+        assert item.mean_fsu_pct == pytest.approx(
             np.average([f for f, _ in mine], weights=[s for _, s in mine]), rel=1e-9
         )
 
 
 def test_json_and_tables_say_which_holds_where(store: OpenStore) -> None:
     result = store.utilization()
-    found = json.loads(to_json(result))["calibrations"]
+    answer = json.loads(to_json(result))["calibrations"]
     assert [
-        (one["calibration"]["name"], one["target_class"], one["valid_from"], one["valid_until"]) for one in found
+        (item["calibration"]["name"], item["target_class"], item["valid_from"], item["valid_until"]) for item in answer
     ] == [
         ("flash", "flash", "2019-01-01T00:00:00Z", None),
         ("worn", None, "2020-09-14T00:10:00Z", None),
         ("disks", None, "2019-01-01T00:00:00Z", "2020-09-14T00:10:00Z"),
     ]
-    assert found[0]["targets"] == ["scratch-OST0002", "scratch-OST0003"]
+    assert answer[0]["targets"] == ["scratch-OST0002", "scratch-OST0003"]
     assert result.calibration.name == "disks"
     text = to_terminal([table for table in tables(result) if table.title == "Calibration"])
     assert "all others" in text

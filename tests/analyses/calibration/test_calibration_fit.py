@@ -91,10 +91,10 @@ def test_every_run_has_its_prediction_and_the_quality_follows_from_them() -> Non
         residual = ((measured - predicted) ** 2).sum() / ((measured - measured.mean()) ** 2).sum()
         assert fit.r2 == pytest.approx(1 - residual)
         assert fit.mape_pct == pytest.approx(100 * np.abs(predicted / measured - 1).mean())
-        for run, told in zip(mine, predicted, strict=True):
+        for run, reported in zip(mine, predicted, strict=True):
             size = run.observed_size_bytes
             assert size is not None
-            assert told == pytest.approx(size / (fit.latency_s + fit.s_per_byte * size))  # Eq. 2
+            assert reported == pytest.approx(size / (fit.latency_s + fit.s_per_byte * size))  # Eq. 2
 
 
 def test_keys_of_the_result() -> None:
@@ -123,7 +123,7 @@ def test_without_an_observation_there_is_only_the_requested_fit() -> None:
     result = calibration_fit(TWO)
     assert (result.observed.write, result.observed.read, result.read_amplification) == (None, None, None)
     assert result.requested.write is not None
-    assert all(one.observed_size_bytes is None and one.predicted_bytes_per_s for one in result.runs)
+    assert all(item.observed_size_bytes is None and item.predicted_bytes_per_s for item in result.runs)
     assert any("nothing was observed" in note for note in result.notes)
 
 
@@ -143,12 +143,12 @@ def test_what_cannot_tell_is_left_out_and_counted() -> None:
 
 
 def test_runs_that_do_not_name_their_order_are_taken_and_said() -> None:
-    result = calibration_fit([{**one, "access": None} for one in TWO])
+    result = calibration_fit([{**item, "access": None} for item in TWO])
     assert any("do not say" in note for note in result.notes)
 
 
 def test_queue_depths_are_not_mixed() -> None:
-    deeper = [{**one, "queue_depth": 32, "duration_s": one["duration_s"] / 4} for one in TWO]
+    deeper = [{**item, "queue_depth": 32, "duration_s": item["duration_s"] / 4} for item in TWO]
     with pytest.raises(UsageError, match=r"several queue depths \(4, 32\)"):
         calibration_fit([*TWO, *deeper])
     shallow, deep = (calibration_fit([*TWO, *deeper], queue_depth=depth) for depth in (4, 32))
@@ -161,12 +161,12 @@ def test_queue_depths_are_not_mixed() -> None:
 
 def test_repeats() -> None:
     """All, unless the median or the best of each point is asked for; then the result says so."""
-    slower = [{**one, "duration_s": one["duration_s"] * factor} for one in TWO for factor in (1.0, 1.1, 2.0)]
+    slower = [{**item, "duration_s": item["duration_s"] * factor} for item in TWO for factor in (1.0, 1.1, 2.0)]
     assert len(calibration_fit(slower).runs) == 12
     best = calibration_fit(slower, repeats="best")
     assert best.requested == calibration_fit(TWO).requested
     assert any("of 12 runs the best of each point's repeats: 4" in note for note in best.notes)
-    middle = calibration_fit([{**one, "duration_s": one["duration_s"] * 1.1} for one in TWO])
+    middle = calibration_fit([{**item, "duration_s": item["duration_s"] * 1.1} for item in TWO])
     assert calibration_fit(slower, repeats="median").requested == middle.requested
 
 
@@ -200,7 +200,7 @@ def test_operations_without_bytes_give_an_estimate_that_is_called_one() -> None:
         run("read", 64 * KIB, 2.0, direct=False, device_ops=3000),
     ]
     result = calibration_fit(rows)
-    sizes = {one.size_bytes: one.observed_size_bytes for one in result.runs}
+    sizes = {item.size_bytes: item.observed_size_bytes for item in result.runs}
     assert sizes[4096] == 4096  # fewer than asked for: none was split
     assert sizes[4 * MIB] == pytest.approx(4 * MIB * 1000 / (3750 * 2.0 / 1.875))
     assert sizes[64 * KIB] is None  # through memory anything may happen
@@ -210,7 +210,7 @@ def test_operations_without_bytes_give_an_estimate_that_is_called_one() -> None:
 
 def test_company_at_the_disk_is_said() -> None:
     rows = [
-        {**one, "device_ops": 1000, "device_bytes": one["bytes"], "device_other_bytes": one["bytes"]} for one in TWO
+        {**item, "device_ops": 1000, "device_bytes": item["bytes"], "device_other_bytes": item["bytes"]} for item in TWO
     ]
     assert any("somebody else" in note for note in calibration_fit(rows).notes)
 
@@ -228,16 +228,16 @@ def guarded() -> list[dict[str, Any]]:
 def test_the_cache_guard_of_figure_two() -> None:
     result = calibration_fit([*TWO, *guarded()])
     assert len(result.runs) == 4  # the guard's runs are not fitted
-    reads = next(one for one in result.asymptotes if one.direction == "read")
+    reads = next(asymptote for asymptote in result.asymptotes if asymptote.direction == "read")
     assert reads.asymptote is not None
     assert reads.asymptote.bytes_per_s == pytest.approx(455 * MIB)
     assert reads.asymptote.from_bytes == 128 * GIB
-    falling = [one for one in guarded() if one["aggregate_bytes"] <= 64 * GIB]
+    falling = [item for item in guarded() if item["aggregate_bytes"] <= 64 * GIB]
     assert any("still changes at 64 GiB" in note for note in calibration_fit([*TWO, *falling]).notes)
 
 
 def test_small_files_can_be_left_out() -> None:
-    rows = [{**one, "aggregate_bytes": size} for one in TWO for size in (GIB, 64 * GIB)]
+    rows = [{**item, "aggregate_bytes": size} for item in TWO for size in (GIB, 64 * GIB)]
     assert len(calibration_fit(rows, minimum_aggregate_bytes=2 * GIB).runs) == 4
 
 
@@ -281,7 +281,7 @@ def _at_depth_one(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_histograms_count_by_their_labels() -> None:
     sizes = {"4096": 10, "1048576": 5}
     rows = [run("read", 4096, 1.0, device_sizes=json.dumps(sizes), device_ops=99), *TWO]
-    seen = next(one for one in calibration_fit(rows).runs if one.observed_size_bytes is not None)
+    seen = next(item for item in calibration_fit(rows).runs if item.observed_size_bytes is not None)
     assert seen.observed_size_bytes == pytest.approx((10 * 4096 + 5 * MIB) / 15)
 
 
@@ -301,13 +301,13 @@ def test_drift_per_year() -> None:
         stored("other", datetime(2014, 1, 1, tzinfo=UTC), 220e6, target_class="ssd"),
         stored("deep", datetime(2014, 1, 1, tzinfo=UTC), 220e6, queue_depth=64),
     ]
-    found = drift(known_calibrations(rows, Config()))
-    assert [(one.earlier, one.later) for one in found] == [("new", "full")]
-    assert found[0].fullness_change_pct == 75.0
-    change = next(one for one in found[0].changes if one.coefficient == "write_s_per_byte")
+    result = drift(known_calibrations(rows, Config()))
+    assert [(item.earlier, item.later) for item in result] == [("new", "full")]
+    assert result[0].fullness_change_pct == 75.0
+    change = next(change for change in result[0].changes if change.coefficient == "write_s_per_byte")
     assert change.change_pct == pytest.approx(100 * (551 * MIB / 220e6 - 1))
     assert change.change_pct_per_year == pytest.approx(100 * (551 * MIB / 220e6 - 1) / 2, rel=2e-3)
-    assert next(one for one in found[0].changes if one.coefficient == "write_latency_s").change_pct == 0.0
+    assert next(change for change in result[0].changes if change.coefficient == "write_latency_s").change_pct == 0.0
 
 
 def test_a_class_of_targets_has_its_own_calibration() -> None:
@@ -347,11 +347,12 @@ def mixed(run: int, seconds: float, **counts: tuple[int, int]) -> list[dict[str,
     """A run of the saturating test: I/Os and bytes at the disk by direction."""
     return [
         {
-            "tool": "fio", "run_id": f"sweep/{run}", "study": "saturation", "direction": way, "duration_s": seconds,
+            "tool": "fio", "run_id": f"sweep/{run}", "study": "saturation", "direction": direction,
+            "duration_s": seconds,
             "bytes": moved, "operations": ops, "queue_depth": 1, "mixed": True, "device_ops": ops,
             "device_bytes": moved, "complete": True,
         }
-        for way, (ops, moved) in counts.items()
+        for direction, (ops, moved) in counts.items()
     ]  # fmt: skip
 
 
@@ -369,8 +370,8 @@ def test_the_ceiling_is_the_median_fsu_of_the_saturating_runs() -> None:
     assert result.record("ours")["ceiling_fsu_pct"] == result.ceiling_fsu_pct
     assert len(result.runs) == 22
     assert result.runs_left_out == 0
-    told = "3 runs that read and wrote all sizes at once showed an FSU of 60 to 90 %: their median is the ceiling"
-    assert told in result.notes
+    reported = "3 runs that read and wrote all sizes at once showed an FSU of 60 to 90 %: their median is the ceiling"
+    assert reported in result.notes
     deeper = calibration_fit([*SimulatedDevice(GRACE_2012).sweep(), *({**row, "queue_depth": 9} for row in runs)])
     assert deeper.saturating_fsu_pct == pytest.approx([100, 100])  # the test is of another experiment
     assert any("2 runs with the smallest transfers showed" in note for note in deeper.notes)

@@ -17,11 +17,11 @@ def usage(rows: list[dict], unit: str = "bytes") -> Usage:
 
 def test_a_reading_is_the_exact_sum_over_targets() -> None:
     huge = 9_007_199_254_740_993  # one more than doubles can tell
-    found = usage(reading(0, {"a": huge, "b": huge + 1}, total=4 * huge)).readings
-    assert found.used.tolist() == [2 * huge + 1]
-    assert found.total.tolist() == [8 * huge]
-    assert found.complete.tolist() == [True]
-    assert found.mean_pct == pytest.approx([25.0])
+    result = usage(reading(0, {"a": huge, "b": huge + 1}, total=4 * huge)).readings
+    assert result.used.tolist() == [2 * huge + 1]
+    assert result.total.tolist() == [8 * huge]
+    assert result.complete.tolist() == [True]
+    assert result.mean_pct == pytest.approx([25.0])
 
 
 def test_a_missing_target_makes_a_reading_incomplete() -> None:
@@ -38,26 +38,26 @@ def test_a_target_that_says_nothing_is_missing() -> None:
 
 def test_a_new_target_is_expected_from_its_first_reading_on() -> None:
     rows = [row for day in range(10) for row in reading(day, {"a": 1, **({"b": 2} if day >= 5 else {})})]
-    found = usage(rows).readings
-    assert found.complete.all()
-    assert len(set(found.target_set[:5].tolist())) == 1
-    assert len(set(found.target_set[5:].tolist())) == 1
-    assert found.target_set[4] != found.target_set[5]
+    result = usage(rows).readings
+    assert result.complete.all()
+    assert len(set(result.target_set[:5].tolist())) == 1
+    assert len(set(result.target_set[5:].tolist())) == 1
+    assert result.target_set[4] != result.target_set[5]
 
 
 def test_a_target_that_was_taken_away_is_not_expected_any_more() -> None:
     rows = [row for day in range(10) for row in reading(day, {"a": 1, **({"b": 2} if day < 5 else {})})]
-    found = usage(rows).readings
-    assert found.complete.all()
-    assert found.target_set[4] != found.target_set[5]
+    result = usage(rows).readings
+    assert result.complete.all()
+    assert result.target_set[4] != result.target_set[5]
 
 
 def test_a_target_exchanged_for_another_is_another_set() -> None:
     rows = [row for day in range(10) for row in reading(day, {"a": 1, "b" if day < 5 else "c": 2})]
-    found = usage(rows).readings
-    assert found.complete.all()
-    assert found.targets.tolist() == [2] * 10
-    assert found.target_set[4] != found.target_set[5]
+    result = usage(rows).readings
+    assert result.complete.all()
+    assert result.targets.tolist() == [2] * 10
+    assert result.target_set[4] != result.target_set[5]
 
 
 def test_the_last_reading_may_not_have_come_from_all_servers_yet() -> None:
@@ -81,14 +81,16 @@ def test_completeness_against_brute_force(seed: int) -> None:
         edges = {name for name in alive if day in lives[name]}
         sets[day] = edges | {name for name in alive if dice.random() < 0.9}
     rows = [row for day, names in sets.items() for row in reading(day, dict.fromkeys(sorted(names), 1))]
-    found = usage(rows).readings
-    days = (found.time_us - T0_US) // DAY_US
+    result = usage(rows).readings
+    days = (result.time_us - T0_US) // DAY_US
     expected = {day: {name for name, (first, last) in lives.items() if first <= day <= last} for day in sets}
-    assert found.complete.tolist() == [sets[int(day)] == expected[int(day)] for day in days]
-    for one in range(len(days)):
-        for other in range(one):
-            same = all(expected[day] == expected[int(days[one])] for day in range(int(days[other]), int(days[one]) + 1))
-            assert (found.target_set[one] == found.target_set[other]) == same
+    assert result.complete.tolist() == [sets[int(day)] == expected[int(day)] for day in days]
+    for item in range(len(days)):
+        for other in range(item):
+            same = all(
+                expected[day] == expected[int(days[item])] for day in range(int(days[other]), int(days[item]) + 1)
+            )
+            assert (result.target_set[item] == result.target_set[other]) == same
 
 
 def sums(day: float, used: int, targets: int | None) -> list[dict]:
@@ -102,9 +104,9 @@ def test_sums_of_fewer_targets_are_incomplete() -> None:
 
 def test_sums_over_a_grown_system_are_complete() -> None:
     rows = [row for day in range(9) for row in sums(day, 100, 248 if day < 4 else 300)]
-    found = usage(rows).readings
-    assert found.complete.all()
-    assert found.target_set[3] != found.target_set[4]
+    result = usage(rows).readings
+    assert result.complete.all()
+    assert result.target_set[3] != result.target_set[4]
 
 
 def test_a_last_sum_of_fewer_targets_is_incomplete() -> None:
@@ -119,10 +121,10 @@ def test_sums_of_unknown_numbers_of_targets_stand() -> None:
 
 def test_sums_serve_only_on_days_without_targets() -> None:
     rows = [*sums(0.2, 7, 2), *sums(1.2, 7, 2), *readings([1.5, 2.5], [10, 11])]
-    found = usage(rows)
-    assert found.readings.used.tolist() == [7, 10, 11]
-    assert "1 sums over the whole file system are left out" in found.notes[0]
-    assert found.readings.target_set[0] != found.readings.target_set[1]
+    result = usage(rows)
+    assert result.readings.used.tolist() == [7, 10, 11]
+    assert "1 sums over the whole file system are left out" in result.notes[0]
+    assert result.readings.target_set[0] != result.readings.target_set[1]
 
 
 def test_metadata_targets_hold_inodes_not_bytes() -> None:
@@ -153,22 +155,22 @@ def test_targets_read_at_moments_of_their_own() -> None:
         for hour in (1, 5)
         for row in reading(day + (hour + number / 10) / 24, {f"t{number}": day * 10 + hour})
     ]
-    found = usage(rows)
-    assert found.readings.complete.all()
-    assert found.readings.used.tolist() == [4 * (day * 10 + 5) for day in range(20)]
-    assert "moments of their own" in found.notes[0]
+    result = usage(rows)
+    assert result.readings.complete.all()
+    assert result.readings.used.tolist() == [4 * (day * 10 + 5) for day in range(20)]
+    assert "moments of their own" in result.notes[0]
 
 
 def test_nothing_at_all() -> None:
-    found = usage([])
-    assert len(found.readings) == 0
-    assert found.readings.thinned()[1] == "as read"
+    result = usage([])
+    assert len(result.readings) == 0
+    assert result.readings.thinned()[1] == "as read"
 
 
 def test_an_unknown_capacity_is_not_a_full_one() -> None:
-    found = usage(reading(0, {"a": 5}, total=None)).readings
-    assert not found.has_total.any()
-    assert np.isnan(found.mean_pct).all()
+    result = usage(reading(0, {"a": 5}, total=None)).readings
+    assert not result.has_total.any()
+    assert np.isnan(result.mean_pct).all()
     assert not usage(reading(0, {"a": 5}, total=0)).readings.has_total.any()
 
 
@@ -176,8 +178,8 @@ def test_frequent_readings_are_thinned_to_days() -> None:
     """The last complete one of each day, not the last."""
     rows = [row for quarter in range(4 * 12) for row in readings([quarter / 4], [quarter])]
     rows += reading(5.9, {"OST0000": 9999})
-    found = usage(rows).readings
-    thinned, step = found.thinned()
+    result = usage(rows).readings
+    thinned, step = result.thinned()
     assert step == "daily"
     assert len(thinned) == 12
     assert thinned.used.tolist() == [4 * day + 3 for day in range(12)]
@@ -187,7 +189,7 @@ def test_days_are_local() -> None:
     """23:30 UTC is already tomorrow in Berlin, and summer time shifts the border."""
     winter, summer = 1_610_000_000_000_000 // DAY_US * DAY_US, 1_625_000_000_000_000 // DAY_US * DAY_US
     hour = DAY_US // 24
-    moments = np.array([winter + 22 * hour + hour // 2, winter + 23 * hour, summer + 22 * hour])
-    assert (local_days(moments, "Europe/Berlin") - moments // DAY_US).tolist() == [0, 1, 1]
-    assert (local_days(moments, None) == moments // DAY_US).all()
+    times = np.array([winter + 22 * hour + hour // 2, winter + 23 * hour, summer + 22 * hour])
+    assert (local_days(times, "Europe/Berlin") - times // DAY_US).tolist() == [0, 1, 1]
+    assert (local_days(times, None) == times // DAY_US).all()
     assert local_days(np.array([], dtype=np.int64), "Europe/Berlin").size == 0

@@ -32,7 +32,7 @@ def row(time: int, histogram: str, low: int | None, high: int | None, size: int 
 def selection(rows: list[dict[str, Any]], **settings: Any) -> FrameSelection:
     kinds = {"time": pa.timestamp("us", tz="UTC"), "bin": pa.int64(), "bin_from": pa.int64(), "bytes": pa.int64()}
     names = list(row(0, "atime", 0, 1, 0))
-    columns = {name: pa.array([one[name] for one in rows], kinds.get(name)) for name in names}
+    columns = {name: pa.array([item[name] for item in rows], kinds.get(name)) for name in names}
     return FrameSelection({"contents": pa.table(columns)}, "scratch", **settings)
 
 
@@ -47,13 +47,13 @@ SCAN = [
 
 
 def test_owners_add_up_in_bins_in_order() -> None:
-    found = ages(selection(SCAN[::-1]), "atime")
-    assert found is not None
-    assert found.distribution.starts.tolist() == [0, 1, 7]
-    assert found.distribution.ends.tolist() == [1, 7, np.inf]
-    assert found.distribution.bytes.tolist() == [100, 60, 8]
-    assert found.time == datetime(2021, 1, 7, 6, 13, 20, tzinfo=UTC)
-    assert found.scan == f"scan-{SECOND}"
+    result = ages(selection(SCAN[::-1]), "atime")
+    assert result is not None
+    assert result.distribution.starts.tolist() == [0, 1, 7]
+    assert result.distribution.ends.tolist() == [1, 7, np.inf]
+    assert result.distribution.bytes.tolist() == [100, 60, 8]
+    assert result.time == datetime(2021, 1, 7, 6, 13, 20, tzinfo=UTC)
+    assert result.scan == f"scan-{SECOND}"
     by_change = ages(selection(SCAN), "mtime")
     assert by_change is not None
     assert by_change.distribution.bytes.tolist() == [168]
@@ -71,23 +71,23 @@ def test_the_newest_scan_of_the_window_counts() -> None:
 
 
 def test_a_bin_without_a_lower_bound_begins_where_the_last_ended() -> None:
-    found = ages(selection([row(SECOND, "atime", None, 2, 5), row(SECOND, "atime", None, 9, 6)]), "atime")
-    assert found is not None
-    assert found.distribution.starts.tolist() == [0, 2]
+    result = ages(selection([row(SECOND, "atime", None, 2, 5), row(SECOND, "atime", None, 9, 6)]), "atime")
+    assert result is not None
+    assert result.distribution.starts.tolist() == [0, 2]
 
 
 def test_two_sources_at_one_moment_are_not_added() -> None:
-    found = ages(selection([*SCAN, *({**one, "source": "robinhood"} for one in SCAN)]), "atime")
-    assert found is not None
-    assert found.distribution.total == 168
-    assert found.source == "robinhood"
+    result = ages(selection([*SCAN, *({**item, "source": "robinhood"} for item in SCAN)]), "atime")
+    assert result is not None
+    assert result.distribution.total == 168
+    assert result.source == "robinhood"
 
 
 def test_ages_are_those_of_files_alone() -> None:
     """Directories have ages too, and a purge does not delete them."""
-    found = ages(selection([*SCAN, row(SECOND, "atime", 0, 1, 4096, inode_type="dir")]), "atime")
-    assert found is not None
-    assert found.distribution.total == 168
+    result = ages(selection([*SCAN, row(SECOND, "atime", 0, 1, 4096, inode_type="dir")]), "atime")
+    assert result is not None
+    assert result.distribution.total == 168
 
 
 def test_a_purge_of_a_counted_scan() -> None:
@@ -102,14 +102,14 @@ def test_a_purge_of_a_counted_scan() -> None:
     assert isinstance(item, Rows)
     columns = {**item.columns, "source": "scan"}
     table = columns_to_arrow(TABLES["contents"], columns, item.count)
-    found = ages(FrameSelection({"contents": table}, "scratch"), "atime")
-    assert found is not None
-    left = found.distribution.younger(28)
+    result = ages(FrameSelection({"contents": table}, "scratch"), "atime")
+    assert result is not None
+    left = result.distribution.younger(28)
     assert (left.low, left.likely, left.high) == (7000, 7000, 7000)  # 28 days is the end of a bin
-    inside = found.distribution.younger(29)
+    inside = result.distribution.younger(29)
     assert (inside.low, inside.high) == (7000, 9000)
-    by_day = found.distribution.by_day()
-    assert by_day.sum() == found.distribution.total == 11_000
+    by_day = result.distribution.by_day()
+    assert by_day.sum() == result.distribution.total == 11_000
     assert by_day[0] == 5000  # what is dated after the scan is as young as can be
 
 

@@ -60,9 +60,9 @@ def test_files_and_bytes_are_those_of_files_alone(one_scan: Contents) -> None:
 
 
 def test_the_distribution_of_sizes_adds_up(one_scan: Contents) -> None:
-    points = {one.size_bytes: (one.files, one.bytes) for one in one_scan.size_cdf}
+    points = {item.size_bytes: (item.files, item.bytes) for item in one_scan.size_cdf}
     assert points == {0: (1, 0), 128: (2, 100), 131_072: (5, 290_100), 8_388_608: (6, 5_290_100)}
-    assert [round(one.files_pct, 1) for one in one_scan.size_cdf] == [16.7, 33.3, 83.3, 100.0]
+    assert [round(item.files_pct, 1) for item in one_scan.size_cdf] == [16.7, 33.3, 83.3, 100.0]
     assert one_scan.size_cdf[2].bytes_pct == pytest.approx(100 * 290_100 / 5_290_100)
     assert one_scan.size_cdf[2].bytes_min_pct is None  # bytes are told: there is nothing to bound
     summary = one_scan.sizes
@@ -73,24 +73,24 @@ def test_the_distribution_of_sizes_adds_up(one_scan: Contents) -> None:
 
 
 def test_ages_are_those_of_files_alone_and_count_back_from_the_scan(one_scan: Contents) -> None:
-    used = {one.age_s: (one.files, one.bytes) for one in one_scan.atime_cdf}
+    used = {item.age_s: (item.files, item.bytes) for item in one_scan.atime_cdf}
     assert used[0] == (1, 0)
     assert used[5 * DAY_S] == (3, 70_100)
     assert used[84 * DAY_S] == (5, 290_100)
     assert used[None] == (6, 5_290_100)
-    changed = {one.age_s: one.files for one in one_scan.mtime_cdf}
+    changed = {item.age_s: item.files for item in one_scan.mtime_cdf}
     assert changed == {DAY_S: 1, 10 * DAY_S: 2, 42 * DAY_S: 3, 84 * DAY_S: 4, 540 * DAY_S: 5, None: 6}
 
 
 def test_who_holds_what(one_scan: Contents) -> None:
-    projects = [(one.project, one.files, one.bytes, one.directories) for one in one_scan.by_project]
+    projects = [(item.project, item.files, item.bytes, item.directories) for item in one_scan.by_project]
     assert projects == [(None, 1, 5_000_000, 0), ("earth", 3, 290_000, 0), ("climate", 2, 100, 2)]
-    owners = [(one.owner, one.files, one.bytes, one.inodes) for one in one_scan.by_owner]
+    owners = [(item.owner, item.files, item.bytes, item.inodes) for item in one_scan.by_owner]
     assert owners == [("bob", 3, 5_220_000, 3), ("ada", 3, 70_100, 5)]
-    assert [(one.inode_type, one.inodes, one.bytes) for one in one_scan.by_type] == [
+    assert [(item.inode_type, item.inodes, item.bytes) for item in one_scan.by_type] == [
         ("file", 6, 5_290_100), ("dir", 2, 8192),
     ]  # fmt: skip
-    assert sum(one.files_pct or 0 for one in one_scan.by_project) == pytest.approx(100)
+    assert sum(item.files_pct or 0 for item in one_scan.by_project) == pytest.approx(100)
     cover = one_scan.coverage
     assert cover is not None
     assert (cover.owners, cover.projects, cover.bytes_told) == (2, 2, "by size")
@@ -102,7 +102,7 @@ def test_widths_of_directories(one_scan: Contents) -> None:
     widths = one_scan.widths
     assert widths is not None
     assert (widths.directories, widths.median_entries, widths.widest_entries, widths.mean_entries) == (2, 4, 8, 4.0)
-    assert [(one.entries, one.directories) for one in widths.width_cdf] == [(4, 1), (8, 2)]
+    assert [(item.entries, item.directories) for item in widths.width_cdf] == [(4, 1), (8, 2)]
 
 
 def test_any_project_removed_is_shown_beside_the_whole(one_scan: Contents) -> None:
@@ -110,10 +110,10 @@ def test_any_project_removed_is_shown_beside_the_whole(one_scan: Contents) -> No
     rest = one_scan.without
     assert rest is not None
     assert (rest.projects, rest.files, rest.bytes, rest.files_pct) == (["earth"], 3, 5_000_100, 50.0)
-    assert [one.size_bytes for one in rest.size_cdf] == [one.size_bytes for one in one_scan.size_cdf]
-    assert [one.files for one in rest.size_cdf] == [1, 2, 2, 3]
+    assert [item.size_bytes for item in rest.size_cdf] == [item.size_bytes for item in one_scan.size_cdf]
+    assert [item.files for item in rest.size_cdf] == [1, 2, 2, 3]
     assert rest.sizes.median_bytes == 128
-    assert [one.age_s for one in rest.atime_cdf] == [one.age_s for one in one_scan.atime_cdf]
+    assert [item.age_s for item in rest.atime_cdf] == [item.age_s for item in one_scan.atime_cdf]
     assert rest.atime_cdf[-1].files == 3
 
 
@@ -121,15 +121,15 @@ def test_one_project_or_one_owner_alone() -> None:
     earth = contents(selection(counted()), projects=["earth"])
     assert (earth.files, earth.bytes, earth.directories, earth.projects) == (3, 290_000, None, ["earth"])
     bob = contents(selection(counted()), owners=["bob"])
-    assert (bob.files, [one.owner for one in bob.by_owner]) == (3, ["bob"])
+    assert (bob.files, [item.owner for item in bob.by_owner]) == (3, ["bob"])
     both = contents(selection(counted()), owners=["bob"], projects=["earth"])
     assert both.files == 2
 
 
 def test_shares_up_to_a_size() -> None:
-    found = contents(selection(counted()), at_most_bytes=[128, 100_000]).at_most
-    assert (found[0].files_pct, found[0].files_min_pct) == (pytest.approx(100 / 3), pytest.approx(100 / 3))
-    inside = found[1]  # three files are in a bin that goes on to 128 KiB
+    result = contents(selection(counted()), at_most_bytes=[128, 100_000]).at_most
+    assert (result[0].files_pct, result[0].files_min_pct) == (pytest.approx(100 / 3), pytest.approx(100 / 3))
+    inside = result[1]  # three files are in a bin that goes on to 128 KiB
     assert inside.files_pct is None
     assert (inside.files_min_pct, inside.files_max_pct) == (pytest.approx(100 / 3), pytest.approx(500 / 6))
     assert inside.bytes_pct is None
@@ -137,15 +137,15 @@ def test_shares_up_to_a_size() -> None:
 
 
 def test_shares_up_to_an_age() -> None:
-    found = contents(selection(counted()), within_s=[30 * DAY_S, 64 * DAY_S, 72 * DAY_S]).within
-    month, inside, later = found[:3]
+    result = contents(selection(counted()), within_s=[30 * DAY_S, 64 * DAY_S, 72 * DAY_S]).within
+    month, inside, later = result[:3]
     assert (month.clock, month.files_pct, month.files_max_pct) == ("atime", 50.0, 50.0)
     assert month.bytes_pct == pytest.approx(100 * 70_100 / 5_290_100)
     assert (inside.files_pct, inside.files_min_pct, inside.files_max_pct) == (None, 50.0, pytest.approx(500 / 6))
     assert (inside.bytes_pct, inside.bytes_min_pct) == (None, month.bytes_pct)
     assert later.files_min_pct == 50.0  # both files of the bin are within 84 days, one of them within 72
-    assert [one.clock for one in found[3:]] == ["mtime"] * 3
-    assert found[3].files_pct == pytest.approx(100 / 3)
+    assert [item.clock for item in result[3:]] == ["mtime"] * 3
+    assert result[3].files_pct == pytest.approx(100 / 3)
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ TABLE_V = [
 
 
 def test_table_v() -> None:
-    found = contents(selection(TABLE_V)).comparison
-    assert found is not None
-    assert found.days == 62
-    whole = found.total
+    result = contents(selection(TABLE_V)).comparison
+    assert result is not None
+    assert result.days == 62
+    whole = result.total
     assert round(whole.bytes.change_pct or 0, 1) == 12.3
     assert round(whole.files.change_pct or 0, 1) == 99.0
-    earth = found.by_project[0]
+    earth = result.by_project[0]
     assert earth.project == "EarthScience"
     assert round(earth.bytes.change_pct or 0, 1) == 7.5
     assert round(earth.files.change_pct or 0, 1) == 682.1
@@ -196,44 +196,44 @@ def test_table_v() -> None:
 
 def test_a_billion_files_in_september_2011() -> None:
     """Section 4.2, at the same rate; the dates between those of its two file systems."""
-    found = contents(selection(TABLE_V), threshold_files=1e9)
-    files = found.projections[0]
+    result = contents(selection(TABLE_V), threshold_files=1e9)
+    files = result.projections[0]
     assert (files.unit, files.scans, files.days, files.limit, files.limit_origin) == ("files", 2, 62, 10**9, "given")
     line = files.lines[0]
     assert (line.limit_state, line.limit_date) == ("projected", date(2011, 9, 5))
     assert line.per_day == pytest.approx(95_200_000 / 62)
     assert line.per_year_pct == pytest.approx(100 * 365.25 * 95_200_000 / 62 / 191_400_000)
     assert line.limit_ci95 is None
-    assert any("two scans, 62.0 days apart" in note for note in found.notes)
+    assert any("two scans, 62.0 days apart" in note for note in result.notes)
 
 
 def test_totals_alone_have_no_distribution_and_say_so() -> None:
-    found = contents(selection(TABLE_V), without_projects=["EarthScience"])
-    assert (found.files, found.bytes, found.size_cdf, found.at_most) == (191_400_000, 1_280 * TERA, [], [])
-    assert "the source tells totals only: there is no distribution of sizes" in found.notes
-    assert found.directories is None  # not told, which is not none
-    assert found.sizes.mean_bytes == pytest.approx(1_280 * TERA / 191_400_000)
-    assert found.without is not None
-    assert found.without.files == 95_200_000
-    assert found.comparison is not None
-    assert found.comparison.without is not None
-    assert found.comparison.without.files.change == 95_200_000 - 83_900_000
-    assert found.coverage is not None
-    assert found.coverage.bytes_told == "in total"
+    result = contents(selection(TABLE_V), without_projects=["EarthScience"])
+    assert (result.files, result.bytes, result.size_cdf, result.at_most) == (191_400_000, 1_280 * TERA, [], [])
+    assert "the source tells totals only: there is no distribution of sizes" in result.notes
+    assert result.directories is None  # not told, which is not none
+    assert result.sizes.mean_bytes == pytest.approx(1_280 * TERA / 191_400_000)
+    assert result.without is not None
+    assert result.without.files == 95_200_000
+    assert result.comparison is not None
+    assert result.comparison.without is not None
+    assert result.comparison.without.files.change == 95_200_000 - 83_900_000
+    assert result.coverage is not None
+    assert result.coverage.bytes_told == "in total"
 
 
 def test_a_rough_histogram_without_bytes_gives_bounds() -> None:
     rows = [row("size", None, 0, 5), row("size", 0, 10, 10), row("size", 10, 20, 10), row("size", 20, 40, 0)]
-    found = contents(selection(rows))
-    assert (found.files, found.bytes) == (25, None)
-    assert (found.min_bytes, found.avg_bytes, found.max_bytes) == (10 + 110, 210, 300)
-    assert [one.size_bytes for one in found.size_cdf] == [0, 10, 20]  # the empty bin says nothing
-    middle = found.size_cdf[1]
+    result = contents(selection(rows))
+    assert (result.files, result.bytes) == (25, None)
+    assert (result.min_bytes, result.avg_bytes, result.max_bytes) == (10 + 110, 210, 300)
+    assert [item.size_bytes for item in result.size_cdf] == [0, 10, 20]  # the empty bin says nothing
+    middle = result.size_cdf[1]
     assert (middle.bytes, middle.bytes_pct) == (None, None)
     assert middle.bytes_min_pct == pytest.approx(100 * 10 / 210)
     assert middle.bytes_avg_pct == pytest.approx(100 * 55 / 210)
     assert middle.bytes_max_pct == pytest.approx(100 * 100 / 210)
-    assert any(note.startswith("the source does not tell bytes") for note in found.notes)
+    assert any(note.startswith("the source does not tell bytes") for note in result.notes)
 
 
 def test_counts_by_size_and_bytes_in_total() -> None:
@@ -243,24 +243,24 @@ def test_counts_by_size_and_bytes_in_total() -> None:
         total(11, 500, owner="ada"), total(4, 60, owner="bob"),
         total(3, 12_288, owner="ada", inode_type="dir"),
     ]  # fmt: skip
-    found = contents(selection(rows))
-    assert (found.files, found.bytes, found.directories, found.inodes) == (15, 560, 3, 18)
-    assert [(one.owner, one.files, one.bytes) for one in found.by_owner] == [("ada", 11, 500), ("bob", 4, 60)]
-    assert [(one.files, one.bytes) for one in found.size_cdf] == [(14, None), (15, None)]
-    small = found.size_cdf[0]
+    result = contents(selection(rows))
+    assert (result.files, result.bytes, result.directories, result.inodes) == (15, 560, 3, 18)
+    assert [(item.owner, item.files, item.bytes) for item in result.by_owner] == [("ada", 11, 500), ("bob", 4, 60)]
+    assert [(item.files, item.bytes) for item in result.size_cdf] == [(14, None), (15, None)]
+    small = result.size_cdf[0]
     assert small.bytes_min_pct == pytest.approx(100 * 14 / 560)  # at least a byte each
     assert small.bytes_max_pct == pytest.approx(100 * 14 * 31 / 560)
-    assert any("only in total" in note for note in found.notes)
+    assert any("only in total" in note for note in result.notes)
 
 
 def test_totals_that_disagree_with_the_histogram_are_told() -> None:
-    found = contents(selection([row("size", 0, 1, 10), total(12, 500)]))
-    assert "the totals count 12 files, the histogram of sizes 10" in found.notes
+    result = contents(selection([row("size", 0, 1, 10), total(12, 500)]))
+    assert "the totals count 12 files, the histogram of sizes 10" in result.notes
 
 
 def test_totals_without_counts_take_them_from_the_sizes() -> None:
-    found = contents(selection([row("size", 0, 64, 10), total(None, 500)]))
-    assert (found.files, found.bytes, found.history[0].files) == (10, 500, 10)
+    result = contents(selection([row("size", 0, 64, 10), total(None, 500)]))
+    assert (result.files, result.bytes, result.history[0].files) == (10, 500, 10)
 
 
 # Several scans.
@@ -275,8 +275,8 @@ def test_the_scan_to_compare_with() -> None:
     chosen = selection(rows)
 
     def before(compare: Any) -> int | None:
-        found = contents(chosen, compare=compare).comparison
-        return found.total.files.before if found is not None else None
+        result = contents(chosen, compare=compare).comparison
+        return result.total.files.before if result is not None else None
 
     assert before("first") == 100
     assert before("previous") == 300
@@ -290,11 +290,11 @@ def test_the_scan_to_compare_with() -> None:
 
 def test_scans_of_other_sources_are_left_out_and_named() -> None:
     rows = [month(0, 100, source="find"), month(1, 200), month(2, 300, source="find"), month(3, 400)]
-    found = contents(selection(rows))
-    assert (found.files, found.samples, found.source) == (400, 2, "scan")
-    assert found.comparison is not None
-    assert found.comparison.total.files.before == 200
-    assert "scans of other sources are left out: 2 of find; --source chooses one" in found.notes
+    result = contents(selection(rows))
+    assert (result.files, result.samples, result.source) == (400, 2, "scan")
+    assert result.comparison is not None
+    assert result.comparison.total.files.before == 200
+    assert "scans of other sources are left out: 2 of find; --source chooses one" in result.notes
     asked = contents(selection(rows), compare="2010-03-28").comparison  # none of the same source is that old
     assert asked is not None
     assert (asked.earlier.source, asked.total.files.before) == ("find", 100)
@@ -303,25 +303,25 @@ def test_scans_of_other_sources_are_left_out_and_named() -> None:
 def test_a_project_that_came_and_one_that_went() -> None:
     rows = [month(0, 100, project="old"), month(0, 10, project="same"), month(1, 50, project="new"),
             month(1, 10, project="same")]  # fmt: skip
-    found = contents(selection(rows)).comparison
-    assert found is not None
-    changes = [(one.project, one.files.before, one.files.after, one.files.change_pct) for one in found.by_project]
+    result = contents(selection(rows)).comparison
+    assert result is not None
+    changes = [(item.project, item.files.before, item.files.after, item.files.change_pct) for item in result.by_project]
     assert changes == [("new", 0, 50, None), ("same", 10, 10, 0.0), ("old", 100, 0, -100.0)]
-    assert found.by_project[0].files.share_pct is None  # the whole did not grow
+    assert result.by_project[0].files.share_pct is None  # the whole did not grow
 
 
 def test_projects_that_one_scan_does_not_tell_are_not_compared() -> None:
-    found = contents(selection([month(0, 100), month(1, 50, project="new")])).comparison
-    assert found is not None
-    assert found.by_project == []
-    assert [one.owner for one in found.by_owner] == ["ada"]
+    result = contents(selection([month(0, 100), month(1, 50, project="new")])).comparison
+    assert result is not None
+    assert result.by_project == []
+    assert [item.owner for item in result.by_owner] == ["ada"]
 
 
 def test_many_scans_have_an_interval_and_a_robust_line() -> None:
     counts = [1000 + 100 * n + (37 * n) % 11 for n in range(12)]
-    found = contents(selection([month(n, files) for n, files in enumerate(counts)]), threshold_files=5000)
-    assert (found.samples, [one.files for one in found.history]) == (12, counts)
-    files, inodes = found.projections
+    result = contents(selection([month(n, files) for n, files in enumerate(counts)]), threshold_files=5000)
+    assert (result.samples, [item.files for item in result.history]) == (12, counts)
+    files, inodes = result.projections
     assert [line.method for line in files.lines] == ["linear", "theil-sen"]
     for line in files.lines:
         assert line.per_day == pytest.approx(100 / 30, rel=0.02)
@@ -331,16 +331,16 @@ def test_many_scans_have_an_interval_and_a_robust_line() -> None:
         assert line.limit_ci95 is not None
         assert line.expected[0].low is not None
     assert (inodes.unit, inodes.limit, inodes.lines[0].limit_state) == ("inodes", None, "unknown")
-    assert not any("two scans" in note for note in found.notes)
+    assert not any("two scans" in note for note in result.notes)
 
 
 def test_inodes_are_held_against_the_limit_of_the_file_system() -> None:
     rows = [month(0, 100), month(1, 200)]
     limits = [
-        {**one, "time": MARCH_US + 40 * DAY_US + hour * DAY_US // 24, "total_inodes": 700 + hour, "used_inodes": 1}
+        {**item, "time": MARCH_US + 40 * DAY_US + hour * DAY_US // 24, "total_inodes": 700 + hour, "used_inodes": 1}
         for hour in range(3)
         for target in ("MDT0000", "MDT0001")
-        for one in reading(0, {target: 5}, kind="mdt")
+        for item in reading(0, {target: 5}, kind="mdt")
     ]
     limits += reading(0, {"OST0000": 5}, total_inodes=9, used_inodes=1)
     frames = {"contents": table_of(rows), "target_capacity": capacity_table(limits)}
@@ -353,9 +353,9 @@ def test_inodes_are_held_against_the_limit_of_the_file_system() -> None:
 
 def test_the_newest_scan_of_the_window_counts() -> None:
     rows = [month(0, 100), month(1, 200), month(2, 300)]
-    found = contents(selection(rows, window=(None, datetime(2010, 5, 1, tzinfo=UTC))))
-    assert (found.files, found.samples) == (200, 2)
-    assert found.window_end == datetime(2010, 5, 1, tzinfo=UTC)
+    result = contents(selection(rows, window=(None, datetime(2010, 5, 1, tzinfo=UTC))))
+    assert (result.files, result.samples) == (200, 2)
+    assert result.window_end == datetime(2010, 5, 1, tzinfo=UTC)
     nothing = contents(selection(rows, window=(datetime(2011, 1, 1, tzinfo=UTC), None)))
     assert (nothing.files, nothing.samples, nothing.size_cdf, nothing.time) == (None, 0, [], None)
     assert contents(FrameSelection({}, "scratch")).samples == 0
@@ -363,11 +363,11 @@ def test_the_newest_scan_of_the_window_counts() -> None:
 
 def test_names_of_scans_of_one_moment_are_told_apart() -> None:
     chosen = selection([month(0, 50, scan="b"), month(1, 100, scan="a"), month(1, 7, scan="b")])
-    found = contents(chosen)
-    assert (found.files, found.scan, found.samples) == (100, "a", 2)
-    assert "of the same moment are left out: b; --scan chooses one" in found.notes
+    result = contents(chosen)
+    assert (result.files, result.scan, result.samples) == (100, "a", 2)
+    assert "of the same moment are left out: b; --scan chooses one" in result.notes
     named = contents(chosen, scan="b")
-    assert (named.files, [one.files for one in named.history]) == (7, [50, 7])
+    assert (named.files, [item.files for item in named.history]) == (7, [50, 7])
     assert not any("--scan" in note for note in named.notes)
     with pytest.raises(UsageError, match="no scan here is called 'c'; there are: a, b"):
         contents(chosen, scan="c")
@@ -375,14 +375,16 @@ def test_names_of_scans_of_one_moment_are_told_apart() -> None:
 
 def test_a_scan_of_many_holders_adds_up() -> None:
     holders = {(f"owner{n % 7}", f"project{n % 3}" if n % 5 else None): 50 + n for n in range(21)}
-    found = contents(selection(scanned(MARCH_US, holders)))
-    assert found.files == sum(holders.values())
+    result = contents(selection(scanned(MARCH_US, holders)))
+    assert result.files == sum(holders.values())
     assert (
-        sum(one.files or 0 for one in found.by_owner) == sum(one.files or 0 for one in found.by_project) == found.files
+        sum(item.files or 0 for item in result.by_owner)
+        == sum(item.files or 0 for item in result.by_project)
+        == result.files
     )
-    assert sum(one.bytes or 0 for one in found.by_owner) == found.bytes == found.size_cdf[-1].bytes
-    assert found.atime_cdf[-1].files == found.mtime_cdf[-1].files == found.files
-    assert found.history[-1].bytes == found.bytes
+    assert sum(item.bytes or 0 for item in result.by_owner) == result.bytes == result.size_cdf[-1].bytes
+    assert result.atime_cdf[-1].files == result.mtime_cdf[-1].files == result.files
+    assert result.history[-1].bytes == result.bytes
 
 
 # Authority.
@@ -399,10 +401,10 @@ def test_95_per_cent_of_the_files_in_about_5_per_cent_of_the_bytes(shared_data: 
         end = cells["bin_size"]
         rows += [row("size", below, end, cells[name], inode_type=kind) for name, kind in kinds.items()]
         below = end
-    found = contents(selection(rows))
-    assert (found.files, found.directories) == (1_179_109_385, 108_701_768)
-    assert found.sizes.p95_bytes == 32 << 20
-    reached = next(one for one in found.size_cdf if one.files_pct >= 95)
+    result = contents(selection(rows))
+    assert (result.files, result.directories) == (1_179_109_385, 108_701_768)
+    assert result.sizes.p95_bytes == 32 << 20
+    reached = next(item for item in result.size_cdf if item.files_pct >= 95)
     assert reached.bytes_avg_pct == pytest.approx(5.25, abs=0.01)
     assert reached.bytes_min_pct == pytest.approx(2.70, abs=0.01)
     assert reached.bytes_max_pct == pytest.approx(9.98, abs=0.01)

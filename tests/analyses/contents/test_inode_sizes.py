@@ -26,7 +26,7 @@ def row(time: int, kind: str, low: int | None, high: int | None, count: int, **m
 def selection(rows: list[dict[str, Any]], **settings: Any) -> FrameSelection:
     whole = dict.fromkeys(("bin", "bin_from", "bytes", "count"), pa.int64())
     types: dict[str, Any] = {"time": pa.timestamp("us", tz="UTC"), "scan": pa.string(), **whole}
-    columns = {name: pa.array([one[name] for one in rows], types.get(name)) for name in row(0, "file", 0, 1, 0)}
+    columns = {name: pa.array([item[name] for item in rows], types.get(name)) for name in row(0, "file", 0, 1, 0)}
     return FrameSelection({"contents": pa.table(columns)}, "scratch", **settings)
 
 
@@ -42,21 +42,21 @@ SCAN = [
 
 
 def test_owners_of_the_newest_scan_add_up() -> None:
-    found = inode_sizes(selection(SCAN[::-1]))
-    assert found is not None
-    assert found.files.count.tolist() == [7, 4]
-    assert found.files.has_bytes.tolist() == [True, False]  # one owner's bytes of the second bin are not known
-    assert found.files.bytes[0] == 7
-    assert found.others["dir"].count.tolist() == [2]
-    assert found.time == datetime.fromtimestamp(SECOND / 1e6, UTC)
-    assert found.origin == "scratch: scan of 2021-01-07T06:13:20Z (scan)"
+    result = inode_sizes(selection(SCAN[::-1]))
+    assert result is not None
+    assert result.files.count.tolist() == [7, 4]
+    assert result.files.has_bytes.tolist() == [True, False]  # one owner's bytes of the second bin are not known
+    assert result.files.bytes[0] == 7
+    assert result.others["dir"].count.tolist() == [2]
+    assert result.time == datetime.fromtimestamp(SECOND / 1e6, UTC)
+    assert result.origin == "scratch: scan of 2021-01-07T06:13:20Z (scan)"
 
 
 def test_the_window_chooses_the_scan() -> None:
     window = (None, datetime(2020, 12, 1, tzinfo=UTC))
-    found = inode_sizes(selection(SCAN, window=window))
-    assert found is not None
-    assert found.files.total == 999
+    result = inode_sizes(selection(SCAN, window=window))
+    assert result is not None
+    assert result.files.total == 999
     late = (datetime(2021, 2, 1, tzinfo=UTC), None)
     assert inode_sizes(selection(SCAN, window=late)) is None
 
@@ -71,5 +71,5 @@ def test_a_scan_without_files_says_so() -> None:
 
 
 def test_rows_that_are_in_no_store_do_as_well() -> None:
-    found = sizes_of_rows(SCAN[1:], "file here.csv")
-    assert (found.files.total, found.origin, found.time) == (11, "file here.csv", None)
+    result = sizes_of_rows(SCAN[1:], "file here.csv")
+    assert (result.files.total, result.origin, result.time) == (11, "file here.csv", None)

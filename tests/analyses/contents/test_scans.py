@@ -19,7 +19,7 @@ def found(rows: list[dict[str, Any]], **settings: Any) -> list[tuple[int, str | 
     chosen = selection(rows, **settings)
     frame = scan_rows(chosen)
     assert frame is not None
-    return [(one.time_us, one.source, one.scan) for one in scans(chosen, frame)]
+    return [(scan.time_us, scan.source, scan.scan) for scan in scans(chosen, frame)]
 
 
 def test_scans_in_time_order_the_preferred_of_a_moment_last() -> None:
@@ -46,7 +46,7 @@ def test_one_scan_counts_of_each_moment() -> None:
     chosen = selection([row("size", 0, 1, 1, scan=name, time=time) for name in "ab" for time in (JANUARY_US, MARCH_US)])
     frame = scan_rows(chosen)
     assert frame is not None
-    assert [(one.time_us, one.scan) for one in one_per_moment(scans(chosen, frame))] == [
+    assert [(item.time_us, item.scan) for item in one_per_moment(scans(chosen, frame))] == [
         (JANUARY_US, "a"), (MARCH_US, "a"),
     ]  # fmt: skip
     counts = newest(chosen, frame)
@@ -59,7 +59,7 @@ def test_a_scan_without_a_name_is_not_mixed_with_one_that_has_one() -> None:
     chosen = selection([row("size", 0, 1, 5), row("size", 0, 1, 7, scan="other")])
     frame = scan_rows(chosen)
     assert frame is not None
-    each = {one.scan: sums(one.of(frame), "histogram")[0][1].inodes for one in scans(chosen, frame)}
+    each = {scan.scan: sums(scan.of(frame), "histogram")[0][1].inodes for scan in scans(chosen, frame)}
     assert each == {None: 5, "other": 7}
 
 
@@ -81,7 +81,7 @@ def test_sums_are_exact_beyond_what_a_column_can_hold(tmp_path: Path, stored: bo
     chosen: Any = selection(rows)
     if stored:
         store = Store(tmp_path)
-        store.ingest([Capture("made up", "one", lambda: (Row("contents", one) for one in rows))], "scan")
+        store.ingest([Capture("made up", "one", lambda: (Row("contents", item) for item in rows))], "scan")
         chosen = store.select("scratch")
     frame = scan_rows(chosen)
     assert frame is not None
@@ -98,12 +98,12 @@ def test_a_sum_is_known_where_all_of_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "moment"),
+    ("text", "time"),
     [
         ("2010-01-23", datetime(2010, 1, 23, 23, 59, 59, 999_999)),
         ("2010-01-23T12:00:00Z", datetime(2010, 1, 23, 12, tzinfo=UTC)),
         (str((JANUARY_US + DAY_US) // 1_000_000), datetime(2010, 1, 26, tzinfo=UTC)),
     ],
 )
-def test_a_day_is_meant_to_its_end(text: str, moment: datetime) -> None:
-    assert last_moment(text) == moment
+def test_a_day_is_meant_to_its_end(text: str, time: datetime) -> None:
+    assert last_moment(text) == time

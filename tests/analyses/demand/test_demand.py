@@ -26,8 +26,8 @@ def asked(*parts: Telemetry) -> Demand:
     return demand(FrameSelection({name: whole.table(name) for name in ("target_io", "target_sizes")}, "scratch"))
 
 
-def measure(found: Demand, name: str) -> DemandMeasure:
-    return next(one for one in found.measures if one.measure == name)
+def measure(result: Demand, name: str) -> DemandMeasure:
+    return next(item for item in result.measures if item.measure == name)
 
 
 def test_percentiles_are_those_of_the_sums_over_targets() -> None:
@@ -36,10 +36,12 @@ def test_percentiles_are_those_of_the_sums_over_targets() -> None:
     ios: dict[int, float] = defaultdict(float)
     for row, sizes in zip(telemetry.io, telemetry.sizes, strict=True):
         ticks[row["time"]] += row["write_bytes"] / row["duration_s"]
-        ios[row["time"]] += sum(sizes[f"{way}_ios_{size}"] for way in DIRECTIONS for size in SIZES) / row["duration_s"]
+        ios[row["time"]] += (
+            sum(sizes[f"{direction}_ios_{size}"] for direction in DIRECTIONS for size in SIZES) / row["duration_s"]
+        )
     rates = np.array(list(ticks.values()))
-    found = asked(telemetry)
-    written = measure(found, "write_bytes_per_s")
+    result = asked(telemetry)
+    written = measure(result, "write_bytes_per_s")
     assert (written.ticks, written.days, written.unit) == (300, 1, "bytes/s")
     assert written.mean == pytest.approx(rates.mean())
     for level, share in ((written.p50, 50), (written.p95, 95), (written.p99, 99), (written.max, 100)):
@@ -47,28 +49,28 @@ def test_percentiles_are_those_of_the_sums_over_targets() -> None:
     assert written.at(99) == written.p99
     assert written.max_time.timestamp() * 1e6 == max(ticks, key=lambda time: ticks[time])
     assert written.p95_ci95 is None  # one day says nothing of others
-    assert measure(found, "disk_ios_per_s").p95 == pytest.approx(np.percentile(list(ios.values()), 95))
-    assert found.tick_s == 5
-    assert found.target_kinds == ["ost"]
+    assert measure(result, "disk_ios_per_s").p95 == pytest.approx(np.percentile(list(ios.values()), 95))
+    assert result.tick_s == 5
+    assert result.target_kinds == ["ost"]
 
 
 def test_ticks_with_too_few_targets_are_left_out_and_counted() -> None:
     telemetry = made_up(6, 100, 4, missing=0.0)
     lost = {T0_US + (tick + 1) * TICK_US for tick in (3, 50)}
     io = [row for row in telemetry.io if not (row["time"] in lost and row["target"].endswith("OST0001"))]
-    found = demand(FrameSelection({"target_io": table_of("target_io", io)}, "scratch"))
-    assert found.ticks_left_out == 2
-    assert measure(found, "bytes_per_s").ticks == 98
-    assert "2 ticks are left out" in found.notes[0]
+    result = demand(FrameSelection({"target_io": table_of("target_io", io)}, "scratch"))
+    assert result.ticks_left_out == 2
+    assert measure(result, "bytes_per_s").ticks == 98
+    assert "2 ticks are left out" in result.notes[0]
 
 
 def test_bytes_of_which_a_part_is_unknown_are_unknown() -> None:
     telemetry = made_up(7, 60, 1, missing=0.0)
     io = [{**row, "read_bytes": None} if place < 20 else row for place, row in enumerate(telemetry.io)]
-    found = demand(FrameSelection({"target_io": table_of("target_io", io)}, "scratch"))
-    assert measure(found, "write_bytes_per_s").ticks == 60
-    assert measure(found, "read_bytes_per_s").ticks == 40
-    assert measure(found, "bytes_per_s").ticks == 40
+    result = demand(FrameSelection({"target_io": table_of("target_io", io)}, "scratch"))
+    assert measure(result, "write_bytes_per_s").ticks == 60
+    assert measure(result, "read_bytes_per_s").ticks == 40
+    assert measure(result, "bytes_per_s").ticks == 40
 
 
 def test_metadata_operations_that_are_not_listed_have_not_happened() -> None:
@@ -77,9 +79,9 @@ def test_metadata_operations_that_are_not_listed_have_not_happened() -> None:
         {**common, "time": T0_US + (tick + 1) * TICK_US, "start": T0_US + tick * TICK_US, "open": 5 * tick}
         for tick in range(11)
     ]
-    found = demand(FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch"))
+    result = demand(FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch"))
     assert "getattr" in METADATA_OPERATIONS
-    assert [(one.measure, one.max, one.p50) for one in found.measures] == [("metadata_ops_per_s", 10, 5)]
+    assert [(item.measure, item.max, item.p50) for item in result.measures] == [("metadata_ops_per_s", 10, 5)]
 
 
 def test_a_rename_counts_once() -> None:
@@ -93,8 +95,8 @@ def test_a_rename_counts_once() -> None:
         }
         for tick in range(10)
     ]  # fmt: skip
-    found = demand(FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch"))
-    assert measure(found, "metadata_ops_per_s").max == (50 + 25) / 5
+    result = demand(FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch"))
+    assert measure(result, "metadata_ops_per_s").max == (50 + 25) / 5
 
 
 def test_a_day_with_less_than_95_percent_of_its_ticks_is_partial_and_listed() -> None:
@@ -107,13 +109,13 @@ def test_a_day_with_less_than_95_percent_of_its_ticks_is_partial_and_listed() ->
         "target_kind": "ost",
         "duration_s": 3600.0,
     }
-    starts = [T0_US + (24 * day + one) * hour for day, ticks in enumerate((24, 23, 22)) for one in range(ticks)]
+    starts = [T0_US + (24 * day + item) * hour for day, ticks in enumerate((24, 23, 22)) for item in range(ticks)]
     rows = [{**common, "time": start + hour, "start": start, "write_bytes": 3600} for start in starts]
-    found = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
-    written = measure(found, "write_bytes_per_s")
+    result = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
+    written = measure(result, "write_bytes_per_s")
     assert (written.days, written.complete_days) == (3, 2)
-    assert [str(day) for day in found.partial_days] == ["2020-09-16"]
-    assert "2 complete and 1 partial days" in found.origin
+    assert [str(day) for day in result.partial_days] == ["2020-09-16"]
+    assert "2 complete and 1 partial days" in result.origin
 
 
 def test_a_tick_belongs_to_the_day_in_which_it_starts() -> None:
@@ -130,10 +132,10 @@ def test_a_tick_belongs_to_the_day_in_which_it_starts() -> None:
         {**common, "start": noon + number * day, "time": noon + (number + 1) * day, "write_bytes": 86400 * number}
         for number in range(3)
     ]
-    found = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
-    assert found.window_start is not None
-    assert f"{found.window_start:%Y-%m-%d %H}" == "2020-09-14 08"
-    assert (measure(found, "write_bytes_per_s").complete_days, found.partial_days) == (3, [])
+    result = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
+    assert result.window_start is not None
+    assert f"{result.window_start:%Y-%m-%d %H}" == "2020-09-14 08"
+    assert (measure(result, "write_bytes_per_s").complete_days, result.partial_days) == (3, [])
 
 
 def test_metadata_targets_are_not_part_of_the_bandwidth() -> None:
@@ -166,16 +168,16 @@ def test_intervals_come_from_whole_days() -> None:
         for day, part in enumerate(days)
     ]
     rows = [row for part in loud for row in part]
-    found = measure(demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch")), "write_bytes_per_s")
-    assert found.days == 6
-    assert found.p95_ci95 is not None
-    low, high = found.p95_ci95
-    assert low < found.p95 / 3
-    assert low <= found.p95 * 1.01
-    assert high >= found.p95 * 0.99
-    bins = found.days_apart
+    result = measure(demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch")), "write_bytes_per_s")
+    assert result.days == 6
+    assert result.p95_ci95 is not None
+    low, high = result.p95_ci95
+    assert low < result.p95 / 3
+    assert low <= result.p95 * 1.01
+    assert high >= result.p95 * 0.99
+    bins = result.days_apart
     assert bins is not None
-    assert bins.counts.sum() == found.ticks
+    assert bins.counts.sum() == result.ticks
     drawn = bins.resampled(95.0, np.random.default_rng(3), 500)
     brute = []
     random = np.random.default_rng(4)
@@ -194,9 +196,9 @@ def test_a_store_over_midnight_gives_what_a_frame_gives(tmp_path: Path) -> None:
         store.append(name, telemetry.table(name))
     with iolens.open(str(tmp_path)) as opened:
         stored = opened.ask(demand, "scratch")
-    for one, other in zip(stored.measures, asked(telemetry).measures, strict=True):
-        assert (one.measure, one.ticks) == (other.measure, other.ticks)
-        assert (one.p95, one.max) == pytest.approx((other.p95, other.max))
+    for item, other in zip(stored.measures, asked(telemetry).measures, strict=True):
+        assert (item.measure, item.ticks) == (other.measure, other.ticks)
+        assert (item.p95, item.max) == pytest.approx((other.p95, other.max))
 
 
 def test_long_ticks_are_said_to_hide_bursts() -> None:
@@ -212,11 +214,11 @@ def test_long_ticks_are_said_to_hide_bursts() -> None:
         }
         for n in range(5)
     ]
-    found = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
-    assert found.target_kinds == ["filesystem"]
-    assert measure(found, "write_bytes_per_s").max == 4
-    assert found.tick_s == 86_400
-    plan = plan_performance([value("ssi", 3, "test")], found)
+    result = demand(FrameSelection({"target_io": table_of("target_io", rows)}, "scratch"))
+    assert result.target_kinds == ["filesystem"]
+    assert measure(result, "write_bytes_per_s").max == 4
+    assert result.tick_s == 86_400
+    plan = plan_performance([value("ssi", 3, "test")], result)
     assert "A tick lasts 86,400 s: shorter bursts are averaged out" in str(plan.warnings[0])  # a note became a warning
 
 

@@ -24,18 +24,18 @@ ROWS = [
 
 
 def read(rows: list[dict[str, Any]], *order: str, **settings: Any) -> dict[str, Drive]:
-    return {one.serial: one for one in drive_readings(selection(rows, **settings), order).drives}
+    return {item.serial: item for item in drive_readings(selection(rows, **settings), order).drives}
 
 
 def test_the_last_reading_of_each_drive_counts() -> None:
-    found = drive_readings(selection(ROWS))
-    assert [one.serial for one in found.drives] == ["a", "b", "hidden", "idle"]
-    assert found.wafs == [2.5, 1.5]
-    assert found.host_write_bytes == [200, 1000]
-    assert found.fleet_waf == pytest.approx(2000 / 1200)
-    assert found.median_capacity_bytes == 1600
-    assert found.readings == 5
-    assert found.origin == "burst: 2 of 4 drives, last read on 2020-09-19 (isdct)"
+    result = drive_readings(selection(ROWS))
+    assert [item.serial for item in result.drives] == ["a", "b", "hidden", "idle"]
+    assert result.wafs == [2.5, 1.5]
+    assert result.host_write_bytes == [200, 1000]
+    assert result.fleet_waf == pytest.approx(2000 / 1200)
+    assert result.median_capacity_bytes == 1600
+    assert result.readings == 5
+    assert result.origin == "burst: 2 of 4 drives, last read on 2020-09-19 (isdct)"
 
 
 def test_the_window_ends_before_later_readings() -> None:
@@ -44,17 +44,17 @@ def test_the_window_ends_before_later_readings() -> None:
 
 
 def test_a_file_system_without_drives_has_none() -> None:
-    found = drive_readings(FrameSelection({}, "scratch"))
-    assert (found.drives, found.fleet_waf, found.median_capacity_bytes, found.extent) == ([], None, None, None)
-    assert found.origin == "scratch: no drive is known"
-    assert fleet_over_time(FrameSelection({}, "scratch"), found) == []
+    result = drive_readings(FrameSelection({}, "scratch"))
+    assert (result.drives, result.fleet_waf, result.median_capacity_bytes, result.extent) == ([], None, None, None)
+    assert result.origin == "scratch: no drive is known"
+    assert fleet_over_time(FrameSelection({}, "scratch"), result) == []
 
 
 def test_lifetime_numbers_of_a_drive() -> None:
-    found = read([drive("a", 0, 50_000, 100_000, power_on_hours=2400.0, wear_pct=7.0)])["a"]
-    assert (found.waf, found.drive_writes, found.dwpd, found.wear_pct) == (2.0, 50.0, 0.5, 7.0)
-    assert found.stretch is None
-    assert found.window_dwpd is None
+    result = read([drive("a", 0, 50_000, 100_000, power_on_hours=2400.0, wear_pct=7.0)])["a"]
+    assert (result.waf, result.drive_writes, result.dwpd, result.wear_pct) == (2.0, 50.0, 0.5, 7.0)
+    assert result.stretch is None
+    assert result.window_dwpd is None
 
 
 @pytest.mark.parametrize(
@@ -71,36 +71,36 @@ def test_lifetime_numbers_of_a_drive() -> None:
     ],
 )
 def test_what_is_not_known_makes_no_number(more: dict[str, Any], waf: float | None, dwpd: float | None) -> None:
-    found = read([drive("a", 0, 10_000, 20_000, **more)])["a"]
-    assert (found.waf, found.dwpd) == (waf, dwpd)
+    result = read([drive("a", 0, 10_000, 20_000, **more)])["a"]
+    assert (result.waf, result.dwpd) == (waf, dwpd)
 
 
 def test_counters_beyond_what_a_double_holds_stay_exact() -> None:
     large = 2**62 + 1
-    found = read([drive("a", 0, large - 5, large - 50), drive("a", 2, large, large)])["a"]
-    assert found.host_write_bytes == large
-    assert found.stretch is not None
-    assert (found.stretch.host_write_bytes, found.stretch.nand_write_bytes) == (5, 50)
-    assert (found.stretch.days, found.stretch.waf, found.window_dwpd) == (2.0, 10.0, 5 / 1000 / 2)
+    result = read([drive("a", 0, large - 5, large - 50), drive("a", 2, large, large)])["a"]
+    assert result.host_write_bytes == large
+    assert result.stretch is not None
+    assert (result.stretch.host_write_bytes, result.stretch.nand_write_bytes) == (5, 50)
+    assert (result.stretch.days, result.stretch.waf, result.window_dwpd) == (2.0, 10.0, 5 / 1000 / 2)
 
 
 def test_a_stretch_in_which_a_counter_falls_says_nothing() -> None:
     host = [1000, 1100, 30, 40]
     rows = [drive("a", day, host[day], 2 * host[day], host_read_bytes=7 * day, wear_pct=float(day)) for day in range(4)]
-    found = read(rows)["a"]
-    assert found.falls == 1
-    assert found.stretch is not None
-    assert (found.stretch.days, found.stretch.host_write_bytes, found.stretch.host_read_bytes) == (2.0, 110, 14)
-    assert (found.stretch.wear_pct, found.stretch.wear_days) == (2.0, 2.0)
+    result = read(rows)["a"]
+    assert result.falls == 1
+    assert result.stretch is not None
+    assert (result.stretch.days, result.stretch.host_write_bytes, result.stretch.host_read_bytes) == (2.0, 110, 14)
+    assert (result.stretch.wear_pct, result.stretch.wear_days) == (2.0, 2.0)
     assert read([drive("a", 0, 5, 5), drive("a", 1, 4, 5)])["a"].stretch is None
     assert read([drive("a", 0, 5, 5), drive("a", 1, 6, 6, power_on_hours=3.0)])["a"].falls == 1
 
 
 def test_flash_and_host_bytes_of_the_window_are_of_the_same_time() -> None:
     rows = [drive("a", 0, 100, 1000), drive("a", 1, 200, 1500), drive("a", 2, 300, None), drive("a", 3, 400, 9000)]
-    found = read(rows)["a"]
-    assert found.stretch is not None
-    assert (found.stretch.host_write_bytes, found.stretch.amplified_bytes, found.stretch.waf) == (300, 100, 5.0)
+    result = read(rows)["a"]
+    assert result.stretch is not None
+    assert (result.stretch.host_write_bytes, result.stretch.amplified_bytes, result.stretch.waf) == (300, 100, 5.0)
 
 
 def test_one_source_counts_for_each_drive() -> None:
@@ -110,19 +110,22 @@ def test_one_source_counts_for_each_drive() -> None:
         drive("b", 0, 50, 100),
         drive("b", 20, 500, None, source="smartctl"),
     ]
-    found = drive_readings(selection(rows))
-    assert [(one.serial, one.source) for one in found.drives] == [("a", "isdct"), ("b", "smartctl")]  # b: long since
-    assert (found.readings, found.overlapping_rows) == (4, 5)
-    assert {one.source for one in read(rows, "smartctl", "isdct").values()} == {"smartctl"}
-    assert {one.source for one in read(rows, "isdct").values()} == {"isdct"}
-    history = fleet_over_time(selection(rows), found)
-    assert [one.readings for one in history] == [1, 1, 1, 1]
+    result = drive_readings(selection(rows))
+    assert [(item.serial, item.source) for item in result.drives] == [
+        ("a", "isdct"),
+        ("b", "smartctl"),
+    ]  # b: long since
+    assert (result.readings, result.overlapping_rows) == (4, 5)
+    assert {item.source for item in read(rows, "smartctl", "isdct").values()} == {"smartctl"}
+    assert {item.source for item in read(rows, "isdct").values()} == {"isdct"}
+    history = fleet_over_time(selection(rows), result)
+    assert [item.readings for item in history] == [1, 1, 1, 1]
 
 
 def test_readings_without_a_serial_number_are_counted() -> None:
     nameless = [{**drive("", 0, 9, 9), "serial": None}] * 2
-    found = drive_readings(selection([*nameless, drive("a", 0, 1, 2)]))
-    assert ([one.serial for one in found.drives], found.nameless_rows) == (["a"], 2)
+    result = drive_readings(selection([*nameless, drive("a", 0, 1, 2)]))
+    assert ([item.serial for item in result.drives], result.nameless_rows) == (["a"], 2)
     assert drive_readings(selection([{**drive("a", 0, 1, 2), "source": None}])).sources == ["unknown"]
 
 
@@ -148,8 +151,8 @@ def test_a_short_history_is_by_the_hour() -> None:
     history = fleet_over_time(selection(rows), drive_readings(selection(rows)))
     assert len(history) == 12
     assert history[3].dwpd == pytest.approx(24 / 1000)
-    assert {one.waf for one in history} == {None}
-    assert {one.wear_max_pct for one in history} == {None}
+    assert {item.waf for item in history} == {None}
+    assert {item.wear_max_pct for item in history} == {None}
 
 
 # Against a loop over the readings, on every kind of frame.
@@ -161,7 +164,7 @@ def by_hand(rows: list[dict[str, Any]], source: str) -> dict[str, tuple[Any, ...
     for row in sorted(rows, key=lambda row: row["time"]):
         if row["source"] == source:
             mine[row["serial"]].append(row)
-    found = {}
+    result = {}
     for serial, readings in mine.items():
         falls, days, host, read_, flash, wear = 0, 0.0, 0, None, None, 0.0
         for before, after in pairwise(readings):
@@ -177,8 +180,8 @@ def by_hand(rows: list[dict[str, Any]], source: str) -> dict[str, tuple[Any, ...
                 read_ = (read_ or 0) + after["host_read_bytes"] - before["host_read_bytes"]
             if "nand_write_bytes" in known:
                 flash = (flash or 0) + after["nand_write_bytes"] - before["nand_write_bytes"]
-        found[serial] = (readings[-1]["host_write_bytes"], falls, pytest.approx(days), host, read_, flash, wear)
-    return found
+        result[serial] = (readings[-1]["host_write_bytes"], falls, pytest.approx(days), host, read_, flash, wear)
+    return result
 
 
 def frames() -> dict[str, Any]:
@@ -200,23 +203,23 @@ def frames() -> dict[str, Any]:
 @pytest.mark.parametrize("source", ["isdct", "smartctl"])
 def test_as_a_loop_over_the_readings_would_say(kind: str, source: str) -> None:
     chosen = FrameSelection({"drives": frames()[kind]}, "burst")
-    found = {one.serial: one for one in drive_readings(chosen, [source]).drives if one.source == source}
+    result = {item.serial: item for item in drive_readings(chosen, [source]).drives if item.source == source}
     wanted = by_hand(made_up_drives(1, 12, 40), source)
-    assert found.keys() == wanted.keys()
-    for serial, one in found.items():
-        assert one.stretch is not None
-        between = (one.stretch.days, one.stretch.host_write_bytes, one.stretch.host_read_bytes)
-        rest = (one.stretch.nand_write_bytes, one.stretch.wear_pct)
-        assert (one.host_write_bytes, one.falls, *between, *rest) == wanted[serial]
-    assert sum(one.falls for one in found.values()) > 5 * (source == "isdct")
+    assert result.keys() == wanted.keys()
+    for serial, entry in result.items():
+        assert entry.stretch is not None
+        between = (entry.stretch.days, entry.stretch.host_write_bytes, entry.stretch.host_read_bytes)
+        rest = (entry.stretch.nand_write_bytes, entry.stretch.wear_pct)
+        assert (entry.host_write_bytes, entry.falls, *between, *rest) == wanted[serial]
+    assert sum(item.falls for item in result.values()) > 5 * (source == "isdct")
 
 
 def test_a_frame_may_lack_columns() -> None:
     table = frames()["columns"]
-    found = drive_readings(FrameSelection({"drives": table}, "burst"))
-    assert found.sources == ["frame"]
-    assert {one.wear_pct for one in found.drives} == {one.model for one in found.drives} == {None}
-    assert found.fleet_waf is not None
+    result = drive_readings(FrameSelection({"drives": table}, "burst"))
+    assert result.sources == ["frame"]
+    assert {item.wear_pct for item in result.drives} == {item.model for item in result.drives} == {None}
+    assert result.fleet_waf is not None
 
 
 def test_drives_read_only_after_the_window_count_at_their_first_reading() -> None:
@@ -224,8 +227,8 @@ def test_drives_read_only_after_the_window_count_at_their_first_reading() -> Non
     rows = [*ROWS, drive("b", 9, 9000, 90_000)]
     before = drive_readings(selection([row for row in rows if row["time"] < T0_US + 2 * DAY_US]))
     after = drive_readings(selection([row for row in rows if row["time"] >= T0_US + 2 * DAY_US]), first=True)
-    found = with_later(before, after)
-    assert [one.serial for one in before.drives] == ["a"]
-    assert [one.serial for one in found.drives] == ["a", "b", "hidden", "idle"]
-    assert found.read_later == {"b", "hidden", "idle"}
-    assert found.wafs == [9.0, 1.5]  # a on day 0, b on day 5, not on day 9
+    result = with_later(before, after)
+    assert [item.serial for item in before.drives] == ["a"]
+    assert [item.serial for item in result.drives] == ["a", "b", "hidden", "idle"]
+    assert result.read_later == {"b", "hidden", "idle"}
+    assert result.wafs == [9.0, 1.5]  # a on day 0, b on day 5, not on day 9

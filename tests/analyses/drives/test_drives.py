@@ -44,8 +44,8 @@ def test_keys_of_the_interface() -> None:
 
 
 def test_percentiles_are_interpolated() -> None:
-    found = spread([float(value) for value in range(11)])
-    assert (found.min, found.median, found.p95, found.max, found.drives) == (0, 5, 9.5, 10, 11)
+    result = spread([float(value) for value in range(11)])
+    assert (result.min, result.median, result.p95, result.max, result.drives) == (0, 5, 9.5, 10, 11)
     assert spread([None, 3.0]).drives == 1
     assert spread([]).median is None
 
@@ -55,27 +55,27 @@ def test_lifetime_numbers_of_the_fleet() -> None:
         drive("a", 0, 100_000, 300_000, host_read_bytes=7, wear_pct=12.0, spare_pct=90.0, media_errors=2),
         drive("b", 0, 50_000, None, capacity_bytes=4000, power_on_hours=24.0 * 100, wear_pct=2.0),
     ]
-    found = found_in(rows)
-    assert (found.fleet_waf, found.waf.drives) == (3.0, 1)
-    assert [found.dwpd.min, found.dwpd.max] == [pytest.approx(0.1), pytest.approx(0.125)]
-    assert found.fleet_dwpd == pytest.approx(150_000 / (1000 * 1000 + 4000 * 100))
-    assert (found.capacity_bytes, found.host_write_bytes, found.nand_write_bytes) == (5000, 150_000, 300_000)
-    assert (found.host_read_bytes, found.media_errors, found.spare_pct.min) == (7, 2, 90.0)
-    assert found.coverage.without_nand_writes == 1
-    assert found.window is None
-    assert any("media errors" in note for note in found.notes)
+    result = found_in(rows)
+    assert (result.fleet_waf, result.waf.drives) == (3.0, 1)
+    assert [result.dwpd.min, result.dwpd.max] == [pytest.approx(0.1), pytest.approx(0.125)]
+    assert result.fleet_dwpd == pytest.approx(150_000 / (1000 * 1000 + 4000 * 100))
+    assert (result.capacity_bytes, result.host_write_bytes, result.nand_write_bytes) == (5000, 150_000, 300_000)
+    assert (result.host_read_bytes, result.media_errors, result.spare_pct.min) == (7, 2, 90.0)
+    assert result.coverage.without_nand_writes == 1
+    assert result.window is None
+    assert any("media errors" in note for note in result.notes)
 
 
 def test_a_high_waf_is_explained_by_low_use() -> None:
     usual = [drive(f"d{number}", 0, 60_000 + number, 150_000 + 400 * number) for number in range(20)]
     idle, busy = drive("idle", 0, 3000, 30_000), drive("small writes", 0, 90_000, 900_000)
     unsized = drive("unsized", 0, 3000, 30_000, capacity_bytes=None)
-    found = found_in([*usual, idle, busy, unsized])
-    reasons = {life.serial: life.outlier_reason for life in found.per_drive if life.outlier}
+    result = found_in([*usual, idle, busy, unsized])
+    reasons = {life.serial: life.outlier_reason for life in result.per_drive if life.outlier}
     assert reasons == {
         "idle": "low use", "small writes": "not explained by low use", "unsized": "use not known",
     }  # fmt: skip
-    outliers = found.outliers
+    outliers = result.outliers
     assert (outliers.drives, outliers.low_use, outliers.not_explained, outliers.use_not_known) == (3, 1, 1, 1)
     assert outliers.drive_writes_below == pytest.approx(30.0, rel=0.01)
     assert outliers.median_drive_writes == pytest.approx(46.5)
@@ -100,15 +100,15 @@ def test_few_drives_have_no_outliers_unless_a_limit_is_given() -> None:
 def test_the_window_stands_beside_the_lifetime() -> None:
     rows = [drive("a", 0, 100_000, 200_000, wear_pct=10.0), drive("a", 100, 150_000, 450_000, wear_pct=12.0)]
     rows += [drive("b", 0, 10_000, 20_000), drive("c", 100, 10_000, 20_000)]
-    found = found_in(rows)
-    (life,) = [life for life in found.per_drive if life.window is not None]
+    result = found_in(rows)
+    (life,) = [life for life in result.per_drive if life.window is not None]
     assert life.window is not None
     assert (life.window.days, life.window.waf, life.window.dwpd, life.window.wear_pct) == (100, 5.0, 0.5, 2.0)
     assert (life.waf, life.dwpd) == (3.0, pytest.approx(150 / 1100))
-    assert found.window is not None
-    assert (found.window.drives, found.window.fleet_waf, found.window.fleet_dwpd) == (1, 5.0, 0.5)
-    assert found.coverage.read_once == 2
-    assert found.coverage.not_read_lately == ["b"]
+    assert result.window is not None
+    assert (result.window.drives, result.window.fleet_waf, result.window.fleet_dwpd) == (1, 5.0, 0.5)
+    assert result.coverage.read_once == 2
+    assert result.coverage.not_read_lately == ["b"]
 
 
 def test_years_left_by_wear_and_by_rating() -> None:
@@ -151,25 +151,34 @@ def test_groups_show_hot_spots_first() -> None:
         for number in range(2)
         for day in (0, 10)
     ]
-    found = found_in(rows, group_by="host")
-    assert [(one.group, one.drives, one.wear_max_pct) for one in found.groups] == [("hot", 2, 3.0), ("cool", 2, 3.0)]
-    assert found.groups[0].window_dwpd == pytest.approx(0.05)
-    assert found.groups[0].waf == pytest.approx(18_000 / 4000)
-    assert [one.group for one in found_in(rows).groups] == ["m"]
-    assert [one.group for one in found_in(fleet(2.0)).groups] == [None]
+    result = found_in(rows, group_by="host")
+    assert [(group.group, group.drives, group.wear_max_pct) for group in result.groups] == [
+        ("hot", 2, 3.0),
+        ("cool", 2, 3.0),
+    ]
+    assert result.groups[0].window_dwpd == pytest.approx(0.05)
+    assert result.groups[0].waf == pytest.approx(18_000 / 4000)
+    assert [group.group for group in found_in(rows).groups] == ["m"]
+    assert [group.group for group in found_in(fleet(2.0)).groups] == [None]
 
 
 def test_counters_that_fell_are_named() -> None:
-    found = found_in([drive("a", 0, 9, 9), drive("a", 1, 3, 3), drive("b", 0, 1, 1), drive("b", 1, 2, 2)])
-    assert found.coverage.counters_fell == ["a"]
-    assert found.per_drive[0].counters_fell == 1
-    assert any(note.startswith("1 drive had a counter that fell") for note in found.notes)
+    result = found_in([drive("a", 0, 9, 9), drive("a", 1, 3, 3), drive("b", 0, 1, 1), drive("b", 1, 2, 2)])
+    assert result.coverage.counters_fell == ["a"]
+    assert result.per_drive[0].counters_fell == 1
+    assert any(note.startswith("1 drive had a counter that fell") for note in result.notes)
 
 
 def test_nothing_is_known_of_nothing() -> None:
-    found = drives(FrameSelection({}, "scratch"))
-    assert (found.drives, found.samples, found.fleet_waf, found.waf.median, found.over_time) == (0, 0, None, None, [])
-    assert (found.window_start, found.capacity_bytes, found.notes) == (None, None, [])
+    result = drives(FrameSelection({}, "scratch"))
+    assert (result.drives, result.samples, result.fleet_waf, result.waf.median, result.over_time) == (
+        0,
+        0,
+        None,
+        None,
+        [],
+    )
+    assert (result.window_start, result.capacity_bytes, result.notes) == (None, None, [])
 
 
 @pytest.mark.parametrize(
@@ -230,22 +239,22 @@ def burst_buffer(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) ->
 
 def test_published_write_amplification(burst_buffer: Path) -> None:
     with iolens.open(str(burst_buffer)) as opened:
-        found = opened.drives(since="2019-04-01", until="2019-04-02")
-    assert found.drives == 1152
-    waf = found.waf
+        result = opened.drives(since="2019-04-01", until="2019-04-02")
+    assert result.drives == 1152
+    waf = result.waf
     assert (round(waf.min, 2), round(waf.median, 2), round(waf.p95, 2)) == (1.35, 2.68, 3.17)
     assert waf.max == pytest.approx(10.15, abs=0.01)
-    assert found.window is None
+    assert result.window is None
 
 
 def test_published_outliers_are_little_used(burst_buffer: Path) -> None:
     with iolens.open(str(burst_buffer)) as opened:
-        found = opened.drives(until="2019-04-02")
-    assert found.outliers.waf_above == pytest.approx(5.39, abs=0.01)  # the paper speaks of more than 5
-    assert (found.outliers.drives, found.outliers.low_use) == (24, 24)
-    assert len({life.host for life in found.per_drive if life.outlier}) == 6  # a partition for development
-    assert found.outliers.median_drive_writes == pytest.approx(3.55, abs=0.01)
-    assert found.outliers.others_median_drive_writes == pytest.approx(66.9, abs=0.1)
+        result = opened.drives(until="2019-04-02")
+    assert result.outliers.waf_above == pytest.approx(5.39, abs=0.01)  # the paper speaks of more than 5
+    assert (result.outliers.drives, result.outliers.low_use) == (24, 24)
+    assert len({life.host for life in result.per_drive if life.outlier}) == 6  # a partition for development
+    assert result.outliers.median_drive_writes == pytest.approx(3.55, abs=0.01)
+    assert result.outliers.others_median_drive_writes == pytest.approx(66.9, abs=0.1)
 
 
 def test_a_month_of_the_burst_buffer_equals_the_difference_of_two_dumps(burst_buffer: Path) -> None:
@@ -272,6 +281,6 @@ def test_published_drive_writes_per_day(shared_data: Path) -> None:
         )
         for line in lines
     ]  # fmt: skip
-    found = {life.serial: life.dwpd for life in found_in(rows).per_drive}
-    assert len(found) == len(lines) > 1000
-    assert found == {line["serial_number"]: pytest.approx(float(line["dwpd"]), rel=1e-9) for line in lines}
+    result = {life.serial: life.dwpd for life in found_in(rows).per_drive}
+    assert len(result) == len(lines) > 1000
+    assert result == {line["serial_number"]: pytest.approx(float(line["dwpd"]), rel=1e-9) for line in lines}

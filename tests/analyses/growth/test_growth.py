@@ -24,42 +24,42 @@ def of(rows: list[dict], **options: object) -> Growth:
 
 
 def test_days_that_grow_count_and_days_that_shrink_do_not() -> None:
-    found = of(readings(range(5), [100, 110, 90, 120, 120]))
-    assert found.kept == [10.0, 30.0]
-    assert (found.mean_bytes_per_day, found.median_bytes_per_day) == (20.0, 20.0)
-    assert (found.days_with_growth, found.days_excluded, found.days_shrinking) == (2, 2, 2)
-    assert found.max_bytes_per_day == 30.0
+    result = of(readings(range(5), [100, 110, 90, 120, 120]))
+    assert result.kept == [10.0, 30.0]
+    assert (result.mean_bytes_per_day, result.median_bytes_per_day) == (20.0, 20.0)
+    assert (result.days_with_growth, result.days_excluded, result.days_shrinking) == (2, 2, 2)
+    assert result.max_bytes_per_day == 30.0
 
 
 def test_an_incomplete_day_is_left_out_and_named() -> None:
     rows = [*readings([0, 1, 2], [100, 110, 120]), *reading(3, {"OST0000": 65}), *readings([4, 5], [140, 155])]
-    found = of(rows)
-    assert found.kept == [10.0, 10.0, 15.0]
-    assert (found.incomplete_days, found.days_after_gap, found.days_excluded) == (1, 1, 1)
-    assert found.notes == ["days without a complete reading: 2020-09-17 (as few as 1 of 2 targets); they are left out"]
+    result = of(rows)
+    assert result.kept == [10.0, 10.0, 15.0]
+    assert (result.incomplete_days, result.days_after_gap, result.days_excluded) == (1, 1, 1)
+    assert result.notes == ["days without a complete reading: 2020-09-17 (as few as 1 of 2 targets); they are left out"]
 
 
 def test_of_many_readings_a_day_the_last_complete_one_counts() -> None:
     rows = [row for hour in range(24 * 12) for row in readings([hour / 24], [hour])]
     rows += reading(3.99, {"OST0000": 10**6})
-    found = of(rows)
-    assert found.kept == [24.0] * 11
-    assert found.incomplete_days == 0
-    assert found.readings == "the last of each day, 12 of 289"
+    result = of(rows)
+    assert result.kept == [24.0] * 11
+    assert result.incomplete_days == 0
+    assert result.readings == "the last of each day, 12 of 289"
 
 
 def test_targets_that_come_do_not_count_as_growth() -> None:
     rows = [*readings([0, 1, 2], [100, 110, 120]), *readings([3, 4, 5], [900, 910, 920], targets=3)]
-    found = of(rows)
-    assert found.kept == [10.0] * 4
-    assert found.days_targets_changed == 1
+    result = of(rows)
+    assert result.kept == [10.0] * 4
+    assert result.days_targets_changed == 1
 
 
 def test_the_cut_off_leaves_out_earlier_days_but_not_their_readings() -> None:
-    found = of(readings(range(5), [100, 110, 130, 160, 200]), cutoff=date(2020, 9, 17))
-    assert found.kept == [30.0, 40.0]
-    assert found.days_before_cutoff == 2
-    assert [day.date for day in found.daily] == [date(2020, 9, 17), date(2020, 9, 18)]
+    result = of(readings(range(5), [100, 110, 130, 160, 200]), cutoff=date(2020, 9, 17))
+    assert result.kept == [30.0, 40.0]
+    assert result.days_before_cutoff == 2
+    assert [day.date for day in result.daily] == [date(2020, 9, 17), date(2020, 9, 18)]
 
 
 def test_days_begin_where_the_centre_is() -> None:
@@ -73,9 +73,9 @@ def test_days_begin_where_the_centre_is() -> None:
 
 def test_the_paper_takes_mean_fullness_times_capacity() -> None:
     rows = readings(range(4), [10_000, 20_000, 15_000, 15_000])
-    found = of(rows, method="paper")
-    assert found.kept == pytest.approx([10_000, 0.0], abs=1e-6)  # two targets of a million each; kept if not negative
-    assert found.capacity_bytes == 2 * TOTAL
+    result = of(rows, method="paper")
+    assert result.kept == pytest.approx([10_000, 0.0], abs=1e-6)  # two targets of a million each; kept if not negative
+    assert result.capacity_bytes == 2 * TOTAL
     doubled = of(rows, method="paper", capacity_bytes=4 * TOTAL)
     assert doubled.kept[0] == pytest.approx(20_000)
     assert doubled.capacity_origin == "given"
@@ -94,12 +94,12 @@ def test_the_paper_needs_a_capacity() -> None:
     "rows", [[], readings([0], [5]), readings(range(9), [500] * 9), readings(range(9), range(900, 0, -100))]
 )
 def test_where_nothing_grows_there_is_no_growth(rows: list[dict], method: str) -> None:
-    found = of(rows, method=method)
-    assert found.median_bytes_per_day in (None, 0.0)
-    assert found.days_with_growth in (0, 8)  # the paper keeps days of no change
-    if not found.days_with_growth:
-        assert found.mean_bytes_per_day is None
-        assert found.mean_ci95 is None
+    result = of(rows, method=method)
+    assert result.median_bytes_per_day in (None, 0.0)
+    assert result.days_with_growth in (0, 8)  # the paper keeps days of no change
+    if not result.days_with_growth:
+        assert result.mean_bytes_per_day is None
+        assert result.mean_ci95 is None
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +113,13 @@ def published(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Pa
 @pytest.mark.parametrize("capacity", [None, CAPACITY])
 def test_published_growth(published: Path, capacity: int | None) -> None:
     """153.8 TB/day mean, 118.2 median; the store itself knows the capacity to the byte."""
-    found = growth(Store(published).select("cscratch"), method="paper", capacity_bytes=capacity)
-    assert found.capacity_bytes == CAPACITY
-    assert found.mean_bytes_per_day is not None
-    assert found.mean_bytes_per_day / TB == pytest.approx(153.8, abs=0.05)
-    assert found.median_bytes_per_day is not None
-    assert found.median_bytes_per_day / TB == pytest.approx(118.2, abs=0.05)
-    assert (found.days_with_growth, found.days_excluded, found.incomplete_days) == (336, 94, 1)
+    result = growth(Store(published).select("cscratch"), method="paper", capacity_bytes=capacity)
+    assert result.capacity_bytes == CAPACITY
+    assert result.mean_bytes_per_day is not None
+    assert result.mean_bytes_per_day / TB == pytest.approx(153.8, abs=0.05)
+    assert result.median_bytes_per_day is not None
+    assert result.median_bytes_per_day / TB == pytest.approx(118.2, abs=0.05)
+    assert (result.days_with_growth, result.days_excluded, result.incomplete_days) == (336, 94, 1)
 
 
 def test_the_day_with_138_of_248_targets_disturbs_nothing(published: Path) -> None:
@@ -134,7 +134,7 @@ def test_the_day_with_138_of_248_targets_disturbs_nothing(published: Path) -> No
 
 
 def test_a_cut_off_on_published_days(published: Path) -> None:
-    found = growth(Store(published).select("cscratch"), method="paper", cutoff=date(2018, 1, 1))
+    result = growth(Store(published).select("cscratch"), method="paper", cutoff=date(2018, 1, 1))
     everything = growth(Store(published).select("cscratch"), method="paper")
-    assert found.days_before_cutoff + found.days_with_growth + found.days_excluded == 430
-    assert found.kept == everything.kept[-found.days_with_growth :]
+    assert result.days_before_cutoff + result.days_with_growth + result.days_excluded == 430
+    assert result.kept == everything.kept[-result.days_with_growth :]

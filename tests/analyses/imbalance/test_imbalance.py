@@ -41,9 +41,9 @@ def opened(folder: Path, rows: list[dict]) -> OpenStore:
 
 
 def measured(load: np.ndarray, background: np.ndarray | None = None, **options) -> Imbalance:
-    found = iolens.imbalance(target_io=table_of("target_io", rows_of(load, background=background)), **options)
-    assert isinstance(found, Imbalance)
-    return found
+    answer = iolens.imbalance(target_io=table_of("target_io", rows_of(load, background=background)), **options)
+    assert isinstance(answer, Imbalance)
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def result(load: np.ndarray) -> Imbalance:
 
 def stds(load: np.ndarray) -> dict[int, float]:
     """By tick: Python's own standard deviation with n − 1."""
-    known = {tick: [one for one in row if not np.isnan(one)] for tick, row in enumerate(load.tolist())}
+    known = {tick: [item for item in row if not np.isnan(item)] for tick, row in enumerate(load.tolist())}
     return {tick: statistics.stdev(row) for tick, row in known.items() if len(row) >= 2}
 
 
@@ -79,10 +79,10 @@ def test_the_standard_deviation_is_with_n_less_one_over_reporting_targets(
     assert result.samples == len(expected) == 3000 - 25
     values = sorted(expected.values())
     assert np.allclose(np.sort(result.series.std), values, rtol=1e-9)
-    for percent, found in ((80, result.std_p80_bytes_per_s), (95, result.std_p95_bytes_per_s)):
+    for percent, answer in ((80, result.std_p80_bytes_per_s), (95, result.std_p95_bytes_per_s)):
         place = (len(values) - 1) * percent / 100
         low, high = values[int(place)], values[int(place) + 1]
-        assert found == pytest.approx(low + (high - low) * (place - int(place)))
+        assert answer == pytest.approx(low + (high - low) * (place - int(place)))
     assert result.extremes["std"].max_bytes_per_s == pytest.approx(values[-1])
     assert result.coverage.ticks_left_out == 5
     assert result.coverage.gaps == 2
@@ -99,13 +99,13 @@ def test_lifetimes_and_distances_equal_a_count_tick_by_tick(
         lifetimes, distances, cut = one_by_one(states)
         assert result.periods[threshold.name].lifetimes.tolist() == lifetimes
         assert result.periods[threshold.name].distances.tolist() == distances
-        found = result.lifetimes[threshold.name]
-        assert (found.count, found.max_s) == (len(lifetimes), max(lifetimes) * 2.0)
-        assert found.p90_s == pytest.approx(np.quantile(lifetimes, 0.9) * 2.0)
+        answer = result.lifetimes[threshold.name]
+        assert (answer.count, answer.max_s) == (len(lifetimes), max(lifetimes) * 2.0)
+        assert answer.p90_s == pytest.approx(np.quantile(lifetimes, 0.9) * 2.0)
         assert result.distances[threshold.name].p50_s == pytest.approx(statistics.median(distances) * 2.0)
         assert (threshold.ticks, threshold.periods, threshold.periods_cut) == (sum(lifetimes), len(lifetimes), cut)
         assert threshold.hours == pytest.approx(sum(lifetimes) * 2.0 / 3600)
-    assert [round(one.ticks_pct, 1) for one in result.thresholds] == [20.0, 5.0]
+    assert [round(threshold.ticks_pct, 1) for threshold in result.thresholds] == [20.0, 5.0]
 
 
 loads_and_gaps = hnp.arrays(
@@ -119,8 +119,8 @@ def test_random_series_with_gaps_equal_a_count_tick_by_tick(series: np.ndarray, 
     expected = stds(series)
     if not expected:
         return
-    found = measured(series, percentiles=[percentile])
-    threshold = found.thresholds[0]
+    answer = measured(series, percentiles=[percentile])
+    threshold = answer.thresholds[0]
     assert threshold.std_bytes_per_s == pytest.approx(np.quantile(list(expected.values()), percentile / 100))
     limit = threshold.std_bytes_per_s * (1 - 1e-12)
     states = [
@@ -129,8 +129,8 @@ def test_random_series_with_gaps_equal_a_count_tick_by_tick(series: np.ndarray, 
     ]
     name = f"p{percentile:g}"
     lifetimes, distances, _ = one_by_one(states)
-    assert found.periods[name].lifetimes.tolist() == lifetimes
-    assert found.periods[name].distances.tolist() == distances
+    assert answer.periods[name].lifetimes.tolist() == lifetimes
+    assert answer.periods[name].distances.tolist() == distances
 
 
 def test_least_mean_and_most_are_over_targets_of_a_tick(
@@ -142,9 +142,9 @@ def test_least_mean_and_most_are_over_targets_of_a_tick(
         ("mean", np.nanmean(whole, 1)),
         ("maximum", np.nanmax(whole, 1)),
     ):
-        found = result.extremes[name]
-        assert found.p95_bytes_per_s == pytest.approx(np.quantile(values, 0.95))
-        assert found.max_bytes_per_s == pytest.approx(values.max())
+        answer = result.extremes[name]
+        assert answer.p95_bytes_per_s == pytest.approx(np.quantile(values, 0.95))
+        assert answer.max_bytes_per_s == pytest.approx(values.max())
 
 
 def test_hot_targets_are_those_that_were_made_hot(
@@ -157,16 +157,18 @@ def test_hot_targets_are_those_that_were_made_hot(
         for tick, std in expected.items():
             if std < threshold.std_bytes_per_s:
                 continue
-            row = {target: one for target, one in enumerate(load[tick].tolist()) if not np.isnan(one)}
+            row = {target: item for target, item in enumerate(load[tick].tolist()) if not np.isnan(item)}
             first = max(row, key=lambda target: row[target])
             usual = statistics.fmean(row.values())
-            above = {target for target, one in row.items() if one > usual + 2 * std}
+            above = {target for target, item in row.items() if item > usual + 2 * std}
             hottest[first] += 1
             for target in above:
                 outstanding[target] += 1
             for target in above | {first}:
                 hot[target].append(tick)
-        mine = {one.target: one for one in result.hot_targets if one.threshold == threshold.name}
+        mine = {
+            hot_target.target: hot_target for hot_target in result.hot_targets if hot_target.threshold == threshold.name
+        }
         assert set(mine) == {f"c{target:02d}" for target, ticks in hot.items() if ticks}
         for target, ticks in hot.items():
             if ticks:
@@ -187,20 +189,28 @@ def test_known_periods_come_back() -> None:
     load = np.full((1500, 24), 1e6)
     for start in range(40, 1500, 50):
         load[start : start + 5, 7] = 1e8
-    found = measured(load, thresholds=[1e7], percentiles=[95])
+    answer = measured(load, thresholds=[1e7], percentiles=[95])
     name = "10000000_bytes_per_s"
-    assert list(found.lifetimes) == ["p95", name]
-    assert (found.lifetimes[name].count, found.lifetimes[name].p50_s, found.lifetimes[name].max_s) == (30, 10.0, 10.0)
-    assert (found.distances[name].count, found.distances[name].p50_s, found.distances[name].max_s) == (29, 90.0, 90.0)
-    by_value = [one for one in found.hot_targets if one.threshold == name]
-    assert [(one.target, one.hottest_pct, one.outstanding_pct, one.longest_s) for one in by_value] == [
+    assert list(answer.lifetimes) == ["p95", name]
+    assert (answer.lifetimes[name].count, answer.lifetimes[name].p50_s, answer.lifetimes[name].max_s) == (
+        30,
+        10.0,
+        10.0,
+    )
+    assert (answer.distances[name].count, answer.distances[name].p50_s, answer.distances[name].max_s) == (
+        29,
+        90.0,
+        90.0,
+    )
+    by_value = [hot_target for hot_target in answer.hot_targets if hot_target.threshold == name]
+    assert [(item.target, item.hottest_pct, item.outstanding_pct, item.longest_s) for item in by_value] == [
         ("c07", 100.0, 100.0, 10.0)
     ]
-    assert found.thresholds[1].percentile is None
+    assert answer.thresholds[1].percentile is None
     std = 99e6 / 24**0.5  # one target off by d: std = d/√n
-    assert found.extremes["std"].max_bytes_per_s == pytest.approx(std)
-    assert found.std_p80_bytes_per_s == 0
-    high = next(one for one in found.peers if one.target == "c07")
+    assert answer.extremes["std"].max_bytes_per_s == pytest.approx(std)
+    assert answer.std_p80_bytes_per_s == 0
+    high = next(peer for peer in answer.peers if peer.target == "c07")
     assert (high.finding, round(high.load_ratio, 2)) == (
         "high",
         round((0.9 * 1 + 0.1 * 100) / (0.9 + 0.1 * 123 / 24), 2),
@@ -210,22 +220,22 @@ def test_known_periods_come_back() -> None:
 def test_equal_loads_are_balanced_even_where_the_percentile_is_zero() -> None:
     load = np.full((100, 3), 0.1e6)  # a mean of three tenths is not a tenth exactly
     load[50, 1] = 5e6
-    found = measured(load)
-    assert [(one.std_bytes_per_s, one.ticks) for one in found.thresholds] == [(0.0, 1), (0.0, 1)]
-    assert "p80 of the standard deviation is zero" in found.coverage.notes[0]
+    answer = measured(load)
+    assert [(threshold.std_bytes_per_s, threshold.ticks) for threshold in answer.thresholds] == [(0.0, 1), (0.0, 1)]
+    assert "p80 of the standard deviation is zero" in answer.coverage.notes[0]
 
 
 def test_dispersion_counts_ticks_by_mean_load(load: np.ndarray, expected: dict[int, float], result: Imbalance) -> None:
     means = {tick: np.nanmean(load[tick]) for tick in expected}
-    assert sum(one.ticks for one in result.dispersion) == result.samples
-    for one in result.dispersion:
-        mine = [tick for tick, mean in means.items() if one.mean_from_bytes_per_s <= mean < one.mean_to_bytes_per_s]
-        assert one.ticks == len(mine)
+    assert sum(item.ticks for item in result.dispersion) == result.samples
+    for entry in result.dispersion:
+        mine = [tick for tick, mean in means.items() if entry.mean_from_bytes_per_s <= mean < entry.mean_to_bytes_per_s]
+        assert entry.ticks == len(mine)
         values = [expected[tick] for tick in mine]
-        assert one.std_p50_bytes_per_s == pytest.approx(np.quantile(values, 0.5))
-        assert one.std_p95_bytes_per_s == pytest.approx(np.quantile(values, 0.95))
+        assert entry.std_p50_bytes_per_s == pytest.approx(np.quantile(values, 0.5))
+        assert entry.std_p95_bytes_per_s == pytest.approx(np.quantile(values, 0.95))
         ratio = statistics.median(expected[tick] / means[tick] for tick in mine)
-        assert one.std_over_mean == pytest.approx(ratio, rel=1e-6)
+        assert entry.std_over_mean == pytest.approx(ratio, rel=1e-6)
 
 
 def test_silence_has_a_bin_of_its_own() -> None:
@@ -243,27 +253,30 @@ def test_the_worst_ticks_of_two_days_are_shown() -> None:
     load = np.full((200, 4), 1e6)
     load[30, 2], load[90, 1], load[150, 0], load[170, 0] = 9e6, 8e6, 5e6, 6e6
     rows = rows_of(load, first_tick=ticks - 100)
-    found = iolens.imbalance(target_io=table_of("target_io", rows))
-    assert [one.time for one in found.snapshots] == [end_of(ticks - 70), end_of(ticks + 70)]  # not the second of day 1
-    first = found.snapshots[0]
+    answer = iolens.imbalance(target_io=table_of("target_io", rows))
+    assert [snapshot.time for snapshot in answer.snapshots] == [
+        end_of(ticks - 70),
+        end_of(ticks + 70),
+    ]  # not the second of day 1
+    first = answer.snapshots[0]
     assert (first.min_bytes_per_s, first.mean_bytes_per_s, first.max_bytes_per_s) == (1e6, 3e6, 9e6)
     assert first.std_bytes_per_s == pytest.approx(4e6)
-    assert [one.read_bytes_per_s + one.write_bytes_per_s for one in first.targets] == [1e6, 1e6, 9e6, 1e6]
+    assert [target.read_bytes_per_s + target.write_bytes_per_s for target in first.targets] == [1e6, 1e6, 9e6, 1e6]
     assert first.targets[0].background_bytes_per_s is None
 
 
 def test_within_one_day_the_worst_ticks_of_two_hours_are_shown() -> None:
     load = np.full((4000, 3), 1e6)
     load[100, 0], load[200, 0], load[3000, 1] = 9e6, 8e6, 5e6
-    assert [one.time for one in measured(load).snapshots] == [end_of(100), end_of(3000)]
+    assert [snapshot.time for snapshot in measured(load).snapshots] == [end_of(100), end_of(3000)]
 
 
 def test_moments_can_be_asked_for(load: np.ndarray) -> None:
     asked = [start_of(1000), start_of(20) + timedelta(seconds=1.5)]
-    found = measured(load, at=asked)
-    assert [one.time for one in found.snapshots] == [end_of(20), end_of(1000)]
+    answer = measured(load, at=asked)
+    assert [snapshot.time for snapshot in answer.snapshots] == [end_of(20), end_of(1000)]
     reporting = [f"c{target:02d}" for target in np.flatnonzero(~np.isnan(load[20]))]
-    assert [one.target for one in found.snapshots[0].targets] == reporting
+    assert [target.target for target in answer.snapshots[0].targets] == reporting
 
 
 def test_a_moment_without_data_is_refused_with_the_nearest(load: np.ndarray) -> None:
@@ -281,25 +294,29 @@ def test_a_target_that_stops_while_its_peers_go_on_is_dead() -> None:
     load[1200:, 5] = 0.0
     load[1500:1700] = 0.0  # nobody moves: it is neither longer nor over
     load[1990, 2] = MISSING
-    found = {one.target: one for one in measured(load).peers}
-    dead = found["c05"]
+    answer = {peer.target: peer for peer in measured(load).peers}
+    dead = answer["c05"]
     assert (dead.finding, dead.still_silent) == ("dead", True)
     assert dead.longest_silent_s == (800 - 200) * 2.0
     assert (dead.silent_from, dead.silent_to) == (start_of(1200), end_of(1999))
     assert dead.silent_pct == pytest.approx(100 * 600 / 1800)
     assert dead.active_pct == pytest.approx(60.0)
-    assert {one.finding for name, one in found.items() if name not in ("c03", "c05")} == {"usual"}
-    assert found["c03"].finding == "high"  # which was made hot
-    assert found["c02"].reported_pct == pytest.approx(99.95)
+    assert {item.finding for name, item in answer.items() if name not in ("c03", "c05")} == {"usual"}
+    assert answer["c03"].finding == "high"  # which was made hot
+    assert answer["c02"].reported_pct == pytest.approx(99.95)
 
 
 def test_a_silence_that_ended_is_no_death_and_a_missing_sample_ends_it() -> None:
     load = spider(4, ticks=2000, targets=8)
     load[300:900, 1] = 0.0
-    found = {one.target: one for one in measured(load).peers}
-    assert (found["c01"].finding, found["c01"].longest_silent_s, found["c01"].still_silent) == ("silent", 1200.0, False)
+    answer = {peer.target: peer for peer in measured(load).peers}
+    assert (answer["c01"].finding, answer["c01"].longest_silent_s, answer["c01"].still_silent) == (
+        "silent",
+        1200.0,
+        False,
+    )
     load[500, 1] = MISSING
-    assert next(one for one in measured(load).peers if one.target == "c01").longest_silent_s == 399 * 2.0
+    assert next(peer for peer in measured(load).peers if peer.target == "c01").longest_silent_s == 399 * 2.0
 
 
 def test_what_moves_while_nobody_else_does_is_not_silent() -> None:
@@ -307,22 +324,22 @@ def test_what_moves_while_nobody_else_does_is_not_silent() -> None:
     load[:, 4] = 0.0
     load[400:500] = 0.0
     load[450, 4] = 1e6  # alone
-    one = next(one for one in measured(load).peers if one.target == "c04")
-    assert (one.longest_silent_s, one.silent_to) == (1000.0, end_of(999))
-    assert one.silent_pct == 100.0
+    item = next(peer for peer in measured(load).peers if peer.target == "c04")
+    assert (item.longest_silent_s, item.silent_to) == (1000.0, end_of(999))
+    assert item.silent_pct == 100.0
 
 
 def test_few_are_not_silent_by_chance() -> None:
     """Everybody pauses now and then for as long as that."""
     random = np.random.default_rng(6)
     load = np.repeat(random.choice([0.0, 1e6], (20, 6), p=[0.3, 0.7]), 400, axis=0)
-    assert {one.finding for one in measured(load).peers} == {"usual"}
+    assert {peer.finding for peer in measured(load).peers} == {"usual"}
 
 
 def test_a_target_far_below_its_peers_is_named() -> None:
     load = spider(7, ticks=2000, targets=12)
     load[:, 6] *= 0.1
-    low = next(one for one in measured(load).peers if one.target == "c06")
+    low = next(peer for peer in measured(load).peers if peer.target == "c06")
     assert low.finding == "low"
     assert low.load_ratio < 0.15
     assert low.robust_z < -3.5
@@ -333,9 +350,9 @@ def test_a_target_that_reports_half_the_time_is_compared_in_that_time() -> None:
     load = np.full((1000, 8), 1e6)
     load[500:] = 1e7
     load[500:, 3] = MISSING
-    found = next(one for one in measured(load).peers if one.target == "c03")
-    assert (found.finding, found.load_ratio, found.reported_pct) == ("usual", 1.0, 50.0)
-    assert found.mean_bytes_per_s == 1e6
+    answer = next(peer for peer in measured(load).peers if peer.target == "c03")
+    assert (answer.finding, answer.load_ratio, answer.reported_pct) == ("usual", 1.0, 50.0)
+    assert answer.mean_bytes_per_s == 1e6
 
 
 # Background.
@@ -346,30 +363,30 @@ def test_background_is_counted_flagged_and_can_be_left_out() -> None:
     scrub = np.zeros(load.shape)
     scrub[100:200, 2] = 3e6
     scrub[:, 5] = MISSING
-    found, without = measured(load, scrub), measured(load, scrub, with_background=False)
+    answer, without = measured(load, scrub), measured(load, scrub, with_background=False)
     std = 3e6 / 6**0.5
-    assert found.std_p80_bytes_per_s == pytest.approx(std)
+    assert answer.std_p80_bytes_per_s == pytest.approx(std)
     assert without.std_p80_bytes_per_s == 0
-    assert found.background is not None
+    assert answer.background is not None
     assert without.background is not None
-    assert (found.background.included, without.background.included) == (True, False)
-    for one in (found.background, without.background):
-        assert one.with_std_p80_bytes_per_s == pytest.approx(std)
-        assert one.without_std_p80_bytes_per_s == 0
-        assert (one.targets, one.bytes) == (5, 600_000_000)
-        assert one.share_pct == pytest.approx(100 * 3e6 * 100 / (3e6 * 100 + 1e6 * 2400))
-    assert "1 of 6 targets do not tell background" in found.coverage.notes[0]
-    busy = next(one for one in found.peers if one.target == "c02")
+    assert (answer.background.included, without.background.included) == (True, False)
+    for item in (answer.background, without.background):
+        assert item.with_std_p80_bytes_per_s == pytest.approx(std)
+        assert item.without_std_p80_bytes_per_s == 0
+        assert (item.targets, item.bytes) == (5, 600_000_000)
+        assert item.share_pct == pytest.approx(100 * 3e6 * 100 / (3e6 * 100 + 1e6 * 2400))
+    assert "1 of 6 targets do not tell background" in answer.coverage.notes[0]
+    busy = next(peer for peer in answer.peers if peer.target == "c02")
     assert busy.background_pct == pytest.approx(100 * 300 / 700)
-    assert next(one for one in found.peers if one.target == "c05").background_pct is None
+    assert next(peer for peer in answer.peers if peer.target == "c05").background_pct is None
     assert measured(load).background is None
 
 
 def test_scrubbing_does_not_hide_a_dead_target() -> None:
     load = spider(8, ticks=1000, targets=6)
     load[:, 0] = 0.0
-    found = measured(load, np.full(load.shape, 1e5))
-    assert found.peers[0].finding == "dead"
+    answer = measured(load, np.full(load.shape, 1e5))
+    assert answer.peers[0].finding == "dead"
 
 
 # Where the rows come from.
@@ -392,36 +409,36 @@ def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_frames_of_a_user_work_too(load: np.ndarray, result: Imbalance, kind: str) -> None:
-    found = iolens.imbalance(target_io=_as(kind, table_of("target_io", rows_of(load))))
-    assert_same(json.loads(to_json(found)), json.loads(to_json(result)))
+    answer = iolens.imbalance(target_io=_as(kind, table_of("target_io", rows_of(load))))
+    assert_same(json.loads(to_json(answer)), json.loads(to_json(result)))
 
 
 def test_targets_of_other_kinds_are_not_peers(tmp_path: Path) -> None:
     load = spider(1, ticks=300, targets=4)
     luns = [{**row, "target": f"lun-{row['target']}"} for row in rows_of(load * 0.1, kind="lun")]
-    found = opened(tmp_path, [*rows_of(load), *luns]).imbalance()
-    assert found.targets == 4
-    assert found.std_p80_bytes_per_s == pytest.approx(measured(load).std_p80_bytes_per_s)
-    assert found.coverage.targets_of_other_kinds == ["lun-c00", "lun-c01", "lun-c02", "lun-c03"]
-    assert found.coverage.missing_targets == []
+    answer = opened(tmp_path, [*rows_of(load), *luns]).imbalance()
+    assert answer.targets == 4
+    assert answer.std_p80_bytes_per_s == pytest.approx(measured(load).std_p80_bytes_per_s)
+    assert answer.coverage.targets_of_other_kinds == ["lun-c00", "lun-c01", "lun-c02", "lun-c03"]
+    assert answer.coverage.missing_targets == []
 
 
 def test_a_direction_that_nobody_tells_is_said_and_one_that_a_target_leaves_out_is_not_zero() -> None:
     rows = rows_of(spider(1, ticks=200, targets=4))
     reads = [{**row, "write_bytes": None} for row in rows]
-    found = iolens.imbalance(target_io=table_of("target_io", reads))
-    assert found.coverage.notes == ["no target tells the bytes of its writes: loads are of the other direction alone"]
+    answer = iolens.imbalance(target_io=table_of("target_io", reads))
+    assert answer.coverage.notes == ["no target tells the bytes of its writes: loads are of the other direction alone"]
     some = [{**row, "write_bytes": None} if row["target"] == "c01" else row for row in rows]
-    found = iolens.imbalance(target_io=table_of("target_io", some))
-    assert found.peers[1].reported_pct == 0
-    assert found.peers[1].load_ratio is None
-    assert "c01: never in a tick with others" in found.coverage.notes[0]
+    answer = iolens.imbalance(target_io=table_of("target_io", some))
+    assert answer.peers[1].reported_pct == 0
+    assert answer.peers[1].load_ratio is None
+    assert "c01: never in a tick with others" in answer.coverage.notes[0]
 
 
 def test_devices_are_targets_too(tmp_path: Path) -> None:
-    found = opened(tmp_path, made_up_devices(1, ticks=100, devices=4)).imbalance()
-    assert found.targets == 4
-    assert found.coverage.target_kinds == ["device"]
+    answer = opened(tmp_path, made_up_devices(1, ticks=100, devices=4)).imbalance()
+    assert answer.targets == 4
+    assert answer.coverage.target_kinds == ["device"]
 
 
 @pytest.mark.parametrize(
@@ -453,11 +470,11 @@ def test_thresholds_are_checked(options: dict, message: str) -> None:
 
 
 def test_huge_rates_and_a_single_tick(tmp_path: Path) -> None:
-    found = opened(tmp_path, rows_of(np.array([[4e18, 0.0, 1.0]]))).imbalance()
-    assert found.samples == 1
-    assert found.std_p80_bytes_per_s == pytest.approx(4e18 / 3**0.5)
-    assert (found.lifetimes["p80"].max_s, found.distances["p80"].max_s) == (2.0, None)
-    json.loads(to_json(found))
+    answer = opened(tmp_path, rows_of(np.array([[4e18, 0.0, 1.0]]))).imbalance()
+    assert answer.samples == 1
+    assert answer.std_p80_bytes_per_s == pytest.approx(4e18 / 3**0.5)
+    assert (answer.lifetimes["p80"].max_s, answer.distances["p80"].max_s) == (2.0, None)
+    json.loads(to_json(answer))
 
 
 def test_a_tick_costs_a_few_bytes() -> None:
@@ -474,10 +491,10 @@ def test_a_tick_costs_a_few_bytes() -> None:
 
 def test_the_window_is_that_of_the_question(tmp_path: Path, load: np.ndarray, expected: dict[int, float]) -> None:
     store = opened(tmp_path, rows_of(load))
-    found = store.imbalance(since="2020-09-14T00:10:00Z", until="2020-09-14T00:20:00Z")
-    assert (found.window_start, found.window_end) == (
+    answer = store.imbalance(since="2020-09-14T00:10:00Z", until="2020-09-14T00:20:00Z")
+    assert (answer.window_start, answer.window_end) == (
         datetime(2020, 9, 14, 0, 10, tzinfo=UTC), datetime(2020, 9, 14, 0, 20, tzinfo=UTC),
     )  # fmt: skip
     inside = [std for tick, std in expected.items() if 300 <= tick < 600]
-    assert found.samples == len(inside)
-    assert found.std_p80_bytes_per_s == pytest.approx(np.quantile(inside, 0.8))
+    assert answer.samples == len(inside)
+    assert answer.std_p80_bytes_per_s == pytest.approx(np.quantile(inside, 0.8))

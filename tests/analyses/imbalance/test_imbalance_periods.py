@@ -44,30 +44,30 @@ def one_by_one(states: list[int]) -> tuple[list[int], list[int], int]:
 def test_lifetimes_and_distances_are_those_of_a_count_one_by_one(states: list[int]) -> None:
     ticks = [place for place, state in enumerate(states) if state != GAP]
     follows = np.array([place > 0 and states[place - 1] != GAP for place in ticks], bool)
-    found = periods(np.array([states[place] == UNBALANCED for place in ticks], bool), follows)
+    result = periods(np.array([states[place] == UNBALANCED for place in ticks], bool), follows)
     lifetimes, distances, cut = one_by_one(states)
-    assert found.lifetimes.tolist() == lifetimes
-    assert found.distances.tolist() == distances
-    assert found.cut == cut
+    assert result.lifetimes.tolist() == lifetimes
+    assert result.distances.tolist() == distances
+    assert result.cut == cut
 
 
 def test_lifetime_is_samples_times_the_interval_and_distance_is_from_end_to_start() -> None:
     """Two ticks of 2 s unbalanced, three balanced, one unbalanced."""
     unbalanced = np.array([0, 1, 1, 0, 0, 0, 1, 0], bool)
     follows = np.array([0, 1, 1, 1, 1, 1, 1, 1], bool)
-    found = periods(unbalanced, follows)
-    assert Durations.of(found.lifetimes, 2.0) == Durations(2, 3.0, 3.0, 3.8, 3.98, 4.0)
-    assert Durations.of(found.distances, 2.0).max_s == 6.0
-    assert found.cut == 0
+    result = periods(unbalanced, follows)
+    assert Durations.of(result.lifetimes, 2.0) == Durations(2, 3.0, 3.0, 3.8, 3.98, 4.0)
+    assert Durations.of(result.distances, 2.0).max_s == 6.0
+    assert result.cut == 0
 
 
 def test_a_gap_breaks_both() -> None:
     unbalanced = np.array([0, 1, 1, 0, 1, 0], bool)
     follows = np.array([0, 1, 0, 1, 1, 1], bool)
-    found = periods(unbalanced, follows)
-    assert (found.lifetimes.tolist(), found.distances.tolist(), found.cut) == ([1, 1, 1], [1], 2)
+    result = periods(unbalanced, follows)
+    assert (result.lifetimes.tolist(), result.distances.tolist(), result.cut) == ([1, 1, 1], [1], 2)
 
 
 def test_without_imbalance_there_is_nothing() -> None:
-    found = periods(np.zeros(5, bool), np.array([0, 1, 1, 1, 1], bool))
-    assert Durations.of(found.lifetimes, 2.0) == Durations(0, None, None, None, None, None)
+    result = periods(np.zeros(5, bool), np.array([0, 1, 1, 1, 1], bool))
+    assert Durations.of(result.lifetimes, 2.0) == Durations(0, None, None, None, None, None)

@@ -15,21 +15,21 @@ matrices = st.integers(1, 4).flatmap(
 
 def runs_one_by_one(column: list[bool], follows: list[bool]) -> list[tuple[int, int]]:
     """First and last row of every maximal run."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for row, on in enumerate(column):
-        if on and found and found[-1][1] == row - 1 and follows[row]:
-            found[-1] = found[-1][0], row
+        if on and pairs and pairs[-1][1] == row - 1 and follows[row]:
+            pairs[-1] = pairs[-1][0], row
         elif on:
-            found.append((row, row))
-    return found
+            pairs.append((row, row))
+    return pairs
 
 
 @given(matrices, st.data())
 def test_every_run_is_found(rows: list[list[bool]], data: st.DataObject) -> None:
     follows = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
     column, first, last = runs_of(np.array(rows).T, np.array(follows))
-    expected = [(number, *run) for number, one in enumerate(zip(*rows, strict=True))
-                for run in runs_one_by_one(list(one), follows)]  # fmt: skip
+    expected = [(number, *run) for number, item in enumerate(zip(*rows, strict=True))
+                for run in runs_one_by_one(list(item), follows)]  # fmt: skip
     assert list(zip(column.tolist(), first.tolist(), last.tolist(), strict=True)) == expected
 
 
@@ -37,23 +37,23 @@ def test_every_run_is_found(rows: list[list[bool]], data: st.DataObject) -> None
 def test_the_longest_run_of_every_column_survives_any_cut(
     rows: list[list[bool]], cuts: list[int], by_column: bool, data: st.DataObject
 ) -> None:
-    one = st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))
+    item = st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))
     follows = data.draw(
-        st.lists(one, min_size=len(rows[0]), max_size=len(rows[0])) if by_column else one.map(lambda x: [x])
+        st.lists(item, min_size=len(rows[0]), max_size=len(rows[0])) if by_column else item.map(lambda x: [x])
     )
     numbers = np.cumsum(np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))))
     after = np.array(follows).T if by_column else np.array(follows[0])
-    found = Stretches(len(rows[0]))
+    result = Stretches(len(rows[0]))
     for part in np.split(np.arange(len(rows)), sorted(cut for cut in cuts if cut <= len(rows))):
-        found.add(np.array(rows)[part], numbers[part], after[part])
+        result.add(np.array(rows)[part], numbers[part], after[part])
     for column, on in enumerate(zip(*rows, strict=True)):
         runs = runs_one_by_one(list(on), follows[column if by_column else 0])
         places = [row for row, is_on in enumerate(on) if is_on]
         best = max(runs, key=lambda run: (run[1] - run[0], -run[0]), default=None)
-        assert found.rows[column] == len(places)
-        assert found.first[column] == (numbers[places[0]] if places else -1)
-        assert found.last[column] == (numbers[places[-1]] if places else -1)
-        assert found.longest[column] == (best[1] - best[0] + 1 if best else 0)
-        assert found.longest_first[column] == (numbers[best[0]] if best else -1)
-        assert found.longest_last[column] == (numbers[best[1]] if best else -1)
-        assert found.open[column] == (runs[-1][1] - runs[-1][0] + 1 if on[-1] else 0)
+        assert result.rows[column] == len(places)
+        assert result.first[column] == (numbers[places[0]] if places else -1)
+        assert result.last[column] == (numbers[places[-1]] if places else -1)
+        assert result.longest[column] == (best[1] - best[0] + 1 if best else 0)
+        assert result.longest_first[column] == (numbers[best[0]] if best else -1)
+        assert result.longest_last[column] == (numbers[best[1]] if best else -1)
+        assert result.open[column] == (runs[-1][1] - runs[-1][0] + 1 if on[-1] else 0)

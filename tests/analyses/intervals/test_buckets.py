@@ -24,7 +24,7 @@ def test_the_narrowest_that_fits(days: int, most: int, least: float, width: int)
     [([5] * 95 + [10] * 4 + [3600], 5), ([60] * 80 + [120] * 20, 120), ([3600], 3600), ([], 5)],
 )
 def test_rows_fill_their_buckets_but_a_gap_does_not_widen_them(intervals_s: list[int], width: int) -> None:
-    ends = pa.array([one * 1_000_000 for one in intervals_s], pa.int64())
+    ends = pa.array([item * 1_000_000 for item in intervals_s], pa.int64())
     frame = nw.from_native(pa.table({"epoch_us": ends, "start_us": pa.array([0] * len(ends), pa.int64())})).lazy()
     assert width_for(frame, (0, 60_000_000), 400) == width
 

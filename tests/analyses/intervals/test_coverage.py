@@ -19,7 +19,7 @@ from tests.analyses.load_rows import rows_of, spider
 from tests.analyses.telemetry import T0_US, TICK_US, made_up, made_up_metadata, table_of
 
 DAY_TICKS = 86_400_000_000 // TICK_US
-NO_COUNTS = {size_column(way, size): 0 for way in DIRECTIONS for size in SIZE_BINS}
+NO_COUNTS = {size_column(direction, size): 0 for direction in DIRECTIONS for size in SIZE_BINS}
 
 
 def size_rows(target: int, first_tick: int, lengths: list[int]) -> list[dict]:
@@ -42,9 +42,9 @@ def coverage_of(rows: list[dict], first: int | None = None, last: int | None = N
         name: None if tick is None else from_epoch_us(T0_US + tick * TICK_US)
         for name, tick in (("since", first), ("until", last))
     }
-    found = iolens.utilization(target_sizes=table_of("target_sizes", rows), **window)
-    assert isinstance(found, Utilization)
-    return found.coverage
+    result = iolens.utilization(target_sizes=table_of("target_sizes", rows), **window)
+    assert isinstance(result, Utilization)
+    return result.coverage
 
 
 def ticks_covered(rows: list[dict], first: int, last: int) -> int:
@@ -76,29 +76,29 @@ def test_coverage_is_the_share_of_ticks_counted_one_by_one(missed, order, starts
     assume(len(inside) == len(missed))
     shares = {target: [row for row in rows if row["target"] == target] for target in inside}
     assume(all(_commonest_is_one_tick(mine, first, last) for mine in shares.values()))
-    found = coverage_of(rows, first, last)
-    assert found.complete_pct is not None
-    assert 0 <= found.complete_pct <= 100
+    result = coverage_of(rows, first, last)
+    assert result.complete_pct is not None
+    assert 0 <= result.complete_pct <= 100
     expected = 100 * ticks_covered(rows, first, last) / (len(inside) * (last - first))
-    assert found.complete_pct == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    for line in found.per_target:
+    assert result.complete_pct == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    for line in result.per_target:
         assert line.hours * 720 == pytest.approx(ticks_covered(shares[line.target], first, last), abs=1e-6)
-        assert line.hours + line.missing_hours == pytest.approx(found.hours_window)
+        assert line.hours + line.missing_hours == pytest.approx(result.hours_window)
 
 
 def _commonest_is_one_tick(rows: list[dict], first: int, last: int) -> bool:
     starts = [(row["start"] - T0_US) // TICK_US for row in rows]
     chosen = [row["time"] - row["start"] for row, start in zip(rows, starts, strict=True) if first <= start < last]
-    return chosen.count(TICK_US) > sum(one != TICK_US for one in chosen)
+    return chosen.count(TICK_US) > sum(item != TICK_US for item in chosen)
 
 
 def test_a_long_gap_is_not_covered() -> None:
     """Half an hour of samples, ten hours without, half an hour of samples: one hour and a tick of eleven."""
-    found = coverage_of(size_rows(0, 0, [1] * 360 + [7200] + [1] * 360))
-    assert found.hours_window == 11
-    assert found.complete_pct == pytest.approx(100 * 721 / 7920)
-    assert found.missed_samples == 7199
-    assert found.per_target[0].missing_hours == pytest.approx(11 - 721 / 720)
+    result = coverage_of(size_rows(0, 0, [1] * 360 + [7200] + [1] * 360))
+    assert result.hours_window == 11
+    assert result.complete_pct == pytest.approx(100 * 721 / 7920)
+    assert result.missed_samples == 7199
+    assert result.per_target[0].missing_hours == pytest.approx(11 - 721 / 720)
 
 
 def test_an_interval_beyond_the_end_of_the_window_counts_inside_it_only() -> None:
@@ -114,8 +114,8 @@ def test_a_clock_that_runs_fast_does_not_cover_more_than_all() -> None:
 
 def test_a_day_sampled_less_often_on_purpose_is_covered() -> None:
     """5 s on the first day, a minute on the second: both are whole."""
-    found = coverage_of(size_rows(0, 0, [1] * DAY_TICKS + [12] * 1440))
-    assert (found.complete_pct, found.missed_samples) == (pytest.approx(100), 0)
+    result = coverage_of(size_rows(0, 0, [1] * DAY_TICKS + [12] * 1440))
+    assert (result.complete_pct, result.missed_samples) == (pytest.approx(100), 0)
 
 
 def test_a_rollup_covers_what_its_raw_rows_do(tmp_path: Path) -> None:
@@ -124,23 +124,23 @@ def test_a_rollup_covers_what_its_raw_rows_do(tmp_path: Path) -> None:
     roll_up(store)
     with iolens.open(str(tmp_path)) as opened:
         for resolution in ("raw", "60s", "1h"):
-            found = opened.utilization(resolution=resolution).coverage
-            assert (found.hours_window, found.complete_pct) == (3, pytest.approx(100 * 2 / 3)), resolution
+            result = opened.utilization(resolution=resolution).coverage
+            assert (result.hours_window, result.complete_pct) == (3, pytest.approx(100 * 2 / 3)), resolution
 
 
 def test_metadata_targets_are_counted_tick_by_tick_too() -> None:
     rows = made_up_metadata(3, 400, 2, missing=0.3)
-    found = iolens.metadata(metadata_ops=table_of("metadata_ops", rows)).coverage
-    assert found.complete_pct == pytest.approx(100 * len(rows) / 800)
-    assert found.missed_samples == 800 - len(rows)
+    result = iolens.metadata(metadata_ops=table_of("metadata_ops", rows)).coverage
+    assert result.complete_pct == pytest.approx(100 * len(rows) / 800)
+    assert result.missed_samples == 800 - len(rows)
 
 
 def test_sums_over_time_do_not_depend_on_how_intervals_were_grouped() -> None:
     """Rates of a bucket with long and short intervals are those of all of it."""
     rows = made_up_metadata(3, 400, 1, missing=0.3)
-    found = iolens.metadata(metadata_ops=table_of("metadata_ops", rows), every_s=3600.0)
-    assert found.series is not None
-    rate = found.series.ops_per_s["getattr"][0]
+    result = iolens.metadata(metadata_ops=table_of("metadata_ops", rows), every_s=3600.0)
+    assert result.series is not None
+    rate = result.series.ops_per_s["getattr"][0]
     assert rate == pytest.approx(sum(row["getattr"] for row in rows) / sum(row["duration_s"] for row in rows))
 
 
@@ -155,9 +155,9 @@ def test_imbalance_expects_only_targets_of_the_kind_it_compares(tmp_path: Path) 
     late = [{**row, "target": "scratch-OST0009", **_days_later(row, 3)} for row in part.io[:5]]
     store.append("target_io", table_of("target_io", late))
     with iolens.open(str(tmp_path)) as opened:
-        found = opened.imbalance(until=from_epoch_us(T0_US + 86_400_000_000)).coverage
+        result = opened.imbalance(until=from_epoch_us(T0_US + 86_400_000_000)).coverage
         fsu = opened.utilization(until=from_epoch_us(T0_US + 86_400_000_000)).coverage
-    assert (found.targets_known, found.targets_reporting, found.missing_targets) == (4, 3, ["scratch-OST0009"])
+    assert (result.targets_known, result.targets_reporting, result.missing_targets) == (4, 3, ["scratch-OST0009"])
     assert (fsu.targets_known, fsu.targets_reporting, fsu.missing_targets) == (4, 3, ["scratch-OST0009"])
 
 
@@ -170,5 +170,5 @@ def test_controllers_do_not_wait_for_osts(tmp_path: Path) -> None:
     store.append("target_io", table_of("target_io", rows_of(spider(ticks=50, targets=6))))
     store.append("target_sizes", made_up(1, 20, 2).table("target_sizes"))
     with iolens.open(str(tmp_path)) as opened:
-        found = opened.imbalance().coverage
-    assert (found.targets_known, found.missing_targets) == (6, [])
+        result = opened.imbalance().coverage
+    assert (result.targets_known, result.missing_targets) == (6, [])

@@ -40,14 +40,14 @@ def utilization(*parts: list[dict[str, Any]]):
 
 def test_five_minutes_of_a_third_day_do_not_lower_the_mean_of_two() -> None:
     """The demo's: 29 and 25.5 TB on two days and 29 GB in five minutes were 18.2 TB a day on average."""
-    found = utilization(quarters(0, 96), quarters(1, 96), quarters(2, 1))
-    assert [(day.covered_pct, day.complete) for day in found.daily] == [
+    result = utilization(quarters(0, 96), quarters(1, 96), quarters(2, 1))
+    assert [(day.covered_pct, day.complete) for day in result.daily] == [
         (100, True),
         (100, True),
         (pytest.approx(100 / 96), False),
     ]
-    assert [day.read_bytes for day in found.daily] == [96 * GB, 96 * GB, GB]
-    of = found.daily_summary
+    assert [day.read_bytes for day in result.daily] == [96 * GB, 96 * GB, GB]
+    of = result.daily_summary
     assert (of.days, of.days_left_out) == (2, 1)
     assert (of.mean_read_bytes, of.mean_write_bytes) == (96 * GB, 192 * GB)
     assert (of.median_read_bytes, of.median_write_bytes) == (96 * GB, 192 * GB)
@@ -67,11 +67,11 @@ def test_the_limit_is_95_per_cent(rows: int, complete: bool) -> None:
 
 
 def test_a_target_that_is_silent_for_a_day_makes_it_incomplete_and_a_new_one_does_not() -> None:
-    found = utilization(
+    result = utilization(
         *(quarters(day, 96) for day in range(4)), quarters(1, 96, target="OST1"), quarters(3, 96, target="OST1")
     )
-    assert [day.covered_pct for day in found.daily] == [100, 100, 50, 100]
-    assert found.daily_summary.days == 3
+    assert [day.covered_pct for day in result.daily] == [100, 100, 50, 100]
+    assert result.daily_summary.days == 3
 
 
 def test_a_long_interval_is_one_sample_however_much_it_moved() -> None:
@@ -98,8 +98,8 @@ def test_daily_writes_agree() -> None:
     rows = [*quarters(0, 96), *quarters(1, 70), *quarters(1, 96, target="OST1")]
     selection = FrameSelection({"target_io": table_of("target_io", rows)}, "scratch")
     ours, theirs = utilization(rows).daily, daily_writes(selection).days
-    assert [(one.date, one.write_bytes, one.covered_pct, one.complete) for one in ours] == [
-        (one.date, one.write_bytes, one.covered_pct, one.complete) for one in theirs
+    assert [(our.date, our.write_bytes, our.covered_pct, our.complete) for our in ours] == [
+        (their.date, their.write_bytes, their.covered_pct, their.complete) for their in theirs
     ]
 
 
@@ -107,8 +107,8 @@ def test_operations_of_part_of_a_day_are_marked() -> None:
     rows = [*quarters(0, 96, target="MDT0", open=5), *quarters(1, 48, target="MDT0", open=5)]
     for row in rows:
         del row["read_bytes"], row["write_bytes"], row["target_kind"]
-    found = metadata(FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch")).daily
-    assert [(day.operations, day.covered_pct, day.complete) for day in found] == [(480, 100, True), (240, 50, False)]
+    result = metadata(FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch")).daily
+    assert [(day.operations, day.covered_pct, day.complete) for day in result] == [(480, 100, True), (240, 50, False)]
 
 
 @settings(derandomize=True, max_examples=200, deadline=None)
@@ -121,11 +121,11 @@ def test_coverage_is_a_share(rows: list[tuple[int, str, int]]) -> None:
         "tick_s": np.full(len(rows), 5.0),
     }  # fmt: skip
     halves = [{name: values[part] for name, values in columns.items()} for part in (days % 2 == 0, days % 2 == 1)]
-    found = covered_pct(halves)
-    assert found == covered_pct([columns])
-    assert set(found) == set(days.tolist())
-    for day, share in found.items():
-        present = [(target, n) for one, target, n in rows if one == day]
+    result = covered_pct(halves)
+    assert result == covered_pct([columns])
+    assert set(result) == set(days.tolist())
+    for day, share in result.items():
+        present = [(target, n) for item, target, n in rows if item == day]
         expected = [t for t in set(targets) if min(days[targets == t]) <= day <= max(days[targets == t])]
         assert share == pytest.approx(100 * sum(n * 5.0 for _, n in present) / (86400 * len(expected)))
         assert 0 < share <= 100

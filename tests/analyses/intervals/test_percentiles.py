@@ -13,11 +13,11 @@ RANDOM = np.random.default_rng(5)
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95, 0.99, 1.0])
 def test_few_values_are_exact(share: float) -> None:
     values = RANDOM.lognormal(3, 2, 1000)
-    found = Percentiles()
+    result = Percentiles()
     for part in np.array_split(values, 7):
-        found.add(part)
-    assert found.at(share) == pytest.approx(np.quantile(values, share), rel=1e-12)
-    assert found.error_pct == 0
+        result.add(part)
+    assert result.at(share) == pytest.approx(np.quantile(values, share), rel=1e-12)
+    assert result.error_pct == 0
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.6])

@@ -19,7 +19,7 @@ def found(fsu: np.ndarray, time_us: np.ndarray | None = None, pieces: int = 1) -
     time_us = ticks(len(fsu)) if time_us is None else time_us
     for part in np.array_split(np.arange(len(fsu)), pieces):
         finder.feed(time_us[part], fsu[part])
-    return [(one.start_us / 1e6, one.end_us / 1e6, one.median) for one in finder.finish()]
+    return [(item.start_us / 1e6, item.end_us / 1e6, item.median) for item in finder.finish()]
 
 
 def noisy(level: float, count: int, seed: int = 0, width: float = 0.05) -> np.ndarray:

@@ -29,12 +29,12 @@ def row(target: str, end_us: int, duration_us: int = TICK_US, **measures: float 
 
 
 def frame(rows: list[Row]) -> pa.Table:
-    moment, number = pa.timestamp("us", "UTC"), pa.int64()
+    time, number = pa.timestamp("us", "UTC"), pa.int64()
     schema = {
-        "target": pa.string(), "time": moment, "start": moment, "duration_s": pa.float64(), "target_kind": pa.string(),
+        "target": pa.string(), "time": time, "start": time, "duration_s": pa.float64(), "target_kind": pa.string(),
         "read_bytes": number, "write_bytes": number, "read_ops": number, "write_ops": number,
     }  # fmt: skip
-    return pa.table({name: pa.array([one.get(name) for one in rows], kind) for name, kind in schema.items()})
+    return pa.table({name: pa.array([item.get(name) for item in rows], kind) for name, kind in schema.items()})
 
 
 @dataclass
@@ -45,9 +45,9 @@ class Parts(FrameSelection):
         (name,) = tables
         table = self.frames[name]
         day = table.column("start").cast(pa.int64()).to_numpy() // PART_US
-        for one in np.unique(day):
-            part = FrameSelection({name: table.filter(pa.array(day == one))})
-            part.end_us = int(one + 1) * PART_US  # type: ignore[assignment]
+        for item in np.unique(day):
+            part = FrameSelection({name: table.filter(pa.array(day == item))})
+            part.end_us = int(item + 1) * PART_US  # type: ignore[assignment]
             yield part
 
 
@@ -69,12 +69,12 @@ rows_ = st.lists(
 
 def one_by_one(rows: list[Row], name: str) -> dict[tuple[int, str], float]:
     """Sums of what is known by nearest tick and target."""
-    found: dict[tuple[int, str], float] = defaultdict(float)
-    for one in rows:
-        if one[name] is not None:
-            tick, rest = divmod(one["time"], TICK_US)
-            found[(tick + (2 * rest > TICK_US)) * TICK_US, one["target"]] += one[name]
-    return found
+    values: dict[tuple[int, str], float] = defaultdict(float)
+    for item in rows:
+        if item[name] is not None:
+            tick, rest = divmod(item["time"], TICK_US)
+            values[(tick + (2 * rest > TICK_US)) * TICK_US, item["target"]] += item[name]
+    return values
 
 
 @pytest.mark.parametrize("kind", [FrameSelection, Parts])
@@ -85,12 +85,12 @@ def test_matrices_are_those_of_a_count_one_by_one(kind: type, rows: list[Row]) -
     ends = np.concatenate([matrix.end_us for matrix in matrices])
     assert np.all(np.diff(ends) > 0)  # in time order, every tick once
     for name in ("duration_s", "read_bytes", "write_ops"):
-        found = {}
+        result = {}
         for matrix in matrices:
             values = matrix.duration_s if name == "duration_s" else matrix.measures[name]
             for line, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
-                found[int(matrix.end_us[line]), matrix.targets[column]] = values[line, column]
-        assert found == pytest.approx(one_by_one(rows, name))
+                result[int(matrix.end_us[line]), matrix.targets[column]] = values[line, column]
+        assert result == pytest.approx(one_by_one(rows, name))
 
 
 def test_a_row_of_many_ticks_ends_among_those_of_the_next_day() -> None:
@@ -134,12 +134,12 @@ def test_time_is_covered_once_however_long_samples_are() -> None:
 
 def test_targets_tick_and_measures_are_found() -> None:
     part = made_up(1, ticks=50, targets=3, missing=0.2)
-    found = ticks_of(FrameSelection({"target_io": part.table("target_io")}))
-    assert found is not None
-    assert found.targets == tuple(f"scratch-OST{number:04x}" for number in range(3))
-    assert found.tick_us == 5_000_000
-    assert found.known == {"read_bytes", "write_bytes", "read_ops", "write_ops"}
-    assert found.kinds == ("ost",)
+    result = ticks_of(FrameSelection({"target_io": part.table("target_io")}))
+    assert result is not None
+    assert result.targets == tuple(f"scratch-OST{number:04x}" for number in range(3))
+    assert result.tick_us == 5_000_000
+    assert result.known == {"read_bytes", "write_bytes", "read_ops", "write_ops"}
+    assert result.kinds == ("ost",)
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_the_same_bytes_are_counted_once(kinds: list[str | None], taken: str | N
         for tick in range(1, 4)
     ]
     selection = FrameSelection({"target_io": frame(rows)})
-    found = ticks_of(selection)
-    assert found is not None
-    assert found.targets == (f"{taken}-0", f"{taken}-1")
-    assert found.left_out == {f"{kind}-{n}" for kind in kinds for n in range(2) if kind not in (taken, "mdt")}
-    (matrix,) = found.matrices(selection)
+    result = ticks_of(selection)
+    assert result is not None
+    assert result.targets == (f"{taken}-0", f"{taken}-1")
+    assert result.left_out == {f"{kind}-{n}" for kind in kinds for n in range(2) if kind not in (taken, "mdt")}
+    (matrix,) = result.matrices(selection)
     assert matrix.measures["read_bytes"].tolist() == [[5, 5]] * 3
 
 
@@ -173,10 +173,10 @@ def test_a_target_is_expected_while_it_is_there() -> None:
     """A target that was added, or taken away, is not missing before or after."""
     rows = [row("a", tick * TICK_US, read_bytes=1) for tick in range(1, 11)]
     rows += [row("b", tick * TICK_US, read_bytes=1) for tick in (4, 5, 8)]
-    found = ticks_of(FrameSelection({"target_io": frame(rows)}))
-    assert found is not None
+    result = ticks_of(FrameSelection({"target_io": frame(rows)}))
+    assert result is not None
     ends = T0_US + np.arange(1, 11) * TICK_US
-    assert found.expected(ends).tolist() == [1, 1, 1, 2, 2, 2, 2, 2, 1, 1]
+    assert result.expected(ends).tolist() == [1, 1, 1, 2, 2, 2, 2, 2, 1, 1]
 
 
 def test_nothing_is_none() -> None:
@@ -186,16 +186,16 @@ def test_nothing_is_none() -> None:
 
 def test_rows_of_no_length_are_no_samples() -> None:
     rows = [row("a", TICK_US, 0, read_bytes=5), row("a", 2 * TICK_US, read_bytes=7)]
-    found = ticks_of(selection := FrameSelection({"target_io": frame(rows)}))
-    assert found is not None
-    (matrix,) = found.matrices(selection)
+    result = ticks_of(selection := FrameSelection({"target_io": frame(rows)}))
+    assert result is not None
+    (matrix,) = result.matrices(selection)
     assert matrix.measures["read_bytes"].tolist() == [[7]]
 
 
 def test_measures_nobody_tells_are_left_out() -> None:
-    devices = [{**one, "write_bytes": None, "write_ops": None} for one in made_up_devices(1, 20, 2)]
+    devices = [{**up_device, "write_bytes": None, "write_ops": None} for up_device in made_up_devices(1, 20, 2)]
     selection = FrameSelection({"target_io": table_of("target_io", devices)})
-    found = ticks_of(selection)
-    assert found is not None
-    assert found.known == {"read_bytes", "read_ops"}
-    assert all(set(matrix.measures) == found.known for matrix in found.matrices(selection))
+    result = ticks_of(selection)
+    assert result is not None
+    assert result.known == {"read_bytes", "read_ops"}
+    assert all(set(matrix.measures) == result.known for matrix in result.matrices(selection))

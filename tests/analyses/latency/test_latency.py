@@ -48,11 +48,11 @@ def result(rows: list[dict], tmp_path_factory: pytest.TempPathFactory):
 
 
 def gathered(rows: list[dict], *keys: str) -> dict[tuple, Counter]:
-    found: dict[tuple, Counter] = defaultdict(Counter)
+    counts: dict[tuple, Counter] = defaultdict(Counter)
     for row in rows:
         if row["histogram"] == "io_time_ms":
-            found[tuple(row[key] for key in keys)][row["bin"]] += row["count"]
-    return found
+            counts[tuple(row[key] for key in keys)][row["bin"]] += row["count"]
+    return counts
 
 
 def test_a_percentile_is_the_first_edge_that_reaches_its_share() -> None:
@@ -78,7 +78,7 @@ def test_targets_are_compared_with_the_median_of_their_peers(rows: list[dict], r
     bins = gathered(rows, "target", "direction")
     for line in result.per_target:
         mine = bins[line.target, line.direction]
-        peers = [percentile(other, 99) for (_, way), other in bins.items() if way == line.direction]
+        peers = [percentile(other, 99) for (_, direction), other in bins.items() if direction == line.direction]
         usual = statistics.median_high(peers)
         assert (line.ios, line.p99_ms, line.peers_p99_ms) == (mine.total(), percentile(mine, 99), usual)
         assert line.p99_ratio == line.p99_ms / usual
@@ -110,40 +110,40 @@ def test_every_bucket_equals_a_brute_force(rows: list[dict], result) -> None:
 
 def test_without_a_histogram_there_is_a_mean_and_no_percentile(tmp_path: Path) -> None:
     rows = made_up_devices(2, ticks=300, devices=4)
-    found = opened(tmp_path, target_io=rows).latency(every="5min")
-    for line in found.per_target:
+    answer = opened(tmp_path, target_io=rows).latency(every="5min")
+    for line in answer.per_target:
         mine = [row for row in rows if row["target"] == line.target]
         wait_us = sum(row[f"{line.direction}_wait_us"] for row in mine)
         assert line.mean_wait_ms == pytest.approx(wait_us / sum(row[f"{line.direction}_ops"] for row in mine) / 1000)
         assert (line.ios, line.p50_ms, line.p99_ms, line.p99_ratio) == (None, None, None, None)
-    whole = next(line for line in found.whole if line.direction == "read")
+    whole = next(line for line in answer.whole if line.direction == "read")
     expected = sum(row["read_wait_us"] for row in rows) / sum(row["read_ops"] for row in rows) / 1000
     assert whole.mean_wait_ms == pytest.approx(expected)
-    series = next(one for one in found.over_time if (one.target, one.direction) == ("sda", "read"))
-    start = int(found.bucket_starts[0].timestamp() * 1e6)
+    series = next(item for item in answer.over_time if (item.target, item.direction) == ("sda", "read"))
+    start = int(answer.bucket_starts[0].timestamp() * 1e6)
     first = [row for row in rows if row["target"] == "sda" and start <= row["start"] < start + 300_000_000]
     expected = sum(row["read_wait_us"] for row in first) / sum(row["read_ops"] for row in first) / 1000
     assert series.mean_wait_ms[0] == pytest.approx(expected)
     assert np.isnan(series.p99_ms).all()
-    whole_series = next(one for one in found.over_time if (one.target, one.direction) == (None, "write"))
-    for place, start in enumerate(int(one.timestamp() * 1e6) for one in found.bucket_starts):
+    whole_series = next(item for item in answer.over_time if (item.target, item.direction) == (None, "write"))
+    for place, start in enumerate(int(bucket_start.timestamp() * 1e6) for bucket_start in answer.bucket_starts):
         inside = [row for row in rows if start <= row["start"] < start + 300_000_000]
         expected = sum(row["write_wait_us"] for row in inside) / sum(row["write_ops"] for row in inside) / 1000
         assert whole_series.mean_wait_ms[place] == pytest.approx(expected)
-    assert (found.coverage.targets_with_histogram, found.coverage.targets_with_waits) == (0, 4)
+    assert (answer.coverage.targets_with_histogram, answer.coverage.targets_with_waits) == (0, 4)
 
 
 def test_waits_that_are_not_counted_are_not_zero(tmp_path: Path) -> None:
     rows = [{**row, "write_wait_us": None} for row in made_up_devices(2, ticks=30, devices=1)]
-    found = opened(tmp_path, target_io=rows).latency()
-    assert [line.direction for line in found.per_target] == ["read"]
+    answer = opened(tmp_path, target_io=rows).latency()
+    assert [line.direction for line in answer.per_target] == ["read"]
 
 
 def test_metadata_targets_are_shown_but_not_pooled(rows: list[dict], result, tmp_path: Path) -> None:
     mdt = [{**row, "target": "scratch-MDT0000", "target_kind": "mdt"} for row in rows if row["target"].endswith("1")]
-    found = opened(tmp_path, target_histograms=[*rows, *mdt]).latency(every="10min")
-    assert found.whole == result.whole
-    of_mdt = [line for line in found.per_target if line.target == "scratch-MDT0000"]
+    answer = opened(tmp_path, target_histograms=[*rows, *mdt]).latency(every="10min")
+    assert answer.whole == result.whole
+    of_mdt = [line for line in answer.per_target if line.target == "scratch-MDT0000"]
     assert {line.peers_p99_ms for line in of_mdt} == {None}  # it has no peers
 
 
@@ -162,10 +162,10 @@ def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatc
 def test_frames_of_a_user_work_too(rows: list[dict], result, kind: str) -> None:
     from tests.analyses.utilization.test_utilization import _as
 
-    found = iolens.latency(
+    answer = iolens.latency(
         target_histograms=_as(kind, table_of("target_histograms", rows)), filesystem="scratch", every_s=600
     )
-    left, right = json.loads(to_json(found)), json.loads(to_json(result))
+    left, right = json.loads(to_json(answer)), json.loads(to_json(result))
     del left["coverage"], right["coverage"]
     assert_same(left, right)
 
@@ -174,9 +174,9 @@ def test_nothing_is_answered_with_nothing(tmp_path: Path) -> None:
     part = made_up(1, ticks=10, targets=2)
     store = Store(tmp_path)
     store.append("target_io", part.table("target_io"))
-    found = iolens.open(str(tmp_path)).latency()
-    assert (found.samples, found.ios, found.whole, found.per_target, found.over_time) == (0, None, [], [], [])
-    assert found.coverage.targets_without == ["scratch-OST0000", "scratch-OST0001"]
+    answer = iolens.open(str(tmp_path)).latency()
+    assert (answer.samples, answer.ios, answer.whole, answer.per_target, answer.over_time) == (0, None, [], [], [])
+    assert answer.coverage.targets_without == ["scratch-OST0000", "scratch-OST0001"]
 
 
 def test_buckets_nest_in_a_day_and_are_not_too_many(tmp_path: Path, rows: list[dict]) -> None:
@@ -197,6 +197,6 @@ def test_targets_in_two_neighbouring_bins_are_not_slow(tmp_path: Path) -> None:
         for target, counts in bins.items()
         for edge, count in counts.items()
     ]
-    found = opened(tmp_path, target_histograms=rows).latency(every="10min")
-    assert [line.peers_p99_ms for line in found.per_target] == [8] * 4
-    assert [line.slow_pct for line in found.per_target] == [0.0] * 4
+    answer = opened(tmp_path, target_histograms=rows).latency(every="10min")
+    assert [line.peers_p99_ms for line in answer.per_target] == [8] * 4
+    assert [line.slow_pct for line in answer.per_target] == [0.0] * 4

@@ -74,8 +74,8 @@ def test_thirteen_writes_one_bin_apart_are_no_evidence() -> None:
     counts = np.zeros((3, 1, 3))
     counts[:, 0, 0] = 5_000, 5_000, 8
     counts[2, 0, 1] = 5
-    found = TimedPeers(counts, np.array([1, 2, 4])).judge(2, 6)
-    assert (found.finding, found.reason) == ("unknown", "13 I/Os; 1,000 are needed")
+    result = TimedPeers(counts, np.array([1, 2, 4])).judge(2, 6)
+    assert (result.finding, result.reason) == ("unknown", "13 I/Os; 1,000 are needed")
 
 
 def test_a_target_one_bin_apart_is_usual_however_many_ios_there_are() -> None:
@@ -91,11 +91,11 @@ def test_one_bad_hour_is_not_a_slow_target() -> None:
     counts = np.zeros((4, 24, 2))
     counts[:, :, 0] = 1000
     counts[2, 7, 1] = 2400
-    found = TimedPeers(counts, np.array([4, 1024])).judge(2, 8)
-    assert found.finding == "usual"
-    assert found.evidence is not None
-    assert found.evidence.beyond_twice_pct == pytest.approx(9.09, abs=0.01)
-    assert (found.evidence.periods, found.evidence.periods_slower, found.evidence.periods_needed) == (
+    result = TimedPeers(counts, np.array([4, 1024])).judge(2, 8)
+    assert result.finding == "usual"
+    assert result.evidence is not None
+    assert result.evidence.beyond_twice_pct == pytest.approx(9.09, abs=0.01)
+    assert (result.evidence.periods, result.evidence.periods_slower, result.evidence.periods_needed) == (
         24,
         1,
         21,
@@ -107,9 +107,9 @@ def test_the_evidence_is_what_was_counted() -> None:
     counts = np.zeros((4, 20, 4))
     counts[:3, :] = [900, 90, 10, 0]
     counts[3, :] = [700, 50, 50, 200]
-    found = TimedPeers(counts, np.array([4, 8, 16, 32])).judge(3, 8)
-    assert found.finding == "slower"
-    evidence = found.evidence
+    result = TimedPeers(counts, np.array([4, 8, 16, 32])).judge(3, 8)
+    assert result.finding == "slower"
+    evidence = result.evidence
     assert evidence is not None
     assert (evidence.peers, evidence.tail_pct, evidence.tail_ms) == (3, 95, 8.0)
     assert (evidence.beyond_twice_pct, evidence.peers_beyond_pct) == (20.0, 1.0)
@@ -122,8 +122,8 @@ def test_few_periods_cannot_agree() -> None:
     counts = np.zeros((4, 6, 3))
     counts[:3, :, 0] = 1000
     counts[3, :, 2] = 1000
-    found = TimedPeers(counts, np.array([1, 2, 64])).judge(3, 8)
-    assert (found.finding, found.reason) == ("unknown", "6 periods with enough I/Os are too few to agree")
+    result = TimedPeers(counts, np.array([1, 2, 64])).judge(3, 8)
+    assert (result.finding, result.reason) == ("unknown", "6 periods with enough I/Os are too few to agree")
 
 
 def test_mean_waits_must_be_twice_as_long_and_agree() -> None:

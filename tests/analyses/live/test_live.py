@@ -34,7 +34,9 @@ def interval(
 
 def sizes(tick: float, ios: dict[tuple[str, int], int], **options: Any) -> Row:
     """A row of `target_sizes` with all bins."""
-    counts = {size_column(way, size): ios.get((way, size), 0) for way in DIRECTIONS for size in SIZE_BINS}
+    counts = {
+        size_column(direction, size): ios.get((direction, size), 0) for direction in DIRECTIONS for size in SIZE_BINS
+    }
     return interval("target_sizes", tick, {**counts, "read_ios_outside": 0, "write_ios_outside": 0}, **options)
 
 
@@ -44,11 +46,11 @@ def io_times(tick: float, counts: dict[tuple[str, int], int], length: float = 60
         interval(
             "target_histograms",
             tick,
-            {"histogram": "io_time_ms", "direction": way, "bin": upper, "count": count},
+            {"histogram": "io_time_ms", "direction": direction, "bin": upper, "count": count},
             length=length,
             target=target,
         )
-        for (way, upper), count in counts.items()
+        for (direction, upper), count in counts.items()
     ]
 
 
@@ -94,7 +96,9 @@ def test_every_tick_of_made_up_telemetry_agrees_with_brute_force() -> None:
         reading = board.reading(tick)
         exact = {line.target: line for line in reading.targets if line.target in rows}
         for target, (size_row, io_row) in rows.items():
-            ios = {(way, size): size_row[size_column(way, size)] for way in DIRECTIONS for size in SIZES}
+            ios = {
+                (direction, size): size_row[size_column(direction, size)] for direction in DIRECTIONS for size in SIZES
+            }
             total, seconds, line = sum(ios.values()), size_row["duration_s"], exact[target]
             assert line.state == "reporting"
             assert line.fsu_pct == pytest.approx(fsu_pct(ios, seconds, GRACE_2012), rel=1e-12)
@@ -118,9 +122,9 @@ def test_a_tick_agrees_with_utilization_over_the_same_interval() -> None:
     for tick in board.times:
         window = (from_epoch_us(tick - TICK_US), from_epoch_us(tick))
         expected = utilization(FrameSelection(frames, "scratch", window), calibration=GRACE_2012)
-        found = board.reading(tick)
-        assert found.mean_fsu_pct == pytest.approx(expected.mean_fsu_pct, rel=1e-9)
-        for line, target in zip(found.targets, expected.per_target, strict=True):
+        result = board.reading(tick)
+        assert result.mean_fsu_pct == pytest.approx(expected.mean_fsu_pct, rel=1e-9)
+        for line, target in zip(result.targets, expected.per_target, strict=True):
             assert line.target == target.target
             assert line.fsu_pct == pytest.approx(target.mean_fsu_pct, rel=1e-9)
 
@@ -128,7 +132,7 @@ def test_a_tick_agrees_with_utilization_over_the_same_interval() -> None:
 def test_rows_and_columns_in_any_order_and_twice_say_the_same() -> None:
     telemetry = made_up(seed=7, ticks=20, targets=5)
     plain = [Row("target_sizes", row) for row in telemetry.sizes] + [Row("target_io", row) for row in telemetry.io]
-    one = board_of(*plain)
+    item = board_of(*plain)
     shuffled = Board("scratch")
     mixed = plain * 2
     random.Random(1).shuffle(mixed)
@@ -140,9 +144,9 @@ def test_rows_and_columns_in_any_order_and_twice_say_the_same() -> None:
         by_name |= {name: np.array(by_name[name]) for name in by_name if name.endswith("_bytes") or "_ios_" in name}
         by_name |= {"filesystem": "scratch", "target_kind": "ost", "after_reset": False}
         columns.take([Rows(table, by_name, len(rows))])
-    for tick in one.times:
-        assert one.reading(tick).targets == [*_without_numbers(shuffled.reading(tick), one)]
-        assert one.reading(tick).targets == [*_without_numbers(columns.reading(tick), one)]
+    for tick in item.times:
+        assert item.reading(tick).targets == [*_without_numbers(shuffled.reading(tick), item)]
+        assert item.reading(tick).targets == [*_without_numbers(columns.reading(tick), item)]
 
 
 def _without_numbers(reading: LiveReading, like: Board) -> list[TargetLine]:
@@ -229,13 +233,13 @@ def test_a_target_that_stops_is_late_then_silent_and_has_no_numbers() -> None:
 def test_by_the_clock_a_file_system_is_late_then_silent_and_never_reporting_again() -> None:
     """Patience is 15 s, the interval 5: rows may come 20 s after their start, and one more interval late."""
     board = board_of(*(sizes(tick, {("write", MIB): 5}) for tick in range(1, 4)))
-    found = {age: board.reading(now_us=at(3) + age * SECOND) for age in (0, 14, 19, 21, 23, 60, 300 * 86_400)}
-    assert [only(one).state for one in found.values()] == [
+    result = {age: board.reading(now_us=at(3) + age * SECOND) for age in (0, 14, 19, 21, 23, 60, 300 * 86_400)}
+    assert [only(item).state for item in result.values()] == [
         "reporting", "reporting", "reporting", "late", "silent", "silent", "silent",
     ]  # fmt: skip
-    assert [one.stale for one in found.values()] == [False] * 4 + [True] * 3
-    assert found[60].mean_fsu_pct is None
-    assert (found[60].targets_reporting, found[60].missing_targets) == (0, [OST])
+    assert [item.stale for item in result.values()] == [False] * 4 + [True] * 3
+    assert result[60].mean_fsu_pct is None
+    assert (result[60].targets_reporting, result[60].missing_targets) == (0, [OST])
     assert only(board.reading(at(3), now_us=at(3) + 60 * SECOND)).state == "reporting"  # as it was then
 
 
@@ -346,7 +350,7 @@ def test_targets_may_appear_at_any_time() -> None:
     assert len(board.reading().targets) == 40
     assert board.reading(at(1)).targets_reporting == 1
     assert len(board.history_of(OST, at(2), 10)) == 2
-    assert [one.busy_pct is None for one in board.history_of("scratch-OST0005", at(2), 10)] == [True, False]
+    assert [item.busy_pct is None for item in board.history_of("scratch-OST0005", at(2), 10)] == [True, False]
 
 
 # Latency, fullness, metadata ---------------------------------------------------------------------------------------
@@ -364,7 +368,9 @@ def test_latency_is_the_percentile_of_reads_and_writes_together(seed: int) -> No
     rows, expected = [], {}
     for number in range(5):
         target = f"scratch-OST{number:04x}"
-        counts = {(way, 1 << power): chance.choice([0, 1, 7, 100]) for way in DIRECTIONS for power in range(8)}
+        counts = {
+            (direction, 1 << power): chance.choice([0, 1, 7, 100]) for direction in DIRECTIONS for power in range(8)
+        }
         counts[("read", 1)] += 1
         rows += [*io_times(1, counts, target=target), sizes(1, {}, target=target)]
         expected[target] = brute_percentile(counts)
@@ -438,10 +444,10 @@ def test_boards_keep_file_systems_apart_and_disks_last() -> None:
     assert boards.filesystems == ["home", "scratch", "a-server"]
     assert boards.main() == ["home", "scratch"]
     assert [line.target for line in boards.board("home").reading().targets] == ["home-OST0000"]
-    one = Boards(Board, only="home")
-    one.expect({"home": ["home-OST0000"], "scratch": [OST]})
-    one.take([sizes(1, {}), Row("target_sizes", other)])
-    assert one.filesystems == ["home"]
+    item = Boards(Board, only="home")
+    item.expect({"home": ["home-OST0000"], "scratch": [OST]})
+    item.take([sizes(1, {}), Row("target_sizes", other)])
+    assert item.filesystems == ["home"]
 
 
 @pytest.mark.parametrize(
@@ -454,6 +460,6 @@ def test_categories_are_those_of_the_definitions(fsu: float | None, expected: st
 
 def test_sizes_of_one_target() -> None:
     board = board_of(sizes(1, {("write", 4096): 10, ("read", MIB): 5}))
-    found = {(way, size): rate for way, size, rate in board.sizes_of(OST, at(1)) if rate}
-    assert found == {("write", 4096): 2.0, ("read", MIB): 1.0}
+    result = {(direction, size): rate for direction, size, rate in board.sizes_of(OST, at(1)) if rate}
+    assert result == {("write", 4096): 2.0, ("read", MIB): 1.0}
     assert board.sizes_of(OST, at(2)) == []

@@ -75,8 +75,8 @@ def test_the_file_system_equals_a_brute_force(rows: list[dict], result) -> None:
     assert (result.targets, result.samples, result.target_samples) == (3, len(ticks), len(rows))
     assert result.operations == sum(map(operations, rows))
     assert result.mean_ops_per_s == pytest.approx((rate * seconds).sum() / seconds.sum(), rel=1e-9)
-    for share, found in ((0.5, result.p50_ops_per_s), (0.95, result.p95_ops_per_s), (0.99, result.p99_ops_per_s)):
-        assert found == pytest.approx(np.quantile(rate, share), rel=1e-9)
+    for share, answer in ((0.5, result.p50_ops_per_s), (0.95, result.p95_ops_per_s), (0.99, result.p99_ops_per_s)):
+        assert answer == pytest.approx(np.quantile(rate, share), rel=1e-9)
     assert result.percentile_error_pct == 0
     assert result.peak_ops_per_s == pytest.approx(rate.max(), rel=1e-9)
     assert result.peak_ops_time.timestamp() * 1e6 == ticks[int(rate.argmax())][0]["time"]
@@ -135,17 +135,17 @@ def test_days_and_buckets_add_up(rows: list[dict], result) -> None:
 
 
 def test_without_a_calibration_there_is_no_mdu_and_a_note(rows: list[dict], tmp_path: Path) -> None:
-    found = opened(tmp_path, *rows).metadata()
-    unknown = found.mean_mdu_pct, found.busy_time_pct, found.peak_mdu_pct, found.assumed_ops_pct, found.calibration
+    answer = opened(tmp_path, *rows).metadata()
+    unknown = answer.mean_mdu_pct, answer.busy_time_pct, answer.peak_mdu_pct, answer.assumed_ops_pct, answer.calibration
     assert unknown == (None,) * 5
-    assert found.operations > 0
-    assert "no mdtest result is stored for scratch" in found.coverage.notes[0]
+    assert answer.operations > 0
+    assert "no mdtest result is stored for scratch" in answer.coverage.notes[0]
 
 
 def test_servers_that_count_no_times_have_no_service_estimate(tmp_path: Path) -> None:
-    found = opened(tmp_path, *made_up_metadata(2, ticks=50, targets=1, times=False)).metadata(calibration=CALIBRATION)
-    assert found.mean_mdu_service_pct is None
-    assert {line.mean_service_s for line in found.mix} == {None}
+    answer = opened(tmp_path, *made_up_metadata(2, ticks=50, targets=1, times=False)).metadata(calibration=CALIBRATION)
+    assert answer.mean_mdu_service_pct is None
+    assert {line.mean_service_s for line in answer.mix} == {None}
 
 
 def test_mdtest_results_of_the_store_are_the_calibration(rows: list[dict], tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_mdtest_results_of_the_store_are_the_calibration(rows: list[dict], tmp_p
         run(filesystem="testbed", run_id="r2", operations=20_000),
     ]  # fmt: skip
     store.store.append("benchmark_runs", table_of("benchmark_runs", runs))
-    found = store.metadata()
-    assert (found.calibration.name, found.calibration.of("getattr").s_per_op) == ("mdtest:scratch", 2e-5)
-    assert found.coverage.notes == []
+    answer = store.metadata()
+    assert (answer.calibration.name, answer.calibration.of("getattr").s_per_op) == ("mdtest:scratch", 2e-5)
+    assert answer.coverage.notes == []
     for wish in ("mdtest:testbed", "mdtest:r2"):
         assert store.metadata(calibration=wish).calibration.of("getattr").s_per_op == 1e-4
     assert store.metadata(calibration="none").mean_mdu_pct is None
@@ -190,12 +190,12 @@ def test_frames_of_a_user_work_too(rows: list[dict], result, kind: str) -> None:
 
     frame = _as(kind, table_of("metadata_ops", rows))
     left, right = (
-        json.loads(to_json(one))
-        for one in (iolens.metadata(metadata_ops=frame, filesystem="scratch", costs=CALIBRATION), result)
+        json.loads(to_json(item))
+        for item in (iolens.metadata(metadata_ops=frame, filesystem="scratch", costs=CALIBRATION), result)
     )
-    for one in (left, right):
-        del one["coverage"]
-        one["mix"].sort(key=lambda line: line["operation"])
+    for entry in (left, right):
+        del entry["coverage"]
+        entry["mix"].sort(key=lambda line: line["operation"])
     assert_same(left, right)
 
 
@@ -203,9 +203,9 @@ def test_a_store_without_metadata_answers_with_nulls(tmp_path: Path) -> None:
     part = made_up(1, ticks=10, targets=1)
     store = Store(tmp_path)
     store.append("target_io", part.table("target_io"))
-    found = iolens.open(str(tmp_path)).metadata()
-    assert (found.samples, found.operations, found.mean_ops_per_s, found.series) == (0, 0, None, None)
-    assert found.coverage.targets_known == 0
+    answer = iolens.open(str(tmp_path)).metadata()
+    assert (answer.samples, answer.operations, answer.mean_ops_per_s, answer.series) == (0, 0, None, None)
+    assert answer.coverage.targets_known == 0
 
 
 def test_buckets_may_be_chosen(rows: list[dict], tmp_path: Path) -> None:

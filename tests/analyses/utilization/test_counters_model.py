@@ -30,8 +30,9 @@ def opened(folder: Path, *rows: dict, name: str = "target_io") -> OpenStore:
 def fsu(row: dict) -> float:
     """T = w0·N_w + w1·B_w + r0·N_r + r1·B_r, in per cent of the interval."""
     seconds = sum(
-        row[f"{way}_ops"] * GRACE_2012.of(way).latency_s + row[f"{way}_bytes"] * GRACE_2012.of(way).s_per_byte
-        for way in DIRECTIONS
+        row[f"{direction}_ops"] * GRACE_2012.of(direction).latency_s
+        + row[f"{direction}_bytes"] * GRACE_2012.of(direction).s_per_byte
+        for direction in DIRECTIONS
     )
     return 100 * seconds / row["duration_s"]
 
@@ -39,8 +40,8 @@ def fsu(row: dict) -> float:
 def optimal_fsu(row: dict) -> float:
     """The same bytes in 1 MiB I/Os; a direction whose mean I/O is larger stays as it is."""
     seconds = 0.0
-    for way in DIRECTIONS:
-        cost, ops, moved = GRACE_2012.of(way), row[f"{way}_ops"], row[f"{way}_bytes"]
+    for direction in DIRECTIONS:
+        cost, ops, moved = GRACE_2012.of(direction), row[f"{direction}_ops"], row[f"{direction}_bytes"]
         seconds += (moved if moved <= ops * MIB else 0) * (cost.latency_s / MIB + cost.s_per_byte)
         seconds += ops * cost.latency_s + moved * cost.s_per_byte if moved > ops * MIB else 0
     return 100 * seconds / row["duration_s"]
@@ -63,14 +64,14 @@ def test_one_second_of_the_papers_check_value(tmp_path: Path) -> None:
         "filesystem": "node1", "source": "made-up", "target": "sda", "target_kind": "device", "write_ops": 100,
         "write_bytes": 409_600, "read_ops": 50, "read_bytes": 50 * MIB, "busy_us": 431_000,
     }  # fmt: skip
-    found = json.loads(to_json(opened(tmp_path, row).utilization(calibration="grace-2012")))
-    assert found["model"] == "counters"
-    assert found["mean_fsu_bytes_pct"] == pytest.approx(20.93, abs=0.005)
-    assert found["mean_fsu_pct"] is None
-    assert found["mean_util_pct"] == pytest.approx(43.1)
-    assert found["per_target"] == [
+    answer = json.loads(to_json(opened(tmp_path, row).utilization(calibration="grace-2012")))
+    assert answer["model"] == "counters"
+    assert answer["mean_fsu_bytes_pct"] == pytest.approx(20.93, abs=0.005)
+    assert answer["mean_fsu_pct"] is None
+    assert answer["mean_util_pct"] == pytest.approx(43.1)
+    assert answer["per_target"] == [
         {"target": "sda", "mean_fsu_pct": None, "busy_time_pct": 0.0, "read_bytes": 50 * MIB, "write_bytes": 409_600,
-         "mean_fsu_bytes_pct": found["mean_fsu_bytes_pct"], "mean_util_pct": pytest.approx(43.1)}
+         "mean_fsu_bytes_pct": answer["mean_fsu_bytes_pct"], "mean_util_pct": pytest.approx(43.1)}
     ]  # fmt: skip
 
 
@@ -133,11 +134,11 @@ def test_a_plateau_names_its_fsu(tmp_path: Path) -> None:
 def test_rows_that_lack_a_count_have_no_fsu_and_are_named(rows: list[dict], tmp_path: Path) -> None:
     """Bytes without operations say nothing of the disks' load; zero operations would."""
     bytes_only = [{**row, "target": "sdx", "read_ops": None} for row in rows if row["target"] == "sda"]
-    found = opened(tmp_path, *rows, *bytes_only).utilization(calibration="grace-2012")
-    assert found.targets == 4
-    assert found.target_samples == len(rows)
-    assert found.coverage.targets_without_sizes == ["sdx"]
-    assert next(line for line in found.per_target if line.target == "sdx").mean_fsu_bytes_pct is None
+    answer = opened(tmp_path, *rows, *bytes_only).utilization(calibration="grace-2012")
+    assert answer.targets == 4
+    assert answer.target_samples == len(rows)
+    assert answer.coverage.targets_without_sizes == ["sdx"]
+    assert next(line for line in answer.per_target if line.target == "sdx").mean_fsu_bytes_pct is None
 
 
 def test_osts_are_refused_because_their_bytes_are_the_clients(tmp_path: Path) -> None:
@@ -145,10 +146,15 @@ def test_osts_are_refused_because_their_bytes_are_the_clients(tmp_path: Path) ->
     store = opened(tmp_path, *osts)
     with pytest.raises(UsageError, match="bytes and RPCs of clients, which never stand for disk I/Os"):
         store.utilization(model="counters")
-    found = store.utilization()
-    assert (found.model, found.samples, found.mean_fsu_pct, found.mean_fsu_bytes_pct) == ("histogram", 0, None, None)
-    assert any("no FSU" in note for note in found.coverage.notes)
-    assert found.peak_bytes_per_s is not None  # bandwidth needs no model
+    answer = store.utilization()
+    assert (answer.model, answer.samples, answer.mean_fsu_pct, answer.mean_fsu_bytes_pct) == (
+        "histogram",
+        0,
+        None,
+        None,
+    )
+    assert any("no FSU" in note for note in answer.coverage.notes)
+    assert answer.peak_bytes_per_s is not None  # bandwidth needs no model
     with pytest.raises(UsageError, match="auto, histogram, counters"):
         store.utilization(model="guess")
 
@@ -184,8 +190,8 @@ def test_another_file_systems_sizes_in_the_same_files_do_not_decide(rows: list[d
 
 
 def test_frames_of_a_user_work_too(rows: list[dict], result) -> None:
-    found = iolens.utilization(target_io=table_of("target_io", rows), filesystem="node1")
-    left, right = json.loads(to_json(found)), json.loads(to_json(replace(result)))
+    answer = iolens.utilization(target_io=table_of("target_io", rows), filesystem="node1")
+    left, right = json.loads(to_json(answer)), json.loads(to_json(replace(result)))
     del left["coverage"], right["coverage"]
     assert_same(left, right)
 

@@ -26,19 +26,19 @@ def reported(number: int, hours: float) -> TargetCoverage:
 
 
 def test_the_score_is_the_distance_from_the_median_in_robust_standard_deviations() -> None:
-    found = target_outliers(peers(8, 9, 10, 11, 12, 40))
-    assert (found.judged, found.median_pct) == (6, 10.5)
-    assert found.spread_pct == pytest.approx(1.4826 * 1.5)
-    (one,) = found.outliers
-    assert one.target == "OST0005"
-    assert one.robust_z == pytest.approx(29.5 / (1.4826 * 1.5))
-    assert one.fsu_ratio == pytest.approx(40 / 10.5)
+    result = target_outliers(peers(8, 9, 10, 11, 12, 40))
+    assert (result.judged, result.median_pct) == (6, 10.5)
+    assert result.spread_pct == pytest.approx(1.4826 * 1.5)
+    (item,) = result.outliers
+    assert item.target == "OST0005"
+    assert item.robust_z == pytest.approx(29.5 / (1.4826 * 1.5))
+    assert item.fsu_ratio == pytest.approx(40 / 10.5)
 
 
 def test_many_strangers_do_not_hide_each_other() -> None:
-    found = target_outliers(peers(10, 10.2, 10.4, 9.8, 9.6, 10.1, 60, 70, 0.1))
-    assert [one.target for one in found.outliers] == ["OST0007", "OST0006", "OST0008"]
-    assert found.outliers[-1].robust_z < 0
+    result = target_outliers(peers(10, 10.2, 10.4, 9.8, 9.6, 10.1, 60, 70, 0.1))
+    assert [outlier.target for outlier in result.outliers] == ["OST0007", "OST0006", "OST0008"]
+    assert result.outliers[-1].robust_z < 0
 
 
 def test_alike_targets_have_no_outlier() -> None:
@@ -51,13 +51,13 @@ def test_a_difference_below_one_per_cent_does_not_matter() -> None:
 
 
 def test_where_most_are_equal_the_mean_deviation_serves() -> None:
-    (one,) = target_outliers(peers(*[5.0] * 9, 50.0)).outliers
-    assert one.robust_z == pytest.approx(45 / (1.2533 * 4.5))
+    (item,) = target_outliers(peers(*[5.0] * 9, 50.0)).outliers
+    assert item.robust_z == pytest.approx(45 / (1.2533 * 4.5))
 
 
 def test_few_targets_are_not_judged() -> None:
-    found = target_outliers(peers(1, 2, 3, 90))
-    assert (found.judged, found.median_pct, found.outliers) == (0, None, [])
+    result = target_outliers(peers(1, 2, 3, 90))
+    assert (result.judged, result.median_pct, result.outliers) == (0, None, [])
     assert target_outliers([]).judged == 0
 
 
@@ -67,8 +67,8 @@ def test_targets_without_fsu_are_not_peers() -> None:
 
 def test_a_target_that_reported_for_a_short_time_is_named_and_not_judged() -> None:
     hours = [*(reported(number, 24.0) for number in range(6)), reported(6, 2.0)]
-    found = target_outliers(peers(8, 9, 10, 11, 12, 10, 90), hours)
-    assert (found.judged, found.outliers, found.too_short) == (6, [], ["OST0006"])
+    result = target_outliers(peers(8, 9, 10, 11, 12, 10, 90), hours)
+    assert (result.judged, result.outliers, result.too_short) == (6, [], ["OST0006"])
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_a_target_that_reported_for_a_short_time_is_named_and_not_judged() -> No
     ],
 )
 def test_bytes_tell_why(fsu: float, moved: int | None, reason: str) -> None:
-    (one,) = target_outliers([*peers(9, 10, 11, 10, 10.5, 9.5), target(9, fsu, moved)]).outliers
-    assert one.reason == reason
+    (item,) = target_outliers([*peers(9, 10, 11, 10, 10.5, 9.5), target(9, fsu, moved)]).outliers
+    assert item.reason == reason
 
 
 def test_without_bytes_anywhere_the_reason_is_unknown() -> None:
-    (one,) = target_outliers(peers(9, 10, 11, 10, 10.5, 40, moved=None)).outliers
-    assert (one.reason, one.bytes_ratio) == ("unknown", None)
+    (item,) = target_outliers(peers(9, 10, 11, 10, 10.5, 40, moved=None)).outliers
+    assert (item.reason, item.bytes_ratio) == ("unknown", None)
 
 
 def test_they_are_part_of_the_result() -> None:

@@ -60,30 +60,30 @@ def filled(folder: Path, *levels: float, config: str = "", evidence: list[dict[s
 
 def test_a_disk_that_sits_steadily_at_32_to_60_is_not_saturated(tmp_path: Path) -> None:
     """53 such stretches were called "saturated, no more to give"."""
-    found = filled(tmp_path, 0, 32, 0, 45, 0, 60).utilization().plateaus
-    assert [round(one.median_fsu_pct) for one in found] == [32, 45, 60]
-    assert [one.saturated for one in found] == [False] * 3
-    assert {(one.ceiling_pct, one.ceiling_origin) for one in found} == {(100.0, "default")}
+    result = filled(tmp_path, 0, 32, 0, 45, 0, 60).utilization().plateaus
+    assert [round(item.median_fsu_pct) for item in result] == [32, 45, 60]
+    assert [item.saturated for item in result] == [False] * 3
+    assert {(item.ceiling_pct, item.ceiling_origin) for item in result} == {(100.0, "default")}
 
 
 def test_a_steady_load_at_nine_tenths_of_the_ceiling_is(tmp_path: Path) -> None:
-    found = filled(tmp_path, 0, 88, 0, 92, 0, 130).utilization().plateaus
-    assert [one.saturated for one in found] == [False, True, True]
-    assert [one.duration_s for one in found] == pytest.approx([900] * 3, abs=60)
-    assert found[0].duration_s == (found[0].end - found[0].start).total_seconds()
+    result = filled(tmp_path, 0, 88, 0, 92, 0, 130).utilization().plateaus
+    assert [item.saturated for item in result] == [False, True, True]
+    assert [item.duration_s for item in result] == pytest.approx([900] * 3, abs=60)
+    assert result[0].duration_s == (result[0].end - result[0].start).total_seconds()
 
 
 def test_a_configured_ceiling_and_share_decide(tmp_path: Path) -> None:
     """The paper's disks were full at 70."""
     config = "[filesystems.scratch]\nceiling_fsu_pct = 70\n"
-    found = filled(tmp_path, 0, 60, 0, 66, config=config).utilization().plateaus
-    assert [(one.saturated, one.ceiling_pct, one.ceiling_origin) for one in found] == [
+    result = filled(tmp_path, 0, 60, 0, 66, config=config).utilization().plateaus
+    assert [(item.saturated, item.ceiling_pct, item.ceiling_origin) for item in result] == [
         (False, 70, "configured"),
         (True, 70, "configured"),
     ]
     (tmp_path / "iolens.toml").write_text(f"{config}[thresholds]\nsaturated_share = 0.8\n")
     again = iolens.open(str(tmp_path / "store"), config=str(tmp_path / "iolens.toml")).utilization().plateaus
-    assert [one.saturated for one in again] == [True, True]
+    assert [item.saturated for item in again] == [True, True]
 
 
 def test_a_measured_ceiling_wins_over_a_configured_one(tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_a_measured_ceiling_wins_over_a_configured_one(tmp_path: Path) -> None:
         {"time": T0_US, "valid_from": 0, "name": "swept", "filesystem": "scratch", "write_latency_s": 1.04e-3,
          "write_s_per_byte": 1.73e-9, "read_latency_s": 8.02e-4, "read_s_per_byte": 1.23e-9, "ceiling_fsu_pct": 65.0}
     )  # fmt: skip
-    (found,) = opened.utilization().plateaus
-    assert (found.saturated, found.ceiling_pct, found.ceiling_origin) == (True, 65.0, "calibration swept")
+    (result,) = opened.utilization().plateaus
+    assert (result.saturated, result.ceiling_pct, result.ceiling_origin) == (True, 65.0, "calibration swept")
     (by_name,) = opened.utilization(calibration="grace-2012").plateaus
     assert (by_name.saturated, by_name.ceiling_origin) == (False, "configured")
 
@@ -102,10 +102,10 @@ def test_i_os_in_flight_and_latency_of_the_stretch_stand_beside_the_windows(tmp_
     """Half an hour idle, a quarter of an hour full: 28 in flight against 2, 64 ms against 4."""
     idle = [(m, name, bins) for m in range(30) for name, bins in IDLE]
     full = [(m, name, bins) for m in range(31, 44) for name, bins in FULL]
-    found = filled(tmp_path, 0, 0, 95, evidence=histograms(*idle, *full)).utilization().plateaus
-    assert [(one.in_flight_p50, one.window_in_flight_p50) for one in found] == [(28, 2)]
-    assert [(one.io_time_p50_ms, one.window_io_time_p50_ms) for one in found] == [(64, 4)]
-    assert found[0].evidence_missing is None
+    result = filled(tmp_path, 0, 0, 95, evidence=histograms(*idle, *full)).utilization().plateaus
+    assert [(item.in_flight_p50, item.window_in_flight_p50) for item in result] == [(28, 2)]
+    assert [(item.io_time_p50_ms, item.window_io_time_p50_ms) for item in result] == [(64, 4)]
+    assert result[0].evidence_missing is None
 
 
 IDLE = (("disk_ios_in_flight", {1: 40, 2: 60}), ("io_time_ms", {2: 30, 4: 70}), ("pages_per_bulk", {256: 9000}))

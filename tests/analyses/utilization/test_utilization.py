@@ -31,7 +31,7 @@ def filled(url: Path, *parts: Telemetry) -> iolens.api.OpenStore:
 
 
 def ios_of(row: dict) -> dict[tuple[str, int], int]:
-    return {(way, size): row[size_column(way, size)] for way in DIRECTIONS for size in SIZE_BINS}
+    return {(direction, size): row[size_column(direction, size)] for direction in DIRECTIONS for size in SIZE_BINS}
 
 
 def brute_force(part: Telemetry) -> dict:
@@ -47,16 +47,16 @@ def brute_force(part: Telemetry) -> dict:
         large = sum(count for row in rows for (_, size), count in ios_of(row).items() if size >= MIB)
         small = sum(count for row in rows for (_, size), count in ios_of(row).items() if size < MIB)
         observations.append((time, fsu, optimal, seconds, large, small))
-    return {"observations": observations, "seconds": sum(one[3] for one in observations)}
+    return {"observations": observations, "seconds": sum(observation[3] for observation in observations)}
 
 
 def _optimal(row: dict) -> float:
     """DEFINITIONS, U8: bytes up to 1 MiB bins as 1 MiB I/Os, larger ones as observed."""
     total = 0.0
-    for (way, size), count in ios_of(row).items():
-        one = GRACE_2012.of(way)
+    for (direction, size), count in ios_of(row).items():
+        item = GRACE_2012.of(direction)
         bytes_ = count * size
-        total += bytes_ * (one.latency_s / 2**20 + one.s_per_byte) if size <= MIB else count * one.seconds(size)
+        total += bytes_ * (item.latency_s / 2**20 + item.s_per_byte) if size <= MIB else count * item.seconds(size)
     return 100.0 * total / row["duration_s"]
 
 
@@ -75,33 +75,33 @@ def test_two_captures_give_equation_seven(tmp_path: Path) -> None:
     before, after = {("write", 4096): 1000}, {("write", 4096): 1100, ("read", MIB): 50}
     items = [size_sample(0, before), io_sample(0, 0, 0), size_sample(1, after), io_sample(1, 50 * MIB, 100 * 4096)]
     Store(tmp_path).ingest([capture(items, "a")], "test")
-    found = json.loads(to_json(iolens.open(str(tmp_path)).utilization("scratch", calibration="grace-2012")))
+    answer = json.loads(to_json(iolens.open(str(tmp_path)).utilization("scratch", calibration="grace-2012")))
     expected = 100 * (100 * (1.04e-3 + 1.73e-9 * 4096) + 50 * (8.02e-4 + 1.23e-9 * 1048576))
-    assert found["mean_fsu_pct"] == pytest.approx(expected, rel=1e-9)
-    assert found["mean_fsu_pct"] == pytest.approx(20.93, abs=0.005)
-    assert found["per_target"] == [
-        {"target": "scratch-OST0000", "mean_fsu_pct": found["mean_fsu_pct"], "busy_time_pct": 0.0,
+    assert answer["mean_fsu_pct"] == pytest.approx(expected, rel=1e-9)
+    assert answer["mean_fsu_pct"] == pytest.approx(20.93, abs=0.005)
+    assert answer["per_target"] == [
+        {"target": "scratch-OST0000", "mean_fsu_pct": answer["mean_fsu_pct"], "busy_time_pct": 0.0,
          "read_bytes": 50 * MIB, "write_bytes": 409600, "mean_fsu_bytes_pct": None, "mean_util_pct": None}
     ]  # fmt: skip
-    assert (found["samples"], found["target_samples"], found["targets"], found["model"]) == (1, 1, 1, "histogram")
-    assert found["peak_bytes_per_s"] == 50 * MIB + 409600
-    assert found["peak_origin"] == "largest tick"
+    assert (answer["samples"], answer["target_samples"], answer["targets"], answer["model"]) == (1, 1, 1, "histogram")
+    assert answer["peak_bytes_per_s"] == 50 * MIB + 409600
+    assert answer["peak_origin"] == "largest tick"
 
 
 def test_everything_equals_a_brute_force(part: Telemetry, result) -> None:
     truth = brute_force(part)
     observations, seconds = truth["observations"], truth["seconds"]
-    fsu = np.array([one[1] for one in observations])
-    weight = np.array([one[3] for one in observations])
+    fsu = np.array([observation[1] for observation in observations])
+    weight = np.array([observation[3] for observation in observations])
     assert result.samples == len(observations)
     assert result.target_samples == len(part.sizes)
     assert result.mean_fsu_pct == pytest.approx((fsu * weight).sum() / seconds, rel=1e-9)
     busy = weight[fsu > 30].sum()
-    busy_if_optimal = sum(one[3] for one in observations if one[2] > 30)
+    busy_if_optimal = sum(observation[3] for observation in observations if observation[2] > 30)
     assert result.busy_time_pct == pytest.approx(100 * busy / seconds, rel=1e-9)
     assert result.under_report_factor == pytest.approx(busy / busy_if_optimal, rel=1e-9)
     counts, _ = np.histogram(fsu, bins=[*np.arange(0, 202, 2), np.inf])
-    assert [one.observations for one in result.histogram] == counts.tolist()
+    assert [item.observations for item in result.histogram] == counts.tolist()
     assert len(result.histogram) == 101
     assert result.histogram[-1].fsu_to_pct is None
 
@@ -110,8 +110,8 @@ def test_categories_pool_the_ios_of_their_ticks(part: Telemetry, result) -> None
     observations = brute_force(part)["observations"]
     borders = {"idle": lambda f: f < 2, "moderate": lambda f: 2 <= f <= 30, "busy": lambda f: f > 30}
     for line in result.categories:
-        mine = [one for one in observations if borders[line.name](one[1])]
-        large, small = sum(one[4] for one in mine), sum(one[5] for one in mine)
+        mine = [observation for observation in observations if borders[line.name](observation[1])]
+        large, small = sum(item[4] for item in mine), sum(item[5] for item in mine)
         assert line.observations_pct == pytest.approx(100 * len(mine) / len(observations))
         if large + small:
             assert line.optimal_pct == pytest.approx(100 * large / (large + small), rel=1e-12)
@@ -137,15 +137,15 @@ def test_bandwidth_against_a_given_peak_and_the_largest_tick(part: Telemetry, tm
     rates: dict[int, list] = defaultdict(list)
     for row in part.io:
         rates[row["time"]].append(((row["read_bytes"] + row["write_bytes"]) / row["duration_s"], row["duration_s"]))
-    ticks = [(sum(rate for rate, _ in one), np.mean([second for _, second in one])) for one in rates.values()]
+    ticks = [(sum(rate for rate, _ in item), np.mean([second for _, second in item])) for item in rates.values()]
     largest = max(rate for rate, _ in ticks)
     for peak, origin in ((None, "largest tick"), (1e9, "given"), (5e7, "given")):
-        found = opened.utilization(peak=peak)
+        answer = opened.utilization(peak=peak)
         limit = 0.3 * (peak or largest)
         above = sum(second for rate, second in ticks if rate > limit)
         expected = 100 * above / sum(second for _, second in ticks)
-        assert found.bandwidth_busy_time_pct == pytest.approx(expected, rel=1e-9)
-        assert (found.peak_origin, found.peak_bytes_per_s) == (origin, pytest.approx(peak or largest))
+        assert answer.bandwidth_busy_time_pct == pytest.approx(expected, rel=1e-9)
+        assert (answer.peak_origin, answer.peak_bytes_per_s) == (origin, pytest.approx(peak or largest))
 
 
 def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,8 +170,8 @@ def assert_same(left, right, place: str = "$") -> None:
             assert_same(left[key], right[key], f"{place}.{key}")
     elif isinstance(left, list):
         assert len(left) == len(right), place
-        for number, (one, other) in enumerate(zip(left, right, strict=True)):
-            assert_same(one, other, f"{place}[{number}]")
+        for number, (item, other) in enumerate(zip(left, right, strict=True)):
+            assert_same(item, other, f"{place}[{number}]")
     elif isinstance(left, float):
         assert left == pytest.approx(right, rel=1e-9, abs=1e-12), place
     else:
@@ -182,27 +182,34 @@ def test_a_window_is_half_open_by_the_start_of_intervals(part: Telemetry, tmp_pa
     opened = filled(tmp_path, part)
     since = datetime.fromtimestamp((T0_US + 100 * TICK_US) / 1e6, UTC)
     until = datetime.fromtimestamp((T0_US + 200 * TICK_US) / 1e6, UTC)
-    found = opened.utilization(since=since, until=until)
+    answer = opened.utilization(since=since, until=until)
     inside = [row for row in part.sizes if T0_US + 100 * TICK_US <= row["start"] < T0_US + 200 * TICK_US]
-    assert found.target_samples == len(inside)
-    assert (found.window_start, found.window_end) == (since, until)
+    assert answer.target_samples == len(inside)
+    assert (answer.window_start, answer.window_end) == (since, until)
 
 
 def test_a_target_that_did_not_report_is_reported_and_not_counted_as_idle(tmp_path: Path) -> None:
     both = made_up(3, ticks=50, targets=2, missing=0)
     later = made_up(4, ticks=50, targets=1, first_tick=17280, missing=0)
     opened = filled(tmp_path, both, later)
-    found = opened.utilization(since="2020-09-15", until="2020-09-16")
-    assert found.coverage.missing_targets == ["scratch-OST0001"]
-    assert (found.coverage.targets_known, found.coverage.targets_reporting, found.targets) == (2, 1, 1)
+    answer = opened.utilization(since="2020-09-15", until="2020-09-16")
+    assert answer.coverage.missing_targets == ["scratch-OST0001"]
+    assert (answer.coverage.targets_known, answer.coverage.targets_reporting, answer.targets) == (2, 1, 1)
     alone = brute_force(later)["observations"]
-    assert found.mean_fsu_pct == pytest.approx(np.average([one[1] for one in alone], weights=[one[3] for one in alone]))
+    assert answer.mean_fsu_pct == pytest.approx(
+        np.average([item[1] for item in alone], weights=[item[3] for item in alone])
+    )
 
 
 def test_an_empty_window_is_answered_with_nulls_not_zeros(part: Telemetry, tmp_path: Path) -> None:
-    found = filled(tmp_path, part).utilization(since="2030-01-01")
-    assert (found.samples, found.mean_fsu_pct, found.under_report_factor, found.peak_origin) == (0, None, None, None)
-    assert found.coverage.missing_targets == sorted({row["target"] for row in part.sizes})
+    answer = filled(tmp_path, part).utilization(since="2030-01-01")
+    assert (answer.samples, answer.mean_fsu_pct, answer.under_report_factor, answer.peak_origin) == (
+        0,
+        None,
+        None,
+        None,
+    )
+    assert answer.coverage.missing_targets == sorted({row["target"] for row in part.sizes})
 
 
 def test_several_file_systems_must_be_told_apart(part: Telemetry, tmp_path: Path) -> None:
@@ -223,10 +230,10 @@ def test_of_two_sources_the_first_in_order_wins_and_the_overlap_is_told(part: Te
         [{**row, "source": "other"} for row in part.sizes], [{**row, "source": "other"} for row in part.io]
     )
     opened = filled(tmp_path, part, other)
-    found = opened.utilization()
-    assert found.target_samples == len(part.sizes)
-    assert found.coverage.overlapping_rows == len(part.sizes) + len(part.io)
-    assert found.coverage.sources == ["made-up", "other"]
+    answer = opened.utilization()
+    assert answer.target_samples == len(part.sizes)
+    assert answer.coverage.overlapping_rows == len(part.sizes) + len(part.io)
+    assert answer.coverage.sources == ["made-up", "other"]
     assert opened.utilization(source="other").coverage.sources == ["other"]
 
 
@@ -234,9 +241,9 @@ def test_calibrations_are_found_in_the_store_by_file_system_and_date(part: Telem
     opened = filled(tmp_path, part)
     assert "Grace" in opened.utilization().coverage.notes[0]
     for name, year, latency in (("old", 2010, 1e-3), ("new", 2019, 2e-3), ("future", 2030, 9e-3)):
-        moment = int(datetime(year, 1, 1, tzinfo=UTC).timestamp() * 1e6)
+        time = int(datetime(year, 1, 1, tzinfo=UTC).timestamp() * 1e6)
         opened.store.add_calibration(
-            {"time": moment, "valid_from": moment, "name": name, "filesystem": "scratch", "write_latency_s": latency,
+            {"time": time, "valid_from": time, "name": name, "filesystem": "scratch", "write_latency_s": latency,
              "write_s_per_byte": 1e-9, "read_latency_s": latency, "read_s_per_byte": 1e-9}
         )  # fmt: skip
     assert opened.utilization().calibration.name == "new"
@@ -251,10 +258,10 @@ def test_calibrations_are_found_in_the_store_by_file_system_and_date(part: Telem
 def test_an_analysis_accepts_the_frames_a_user_has(part: Telemetry, result, kind: str) -> None:
     tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
     frames = {name: _as(kind, table) for name, table in tables.items()}
-    found = iolens.utilization(filesystem="scratch", **frames)
-    left, right = json.loads(to_json(found)), json.loads(to_json(result))
-    for one in (left, right):
-        del one["coverage"]
+    answer = iolens.utilization(filesystem="scratch", **frames)
+    left, right = json.loads(to_json(answer)), json.loads(to_json(result))
+    for item in (left, right):
+        del item["coverage"]
     assert_same(left, right)
 
 
@@ -273,16 +280,16 @@ def _as(kind: str, table):
 def test_a_histogram_that_stands_still_while_bytes_move_is_reported(tmp_path: Path) -> None:
     part = made_up(6, ticks=20, targets=1, missing=0)
     still = [{**row, **{name: 0 for name in row if "_ios_" in name}} for row in part.sizes]
-    found = filled(tmp_path, replace(part, sizes=still)).utilization()
-    assert found.coverage.targets_without_sizes == ["scratch-OST0000"]
+    answer = filled(tmp_path, replace(part, sizes=still)).utilization()
+    assert answer.coverage.targets_without_sizes == ["scratch-OST0000"]
 
 
 def test_a_frame_s_own_start_decides_its_day_and_window() -> None:
     part = made_up(7, ticks=30, targets=1, missing=0)
     sizes = [{**row, "duration_s": 3.4} for row in part.sizes]  # a clock that disagrees with the ticks
     frame = Telemetry(sizes, []).table("target_sizes")
-    found = iolens.utilization(target_sizes=frame, until=datetime.fromtimestamp(T0_US / 1e6 + 50, UTC))
-    assert found.target_samples == 10
+    answer = iolens.utilization(target_sizes=frame, until=datetime.fromtimestamp(T0_US / 1e6 + 50, UTC))
+    assert answer.target_samples == 10
 
 
 def test_times_without_a_zone_are_utc(part: Telemetry, tmp_path: Path) -> None:
@@ -300,6 +307,6 @@ def test_data_older_than_every_calibration_are_told(part: Telemetry, tmp_path: P
         {"time": later, "valid_from": later, "name": "later", "filesystem": "scratch", "write_latency_s": 1e-3,
          "write_s_per_byte": 1e-9, "read_latency_s": 1e-3, "read_s_per_byte": 1e-9}
     )  # fmt: skip
-    found = opened.utilization()
-    assert found.calibration.name == "later"
-    assert "older than every calibration" in found.coverage.notes[0]
+    answer = opened.utilization()
+    assert answer.calibration.name == "later"
+    assert "older than every calibration" in answer.coverage.notes[0]

@@ -17,32 +17,32 @@ counts = st.lists(st.integers(0, 5000) | st.none(), min_size=1, max_size=60)
 
 
 def added(requests: list[int | None], tick_s: float = 2.0, cuts: tuple[int, ...] = ()) -> Spacings:
-    found = Spacings(tick_s)
-    for part in np.split(np.array([np.nan if one is None else one for one in requests], float), cuts):
-        found.add(part, np.full(part.size, tick_s))
-    return found
+    result = Spacings(tick_s)
+    for part in np.split(np.array([np.nan if request is None else request for request in requests], float), cuts):
+        result.add(part, np.full(part.size, tick_s))
+    return result
 
 
 @given(counts, st.integers(0, 60))
 def test_every_sample_with_requests_is_one_value(requests: list[int | None], cut: int) -> None:
-    found = added(requests, cuts=(min(cut, len(requests)),))
-    known = [one for one in requests if one is not None]
-    assert found.samples == len(known)
-    sample = found.sample()
+    result = added(requests, cuts=(min(cut, len(requests)),))
+    known = [request for request in requests if request is not None]
+    assert result.samples == len(known)
+    sample = result.sample()
     assert sample.zeros == known.count(0)
     shown = dict(zip((2.0 / np.exp(sample.mean_log)).round(6).tolist(), sample.counts.tolist(), strict=True))
     if max(known, default=0) <= EXACT_UP_TO:
-        assert shown == Counter(one for one in known if one)
-    assert sample.size == sum(one > 0 for one in known)
+        assert shown == Counter(item for item in known if item)
+    assert sample.size == sum(item > 0 for item in known)
 
 
 @given(counts | st.lists(st.integers(EXACT_UP_TO - 5, 10**9), min_size=1, max_size=60), st.integers(0, 60))
 @settings(derandomize=True, max_examples=300)
 def test_by_requests_every_request_is_one_value(requests: list[int | None], cut: int) -> None:
     """Exactly, also where neighbouring numbers of requests are counted together (4,802 once became 4,807)."""
-    found = added(requests, cuts=(min(cut, len(requests)),))
-    sample = found.sample(by_requests=True)
-    assert sample.size == sum(one for one in requests if one)
+    result = added(requests, cuts=(min(cut, len(requests)),))
+    sample = result.sample(by_requests=True)
+    assert sample.size == sum(request for request in requests if request)
     assert sample.zeros == requests.count(0)
 
 
@@ -66,21 +66,21 @@ def test_a_value_is_known_to_half_a_request() -> None:
 
 
 def test_a_few_samples_out_of_step_are_left_out() -> None:
-    found = Spacings(2.0)
-    found.add(np.full(95, 10.0), np.full(95, 2.0))
-    found.add(np.full(5, 10.0), np.full(5, 4.0))
-    assert found.left_out == 5
-    assert found.sample().size == 95
+    result = Spacings(2.0)
+    result.add(np.full(95, 10.0), np.full(95, 2.0))
+    result.add(np.full(5, 10.0), np.full(5, 4.0))
+    assert result.left_out == 5
+    assert result.sample().size == 95
 
 
 @pytest.mark.parametrize("by_requests", [False, True])
 def test_many_samples_out_of_step_count_by_their_own_length(by_requests: bool) -> None:
     random = np.random.default_rng(1)
     requests, length = random.integers(0, 50, 1000).astype(float), random.choice([2.0, 3.0, 6.0], 1000)
-    found = Spacings(2.0)
-    found.add(requests, length)
-    sample = found.sample(by_requests)
-    assert found.left_out == 0
+    result = Spacings(2.0)
+    result.add(requests, length)
+    sample = result.sample(by_requests)
+    assert result.left_out == 0
     assert sample.smallest == (length / np.where(requests > 0, requests, 1)).min()
     some = requests > 0
     weights = requests[some] if by_requests else np.ones(some.sum())
@@ -114,8 +114,8 @@ def test_the_paper_fit_is_that_of_the_definition(seed: int, by_requests: bool) -
 
 
 def test_directions_are_apart_and_one_that_is_not_counted_is_empty() -> None:
-    found = Arrivals(60.0)
-    found.add(matrix(read_ops=[3, 0, np.nan], read_bytes=[1, 1, 1]))
-    assert found.of["read"].samples == 2
-    assert found.of["write"].samples == 0
-    assert found.of["write"].sample().size == 0
+    result = Arrivals(60.0)
+    result.add(matrix(read_ops=[3, 0, np.nan], read_bytes=[1, 1, 1]))
+    assert result.of["read"].samples == 2
+    assert result.of["write"].samples == 0
+    assert result.of["write"].sample().size == 0

@@ -20,32 +20,32 @@ pairs = st.integers(1, 20).flatmap(
 
 @given(pairs, st.integers(0, 20))
 def test_sums_and_percentiles_are_those_of_a_count_one_by_one(pair: tuple[np.ndarray, np.ndarray], cut: int) -> None:
-    read, write = (np.where(np.isnan(pair[0]), nan, one) for one in pair)  # a sample tells both or none
+    read, write = (np.where(np.isnan(pair[0]), nan, item) for item in pair)  # a sample tells both or none
     write[np.isnan(write)] = 0.0
     write[np.isnan(read)] = nan
-    found = Bandwidths(3)
+    result = Bandwidths(3)
     for part in np.split(np.arange(len(read)), [min(cut, len(read))]):
         if part.size:
-            found.add(
+            result.add(
                 matrix(2.0, ticks=(part + 1).tolist(), read_bytes=read[part] * 2.0, write_bytes=write[part] * 2.0)
             )
     whole = ~np.isnan(read).any(axis=1)  # nine in ten of three are three
-    assert found.ticks_left_out == (~whole).sum()
-    for way, rates in (("read", read), ("write", write), (EVERYTHING, read + write)):
+    assert result.ticks_left_out == (~whole).sum()
+    for direction, rates in (("read", read), ("write", write), (EVERYTHING, read + write)):
         sums = rates[whole].sum(axis=1)
         expected = np.quantile(sums, [0.95, 1.0]) if sums.size else [None, None]
-        assert found.together[way].quantiles([0.95, 1.0]) == pytest.approx(expected)
+        assert result.together[direction].quantiles([0.95, 1.0]) == pytest.approx(expected)
     for column in range(3):
         mine = read[~np.isnan(read[:, column]), column]
         expected = np.quantile(mine, [0.95, 0.99]) if mine.size else [None, None]
-        assert found.by_target["read"].quantiles([0.95, 0.99], column) == pytest.approx(expected)
+        assert result.by_target["read"].quantiles([0.95, 0.99], column) == pytest.approx(expected)
 
 
 def test_peaks_at_once_and_one_by_one() -> None:
     """Two targets that take turns: together they never reach what each reaches alone."""
-    found = Bandwidths(2)
-    found.add(matrix(1.0, read_bytes=[[100, 0], [0, 100], [50, 50]], write_bytes=[[7, 0]] * 3))
-    assert found.peaks() == [
+    result = Bandwidths(2)
+    result.add(matrix(1.0, read_bytes=[[100, 0], [0, 100], [50, 50]], write_bytes=[[7, 0]] * 3))
+    assert result.peaks() == [
         PeakAgainstSum(95.0, "read", 100.0, pytest.approx(2 * 95.0)),
         PeakAgainstSum(95.0, "write", 7.0, 7.0),
         PeakAgainstSum(99.0, "read", 100.0, pytest.approx(2 * 99.0)),
@@ -59,17 +59,17 @@ def test_nine_in_ten_targets_make_a_sum() -> None:
     rates = np.ones((3, 10))
     rates[1, 0] = nan
     rates[2, :2] = nan
-    found = Bandwidths(10)
-    found.add(matrix(1.0, read_bytes=rates))
-    assert found.ticks_left_out == 1
-    assert found.together["read"].count() == 2
+    result = Bandwidths(10)
+    result.add(matrix(1.0, read_bytes=rates))
+    assert result.ticks_left_out == 1
+    assert result.together["read"].count() == 2
 
 
 def test_a_target_that_came_later_is_not_missed_before() -> None:
-    found = Bandwidths(2, lambda end_us: np.where(np.arange(end_us.size) < 2, 1, 2))
-    found.add(matrix(1.0, read_bytes=[[5, nan], [6, nan], [7, 8], [9, nan]]))
-    assert found.ticks_left_out == 1
-    assert found.together["read"].quantiles([0.0, 0.5, 1.0]) == [5.0, 6.0, 15.0]
+    result = Bandwidths(2, lambda end_us: np.where(np.arange(end_us.size) < 2, 1, 2))
+    result.add(matrix(1.0, read_bytes=[[5, nan], [6, nan], [7, 8], [9, nan]]))
+    assert result.ticks_left_out == 1
+    assert result.together["read"].quantiles([0.0, 0.5, 1.0]) == [5.0, 6.0, 15.0]
 
 
 def test_the_answer_does_not_depend_on_how_the_window_is_cut() -> None:
@@ -83,14 +83,14 @@ def test_the_answer_does_not_depend_on_how_the_window_is_cut() -> None:
 
 
 def test_a_direction_nobody_tells_in_a_tick_is_not_zero() -> None:
-    found = Bandwidths(1)
-    found.add(matrix(1.0, read_bytes=[5, 6], write_bytes=[nan, 3]))
-    assert found.together["write"].quantiles([0.0, 1.0]) == [3.0, 3.0]
-    assert found.together[EVERYTHING].quantile(0.0) == 5.0
+    result = Bandwidths(1)
+    result.add(matrix(1.0, read_bytes=[5, 6], write_bytes=[nan, 3]))
+    assert result.together["write"].quantiles([0.0, 1.0]) == [3.0, 3.0]
+    assert result.together[EVERYTHING].quantile(0.0) == 5.0
 
 
 def test_only_reads() -> None:
-    found = Bandwidths(1)
-    found.add(matrix(1.0, read_bytes=[5, 6]))
-    assert {one.direction for one in found.peaks()} == {"read"}
-    assert found.together["write"].quantile(0.5) is None
+    result = Bandwidths(1)
+    result.add(matrix(1.0, read_bytes=[5, 6]))
+    assert {peak.direction for peak in result.peaks()} == {"read"}
+    assert result.together["write"].quantile(0.5) is None

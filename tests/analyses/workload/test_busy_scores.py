@@ -44,8 +44,8 @@ def scored(matrix: TickMatrix, timezone: str = "UTC", parts: int = 3) -> BusySco
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.9])
 def test_the_correlation_of_two_targets(correlation: float) -> None:
-    found, pairs = scored(series(correlation, np.zeros(168))).correlation()
-    assert found == pytest.approx(correlation, abs=0.02)
+    result, pairs = scored(series(correlation, np.zeros(168))).correlation()
+    assert result == pytest.approx(correlation, abs=0.02)
     assert pairs == pytest.approx(DAYS * 8640 * 30 * (0.6 * 0.99) ** 2, rel=0.02)
 
 
@@ -73,7 +73,7 @@ def test_a_rhythm_is_found() -> None:
     rates = series(0.3, shift, busy=1.0).measures["read_bytes"]
     by_half = [np.nanmean(rates.reshape(DAYS, 2, 4320, -1)[:, half]) for half in range(2)]
     assert noon / night == pytest.approx(by_half[1] / by_half[0], rel=0.05)
-    assert max(range(7), key=lambda one: days[one]) == 2
+    assert max(range(7), key=lambda item: days[item]) == 2
     assert np.mean(hours) == pytest.approx(1.0)
 
 
@@ -89,12 +89,12 @@ def test_hours_are_local() -> None:
     """What is slow from midnight UTC is slow from one o'clock in Berlin."""
     scores = scored(series(0.0, np.where(np.arange(168) % 24 < 6, -0.8, 0.2)), "Europe/Berlin")
     hours, _ = day_and_week({"read": scores.speeds()}, {"read": 1.0})
-    assert [place for place, one in enumerate(hours) if one < 0.9] == list(range(1, 7))
+    assert [place for place, hour in enumerate(hours) if hour < 0.9] == list(range(1, 7))
 
 
 def test_never_observed_is_usual() -> None:
     monday = {hour: 0.5 if hour < 12 else 1.5 for hour in range(24)}
-    shifted = {hour + 24 * (MONDAY_US // 86_400_000_000): one for hour, one in monday.items()}
+    shifted = {hour + 24 * (MONDAY_US // 86_400_000_000): item for hour, item in monday.items()}
     hours, days = day_and_week({"read": shifted}, {"read": 2.0})
     assert hours == pytest.approx([0.5] * 12 + [1.5] * 12)
     assert days == [1.0] * 7

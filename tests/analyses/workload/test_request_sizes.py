@@ -38,29 +38,29 @@ def selection(centre) -> FrameSelection:
 
 
 def test_shares_are_those_of_the_requests(centre, selection: FrameSelection) -> None:
-    found = request_sizes(selection)
-    assert [(one.direction, one.size_bytes) for one in found] == [
-        (way, size * KIB) for way in ("read", "write") for size, _ in SIZES[way]
+    result = request_sizes(selection)
+    assert [(item.direction, item.size_bytes) for item in result] == [
+        (direction, size * KIB) for direction in ("read", "write") for size, _ in SIZES[direction]
     ]
-    for way in ("read", "write"):
-        mine = [one for one in found if one.direction == way]
-        assert sum(one.requests for one in mine) == np.nansum(centre.measures[f"{way}_ops"])
-        assert [one.pdf for one in mine] == pytest.approx([share for _, share in SIZES[way]], abs=0.02)
+    for side in ("read", "write"):
+        mine = [item for item in result if item.direction == side]
+        assert sum(item.requests for item in mine) == np.nansum(centre.measures[f"{side}_ops"])
+        assert [item.pdf for item in mine] == pytest.approx([share for _, share in SIZES[side]], abs=0.02)
         assert mine[-1].cdf == pytest.approx(1.0)
-        assert [one.cdf for one in mine] == pytest.approx(np.cumsum([one.pdf for one in mine]))
+        assert [item.cdf for item in mine] == pytest.approx(np.cumsum([item.pdf for item in mine]))
 
 
 def test_disk_ios_stand_in_where_no_requests_are_counted() -> None:
     part = made_up(1, ticks=40, targets=2)
     selection = FrameSelection({name: part.table(name) for name in ("target_io", "target_sizes")})
     assert not holds_requests(selection)
-    found = request_sizes(selection)
-    assert {one.size_bytes for one in found} == {4096, 65536, 1 << 20, 1 << 22}
-    for way in ("read", "write"):
-        mine = [one for one in found if one.direction == way]
-        assert sum(one.pdf for one in mine) == pytest.approx(1.0)
-    for one in found:
-        assert one.requests == sum(row[size_column(one.direction, one.size_bytes)] for row in part.sizes)
+    result = request_sizes(selection)
+    assert {item.size_bytes for item in result} == {4096, 65536, 1 << 20, 1 << 22}
+    for direction in ("read", "write"):
+        mine = [item for item in result if item.direction == direction]
+        assert sum(item.pdf for item in mine) == pytest.approx(1.0)
+    for entry in result:
+        assert entry.requests == sum(row[size_column(entry.direction, entry.size_bytes)] for row in part.sizes)
 
 
 def test_no_sizes_is_an_empty_list() -> None:
@@ -69,14 +69,14 @@ def test_no_sizes_is_an_empty_list() -> None:
     assert size_peaks([], linear=True) == []
 
 
-def sizes(shares: dict[int, float], way: str = "read") -> list[RequestSize]:
-    return [RequestSize(way, size * KIB, round(1000 * share), share, 0.0) for size, share in shares.items()]
+def sizes(shares: dict[int, float], direction: str = "read") -> list[RequestSize]:
+    return [RequestSize(direction, size * KIB, round(1000 * share), share, 0.0) for size, share in shares.items()]
 
 
 def test_peaks_stand_above_their_neighbours_and_hold_one_in_twenty() -> None:
     """Paper S: below 16 KiB, at 512 KiB and at 1 MiB; the slope beside a peak is none, nor is a small bump."""
-    found = size_peaks(sizes({16: 0.2, 32: 0.1, 256: 0.04, 496: 0.1, 512: 0.3, 528: 0.06, 1024: 0.2}), linear=True)
-    assert found == [
+    result = size_peaks(sizes({16: 0.2, 32: 0.1, 256: 0.04, 496: 0.1, 512: 0.3, 528: 0.06, 1024: 0.2}), linear=True)
+    assert result == [
         SizePeak("read", 16 * KIB, pytest.approx(20.0)),
         SizePeak("read", 512 * KIB, pytest.approx(30.0)),
         SizePeak("read", 1024 * KIB, pytest.approx(20.0)),
@@ -84,8 +84,8 @@ def test_peaks_stand_above_their_neighbours_and_hold_one_in_twenty() -> None:
 
 
 def test_peaks_of_powers_of_two() -> None:
-    found = size_peaks(sizes({4: 0.3, 8: 0.2, 512: 0.1, 1024: 0.4}), linear=False)
-    assert [one.size_bytes // KIB for one in found] == [4, 1024]
+    result = size_peaks(sizes({4: 0.3, 8: 0.2, 512: 0.1, 1024: 0.4}), linear=False)
+    assert [item.size_bytes // KIB for item in result] == [4, 1024]
 
 
 def test_two_equal_neighbours_are_one_peak() -> None:
@@ -94,7 +94,7 @@ def test_two_equal_neighbours_are_one_peak() -> None:
 
 def test_directions_have_their_own_peaks() -> None:
     both = sizes({16: 0.5, 1024: 0.5}) + sizes({512: 1.0}, "write")
-    assert [(one.direction, one.size_bytes // KIB) for one in size_peaks(both, linear=True)] == [
+    assert [(size_peak.direction, size_peak.size_bytes // KIB) for size_peak in size_peaks(both, linear=True)] == [
         ("read", 16),
         ("read", 1024),
         ("write", 512),
@@ -106,14 +106,14 @@ def test_directions_have_their_own_peaks() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1e9) | st.just(np.nan)), min_size=1, max_size=40))
 def test_the_bandwidth_of_a_window_is_its_99th_percentile(samples: list[tuple[int, float]]) -> None:
-    samples = sorted(samples, key=lambda one: one[0])
-    window, rates = np.array([one[0] for one in samples]), np.array([[one[1]] for one in samples])
+    samples = sorted(samples, key=lambda item: item[0])
+    window, rates = np.array([sample[0] for sample in samples]), np.array([[sample[1]] for sample in samples])
     windows, column, values = _high(window, rates)
     expected = {}
-    for one in np.unique(window).tolist():
-        mine = rates[window == one, 0]
+    for entry in np.unique(window).tolist():
+        mine = rates[window == entry, 0]
         if not np.isnan(mine).all():
-            expected[one] = np.nanquantile(mine, 0.99)
+            expected[entry] = np.nanquantile(mine, 0.99)
     assert column.tolist() == [0] * len(expected)
     assert dict(zip(windows.tolist(), values.tolist(), strict=True)) == pytest.approx(expected)
 
@@ -123,13 +123,13 @@ def test_the_size_of_a_window_is_the_first_that_reaches_99_percent(rows: list[tu
     key, size, count = (np.array([row[place] for row in rows], np.int64) for place in range(3))
     keys, sizes_ = _large(key, size, count.astype(float))
     expected = {}
-    for one in sorted(set(key.tolist())):
-        mine = sorted((row[1], row[2]) for row in rows if row[0] == one)
+    for item in sorted(set(key.tolist())):
+        mine = sorted((row[1], row[2]) for row in rows if row[0] == item)
         total, reached = sum(number for _, number in mine), 0
         for edge, number in mine:
             reached += number
             if reached * 100 >= 99 * total:
-                expected[one] = edge
+                expected[item] = edge
                 break
     assert dict(zip(keys.tolist(), sizes_.tolist(), strict=True)) == expected
 
@@ -137,32 +137,32 @@ def test_the_size_of_a_window_is_the_first_that_reaches_99_percent(rows: list[tu
 def test_every_minute_with_both_is_a_point(centre, selection: FrameSelection) -> None:
     ticks = ticks_of(selection)
     assert ticks is not None
-    found = WindowPeaks.over(selection.extent_us("target_io"), len(ticks.targets))
-    for one in ticks.matrices(selection):
-        found.add(one)
-    pairs = {one.direction: one for one in found.against(selection, ticks.targets)}
+    result = WindowPeaks.over(selection.extent_us("target_io"), len(ticks.targets))
+    for matrice in ticks.matrices(selection):
+        result.add(matrice)
+    pairs = {item.direction: item for item in result.against(selection, ticks.targets)}
     minute = (centre.end_us - 1) // 60_000_000
-    for way, one in pairs.items():
+    for direction, matrice in pairs.items():
         expected = []
         for number in np.unique(minute):
             for column in range(3):
                 inside = minute == number
-                if centre.measures[f"{way}_ops"][inside, column].sum() > 0:
-                    expected.append(np.quantile(centre.measures[f"{way}_bytes"][inside, column] / 2.0, 0.99))
-        assert sorted(one.bytes_per_s) == pytest.approx(sorted(expected))
-        assert set(one.size_bytes.tolist()) <= {size * KIB for size, _ in SIZES[way]}
+                if centre.measures[f"{direction}_ops"][inside, column].sum() > 0:
+                    expected.append(np.quantile(centre.measures[f"{direction}_bytes"][inside, column] / 2.0, 0.99))
+        assert sorted(matrice.bytes_per_s) == pytest.approx(sorted(expected))
+        assert set(matrice.size_bytes.tolist()) <= {size * KIB for size, _ in SIZES[direction]}
 
 
 def test_windows_are_thinned_where_they_are_many(centre, selection: FrameSelection) -> None:
     ticks = ticks_of(selection)
     assert ticks is not None
-    found = WindowPeaks(every=7)
-    for one in ticks.matrices(selection):
-        found.add(one)
-    minutes = {int(window) for parts in found.found.values() for part in parts for window in part[0]}
+    result = WindowPeaks(every=7)
+    for matrice in ticks.matrices(selection):
+        result.add(matrice)
+    minutes = {int(window) for parts in result.found.values() for part in parts for window in part[0]}
     assert minutes
     assert all(minute % 7 == 0 for minute in minutes)
-    assert all(one.size_bytes.size for one in found.against(selection, ticks.targets))
+    assert all(item.size_bytes.size for item in result.against(selection, ticks.targets))
 
 
 def test_targets_without_bandwidth_are_no_points(centre) -> None:
@@ -173,7 +173,7 @@ def test_targets_without_bandwidth_are_no_points(centre) -> None:
     selection = FrameSelection({"target_io": centre.tables["target_io"], "target_histograms": strange})
     ticks = ticks_of(selection)
     assert ticks is not None
-    found = WindowPeaks()
-    for one in ticks.matrices(selection):
-        found.add(one)
-    assert found.against(selection, ticks.targets) == []
+    result = WindowPeaks()
+    for matrice in ticks.matrices(selection):
+        result.add(matrice)
+    assert result.against(selection, ticks.targets) == []

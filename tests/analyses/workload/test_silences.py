@@ -22,7 +22,7 @@ def one_by_one(
     states: list[list[int]], gaps: set[int], ticks: list[list[int]]
 ) -> tuple[list[Counter[int]], Counter[int], Counter[int]]:
     """The definition: maximal runs; a gap or a missing sample ends one; what touches a gap or an end is apart."""
-    found: list[Counter[int]] = []
+    records: list[Counter[int]] = []
     at_ends: Counter[int] = Counter()
     at_gaps: Counter[int] = Counter()
     for column, long in zip(states, ticks, strict=True):
@@ -38,19 +38,19 @@ def one_by_one(
                 start = None
             if state == IDLE and start is None and place < len(column):
                 start = place
-        found.append(mine)
-    return found, at_ends, at_gaps
+        records.append(mine)
+    return records, at_ends, at_gaps
 
 
 def runs(states: list[list[int]], gaps: set[int], cuts: list[int], ticks: list[list[int]]) -> Runs:
     matrix = np.array(states).T
     follows = np.array([place not in gaps for place in range(len(matrix))])
     follows[0] = False
-    found = Runs(len(states))
+    result = Runs(len(states))
     for part in np.split(np.arange(len(matrix)), cuts):
-        found.add(matrix[part] == IDLE, matrix[part] == MISSING, follows[part], np.array(ticks).T[part])
-    found.finish()
-    return found
+        result.add(matrix[part] == IDLE, matrix[part] == MISSING, follows[part], np.array(ticks).T[part])
+    result.finish()
+    return result
 
 
 @given(
@@ -65,23 +65,23 @@ def test_runs_are_those_of_a_count_one_by_one(
     gaps = {gap for gap in gaps if gap < rows}
     ticks = [random.choices([1, 2, 0], [12, 1, 1], k=rows) for _ in states]
     expected, at_ends, at_gaps = one_by_one(states, gaps, ticks)
-    found = runs(states, gaps, sorted(cut for cut in cuts if cut <= rows), ticks)
-    assert found.lengths == expected
-    assert found.at_ends == at_ends
-    assert found.at_gaps == at_gaps
+    result = runs(states, gaps, sorted(cut for cut in cuts if cut <= rows), ticks)
+    assert result.lengths == expected
+    assert result.at_ends == at_ends
+    assert result.at_gaps == at_gaps
 
 
 def test_a_zero_sample_after_a_gap_is_not_one_tick_of_idle() -> None:
     """Busy, missing, nothing in a sample that spans both ticks, busy: at least two ticks, and nobody knows how many."""
-    found = runs([[BUSY, MISSING, IDLE, BUSY]], set(), [], [[1, 1, 2, 1]])
-    assert found.pooled() == Counter()
-    assert found.at_gaps == Counter({2: 1})
+    result = runs([[BUSY, MISSING, IDLE, BUSY]], set(), [], [[1, 1, 2, 1]])
+    assert result.pooled() == Counter()
+    assert result.at_gaps == Counter({2: 1})
 
 
 def test_a_run_between_two_requests_beside_a_gap_elsewhere_is_whole() -> None:
-    found = runs([[BUSY, IDLE, IDLE, BUSY, MISSING, IDLE, BUSY]], set(), [], [[1] * 7])
-    assert found.pooled() == Counter({2: 1})
-    assert found.at_gaps == Counter({1: 1})
+    result = runs([[BUSY, IDLE, IDLE, BUSY, MISSING, IDLE, BUSY]], set(), [], [[1] * 7])
+    assert result.pooled() == Counter({2: 1})
+    assert result.at_gaps == Counter({1: 1})
 
 
 def test_lengths_become_seconds() -> None:

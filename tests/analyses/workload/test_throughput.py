@@ -20,10 +20,10 @@ BUSY, IDLE, ZERO, MISSING = 100.0, 1.0, 0.0, None
 def of_minutes(rates: list[float | None], peak: float | None = None) -> Throughput:
     """One target, one sample a minute, bytes per second; None is missing."""
     ticks = [number for number, rate in enumerate(rates, 1) if rate is not None]
-    found = Minutes(60_000_000)
+    answer = Minutes(60_000_000)
     known = [rate * 60.0 for rate in rates if rate is not None]
-    found.add(matrix(ticks=ticks, read_bytes=known, write_bytes=[0.0] * len(known)))
-    result = found.result(("read", "write"), peak)
+    answer.add(matrix(ticks=ticks, read_bytes=known, write_bytes=[0.0] * len(known)))
+    result = answer.result(("read", "write"), peak)
     assert result is not None
     return result
 
@@ -35,18 +35,18 @@ def counted(lines: list[IdlePeriods]) -> dict[int, tuple[int, int]]:
 def test_idle_periods_by_hand() -> None:
     """Busy, 1 idle, busy, 6 idle with a minute missing in the middle: two periods of 3; then 2 without a byte."""
     rates = [BUSY, IDLE, BUSY, *[IDLE] * 3, MISSING, *[IDLE] * 3, BUSY, ZERO, ZERO, BUSY]
-    found = of_minutes(rates)
-    assert found.peak_bytes_per_s == BUSY
-    assert found.idle_below_bytes_per_s == 5.0
-    assert counted(found.idle_periods) == {1: (1, 1), 2: (3, 8)}
-    assert counted(found.zero_periods) == {2: (1, 2)}
-    assert (found.observed_minutes, found.wall_minutes) == (13, 14)
-    second = found.idle_periods[1]
+    result = of_minutes(rates)
+    assert result.peak_bytes_per_s == BUSY
+    assert result.idle_below_bytes_per_s == 5.0
+    assert counted(result.idle_periods) == {1: (1, 1), 2: (3, 8)}
+    assert counted(result.zero_periods) == {2: (1, 2)}
+    assert (result.observed_minutes, result.wall_minutes) == (13, 14)
+    second = result.idle_periods[1]
     assert (second.share_pct, second.wall_share_pct) == (pytest.approx(800 / 13), pytest.approx(800 / 14))
-    assert (found.longest_idle_min, found.longest_zero_min) == (3, 2)
-    assert found.idle_pct == pytest.approx(900 / 13)
-    assert found.mean_bytes_per_s == pytest.approx((4 * BUSY + 7 * IDLE) / 13)
-    assert found.peak_time == datetime(2020, 9, 14, 0, 1, tzinfo=UTC)
+    assert (result.longest_idle_min, result.longest_zero_min) == (3, 2)
+    assert result.idle_pct == pytest.approx(900 / 13)
+    assert result.mean_bytes_per_s == pytest.approx((4 * BUSY + 7 * IDLE) / 13)
+    assert result.peak_time == datetime(2020, 9, 14, 0, 1, tzinfo=UTC)
 
 
 states = st.lists(st.sampled_from([BUSY, IDLE, IDLE, ZERO, MISSING]), min_size=1, max_size=120)
@@ -54,7 +54,7 @@ states = st.lists(st.sampled_from([BUSY, IDLE, IDLE, ZERO, MISSING]), min_size=1
 
 @given(states.filter(lambda rates: any(rate is not None for rate in rates)))
 def test_idle_periods_are_those_of_a_count_one_by_one(rates: list[float | None]) -> None:
-    found = of_minutes(rates, peak=BUSY)
+    result = of_minutes(rates, peak=BUSY)
     lengths, run = [], 0
     for rate in [*rates, BUSY]:
         if rate is not None and rate < 5.0:
@@ -62,12 +62,12 @@ def test_idle_periods_are_those_of_a_count_one_by_one(rates: list[float | None])
         else:
             lengths += [run] if run else []
             run = 0
-    for line, (low, high) in zip(found.idle_periods, DURATIONS, strict=True):
+    for line, (low, high) in zip(result.idle_periods, DURATIONS, strict=True):
         mine = [length for length in lengths if length >= low and (high is None or length <= high)]
         assert (line.from_min, line.to_min, line.count, line.minutes) == (low, high, len(mine), sum(mine))
     known = [rate for rate in rates if rate is not None]
-    assert found.longest_idle_min == max(lengths, default=0)
-    assert found.below_third_of_peak_pct == pytest.approx(100 * sum(rate < 33 for rate in known) / len(known))
+    assert result.longest_idle_min == max(lengths, default=0)
+    assert result.below_third_of_peak_pct == pytest.approx(100 * sum(rate < 33 for rate in known) / len(known))
 
 
 TABLE_III = {
@@ -81,9 +81,9 @@ def lengths_of(low: int, high: int | None, count: int, minutes: int) -> list[int
     """As many lengths as a line counts, with its sum; the longest period lasted 19 hours."""
     first = [1140] if high is None else []
     rest, left = count - len(first), minutes - sum(first)
-    found = [*first, *(left // rest + (place < left % rest) for place in range(rest))]
-    assert all(low <= one <= (high or 1140) for one in found)
-    return found
+    result = [*first, *(left // rest + (place < left % rest) for place in range(rest))]
+    assert all(low <= item <= (high or 1140) for item in result)
+    return result
 
 
 def intrepid() -> list[float | None]:
@@ -109,36 +109,36 @@ def intrepid() -> list[float | None]:
 
 def test_the_numbers_of_paper_d_come_back() -> None:
     """Table III; mean 1,984 and peak 35,890 MiB/s; 98 % of the time below a third; the longest period 19 hours."""
-    found = of_minutes([None if rate is None else rate * MIB for rate in intrepid()])
-    assert (found.observed_minutes, found.wall_minutes) == (OBSERVED, WALL)
-    for line in found.idle_periods:
+    result = of_minutes([None if rate is None else rate * MIB for rate in intrepid()])
+    assert (result.observed_minutes, result.wall_minutes) == (OBSERVED, WALL)
+    for line in result.idle_periods:
         count, minutes, share = TABLE_III[line.from_min]
         assert (line.count, line.minutes) == (count, minutes)
         assert line.wall_share_pct == pytest.approx(share, abs=0.051)
-    assert found.mean_bytes_per_s / MIB == pytest.approx(1984)
-    assert found.peak_bytes_per_s / MIB == pytest.approx(35_890)
-    assert found.below_third_of_peak_pct == pytest.approx(98.0, abs=0.01)
-    assert found.longest_idle_min == 19 * 60
+    assert result.mean_bytes_per_s / MIB == pytest.approx(1984)
+    assert result.peak_bytes_per_s / MIB == pytest.approx(35_890)
+    assert result.below_third_of_peak_pct == pytest.approx(98.0, abs=0.01)
+    assert result.longest_idle_min == 19 * 60
 
 
 def test_a_given_peak_is_what_idle_is_measured_by() -> None:
-    found = of_minutes([10.0, 40.0, 3.0], peak=1000.0)
-    assert (found.peak_bytes_per_s, found.peak_origin, found.largest_bytes_per_s) == (1000.0, "given", 40.0)
-    assert found.idle_pct == 100.0
+    result = of_minutes([10.0, 40.0, 3.0], peak=1000.0)
+    assert (result.peak_bytes_per_s, result.peak_origin, result.largest_bytes_per_s) == (1000.0, "given", 40.0)
+    assert result.idle_pct == 100.0
     assert of_minutes([10.0]).peak_origin == "largest minute"
 
 
 def test_no_traffic_at_all_is_idle() -> None:
-    found = of_minutes([0.0] * 10)
-    assert counted(found.idle_periods) == counted(found.zero_periods) == {6: (1, 10)}
-    assert found.below_third_of_peak_pct is None
-    assert (found.mean_bytes_per_s, found.idle_pct, found.zero_pct) == (0.0, 100.0, 100.0)
+    result = of_minutes([0.0] * 10)
+    assert counted(result.idle_periods) == counted(result.zero_periods) == {6: (1, 10)}
+    assert result.below_third_of_peak_pct is None
+    assert (result.mean_bytes_per_s, result.idle_pct, result.zero_pct) == (0.0, 100.0, 100.0)
 
 
 def test_targets_and_directions_add_up() -> None:
-    found = Minutes(60_000_000)
-    found.add(matrix(read_bytes=[[60, 120], [0, nan]], write_bytes=[[600, 0], [60, nan]]))
-    result = found.result(("read", "write"))
+    answer = Minutes(60_000_000)
+    answer.add(matrix(read_bytes=[[60, 120], [0, nan]], write_bytes=[[600, 0], [60, nan]]))
+    result = answer.result(("read", "write"))
     assert result is not None
     assert (result.mean_bytes_per_s, result.peak_bytes_per_s) == (7.0, 13.0)
     assert (result.peak_read_bytes_per_s, result.peak_write_bytes_per_s) == (3.0, 10.0)
@@ -146,9 +146,9 @@ def test_targets_and_directions_add_up() -> None:
 
 
 def test_a_direction_nobody_tells_is_none() -> None:
-    found = Minutes(60_000_000)
-    found.add(matrix(read_bytes=[60, 120]))
-    result = found.result(("read",))
+    answer = Minutes(60_000_000)
+    answer.add(matrix(read_bytes=[60, 120]))
+    result = answer.result(("read",))
     assert result is not None
     assert (result.write_bytes_per_day, result.peak_write_bytes_per_s) == (None, None)
     assert result.mean_bytes_per_s == 1.5
@@ -160,34 +160,34 @@ def test_short_ticks_make_minutes_however_they_are_cut() -> None:
     whole.add(matrix(5.0, read_bytes=read, write_bytes=read))
     for part in np.split(np.arange(60), [7, 31]):
         parts.add(matrix(5.0, ticks=(part + 1).tolist(), read_bytes=read[part], write_bytes=read[part]))
-    for found in (whole, parts):
-        minutes, rates, _ = found.series()
+    for result in (whole, parts):
+        minutes, rates, _ = result.series()
         assert minutes.size == 5
         assert rates == pytest.approx(read.reshape(5, 24).sum(axis=1) / 60.0)
 
 
 def test_a_minute_seen_for_less_than_half_is_missing() -> None:
-    found = Minutes(5_000_000)
+    result = Minutes(5_000_000)
     ticks = [*range(1, 13), 13, 14, *range(25, 37)]  # of the second minute, 10 s
-    found.add(matrix(5.0, ticks=ticks, read_bytes=[50.0] * 26))
-    minutes, rates, _ = found.series()
+    result.add(matrix(5.0, ticks=ticks, read_bytes=[50.0] * 26))
+    minutes, rates, _ = result.series()
     assert np.diff(minutes).tolist() == [2]
     assert rates.tolist() == [10.0, 10.0]
 
 
 def test_a_minute_seen_for_most_is_measured_by_what_was_seen() -> None:
-    found = Minutes(5_000_000)
-    found.add(matrix(5.0, ticks=[1, 2, 3, 7, 8, 9, 10, 11, 12], read_bytes=[50.0] * 9))
-    assert found.series()[1].tolist() == [10.0]
+    result = Minutes(5_000_000)
+    result.add(matrix(5.0, ticks=[1, 2, 3, 7, 8, 9, 10, 11, 12], read_bytes=[50.0] * 9))
+    assert result.series()[1].tolist() == [10.0]
 
 
 def test_a_sample_after_an_outage_is_no_peak() -> None:
     """An hour was missed; the next sample tells of all its bytes, at the same rate as before and after."""
     ticks = [*range(1, 61), 660, *range(661, 721)]
     length = [5.0] * 60 + [3000.0] + [5.0] * 60
-    found = Minutes(5_000_000)
-    found.add(matrix(5.0, ticks=ticks, duration_s=length, read_bytes=[7.0 * one for one in length]))
-    result = found.result(("read",))
+    answer = Minutes(5_000_000)
+    answer.add(matrix(5.0, ticks=ticks, duration_s=length, read_bytes=[7.0 * item for item in length]))
+    result = answer.result(("read",))
     assert result is not None
     assert result.largest_bytes_per_s == pytest.approx(7.0)
     assert result.mean_bytes_per_s == pytest.approx(7.0)
@@ -197,17 +197,17 @@ def test_a_sample_after_an_outage_is_no_peak() -> None:
 def test_a_missed_sample_of_one_target_loses_no_bytes() -> None:
     """Its next sample is longer, and has the bytes of both."""
     second = [5.0, nan, 10.0] * 8
-    found = Minutes(5_000_000)
+    result = Minutes(5_000_000)
     length = np.column_stack([np.full(24, 5.0), second])
-    found.add(matrix(5.0, duration_s=length.tolist(), read_bytes=np.column_stack([np.full(24, 50.0), second])))
-    assert found.series()[1] == pytest.approx([11.0, 11.0])
+    result.add(matrix(5.0, duration_s=length.tolist(), read_bytes=np.column_stack([np.full(24, 50.0), second])))
+    assert result.series()[1] == pytest.approx([11.0, 11.0])
 
 
 @pytest.mark.parametrize(("tick_s", "minutes"), [(60.0, 1), (300.0, 5), (3600.0, 60)])
 def test_long_ticks_stand_for_their_minutes(tick_s: float, minutes: int) -> None:
-    found = Minutes(round(tick_s * 1e6))
-    found.add(matrix(tick_s, read_bytes=[tick_s * rate for rate in (100.0, 1.0, 1.0, 0.0, 100.0)]))
-    result = found.result(("read",))
+    answer = Minutes(round(tick_s * 1e6))
+    answer.add(matrix(tick_s, read_bytes=[tick_s * rate for rate in (100.0, 1.0, 1.0, 0.0, 100.0)]))
+    result = answer.result(("read",))
     assert result is not None
     assert (result.observed_minutes, result.longest_idle_min, result.longest_zero_min) == (
         5 * minutes,
@@ -226,19 +226,19 @@ def test_nothing_is_none() -> None:
 
 
 def test_long_stretches_without_a_byte_are_found() -> None:
-    found = Minutes(60_000_000)
+    result = Minutes(60_000_000)
     rates = [1.0, *[0.0] * 119, 1.0, *[0.0] * 120, 1.0]
-    found.add(matrix(read_bytes=rates))
-    (window,) = found.maintenance()
+    result.add(matrix(read_bytes=rates))
+    (window,) = result.maintenance()
     assert (window.origin, window.name) == ("found", "no activity")
     assert window.start == datetime(2020, 9, 14, 2, 1, tzinfo=UTC)
     assert window.end == datetime(2020, 9, 14, 4, 1, tzinfo=UTC)
 
 
 def test_missing_is_no_maintenance() -> None:
-    found = Minutes(60_000_000)
-    found.add(matrix(ticks=[1, 2, 300, 301], read_bytes=[1.0, 0.0, 0.0, 1.0]))
-    assert found.maintenance() == []
+    result = Minutes(60_000_000)
+    result.add(matrix(ticks=[1, 2, 300, 301], read_bytes=[1.0, 0.0, 0.0, 1.0]))
+    assert result.maintenance() == []
 
 
 def test_ticks_that_end_in_a_window_are_left_out() -> None:

@@ -27,9 +27,9 @@ WAYS = ("read", "write")
 
 
 def of(centre: Centre, **options) -> Workload:
-    found = iolens.workload(filesystem="spider", **{**centre.tables, **options})
-    assert isinstance(found, Workload)
-    return found
+    answer = iolens.workload(filesystem="spider", **{**centre.tables, **options})
+    assert isinstance(answer, Workload)
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,9 @@ def without(table: pa.Table, *names: str) -> pa.Table:
     return table
 
 
-def rates(centre: Centre, way: str) -> np.ndarray:
+def rates(centre: Centre, direction: str) -> np.ndarray:
     """Bytes per second; a sample after a missed one is twice as long."""
-    bytes_ = centre.measures[f"{way}_bytes"]
+    bytes_ = centre.measures[f"{direction}_bytes"]
     length = np.full(bytes_.shape, centre.tick_s)
     for line in range(1, len(length)):
         gone = np.isnan(bytes_[line - 1])
@@ -66,12 +66,12 @@ def rates(centre: Centre, way: str) -> np.ndarray:
 def test_every_target_equals_plain_numpy(centre: Centre, result: Workload) -> None:
     for place, line in enumerate(result.targets):
         assert line.target == centre.targets[place]
-        for way in WAYS:
-            mine = rates(centre, way)[:, place]
+        for direction in WAYS:
+            mine = rates(centre, direction)[:, place]
             mine = mine[~np.isnan(mine)]
-            found = [getattr(line, f"{way}_{name}_bytes_per_s") for name in ("p95", "p99", "max")]
-            assert found == pytest.approx(np.quantile(mine, [0.95, 0.99, 1.0]))
-            assert getattr(line, f"{way}_bytes") == np.nansum(centre.measures[f"{way}_bytes"][:, place])
+            answer = [getattr(line, f"{direction}_{name}_bytes_per_s") for name in ("p95", "p99", "max")]
+            assert answer == pytest.approx(np.quantile(mine, [0.95, 0.99, 1.0]))
+            assert getattr(line, f"{direction}_bytes") == np.nansum(centre.measures[f"{direction}_bytes"][:, place])
         assert line.samples == (~np.isnan(centre.measures["read_ops"][:, place])).sum()
 
 
@@ -111,7 +111,7 @@ def idle_one_by_one(requests: np.ndarray) -> tuple[Counter[int], int, int]:
     whole: Counter[int] = Counter()
     at_ends = at_gaps = 0
     for column in requests.T:
-        states = ["?" if np.isnan(one) else "0" if one == 0 else "1" for one in column]
+        states = ["?" if np.isnan(item) else "0" if item == 0 else "1" for item in column]
         for match in re.finditer("0+", "".join(states)):
             first, last = match.span()
             if first == 0 or last == len(states):
@@ -124,22 +124,22 @@ def idle_one_by_one(requests: np.ndarray) -> tuple[Counter[int], int, int]:
 
 
 def test_spacings_and_silences_are_what_the_samples_say(centre: Centre, result: Workload) -> None:
-    for way in WAYS:
-        requests = centre.measures[f"{way}_ops"]
-        model = result.models[f"{way}_bandwidth"]
+    for direction in WAYS:
+        requests = centre.measures[f"{direction}_ops"]
+        model = result.models[f"{direction}_bandwidth"]
         assert model.samples == (requests > 0).sum()
         assert model.zero_share_pct == pytest.approx(100 * (requests == 0).sum() / (~np.isnan(requests)).sum())
         assert result.silences is not None
         whole, at_ends, at_gaps = idle_one_by_one(requests)
-        censored = next(one for one in result.censored_idle if one.direction == way)
-        assert result.silences[way] == whole
+        censored = next(item for item in result.censored_idle if item.direction == direction)
+        assert result.silences[direction] == whole
         assert (censored.runs, censored.runs_at_gaps) == (at_ends, at_gaps)
         assert at_gaps > 100  # two in a hundred samples are missing
-        assert result.models[f"{way}_idle"].samples == sum(whole.values())
+        assert result.models[f"{direction}_idle"].samples == sum(whole.values())
         after_missed = np.isnan(requests[:-1]) & ~np.isnan(requests[1:])
-        assert result.models[f"{way}_interarrival"].off_tick_samples == after_missed.sum()
+        assert result.models[f"{direction}_interarrival"].off_tick_samples == after_missed.sum()
         on_tick = np.concatenate([requests[:1], np.where(after_missed, np.nan, requests[1:])])
-        assert result.models[f"{way}_interarrival"].samples == (on_tick > 0).sum()
+        assert result.models[f"{direction}_interarrival"].samples == (on_tick > 0).sum()
 
 
 def test_parameters_come_back() -> None:
@@ -152,8 +152,8 @@ def test_parameters_come_back() -> None:
         "time": pa.array(time, pa.timestamp("us", "UTC")), "duration_s": np.ones(rows), "target": ["a"] * rows,
         "read_bytes": read, "write_bytes": np.where(random.random(rows) < 0.5, 0.0, read),
     })  # fmt: skip
-    found = iolens.workload(target_io=table, sections=["bandwidth"], resamples=20)
-    model = found.models["read_bandwidth"]
+    answer = iolens.workload(target_io=table, sections=["bandwidth"], resamples=20)
+    model = answer.models["read_bandwidth"]
     assert model.paper is not None
     assert model.mle is not None
     assert model.paper.alpha == pytest.approx(1.24, rel=0.05)
@@ -161,27 +161,29 @@ def test_parameters_come_back() -> None:
     assert model.paper.r2 > 0.98
     assert model.mle.p_value is not None
     assert (model.unit, model.best_model) == ("bytes/s", "pareto")
-    assert found.models["write_bandwidth"].zero_share_pct == pytest.approx(50, abs=2)
+    assert answer.models["write_bandwidth"].zero_share_pct == pytest.approx(50, abs=2)
 
 
 def test_json_has_the_keys_that_are_promised(result: Workload) -> None:
-    found = json.loads(to_json(result))
-    assert set(found["models"]) == {f"{way}_{what}" for way in WAYS for what in ("bandwidth", "interarrival", "idle")}
-    for model in found["models"].values():
+    answer = json.loads(to_json(result))
+    assert set(answer["models"]) == {
+        f"{direction}_{what}" for direction in WAYS for what in ("bandwidth", "interarrival", "idle")
+    }
+    for model in answer["models"].values():
         assert {"paper", "mle", "unit", "zero_share_pct", "best_model", "verdict"} <= set(model)
         assert set(model["paper"]) == {"alpha", "xm", "r2"}
         assert set(model["mle"]) == {"alpha", "xm", "ks", "n_tail", "p_value"}
-    promised = {f"{way}_{name}_bytes_per_s" for way in WAYS for name in ("p95", "p99", "max")}
+    promised = {f"{direction}_{name}_bytes_per_s" for direction in WAYS for name in ("p95", "p99", "max")}
     promised |= {"target", "write_requests_pct", "write_bytes_pct", "idle_pct"}
-    assert promised <= set(found["targets"][0])
-    assert promised <= set(found["aggregate"])
-    assert set(found["peak_vs_sum"][0]) == {
+    assert promised <= set(answer["targets"][0])
+    assert promised <= set(answer["aggregate"])
+    assert set(answer["peak_vs_sum"][0]) == {
         "percentile", "direction", "aggregate_bytes_per_s", "sum_of_targets_bytes_per_s",
     }  # fmt: skip
-    assert {"direction", "size_bytes", "pdf", "cdf"} <= set(found["sizes"][0])
-    assert [len(found["rhythm"][name]) for name in ("weekday", "hour")] == [7, 24]
-    assert {"mean_bytes_per_s", "peak_bytes_per_s", "below_third_of_peak_pct"} <= set(found["throughput"])
-    assert set(found["throughput"]["idle_periods"][0]) == {
+    assert {"direction", "size_bytes", "pdf", "cdf"} <= set(answer["sizes"][0])
+    assert [len(answer["rhythm"][name]) for name in ("weekday", "hour")] == [7, 24]
+    assert {"mean_bytes_per_s", "peak_bytes_per_s", "below_third_of_peak_pct"} <= set(answer["throughput"])
+    assert set(answer["throughput"]["idle_periods"][0]) == {
         "from_min", "to_min", "count", "minutes", "share_pct", "wall_share_pct",
     }  # fmt: skip
     assert "NaN" not in to_json(result)
@@ -190,7 +192,7 @@ def test_json_has_the_keys_that_are_promised(result: Workload) -> None:
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_alone_says_the_same(centre: Centre, result: Workload, section: str) -> None:
     alone, whole = (
-        json.loads(to_json(one)) for one in (of(centre, sections=[section], timezone="Europe/Berlin"), result)
+        json.loads(to_json(item)) for item in (of(centre, sections=[section], timezone="Europe/Berlin"), result)
     )
     keys = {
         "bandwidth": ["peak_vs_sum"], "mix": [], "sizes": ["sizes", "size_peaks"], "arrivals": [],
@@ -212,8 +214,8 @@ def test_a_section_alone_says_the_same(centre: Centre, result: Workload, section
 
 def test_by_requests_busy_samples_count_more(centre: Centre, result: Workload) -> None:
     weighted = of(centre, sections=["arrivals"], weight_by_requests=True)
-    for way in WAYS:
-        name = f"{way}_interarrival"
+    for direction in WAYS:
+        name = f"{direction}_interarrival"
         assert weighted.models[name].samples > 2 * result.models[name].samples
 
 
@@ -235,8 +237,8 @@ def test_midnights_and_chunks_do_not_change_the_answer(tmp_path: Path, monkeypat
         monkeypatch.setattr("iolens.analyses.intervals.tick_matrix.MOST_ROWS", 5000)
         parts = json.loads(to_json(opened.workload()))
         since = opened.workload(since="2020-09-14", sections=["mix"])
-    for found in (whole, parts):
-        del found["coverage"]["sources"]
+    for part in (whole, parts):
+        del part["coverage"]["sources"]
     assert_same(parts, whole)
     assert since.samples < whole["samples"]
     assert since.window_start == datetime(2020, 9, 14, tzinfo=UTC)
@@ -252,22 +254,22 @@ def test_metadata_targets_are_not_missed(tmp_path: Path) -> None:
     store.append("metadata_ops", table_of("metadata_ops", made_up_metadata(1, 20, 1)))
     store.append("target_io", made_up(2, ticks=5, targets=3, first_tick=-5000).table("target_io"))
     with iolens.open(str(tmp_path)) as opened:
-        found = opened.workload(since="2020-09-14", sections=["mix"]).coverage
-    assert found.missing_targets == ["scratch-OST0002"]
-    assert (found.targets_known, found.targets_reporting) == (3, 2)
+        answer = opened.workload(since="2020-09-14", sections=["mix"]).coverage
+    assert answer.missing_targets == ["scratch-OST0002"]
+    assert (answer.targets_known, answer.targets_reporting) == (3, 2)
 
 
 def test_without_counts_of_requests_bytes_tell_idleness(centre: Centre) -> None:
-    found = of(centre, target_io=without(centre.tables["target_io"], "read_ops", "write_ops"))
-    assert not any("interarrival" in name for name in found.models)
-    assert {"read_idle", "write_idle"} <= set(found.models)
-    assert found.aggregate is not None
-    assert found.aggregate.write_requests_pct is None
-    assert found.aggregate.write_bytes_pct is not None
-    assert any("requests are not counted" in note for note in found.coverage.notes)
+    answer = of(centre, target_io=without(centre.tables["target_io"], "read_ops", "write_ops"))
+    assert not any("interarrival" in name for name in answer.models)
+    assert {"read_idle", "write_idle"} <= set(answer.models)
+    assert answer.aggregate is not None
+    assert answer.aggregate.write_requests_pct is None
+    assert answer.aggregate.write_bytes_pct is not None
+    assert any("requests are not counted" in note for note in answer.coverage.notes)
     with_counts = of(centre)
-    assert found.aggregate.idle_pct == pytest.approx(with_counts.aggregate.idle_pct)  # bytes and requests go together
-    assert found.silences == with_counts.silences
+    assert answer.aggregate.idle_pct == pytest.approx(with_counts.aggregate.idle_pct)  # bytes and requests go together
+    assert answer.silences == with_counts.silences
 
 
 def test_a_target_without_counts_among_others_is_told_by_its_bytes(centre: Centre, result: Workload) -> None:
@@ -276,76 +278,76 @@ def test_a_target_without_counts_among_others_is_told_by_its_bytes(centre: Centr
     for name in ("read_ops", "write_ops"):
         column = pa.array(table.column(name).to_numpy(), mask=mine)
         table = table.set_column(table.column_names.index(name), name, column)
-    found = of(centre, target_io=table, sections=["idle", "mix"])
-    assert found.targets[0].write_requests_pct is None
-    assert found.targets[0].idle_pct == pytest.approx(result.targets[0].idle_pct)
-    assert found.targets[1].write_requests_pct == result.targets[1].write_requests_pct
-    assert found.silences == result.silences
+    answer = of(centre, target_io=table, sections=["idle", "mix"])
+    assert answer.targets[0].write_requests_pct is None
+    assert answer.targets[0].idle_pct == pytest.approx(result.targets[0].idle_pct)
+    assert answer.targets[1].write_requests_pct == result.targets[1].write_requests_pct
+    assert answer.silences == result.silences
 
 
 def test_only_reads(centre: Centre) -> None:
-    found = of(centre, target_io=without(centre.tables["target_io"], "write_ops", "write_bytes"))
-    assert {name.partition("_")[0] for name in found.models} == {"read"}
-    line = found.targets[0]
+    answer = of(centre, target_io=without(centre.tables["target_io"], "write_ops", "write_bytes"))
+    assert {name.partition("_")[0] for name in answer.models} == {"read"}
+    line = answer.targets[0]
     assert (line.write_bytes, line.write_bytes_pct, line.write_p95_bytes_per_s, line.idle_pct) == (None,) * 4
-    assert {one.direction for one in found.peak_vs_sum} == {"read"}
-    assert [one.direction for one in found.censored_idle] == ["read"]
-    assert found.throughput is not None
-    assert found.throughput.write_bytes_per_day is None
-    assert found.throughput.read_bytes_per_day is not None
-    assert found.rhythm is not None
-    assert {one.write_bytes_per_hour for one in found.rhythm.hour} == {None}
-    assert "no target tells the bytes of its writes" in found.coverage.notes
+    assert {item.direction for item in answer.peak_vs_sum} == {"read"}
+    assert [item.direction for item in answer.censored_idle] == ["read"]
+    assert answer.throughput is not None
+    assert answer.throughput.write_bytes_per_day is None
+    assert answer.throughput.read_bytes_per_day is not None
+    assert answer.rhythm is not None
+    assert {item.write_bytes_per_hour for item in answer.rhythm.hour} == {None}
+    assert "no target tells the bytes of its writes" in answer.coverage.notes
 
 
 def test_a_single_target(tmp_path: Path) -> None:
     centre = made_up_centre(3, targets=1, ticks=600)
-    found = of(centre)
-    for line in found.peak_vs_sum:
+    answer = of(centre)
+    for line in answer.peak_vs_sum:
         assert line.aggregate_bytes_per_s == pytest.approx(line.sum_of_targets_bytes_per_s)
-    assert found.aggregate is not None
-    assert found.aggregate.read_bytes == found.targets[0].read_bytes
+    assert answer.aggregate is not None
+    assert answer.aggregate.read_bytes == answer.targets[0].read_bytes
 
 
 def test_no_traffic_at_all() -> None:
     centre = made_up_centre(1, targets=2, ticks=3600 * 3 // 2, idle=1.0)
-    found = of(centre)
-    line = found.targets[0]
+    answer = of(centre)
+    line = answer.targets[0]
     assert (line.read_max_bytes_per_s, line.idle_pct, line.write_requests_pct) == (0.0, 100.0, None)
-    assert {model.best_model for model in found.models.values()} == {None}
-    assert all("too few" in model.verdict for model in found.models.values())
-    assert found.sizes == []
-    assert found.throughput is not None
-    assert (found.throughput.idle_pct, found.throughput.below_third_of_peak_pct) == (100.0, None)
-    assert [one.runs for one in found.censored_idle] == [2, 2]  # each target, from end to end
-    assert [one.origin for one in found.maintenance] == ["found"]
-    json.loads(to_json(found))
+    assert {model.best_model for model in answer.models.values()} == {None}
+    assert all("too few" in model.verdict for model in answer.models.values())
+    assert answer.sizes == []
+    assert answer.throughput is not None
+    assert (answer.throughput.idle_pct, answer.throughput.below_third_of_peak_pct) == (100.0, None)
+    assert [item.runs for item in answer.censored_idle] == [2, 2]  # each target, from end to end
+    assert [item.origin for item in answer.maintenance] == ["found"]
+    json.loads(to_json(answer))
 
 
 @pytest.mark.parametrize("tick_s", [60.0, 300.0])
 def test_long_ticks(tick_s: float) -> None:
     centre = made_up_centre(1, targets=3, ticks=500, tick_s=tick_s)
-    found = of(centre)
-    assert found.tick_s == tick_s
-    assert found.throughput is not None
-    assert found.throughput.observed_minutes == 500 * tick_s / 60
-    assert found.rhythm is not None
-    assert sum(one.observed_hours for one in found.rhythm.hour) == pytest.approx(500 * tick_s / 3600)
+    answer = of(centre)
+    assert answer.tick_s == tick_s
+    assert answer.throughput is not None
+    assert answer.throughput.observed_minutes == 500 * tick_s / 60
+    assert answer.rhythm is not None
+    assert sum(item.observed_hours for item in answer.rhythm.hour) == pytest.approx(500 * tick_s / 3600)
     per_day = np.nansum(centre.measures["read_bytes"]) / (500 * tick_s) * 86400
-    assert found.throughput.read_bytes_per_day == pytest.approx(per_day)
+    assert answer.throughput.read_bytes_per_day == pytest.approx(per_day)
 
 
 def test_a_gap_is_not_idle() -> None:
     """Two busy hours around three that were not observed."""
-    one = made_up_centre(1, targets=2, ticks=1800, idle=0.0)
+    item = made_up_centre(1, targets=2, ticks=1800, idle=0.0)
     two = made_up_centre(2, targets=2, ticks=1800, idle=0.0, first_us=T0_US + 4 * 3600 * 1_000_000)
-    table = pa.concat_tables([one.tables["target_io"], two.tables["target_io"]])
-    found = of(one, target_io=table)
-    assert found.throughput is not None
-    assert (found.throughput.observed_minutes, found.throughput.wall_minutes) == (120, 300)
-    assert found.throughput.zero_pct == 0
-    assert (found.maintenance, found.targets[0].idle_pct) == ([], 0.0)
-    assert sum(found.silences["read"].values()) == 0
+    table = pa.concat_tables([item.tables["target_io"], two.tables["target_io"]])
+    answer = of(item, target_io=table)
+    assert answer.throughput is not None
+    assert (answer.throughput.observed_minutes, answer.throughput.wall_minutes) == (120, 300)
+    assert answer.throughput.zero_pct == 0
+    assert (answer.maintenance, answer.targets[0].idle_pct) == ([], 0.0)
+    assert sum(answer.silences["read"].values()) == 0
 
 
 def test_nothing_to_tell_is_said(centre: Centre) -> None:
@@ -369,12 +371,12 @@ def test_targets_of_another_kind_tell_of_the_same_bytes(centre: Centre, result: 
     osts = table.set_column(
         table.column_names.index("target"), "target", pa.array([f"x{name}" for name in table["target"].to_pylist()])
     ).set_column(table.column_names.index("target_kind"), "target_kind", pa.array(["ost"] * table.num_rows))
-    found = of(centre, target_io=pa.concat_tables([table, osts]), sections=["mix"])
-    assert found.aggregate is not None
+    answer = of(centre, target_io=pa.concat_tables([table, osts]), sections=["mix"])
+    assert answer.aggregate is not None
     assert result.aggregate is not None
-    assert found.aggregate.read_bytes == result.aggregate.read_bytes
-    assert found.coverage.target_kinds == ["ost"]
-    assert "4 targets of other kinds" in found.coverage.notes[0]
+    assert answer.aggregate.read_bytes == result.aggregate.read_bytes
+    assert answer.coverage.target_kinds == ["ost"]
+    assert "4 targets of other kinds" in answer.coverage.notes[0]
 
 
 # Maintenance, and what the configuration knows.
@@ -402,7 +404,7 @@ def window(first: float, last: float, name: str = "planned") -> Maintenance:
 
 def test_maintenance_is_found_and_left_out_on_request(quiet: Centre) -> None:
     whole, rest = of(quiet), of(quiet, without_maintenance=True)
-    assert [(one.start, one.end, one.origin) for one in whole.maintenance] == [
+    assert [(item.start, item.end, item.origin) for item in whole.maintenance] == [
         (START + timedelta(hours=2), START + timedelta(hours=4), "found")
     ]
     assert rest.maintenance == whole.maintenance
@@ -419,17 +421,17 @@ def test_maintenance_is_found_and_left_out_on_request(quiet: Centre) -> None:
 
 
 def test_a_configured_window_has_a_name_and_what_is_found_inside_it_is_that(quiet: Centre) -> None:
-    found = of(quiet, maintenance=[window(1.5, 4.5)], without_maintenance=True)
-    assert [(one.name, one.origin) for one in found.maintenance] == [("planned", "configured")]
-    assert found.throughput is not None
-    assert found.throughput.observed_minutes == 180
+    answer = of(quiet, maintenance=[window(1.5, 4.5)], without_maintenance=True)
+    assert [(item.name, item.origin) for item in answer.maintenance] == [("planned", "configured")]
+    assert answer.throughput is not None
+    assert answer.throughput.observed_minutes == 180
 
 
 def test_what_is_found_beside_configured_windows_counts_too(quiet: Centre) -> None:
-    found = of(quiet, maintenance=[window(5, 5.5), window(-100, -90)], without_maintenance=True)
-    assert [one.origin for one in found.maintenance] == ["found", "configured"]  # none of another year
-    assert found.throughput is not None
-    assert found.throughput.observed_minutes == 360 - 120 - 30
+    answer = of(quiet, maintenance=[window(5, 5.5), window(-100, -90)], without_maintenance=True)
+    assert [item.origin for item in answer.maintenance] == ["found", "configured"]  # none of another year
+    assert answer.throughput is not None
+    assert answer.throughput.observed_minutes == 360 - 120 - 30
 
 
 def test_nothing_left_is_said(quiet: Centre) -> None:
@@ -455,28 +457,28 @@ def configured(quiet: Centre, tmp_path_factory: pytest.TempPathFactory) -> OpenS
 
 
 def test_the_configuration_gives_peak_zone_and_maintenance(configured: OpenStore) -> None:
-    found = configured.workload(sections=["rhythm", "throughput"])
-    assert found.throughput.peak_bytes_per_s == 2e9
-    assert found.throughput.peak_origin == "configured"
-    assert found.rhythm.timezone == "America/New_York"
-    assert [one.name for one in found.rhythm.weekday if one.observed_hours] == ["Monday", "Sunday"]
-    assert [(one.name, one.start) for one in found.maintenance] == [
+    answer = configured.workload(sections=["rhythm", "throughput"])
+    assert answer.throughput.peak_bytes_per_s == 2e9
+    assert answer.throughput.peak_origin == "configured"
+    assert answer.rhythm.timezone == "America/New_York"
+    assert [item.name for item in answer.rhythm.weekday if item.observed_hours] == ["Monday", "Sunday"]
+    assert [(item.name, item.start) for item in answer.maintenance] == [
         ("new disks", datetime(2020, 9, 14, 1, 30, tzinfo=UTC))
     ]
 
 
 def test_what_is_given_wins(configured: OpenStore) -> None:
-    found = configured.workload(sections=["rhythm", "throughput"], peak="1GB/s", timezone="Asia/Tokyo", maintenance=[])
-    assert (found.throughput.peak_bytes_per_s, found.throughput.peak_origin) == (1e9, "given")
-    assert found.rhythm.timezone == "Asia/Tokyo"
-    assert [one.origin for one in found.maintenance] == ["found"]
+    answer = configured.workload(sections=["rhythm", "throughput"], peak="1GB/s", timezone="Asia/Tokyo", maintenance=[])
+    assert (answer.throughput.peak_bytes_per_s, answer.throughput.peak_origin) == (1e9, "given")
+    assert answer.rhythm.timezone == "Asia/Tokyo"
+    assert [item.origin for item in answer.maintenance] == ["found"]
 
 
 def test_without_a_configuration_the_zone_is_utc(quiet: Centre, tmp_path: Path) -> None:
     with stored(tmp_path, quiet) as opened:
-        found = opened.workload(sections=["rhythm", "throughput"], timezone=None, peak=None)
-    assert found.rhythm.timezone == "UTC"
-    assert found.throughput.peak_origin == "largest minute"
+        answer = opened.workload(sections=["rhythm", "throughput"], timezone=None, peak=None)
+    assert answer.rhythm.timezone == "UTC"
+    assert answer.throughput.peak_origin == "largest minute"
 
 
 # Real data.
@@ -492,22 +494,22 @@ def test_a_real_h5lmt_file_equals_h5py(shared_data: Path, tmp_path: Path) -> Non
     done = command("ingest", "h5lmt", capture, "--store", tmp_path, "--timezone", "America/Los_Angeles")
     assert done.code == 0, done.err
     with iolens.open(str(tmp_path)) as opened:
-        found = opened.workload()
+        answer = opened.workload()
     with h5py.File(capture) as file:
         moved = {
             "read": file["OSTReadGroup/OSTBulkReadDataSet"][:, 1:] * 5.0,
             "write": file["OSTWriteGroup/OSTBulkWriteDataSet"][:, 1:] * 5.0,
         }
-    assert (found.tick_s, found.samples, len(found.targets)) == (5.0, 24 * 60, 24)
-    for way, bytes_ in moved.items():
-        shown = sorted(getattr(line, f"{way}_p99_bytes_per_s") for line in found.targets)
+    assert (answer.tick_s, answer.samples, len(answer.targets)) == (5.0, 24 * 60, 24)
+    for direction, bytes_ in moved.items():
+        shown = sorted(getattr(line, f"{direction}_p99_bytes_per_s") for line in answer.targets)
         assert shown == pytest.approx(sorted(np.quantile(bytes_ / 5.0, 0.99, axis=1)))
         together = np.quantile(bytes_.sum(axis=0) / 5.0, [0.95, 0.99, 1.0])
-        mine = [getattr(found.aggregate, f"{way}_{name}_bytes_per_s") for name in ("p95", "p99", "max")]
+        mine = [getattr(answer.aggregate, f"{direction}_{name}_bytes_per_s") for name in ("p95", "p99", "max")]
         assert mine == pytest.approx(together)
     total = moved["read"].sum() + moved["write"].sum()
-    assert found.aggregate.write_bytes_pct == pytest.approx(100 * moved["write"].sum() / total)
+    assert answer.aggregate.write_bytes_pct == pytest.approx(100 * moved["write"].sum() / total)
     by_minute = (moved["read"] + moved["write"]).sum(axis=0).reshape(5, 12).sum(axis=1) / 60.0
-    assert found.throughput.peak_bytes_per_s == pytest.approx(by_minute.max())
-    assert found.aggregate.write_requests_pct is None  # LMT counts no requests here
-    assert found.coverage.missing_targets == []
+    assert answer.throughput.peak_bytes_per_s == pytest.approx(by_minute.max())
+    assert answer.aggregate.write_requests_pct is None  # LMT counts no requests here
+    assert answer.coverage.missing_targets == []

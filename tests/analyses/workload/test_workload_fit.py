@@ -44,13 +44,13 @@ def made_up(seed: int = 1, **changes: np.ndarray) -> dict[str, np.ndarray]:
     busy = random.random(shape) < 0.67
     read = 1e6 * (1.0 - random.random(shape)) ** (-1 / 1.5)
     write = np.exp(random.normal(15.0, 0.5, shape))
-    found = {
+    result = {
         "read_bytes": np.where(busy, 10 * read, 0.0),
         "read_ops": np.where(busy, np.ceil(read / 1e6), 0),
         "write_bytes": np.where(busy[::-1], 10 * write, 0.0),
         "write_ops": np.where(busy[::-1], 1 + random.poisson(20, shape), 0),
     }
-    return found | changes
+    return result | changes
 
 
 def characterised(columns: dict[str, np.ndarray]) -> tuple[FrameSelection, Workload]:
@@ -68,8 +68,8 @@ def test_pareto_where_it_is_and_quantiles_where_it_is_not() -> None:
     written = columns["write_bytes"][columns["write_bytes"] > 0] / 10
     assert model.write.bandwidth.model == "quantiles"
     for share in (0.05, 0.5, 0.95):
-        found = model.write.bandwidth.quantile(np.array([share]))[0]
-        assert found == pytest.approx(np.quantile(written, share), rel=0.01)
+        result = model.write.bandwidth.quantile(np.array([share]))[0]
+        assert result == pytest.approx(np.quantile(written, share), rel=0.01)
     assert "write bandwidth: as observed, by quantiles (of the five families lognormal is best)" in fitted.notes
     assert (model.filesystem, model.targets, model.tick_s, model.timezone) == ("fs", 2, 10.0, "UTC")
     assert model.read_requests_pct == pytest.approx(
@@ -80,9 +80,9 @@ def test_pareto_where_it_is_and_quantiles_where_it_is_not() -> None:
 def test_the_share_of_samples_with_traffic_is_kept() -> None:
     columns = made_up()
     model = fit_workload(*characterised(columns)).model
-    for way in ("read", "write"):
-        observed = (columns[f"{way}_ops"] > 0).mean()
-        assert model.of(way).busy_share(10.0) == pytest.approx(observed, abs=1e-6)
+    for direction in ("read", "write"):
+        observed = (columns[f"{direction}_ops"] > 0).mean()
+        assert model.of(direction).busy_share(10.0) == pytest.approx(observed, abs=1e-6)
 
 
 def test_without_sizes_the_mean_stands_for_all() -> None:
@@ -109,9 +109,9 @@ def histogram(counts: dict[tuple[str, int], int]) -> pa.Table:
         {
             "time": T0_US + 60_000_000, "start": T0_US, "duration_s": 60.0, "date": T0_US // 86_400_000_000,
             "filesystem": "fs", "source": "made-up", "target": "c0", "target_kind": "controller",
-            "histogram": "request_size", "direction": way, "bin": size, "count": count, "after_reset": False,
+            "histogram": "request_size", "direction": direction, "bin": size, "count": count, "after_reset": False,
         }
-        for (way, size), count in counts.items()
+        for (direction, size), count in counts.items()
     ]  # fmt: skip
     return table_of("target_histograms", rows)
 
@@ -141,23 +141,23 @@ def test_a_target_without_any_traffic_is_one_long_silence() -> None:
 
 def test_a_mix_out_of_reach_gives_way() -> None:
     """Never idle, and the observed share of reads is not that of the mean requests: nothing can be stretched."""
-    chosen, found = characterised({name: np.maximum(values, 9.0) for name, values in made_up().items()})
-    assert found.aggregate is not None
-    odd = replace(found, aggregate=replace(found.aggregate, write_requests_pct=10.0))
+    chosen, result = characterised({name: np.maximum(values, 9.0) for name, values in made_up().items()})
+    assert result.aggregate is not None
+    odd = replace(result, aggregate=replace(result.aggregate, write_requests_pct=10.0))
     fitted = fit_workload(chosen, odd)
     assert fitted.model.read_requests_pct == pytest.approx(100 * fitted.model.read_share())
     assert fitted.notes[-1].startswith("90 % reads cannot come of these arrivals and silences, only")
     fitted.model.balanced()
 
 
-@pytest.mark.parametrize("way", ["read", "write"])
-def test_a_model_needs_both_directions_and_their_requests(way: str) -> None:
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_a_model_needs_both_directions_and_their_requests(direction: str) -> None:
     columns = made_up()
     nothing = np.zeros((TICKS, 2))
-    with pytest.raises(UsageError, match=f"fs: no {way}s in this window"):
-        fit_workload(*characterised(columns | {f"{way}_bytes": nothing, f"{way}_ops": nothing}))
-    del columns[f"{way}_ops"]
-    with pytest.raises(UsageError, match=f"{way} requests are not counted"):
+    with pytest.raises(UsageError, match=f"fs: no {direction}s in this window"):
+        fit_workload(*characterised(columns | {f"{direction}_bytes": nothing, f"{direction}_ops": nothing}))
+    del columns[f"{direction}_ops"]
+    with pytest.raises(UsageError, match=f"{direction} requests are not counted"):
         fit_workload(*characterised(columns))
 
 
@@ -178,14 +178,14 @@ def test_maintenance_that_was_left_out_stays_out() -> None:
 
 
 def test_a_pareto_fit_that_is_best_but_not_near_is_not_taken() -> None:
-    chosen, found = characterised(made_up())
-    tail = found.models["read_bandwidth"]
+    chosen, result = characterised(made_up())
+    tail = result.models["read_bandwidth"]
     families = [
-        replace(one, parameters=one.parameters | {"alpha": 3.0}) if "pareto" in one.model else one
-        for one in tail.families
+        replace(family, parameters=family.parameters | {"alpha": 3.0}) if "pareto" in family.model else family
+        for family in tail.families
     ]
-    models = found.models | {"read_bandwidth": replace(tail, families=families)}
-    fitted = fit_workload(chosen, replace(found, models=models))
+    models = result.models | {"read_bandwidth": replace(tail, families=families)}
+    fitted = fit_workload(chosen, replace(result, models=models))
     assert fitted.model.read.bandwidth.model == "quantiles"
     assert (
         "read bandwidth: as observed, by quantiles (Pareto is the best of five families, but not near)" in fitted.notes
@@ -196,11 +196,11 @@ def test_quantiles_of_bins_are_inside_their_bins() -> None:
     counts = Counter({1: 500, 2: 300, 7: 200})
     keys = np.array([1.0, 2.0, 7.0])
     sample = TailSample.of_multiples(keys, 1.0, "nearest", np.array(list(counts.values())))
-    found = quantiles_of(sample)
-    rounded = np.rint(found)
+    result = quantiles_of(sample)
+    rounded = np.rint(result)
     shares = np.array(SHARES)
-    assert found.size == shares.size
-    assert np.all(np.diff(found) >= 0)
+    assert result.size == shares.size
+    assert np.all(np.diff(result) >= 0)
     assert set(rounded[shares < 0.5].tolist()) == {1.0}
     assert set(rounded[(shares > 0.5) & (shares < 0.8)].tolist()) == {2.0}
     assert set(rounded[shares > 0.8].tolist()) <= {7.0, 8.0}

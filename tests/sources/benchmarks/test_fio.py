@@ -54,8 +54,8 @@ def test_one_job(tmp_path: Path) -> None:
         job(write=side(1600, 64 * KIB, 2000)),
         disk_util=[disk(write_ios=1700, write_sectors=204_800, read_ios=3, read_sectors=24)],
     )
-    found = read(tmp_path, "fio", json.dumps(content, indent=2))
-    assert (found.problems, found.notes) == ([], [])
+    result = read(tmp_path, "fio", json.dumps(content, indent=2))
+    assert (result.problems, result.notes) == ([], [])
     expected = {
         "tool": "fio", "direction": "write", "transfer_bytes": 64 * KIB, "operations": 1600, "bytes": 100 * MIB,
         "duration_s": 2.0, "queue_depth": 8, "tasks": 1, "access": "random", "direct": True, "mixed": False,
@@ -63,7 +63,7 @@ def test_one_job(tmp_path: Path) -> None:
         "device_other_ops": 3, "device_other_bytes": 24 * 512, "time": T0 * 1000, "complete": True,
         "reported_bytes_per_s": 50 * MIB, "reported_ops_per_s": 800.0,
     }  # fmt: skip
-    assert {name: found.rows[0].get(name) for name in expected} == expected
+    assert {name: result.rows[0].get(name) for name in expected} == expected
 
 
 def test_a_device_without_sectors_has_operations_and_no_bytes(tmp_path: Path) -> None:
@@ -90,25 +90,25 @@ def test_like_jobs_are_one_run(tmp_path: Path, group_reporting: bool) -> None:
             job(write=side(100, 64 * KIB, 1900), options=each),
             job(write=side(200, 64 * KIB, 2000), options=each),
         ]
-    found = read(tmp_path, "fio", json.dumps(document(*jobs)))
-    row = found.rows[0]
-    assert len(found.rows) == 1
+    result = read(tmp_path, "fio", json.dumps(document(*jobs)))
+    row = result.rows[0]
+    assert len(result.rows) == 1
     assert (row["operations"], row["tasks"], row["queue_depth"], row["duration_s"]) == (300, 2, 16, 2.0)
 
 
 def test_reads_and_writes_together_are_two_rows_that_say_so(tmp_path: Path) -> None:
     mixed = job(read_=side(70, 4096, 1000), write=side(30, 4096, 1000), options={"rw": "randrw", "bs": "4k"})
-    found = read(tmp_path, "fio", json.dumps(document(mixed, disk_util=[disk(read_ios=70, write_ios=30)])))
-    assert found.column("direction") == ["read", "write"]
-    assert found.column("mixed") == [True, True]
-    assert found.column("device_ops") == [70, 30]
+    result = read(tmp_path, "fio", json.dumps(document(mixed, disk_util=[disk(read_ios=70, write_ios=30)])))
+    assert result.column("direction") == ["read", "write"]
+    assert result.column("mixed") == [True, True]
+    assert result.column("device_ops") == [70, 30]
 
 
 def test_different_jobs_at_the_same_time_have_no_device_of_their_own(tmp_path: Path) -> None:
     jobs = [job("a", write=side(10, 4096, 1000)), job("b", read_=side(10, 4096, 1000))]
-    found = read(tmp_path, "fio", json.dumps(document(*jobs, disk_util=[disk(write_ios=10)])))
-    assert found.column("device") == [None, None]
-    assert len(set(found.column("run_id"))) == 2
+    result = read(tmp_path, "fio", json.dumps(document(*jobs, disk_util=[disk(write_ios=10)])))
+    assert result.column("device") == [None, None]
+    assert len(set(result.column("run_id"))) == 2
 
 
 def test_mixed_block_sizes_have_no_transfer_size(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def test_synchronous_engines_have_one_transfer_in_flight(tmp_path: Path) -> None
 
 
 def test_options_common_to_all_jobs_are_theirs(tmp_path: Path) -> None:
-    one = job(read_=side(9, 4096, 9))
-    one["job options"] = {"name": "j"}
+    item = job(read_=side(9, 4096, 9))
+    item["job options"] = {"name": "j"}
     common = {"rw": "randread", "bs": "4k", "direct": "1", "iodepth": "3", "ioengine": "libaio", "size": "50%"}
-    content = {**document(one), "global options": common}
+    content = {**document(item), "global options": common}
     row = read(tmp_path, "fio", json.dumps(content)).rows[0]
     assert (row["access"], row["direct"], row["queue_depth"], row.get("aggregate_bytes")) == ("random", True, 3, None)
 
@@ -136,19 +136,19 @@ def test_options_common_to_all_jobs_are_theirs(tmp_path: Path) -> None:
 def test_status_documents_are_replaced_by_the_last_of_their_run(tmp_path: Path) -> None:
     status = [document(job(write=side(100 * n, 4096, 1000 * n)), at=T0 + 1000 * n) for n in (1, 2, 3)]
     again = document(job(write=side(50, 4096, 1000)), at=T0 + 60_000)
-    found = read(tmp_path, "fio", "\n".join(json.dumps(one, indent=1) for one in [*status, again]))
-    assert found.column("operations") == [300, 50]
-    assert "2 documents" in found.notes[0].reason
+    result = read(tmp_path, "fio", "\n".join(json.dumps(item, indent=1) for item in [*status, again]))
+    assert result.column("operations") == [300, 50]
+    assert "2 documents" in result.notes[0].reason
 
 
 def test_a_failed_job_is_reported_and_not_stored(tmp_path: Path) -> None:
     message = "fio: pid=7, err=28/file:io_u.c:1, func=io_u error, error=No space left on device\n"
     bad = job("bad", write=side(1, 4096, 5), error=28)
-    found = read(tmp_path, "fio", message + json.dumps(document(bad, job("good", write=side(9, 4096, 9))), indent=1))
-    assert found.column("operations") == [9]
-    reasons = " ".join(problem.reason for problem in found.problems)
+    result = read(tmp_path, "fio", message + json.dumps(document(bad, job("good", write=side(9, 4096, 9))), indent=1))
+    assert result.column("operations") == [9]
+    reasons = " ".join(problem.reason for problem in result.problems)
     assert "'bad' failed with error 28 (No space left on device)" in reasons
-    assert found.problems[0].line == 1
+    assert result.problems[0].line == 1
 
 
 NORMAL = """txt: (g=0): rw=randwrite, bs=(R) {low}-{high}, (W) {low}-{high}, (T) 4096B-4096B, ioengine=libaio, iodepth=4
@@ -168,9 +168,9 @@ Disk stats (read/write):
 
 
 def test_normal_output_with_one_block_size_is_exact(tmp_path: Path) -> None:
-    found = read(tmp_path, "fio", NORMAL.format(low="4096B", high="4096B", error=0))
-    row = found.rows[0]
-    assert found.problems == []
+    result = read(tmp_path, "fio", NORMAL.format(low="4096B", high="4096B", error=0))
+    row = result.rows[0]
+    assert result.problems == []
     assert (row["bytes"], row["operations"], row["duration_s"]) == (9638 * 4096, 9638, 2.0)
     assert (row["queue_depth"], row["tasks"], row["access"]) == (8, 2, "random")
     assert (row["device_ops"], row["device_bytes"]) == (8234, 65872 * 512)
@@ -178,9 +178,9 @@ def test_normal_output_with_one_block_size_is_exact(tmp_path: Path) -> None:
 
 
 def test_normal_output_of_mixed_sizes_is_named_not_guessed(tmp_path: Path) -> None:
-    found = read(tmp_path, "fio", NORMAL.format(low="4096B", high="64.0KiB", error=0))
-    assert found.rows == []
-    assert "--output-format=json" in found.problems[0].reason
+    result = read(tmp_path, "fio", NORMAL.format(low="4096B", high="64.0KiB", error=0))
+    assert result.rows == []
+    assert "--output-format=json" in result.problems[0].reason
 
 
 def test_normal_output_of_a_failed_job_or_one_cut_off(tmp_path: Path) -> None:
@@ -194,9 +194,9 @@ def test_normal_output_of_a_failed_job_or_one_cut_off(tmp_path: Path) -> None:
 def test_both_outputs_in_one_file_count_once(tmp_path: Path) -> None:
     normal = NORMAL.format(low="4096B", high="4096B", error=0)
     content = json.dumps(document(job(write=side(9638, 4096, 2000))), indent=2)
-    found = read(tmp_path, "fio", normal[: normal.index("txt: (groupid")] + content + "\n" + normal)
-    assert found.column("operations") == [9638]
-    assert found.notes
+    result = read(tmp_path, "fio", normal[: normal.index("txt: (groupid")] + content + "\n" + normal)
+    assert result.column("operations") == [9638]
+    assert result.notes
 
 
 def terse(volume_kib: int, iops: int, milliseconds: int) -> str:
@@ -206,8 +206,8 @@ def terse(volume_kib: int, iops: int, milliseconds: int) -> str:
 
 
 def test_terse(tmp_path: Path) -> None:
-    found = read(tmp_path, "fio", terse(4000, 1001, 999) + "\n" + terse(3000, 999, 1000) + "\n")
-    first, second = found.rows
+    result = read(tmp_path, "fio", terse(4000, 1001, 999) + "\n" + terse(3000, 999, 1000) + "\n")
+    first, second = result.rows
     assert (first["direction"], first["transfer_bytes"], first["operations"]) == ("read", 4096, 1000)
     assert (first["bytes"], first["duration_s"], first["device_ops"]) == (4000 * KIB, 0.999, 500)
     assert (second.get("transfer_bytes"), second.get("operations")) == (None, None)  # 3 KiB on average: mixed
@@ -216,8 +216,8 @@ def test_terse(tmp_path: Path) -> None:
 def terse_of(version: int, read_: tuple[int, ...], write: tuple[int, ...]) -> str:
     """A line of any version: volume, bandwidth, IOPS, milliseconds of each direction, and zeros for the rest."""
     width, directions = {3: (41, 2), 4: (41, 3), 5: (47, 3)}[version]
-    figures = [[*one, *[0] * (width - len(one))] for one in (read_, write, ())[:directions]]
-    fields = [version, "fio-3.40", "mix", 0, 0, *(figure for one in figures for figure in one), *["0.0%"] * 34]
+    figures = [[*item, *[0] * (width - len(item))] for item in (read_, write, ())[:directions]]
+    fields = [version, "fio-3.40", "mix", 0, 0, *(figure for item in figures for figure in item), *["0.0%"] * 34]
     return ";".join(map(str, [*fields, "sdx", 500, 2, 0, 0, 1, 1, 2, "9.1%"]))
 
 
@@ -225,12 +225,12 @@ def terse_of(version: int, read_: tuple[int, ...], write: tuple[int, ...]) -> st
 def test_terse_of_every_version_with_its_own_fields(tmp_path: Path, version: int) -> None:
     """Version 4 adds trims, version 5 six fields to each direction: where the writes stand differs."""
     line = terse_of(version, (4000, 4000, 1000, 1000), (8000, 8000, 500, 1000))
-    found = read(tmp_path, "fio", line + "\n")
-    assert found.problems == []
-    assert found.column("direction") == ["read", "write"]
-    assert found.column("bytes") == [4000 * KIB, 8000 * KIB]
-    assert found.column("transfer_bytes") == [4 * KIB, 16 * KIB]
-    assert found.column("device_ops") == [500, 2]
+    result = read(tmp_path, "fio", line + "\n")
+    assert result.problems == []
+    assert result.column("direction") == ["read", "write"]
+    assert result.column("bytes") == [4000 * KIB, 8000 * KIB]
+    assert result.column("transfer_bytes") == [4 * KIB, 16 * KIB]
+    assert result.column("device_ops") == [500, 2]
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
@@ -258,10 +258,10 @@ def test_terse_of_the_program_itself_says_what_its_json_says(tmp_path: Path, ver
 
 def test_terse_of_another_version_or_cut_is_named(tmp_path: Path) -> None:
     line = terse(4000, 1000, 1000)
-    found = read(tmp_path, "fio", "6" + line[1:] + "\n" + line[:90] + "\n" + line + "\n")
-    assert len(found.rows) == 1
-    assert "terse version '6' is not supported; versions 3, 4, 5 are" in found.problems[0].reason
-    assert "fields; terse version 3 has at least 121" in found.problems[1].reason
+    result = read(tmp_path, "fio", "6" + line[1:] + "\n" + line[:90] + "\n" + line + "\n")
+    assert len(result.rows) == 1
+    assert "terse version '6' is not supported; versions 3, 4, 5 are" in result.problems[0].reason
+    assert "fields; terse version 3 has at least 121" in result.problems[1].reason
     (tmp_path / "old").write_text(";".join(["2", "card0", "0", "0", "7139336", "121836", *["0"] * 100]) + "\n")
     (problem,) = Results(tmp_path / "old", "fio").problems
     assert "terse version 2 is not supported" in problem.reason
@@ -271,17 +271,19 @@ def test_a_damaged_document_between_others_costs_itself(tmp_path: Path) -> None:
     first, second, third = (
         json.dumps(document(job(write=side(count, 4096, 9)), at=T0 + count * 90_000), indent=1) for count in (7, 8, 9)
     )
-    found = read(tmp_path, "fio", first + "\n" + second[: len(second) // 2] + "\n" + third + "\n")
-    assert found.column("operations") == [7, 9]
-    assert [one.reason for one in found.problems] == ["a document that is cut or damaged: that run is left out"]
+    result = read(tmp_path, "fio", first + "\n" + second[: len(second) // 2] + "\n" + third + "\n")
+    assert result.column("operations") == [7, 9]
+    assert [problem.reason for problem in result.problems] == [
+        "a document that is cut or damaged: that run is left out"
+    ]
 
 
 def test_a_document_cut_off_loses_only_itself(tmp_path: Path) -> None:
     whole = json.dumps(document(job(write=side(9, 4096, 9))), indent=1)
     second = json.dumps(document(job(write=side(8, 4096, 9)), at=T0 + 90_000), indent=1)
-    found = read(tmp_path, "fio", whole + "\n" + second[: len(second) // 2])
-    assert found.column("operations") == [9]
-    assert "ends within a document" in found.problems[0].reason
+    result = read(tmp_path, "fio", whole + "\n" + second[: len(second) // 2])
+    assert result.column("operations") == [9]
+    assert "ends within a document" in result.problems[0].reason
 
 
 @pytest.mark.parametrize(
@@ -297,9 +299,9 @@ def test_a_document_cut_off_loses_only_itself(tmp_path: Path) -> None:
 def test_impossible_numbers_make_no_rows(tmp_path: Path, broken: dict[str, Any]) -> None:
     content = document(job(write=side(9, 4096, 9)))
     content["jobs"][0]["write"] |= broken
-    found = read(tmp_path, "fio", json.dumps(content))
-    assert found.rows == []
-    assert found.problems
+    result = read(tmp_path, "fio", json.dumps(content))
+    assert result.rows == []
+    assert result.problems
 
 
 def test_a_version_before_three_counted_kibibytes(tmp_path: Path) -> None:
@@ -326,9 +328,9 @@ def test_the_real_sweep(shared_data: Path) -> None:
     paths = sorted((shared_data / "fio" / "sweep-json").glob("*.json"))
     assert len(paths) == 36
     for path in paths:
-        found = Results(path, "fio")
-        assert found.problems == []
-        row = found.rows[0]
+        result = Results(path, "fio")
+        assert result.problems == []
+        row = result.rows[0]
         pattern, size, depth = path.stem.split("_")[:3]
         assert row["access"] == ("random" if pattern.startswith("rand") else "sequential")
         assert row["transfer_bytes"] == size_in_fio(size)

@@ -56,15 +56,15 @@ TWICE = [("write", 96.0, 1.0, 0), ("read", 192.0, 0.5, 0), ("write", 48.0, 2.0, 
 
 
 def test_every_iteration_is_a_row_with_exact_bytes(tmp_path: Path) -> None:
-    found = read(tmp_path, "ior", header() + block(TWICE) + summary(("write", 72.0, 0), ("read", 144.0, 0)) + FINISHED)
-    assert found.problems == []
-    assert found.column("direction") == ["write", "read", "write", "read"]
-    assert found.column("iteration") == [0, 0, 1, 1]
-    assert set(found.column("bytes")) == {96 * MIB}
-    assert found.column("duration_s") == pytest.approx([1.0, 0.5, 2.0, 1.0])
-    assert set(found.column("operations")) == {96 * MIB // 65536}
-    assert len(set(found.column("run_id"))) == 2
-    first = found.rows[0]
+    result = read(tmp_path, "ior", header() + block(TWICE) + summary(("write", 72.0, 0), ("read", 144.0, 0)) + FINISHED)
+    assert result.problems == []
+    assert result.column("direction") == ["write", "read", "write", "read"]
+    assert result.column("iteration") == [0, 0, 1, 1]
+    assert set(result.column("bytes")) == {96 * MIB}
+    assert result.column("duration_s") == pytest.approx([1.0, 0.5, 2.0, 1.0])
+    assert set(result.column("operations")) == {96 * MIB // 65536}
+    assert len(set(result.column("run_id"))) == 2
+    first = result.rows[0]
     assert first["time"] == epoch_us(datetime(2026, 3, 3, 11, 0, 5, tzinfo=UTC))
     expected = {
         "tool": "ior", "api": "POSIX", "transfer_bytes": 65536, "block_bytes": 8 * MIB, "tasks": 6, "queue_depth": 6,
@@ -77,32 +77,32 @@ def test_every_iteration_is_a_row_with_exact_bytes(tmp_path: Path) -> None:
 
 def test_a_named_zone_moves_the_time(tmp_path: Path) -> None:
     options = ReadOptions(filesystem="lake", timezone="America/Los_Angeles")
-    found = read(tmp_path, "ior", header() + block(TWICE[:1]) + FINISHED, options)
-    assert found.rows[0]["time"] == epoch_us(datetime(2026, 3, 3, 19, 0, 5, tzinfo=UTC))
-    assert found.rows[0]["filesystem"] == "lake"
+    result = read(tmp_path, "ior", header() + block(TWICE[:1]) + FINISHED, options)
+    assert result.rows[0]["time"] == epoch_us(datetime(2026, 3, 3, 19, 0, 5, tzinfo=UTC))
+    assert result.rows[0]["filesystem"] == "lake"
 
 
 def test_a_script_with_two_tests(tmp_path: Path) -> None:
     second = block([("write", 96.0, 1.0, 0)], 1, access="file-per-process", ordering_in_a_file="sequential")
     text = header("ior -f two.ior") + block([("write", 96.0, 1.0, 0)]) + second + FINISHED
-    found = read(tmp_path, "ior", text)
-    assert found.column("file_per_process") == [False, True]
-    assert found.column("access") == ["random", "sequential"]
-    assert found.column("direct") == [None, None]  # the script is not in the file
-    assert len(set(found.column("run_id"))) == 2
+    result = read(tmp_path, "ior", text)
+    assert result.column("file_per_process") == [False, True]
+    assert result.column("access") == ["random", "sequential"]
+    assert result.column("direct") == [None, None]  # the script is not in the file
+    assert len(set(result.column("run_id"))) == 2
 
 
 def test_several_runs_in_one_file(tmp_path: Path) -> None:
-    one = header() + block(TWICE[:1]) + FINISHED
-    found = read(tmp_path, "ior", "srun: job 17 queued\n" + one + one)
-    assert len(found.rows) == 2
-    assert len(set(found.column("run_id"))) == 2
+    item = header() + block(TWICE[:1]) + FINISHED
+    result = read(tmp_path, "ior", "srun: job 17 queued\n" + item + item)
+    assert len(result.rows) == 2
+    assert len(set(result.column("run_id"))) == 2
 
 
 def test_a_run_stopped_by_time_moved_what_it_moved(tmp_path: Path) -> None:
-    found = read(tmp_path, "ior", header() + block([("write", 10.0, 3.0, 0)]) + FINISHED)
-    assert found.column("bytes") == [30 * MIB]
-    assert found.column("aggregate_bytes") == [96 * MIB]
+    result = read(tmp_path, "ior", header() + block([("write", 10.0, 3.0, 0)]) + FINISHED)
+    assert result.column("bytes") == [30 * MIB]
+    assert result.column("aggregate_bytes") == [96 * MIB]
 
 
 def test_the_format_before_operations_were_printed(tmp_path: Path) -> None:
@@ -119,39 +119,39 @@ def test_the_format_before_operations_were_printed(tmp_path: Path) -> None:
         "write     64.00      16384      1024.00    0.001      0.9        0.001      1.000000   0\n"
         "Finished: Tue Mar  3 11:00:02 2026\n"
     )
-    found = read(tmp_path, "ior", text)
-    assert found.problems == []
-    row = found.rows[0]
+    result = read(tmp_path, "ior", text)
+    assert result.problems == []
+    row = result.rows[0]
     assert (row["tasks"], row["nodes"], row["bytes"]) == (4, 2, 64 * MIB)
     assert (row["access"], row["file_per_process"], row["direct"]) == ("sequential", True, False)
 
 
 def test_a_killed_run_keeps_what_was_complete_and_says_so(tmp_path: Path) -> None:
-    found = read(tmp_path, "ior", header() + block(TWICE[:3]))
-    assert len(found.rows) == 3
-    assert [problem.reason for problem in found.problems] == [
+    result = read(tmp_path, "ior", header() + block(TWICE[:3]))
+    assert len(result.rows) == 3
+    assert [problem.reason for problem in result.problems] == [
         "the run was cut off: 3 results of 2 repetitions, no summary"
     ]
 
 
 def test_a_result_line_cut_in_the_middle_is_refused(tmp_path: Path) -> None:
     whole = header() + block(TWICE)
-    found = read(tmp_path, "ior", whole[: whole.rindex("1.000000")])
-    assert len(found.rows) == 3
-    assert "result not understood" in found.problems[0].reason
+    result = read(tmp_path, "ior", whole[: whole.rindex("1.000000")])
+    assert len(result.rows) == 3
+    assert "result not understood" in result.problems[0].reason
 
 
 def test_failures_are_told_in_the_words_of_the_program(tmp_path: Path) -> None:
     error = "ERROR: block size must be a multiple of transfer size, (../src/ior.c:1520)\n"
-    found = read(tmp_path, "ior", error * 3 + "Abort(-1) on node 0 (rank 0 in comm 0)\n")
-    assert found.rows == []
-    assert len(found.problems) == 1
-    assert "multiple of transfer size" in found.problems[0].reason
+    result = read(tmp_path, "ior", error * 3 + "Abort(-1) on node 0 (rank 0 in comm 0)\n")
+    assert result.rows == []
+    assert len(result.problems) == 1
+    assert "multiple of transfer size" in result.problems[0].reason
 
 
 def test_a_summary_that_contradicts_the_results_is_reported(tmp_path: Path) -> None:
-    found = read(tmp_path, "ior", header() + block(TWICE) + summary(("write", 90.0, 0), ("read", 144.0, 0)) + FINISHED)
-    assert [problem.reason for problem in found.problems] == ["the summary says 90 MiB/s for write, its results 72"]
+    result = read(tmp_path, "ior", header() + block(TWICE) + summary(("write", 90.0, 0), ("read", 144.0, 0)) + FINISHED)
+    assert [problem.reason for problem in result.problems] == ["the summary says 90 MiB/s for write, its results 72"]
 
 
 def test_carriage_returns_do_not_matter(tmp_path: Path) -> None:
@@ -190,12 +190,12 @@ def as_text(content: dict[str, Any]) -> str:
 
 
 def test_json(tmp_path: Path) -> None:
-    found = read(tmp_path, "ior", as_text(document()))
-    assert (found.problems, found.notes) == ([], [])
-    assert found.column("iteration") == [0, 0, 1, 1]
-    assert found.column("duration_s") == pytest.approx([50.0, 50.0, 100.0, 100.0])
-    assert set(found.column("bytes")) == {2 * GIB}
-    row = found.rows[0]
+    result = read(tmp_path, "ior", as_text(document()))
+    assert (result.problems, result.notes) == ([], [])
+    assert result.column("iteration") == [0, 0, 1, 1]
+    assert result.column("duration_s") == pytest.approx([50.0, 50.0, 100.0, 100.0])
+    assert set(result.column("bytes")) == {2 * GIB}
+    row = result.rows[0]
     assert (row["direct"], row["access"], row["file_per_process"], row["fullness_pct"]) == (True, "random", True, 12.5)
 
 
@@ -205,24 +205,24 @@ def test_a_short_time_in_json_is_taken_from_the_bandwidth(tmp_path: Path) -> Non
     content["tests"][0]["Parameters"]["blockSize"] = 4 * MIB
     content["tests"][0]["Results"] = [{"access": "read", "bwMiB": 1396.9372, "iops": 1.0, "totalTime": 0.0057}]
     content["summary"] = []
-    found = read(tmp_path, "ior", as_text(content))
-    assert found.column("duration_s") == pytest.approx([8 / 1396.9372])
+    result = read(tmp_path, "ior", as_text(content))
+    assert result.column("duration_s") == pytest.approx([8 / 1396.9372])
 
 
 def test_warnings_between_the_lines_of_json_are_noted(tmp_path: Path) -> None:
     text = as_text(document()).replace('"Results": [', '"Results": [\nWARNING: The file exists already')
-    found = read(tmp_path, "ior", text)
-    assert len(found.rows) == 4
-    assert found.problems == []
-    assert "exists already" in found.notes[0].reason
+    result = read(tmp_path, "ior", text)
+    assert len(result.rows) == 4
+    assert result.problems == []
+    assert "exists already" in result.notes[0].reason
 
 
 def test_json_cut_off_keeps_the_results_that_are_whole(tmp_path: Path) -> None:
     text = as_text(document())
     third = text.index('"totalTime": 100.0')
-    found = read(tmp_path, "ior", text[: third + 5])
-    assert found.column("direction") == ["write", "read"]
-    assert "cut off: 2 results" in found.problems[0].reason
+    result = read(tmp_path, "ior", text[: third + 5])
+    assert result.column("direction") == ["write", "read"]
+    assert "cut off: 2 results" in result.problems[0].reason
     for length in range(60, len(text) - 2, 37):  # wherever it is cut
         part = read(tmp_path, "ior", text[:length])
         assert len(part.rows) <= 4
@@ -236,27 +236,27 @@ def test_csv_tells_results_alone(tmp_path: Path) -> None:
         "read,broken\n"
         "read,32.0000,32.0,0.0029,16384.0000,1024.0000,0.0074,0.0685,0.0378,4.0000,4,1\n"
     )
-    moment = datetime(2026, 1, 2, tzinfo=UTC)
-    found = read(tmp_path, "ior", text, ReadOptions(at=moment))
-    assert found.column("bytes") == [64 * MIB, 128 * MIB]  # two segments in the second
-    assert found.column("duration_s") == pytest.approx([64 / 327.7516, 4.0])
-    assert found.column("time") == [epoch_us(moment)] * 2
-    assert found.column("access") == [None, None]
-    assert [problem.line for problem in found.problems] == [3]
+    time = datetime(2026, 1, 2, tzinfo=UTC)
+    result = read(tmp_path, "ior", text, ReadOptions(at=time))
+    assert result.column("bytes") == [64 * MIB, 128 * MIB]  # two segments in the second
+    assert result.column("duration_s") == pytest.approx([64 / 327.7516, 4.0])
+    assert result.column("time") == [epoch_us(time)] * 2
+    assert result.column("access") == [None, None]
+    assert [problem.line for problem in result.problems] == [3]
 
 
 @pytest.mark.parametrize("first", ["time,runtime,tp", "access,rank,runtime-with-openclose,runtime,throughput"])
 def test_details_are_named_and_left_out(tmp_path: Path, first: str) -> None:
-    found = read(tmp_path, "ior", f"{first}\n1,2,3\n")
-    assert (found.rows, found.problems) == ([], [])
-    assert "left out" in found.notes[0].reason
+    result = read(tmp_path, "ior", f"{first}\n1,2,3\n")
+    assert (result.rows, result.problems) == ([], [])
+    assert "left out" in result.notes[0].reason
 
 
 def test_impossible_numbers_make_no_rows(tmp_path: Path) -> None:
     bad = block([("write", 0.0, 1.0, 0), ("read", 96.0, 0.0, 0)]).replace("96.00 ", "inf   ")
-    found = read(tmp_path, "ior", header() + bad + FINISHED)
-    assert found.rows == []
-    assert len(found.problems) == 2
+    result = read(tmp_path, "ior", header() + bad + FINISHED)
+    assert result.rows == []
+    assert len(result.problems) == 2
 
 
 def test_real_captures_agree_with_their_own_summaries(shared_data: Path) -> None:
@@ -265,9 +265,9 @@ def test_real_captures_agree_with_their_own_summaries(shared_data: Path) -> None
     for path in sorted((shared_data / "ior").rglob("*")):
         if path.is_dir():
             continue
-        found = Results(path, "ior")
-        assert bool(found.problems) == (path.name in failed), path.name
-        for row in found.rows:
+        result = Results(path, "ior")
+        assert bool(result.problems) == (path.name in failed), path.name
+        for row in result.rows:
             rate = row["bytes"] / row["duration_s"]
             assert rate == pytest.approx(row["reported_bytes_per_s"], rel=2e-4), path.name
             assert row["operations"] * row["transfer_bytes"] == row["bytes"]
@@ -276,7 +276,7 @@ def test_real_captures_agree_with_their_own_summaries(shared_data: Path) -> None
         in_text = sum(len(words) == 11 and words[0] in ("write", "read") for words in lines)
         in_json = sum(words[:1] == ['"access":'] and words[1].strip('",') in ("write", "read") for words in lines)
         in_csv = sum(words[0].startswith(("write,", "read,")) for words in lines if words) if "rand" in path.name else 0
-        assert len(found.rows) == in_text + in_json + in_csv, path.name
+        assert len(result.rows) == in_text + in_json + in_csv, path.name
 
 
 def test_the_real_sweep_by_text(shared_data: Path) -> None:

@@ -39,10 +39,10 @@ TAIL = "-- finished at 03/03/2026 11:02:00 --\n"
 
 
 def test_one_row_per_phase_that_ran(tmp_path: Path) -> None:
-    found = read(tmp_path, "mdtest", HEAD + RATES + TAIL)
-    assert found.problems == []
-    assert found.column("direction") == ["directory_creation", "file_creation", "tree_creation"]
-    row = found.rows[1]
+    result = read(tmp_path, "mdtest", HEAD + RATES + TAIL)
+    assert result.problems == []
+    assert result.column("direction") == ["directory_creation", "file_creation", "tree_creation"]
+    row = result.rows[1]
     expected = {
         "tool": "mdtest", "tasks": 8, "nodes": 2, "operations": 800, "reported_ops_per_s": 320.0,
         "ops_per_s_max": 400.0, "ops_per_s_min": 200.0, "ops_per_s_stddev": 80.0, "repetitions": 3,
@@ -52,12 +52,12 @@ def test_one_row_per_phase_that_ran(tmp_path: Path) -> None:
     assert {name: row[name] for name in expected} == expected
     # 400, 200 and, for their mean is 320, 360 per second: 2, 4 and 2.22 s. At the mean rate it would be 2.5.
     assert row["duration_s"] == pytest.approx((800 / 400 + 800 / 200 + 800 / 360) / 3)
-    assert found.rows[2].get("operations") is None  # how many directories a tree has is not printed
+    assert result.rows[2].get("operations") is None  # how many directories a tree has is not printed
 
 
 def test_times_of_a_tree_are_seconds_whatever_the_heading_says(tmp_path: Path) -> None:
-    found = read(tmp_path, "mdtest", HEAD + RATES + TIMES + TAIL)
-    assert found.column("duration_s") == pytest.approx([(0.4 + 0.8 + 800 / 1800) / 3, 2.7407, 0.015], abs=1e-4)
+    result = read(tmp_path, "mdtest", HEAD + RATES + TIMES + TAIL)
+    assert result.column("duration_s") == pytest.approx([(0.4 + 0.8 + 800 / 1800) / 3, 2.7407, 0.015], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -67,21 +67,21 @@ def test_times_of_a_tree_are_seconds_whatever_the_heading_says(tmp_path: Path) -
 def test_a_time_is_the_mean_of_the_iterations(tmp_path: Path, iterations: int, seconds: float) -> None:
     """Of more than three iterations the rates do not tell each: then the printed mean time counts."""
     text = (HEAD + RATES + (TIMES if iterations > 2 else "") + TAIL).replace("(of 3", f"(of {iterations}")
-    found = read(tmp_path, "mdtest", text)
-    assert found.rows[1]["duration_s"] == pytest.approx(seconds)
-    assert found.rows[1]["operations"] == 800
+    result = read(tmp_path, "mdtest", text)
+    assert result.rows[1]["duration_s"] == pytest.approx(seconds)
+    assert result.rows[1]["operations"] == 800
 
 
 def test_real_times_are_those_mdtest_printed(shared_data: Path) -> None:
     """`-P` prints the mean time of each phase beside its rates, to a millisecond."""
     path = shared_data / "mdtest" / "rates_and_times_n4.txt"
-    found = {row["direction"]: row["duration_s"] for row in Results(path, "mdtest").rows}
+    result = {row["direction"]: row["duration_s"] for row in Results(path, "mdtest").rows}
     printed = {
         "directory_creation": 0.437, "directory_stat": 0.022, "directory_rename": 0.034, "directory_removal": 1.058,
         "file_creation": 0.476, "file_stat": 0.018, "file_read": 0.022, "file_removal": 0.027,
         "tree_creation": 0.013, "tree_removal": 0.024,
     }  # fmt: skip
-    assert found == pytest.approx(printed, abs=0.00051)
+    assert result == pytest.approx(printed, abs=0.00051)
 
 
 def test_a_named_zone_moves_the_time(tmp_path: Path) -> None:
@@ -91,33 +91,33 @@ def test_a_named_zone_moves_the_time(tmp_path: Path) -> None:
 
 
 def test_two_runs_in_one_file(tmp_path: Path) -> None:
-    found = read(tmp_path, "mdtest", (HEAD + RATES + TAIL) * 2)
-    assert len(found.rows) == 6
-    assert len(set(found.column("run_id"))) == 2
+    result = read(tmp_path, "mdtest", (HEAD + RATES + TAIL) * 2)
+    assert len(result.rows) == 6
+    assert len(set(result.column("run_id"))) == 2
 
 
 @pytest.mark.parametrize("cut", ["SUMMARY", "   File creation", "-- finished"])
 def test_a_run_cut_off_says_so(tmp_path: Path, cut: str) -> None:
     whole = HEAD + RATES + TAIL
-    found = read(tmp_path, "mdtest", whole[: whole.index(cut)])
-    assert "cut off" in found.problems[0].reason
-    assert len(found.rows) == {"SUMMARY": 0, "   File creation": 1, "-- finished": 3}[cut]
+    result = read(tmp_path, "mdtest", whole[: whole.index(cut)])
+    assert "cut off" in result.problems[0].reason
+    assert len(result.rows) == {"SUMMARY": 0, "   File creation": 1, "-- finished": 3}[cut]
 
 
 def test_a_failure_is_told_once(tmp_path: Path) -> None:
     warning = "WARNING: unable to create directory /lake/md/1\n" * 50
     error = 'ERROR: open64("/lake/md/f") failed. Error: No such file or directory, (../src/aiori-POSIX.c:6)\n'
-    found = read(tmp_path, "mdtest", HEAD + warning + error * 2)
-    assert found.rows == []
-    assert len(found.problems) == 1
-    assert "No such file" in found.problems[0].reason
-    assert "(and 1 more)" in found.problems[0].reason
+    result = read(tmp_path, "mdtest", HEAD + warning + error * 2)
+    assert result.rows == []
+    assert len(result.problems) == 1
+    assert "No such file" in result.problems[0].reason
+    assert "(and 1 more)" in result.problems[0].reason
 
 
 def test_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
-    found = read(tmp_path, "mdtest", HEAD + RATES.replace("1600.000", "    -inf") + TAIL)
-    assert found.column("direction") == ["file_creation", "tree_creation"]
-    assert found.problems[0].line == 12
+    result = read(tmp_path, "mdtest", HEAD + RATES.replace("1600.000", "    -inf") + TAIL)
+    assert result.column("direction") == ["file_creation", "tree_creation"]
+    assert result.problems[0].line == 12
 
 
 def test_carriage_returns_do_not_matter(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ Entry = dict[str, Any]
 
 def one_by_one(entries: Iterable[Entry]) -> Sums:
     """The definition: a bin holds what is larger than the end before and at most its own; a linked file counts once."""
-    found: dict[Any, list[int]] = {}
+    numbers: dict[Any, list[int]] = {}
     seen = set()
     for entry in entries:
         if entry.get("inode") is not None and entry["type"] != "d":
@@ -56,10 +56,10 @@ def one_by_one(entries: Iterable[Entry]) -> Sums:
         for histogram, value in values.items():
             ends = [None, *ENDS[histogram], None]
             place = sum(value > end for end in ENDS[histogram])
-            sums = found.setdefault((*group, histogram, ends[place], ends[place + 1]), [0, 0, 0])
+            sums = numbers.setdefault((*group, histogram, ends[place], ends[place + 1]), [0, 0, 0])
             for position, number in enumerate((1, entry["size"], entry.get("room", 0))):
                 sums[position] += number
-    return {key: (sums[0], sums[1], sums[2]) for key, sums in found.items()}
+    return {key: (sums[0], sums[1], sums[2]) for key, sums in numbers.items()}
 
 
 @pytest.fixture
@@ -108,10 +108,10 @@ def test_a_real_list_of_sizes(shared_data: Path) -> None:
     items = items_of("find", path, OPTIONS)
     assert totals_of(items) == {"file": (len(sizes), sum(sizes))}
     assert {key[3] for key in sums_of(items)} == {"size"}
-    assert all(room is None for _, _, room in sums_of(items).values())
+    assert all(space is None for _, _, space in sums_of(items).values())
 
 
-names = st.binary(min_size=1, max_size=12).map(lambda one: one.replace(b"\0", b"n").replace(b"/", b"s"))
+names = st.binary(min_size=1, max_size=12).map(lambda each: each.replace(b"\0", b"n").replace(b"/", b"s"))
 entries_of_trees = st.lists(
     st.fixed_dictionaries(
         {
@@ -148,7 +148,7 @@ def test_any_names_and_numbers(tmp_path: Path, entries: list[Entry]) -> None:
     options = ReadOptions("scratch", at=AT, projects=ProjectRule(("/scratch/{project}",)))
     items = items_of("find", file, options)
     assert sums_of(items) == one_by_one(entries)  # also those whose bytes are more than one row holds
-    assert [one for one in items if isinstance(one, Problem) and not isinstance(one, Note)] == []
+    assert [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)] == []
 
 
 @pytest.mark.skipif(shutil.which("find") is None, reason="no find here")
@@ -174,7 +174,7 @@ def test_what_find_itself_prints(tmp_path: Path) -> None:
     )
     items = items_of("find", listing, options)
     assert {(None, *key[1:]): sums for key, sums in sums_of(items).items()} == one_by_one(entries)
-    assert [str(one.reason) for one in items if isinstance(one, Note)] == [
+    assert [str(item.reason) for item in items if isinstance(item, Note)] == [
         "1 more names of hard-linked files: each file counts once"
     ]
 
@@ -206,7 +206,7 @@ def test_hard_links_count_once_across_the_parts_of_a_scan(tmp_path: Path) -> Non
     assert totals_of(list(capture.items())) == {"file": (3, 30)}
     assert capture.origin == f"{paths[0]} and 1 more"
     apart = [get_source("find").captures([path], OPTIONS) for path in paths]
-    assert [totals_of(list(one.items())) for (one,) in apart] == [{"file": (2, 20)}] * 2
+    assert [totals_of(list(item.items())) for (item,) in apart] == [{"file": (2, 20)}] * 2
 
     (tmp_path / "a").write_text("f 1 8 7 1.0 1.0 /s/a\n" * 3)
     items = items_of("find", tmp_path / "a", OPTIONS)
@@ -239,7 +239,7 @@ def test_other_formats(file: Path, format_: str, text: str, expected: dict[str, 
     items = items_of("find", file, ReadOptions("scratch", at=AT, settings={"format": format_}))
     assert problems_of(items) == []
     assert totals_of(items) == expected
-    rooms = {room for _, _, room in sums_of(items).values()}
+    rooms = {space for _, _, space in sums_of(items).values()}
     assert rooms == ({4096, 0} if "%k" in format_ else {None})
 
 
@@ -290,7 +290,7 @@ def test_settings_that_make_no_sense(file: Path, settings_: dict[str, Any], mess
 def test_a_record_that_cannot_be_read_is_named_and_the_others_count(file: Path, line: str, reason: str) -> None:
     file.write_text(SMALL + line + "\n\n" + SMALL.splitlines()[0] + "\n")
     items = items_of("find", file, OPTIONS)
-    (problem,) = [one for one in items if isinstance(one, Problem)]
+    (problem,) = [item for item in items if isinstance(item, Problem)]
     assert problem.line == 5
     assert re.search(reason, problem.reason), problem.reason
     assert totals_of(items) == {"dir": (2, 8192), "file": (2, 5000), "symlink": (1, 24)}
@@ -318,7 +318,7 @@ def test_a_listing_that_was_cut(file: Path) -> None:
     assert problems_of(items) == ["it ends in the middle of a record, which is left out"]
     file.write_bytes(gzip.compress((SMALL * 5000).encode())[:-2000])
     items = items_of("find", file, OPTIONS)
-    assert any("cannot be read to its end" in one for one in problems_of(items))
+    assert any("cannot be read to its end" in problem for problem in problems_of(items))
 
 
 def test_pieces_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,18 +387,18 @@ def test_the_moment_of_a_listing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "moment"),
+    ("name", "time"),
     [
         ("a_2026-01-04.txt", 1767484800), ("2026_01_04", 1767484800), ("x.2026.01.04.gz", 1767484800),
         ("20260104_20260104", 1767484800), ("20260104_20260105", None), ("20261304", None), ("120260104", None),
         ("2026-0104", None), ("18990101", None),
     ],
 )  # fmt: skip
-def test_days_in_names(tmp_path: Path, name: str, moment: int | None) -> None:
+def test_days_in_names(tmp_path: Path, name: str, time: int | None) -> None:
     path = tmp_path / name
     path.write_text(SMALL)
     os.utime(path, (5, 5))
-    assert stored_times(path, ReadOptions("scratch")) == {(5 if moment is None else moment) * 1_000_000}
+    assert stored_times(path, ReadOptions("scratch")) == {(5 if time is None else time) * 1_000_000}
 
 
 def stored_times(path: Path, options: ReadOptions) -> set[int]:

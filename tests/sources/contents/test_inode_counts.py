@@ -35,14 +35,14 @@ def counted(entries: list[Any]) -> InodeCounts:
 
 
 def table(counts: InodeCounts) -> list[dict[str, Any]]:
-    found = []
+    result = []
     for item in counts.rows("scratch", "first"):
         assert isinstance(item, Rows)
         for place in range(item.count):
-            found.append(
+            result.append(
                 {name: column[place] if isinstance(column, list) else column for name, column in item.columns.items()}
             )
-    return found
+    return result
 
 
 def one_by_one(entries: list[Any]) -> dict[Any, list[int]]:
@@ -50,7 +50,7 @@ def one_by_one(entries: list[Any]) -> dict[Any, list[int]]:
     sums: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
     for group, size, allocated, atime, mtime in entries:
         for histogram, value in (("size", size), ("atime", NOW_S - atime), ("mtime", NOW_S - mtime)):
-            end = next((one for one in ENDS[histogram] if value <= one), None)
+            end = next((item for item in ENDS[histogram] if value <= item), None)
             for place, number in enumerate((1, size, allocated)):
                 sums[*group, histogram, end][place] += number
     return dict(sums)
@@ -82,7 +82,7 @@ def test_parts_merge_to_the_whole(entries: list[Any], cut: int) -> None:
 
 
 def test_a_row_says_when_where_and_which_scan() -> None:
-    (row,) = [one for one in table(counted([(GROUPS[0], 5, 512, NOW_S, NOW_S)])) if one["histogram"] == "size"]
+    (row,) = [item for item in table(counted([(GROUPS[0], 5, 512, NOW_S, NOW_S)])) if item["histogram"] == "size"]
     assert row == {
         "time": NOW_S * 1_000_000, "filesystem": "scratch", "scan": "first", "owner": "ada", "project": "climate",
         "inode_type": "file", "histogram": "size", "bin_from": 4, "bin": 8, "piece": None, "count": 1,

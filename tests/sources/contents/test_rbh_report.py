@@ -61,14 +61,14 @@ def totals(items: list[Item]) -> dict[tuple[str | None, str], tuple[Any, ...]]:
 
 
 def test_csv_is_exact(tmp_path: Path) -> None:
-    found = read(tmp_path, CSV)
-    assert totals(found) == {
+    result = read(tmp_path, CSV)
+    assert totals(result) == {
         ("ada", "dir"): (2, 8192, 8192),
         ("ada", "file"): (3, 5_000_000_000_000, 4_999_999_999_488),
         ("bob", "symlink"): (1, 0, 4096),
     }
-    assert problems_of(found) == []
-    rows = rows_of(found, "contents")
+    assert problems_of(result) == []
+    rows = rows_of(result, "contents")
     assert {(row["time"], row["filesystem"], row["scan"]) for row in rows} == {
         (int(AT.timestamp()) * 1_000_000, "scratch", "user-info")
     }
@@ -76,12 +76,12 @@ def test_csv_is_exact(tmp_path: Path) -> None:
 
 
 def test_aligned_text_is_rounded_by_powers_of_1024_and_says_so(tmp_path: Path) -> None:
-    found = read(tmp_path, ALIGNED)
-    assert totals(found)["ada", "dir"] == (2, 8192, 8192)
-    assert totals(found)["ada", "file"] == (3, round(4.55 * 2**40), round(4.55 * 2**40))
-    assert totals(found)["bob", "symlink"] == (1, 0, 4096)
-    assert problems_of(found) == [ROUNDED]
-    assert isinstance(found[0], Note)
+    result = read(tmp_path, ALIGNED)
+    assert totals(result)["ada", "dir"] == (2, 8192, 8192)
+    assert totals(result)["ada", "file"] == (3, round(4.55 * 2**40), round(4.55 * 2**40))
+    assert totals(result)["bob", "symlink"] == (1, 0, 4096)
+    assert problems_of(result) == [ROUNDED]
+    assert isinstance(result[0], Note)
 
 
 @pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n").encode(), lambda text: text.encode()[:-1]])
@@ -96,14 +96,14 @@ def test_gzip(tmp_path: Path) -> None:
 def test_a_size_profile(tmp_path: Path) -> None:
     heading = ", ".join(["user", "type", "count", "volume", "spc_used", "avg_size", *PROFILE])
     text = f"{heading}\nada, file, 7, 100, 512, 14, 1, 2, 0, 0, 0, 0, 0, 0, 0, 4\n"
-    found = read(tmp_path, text)
-    sizes = [row for row in rows_of(found, "contents") if row["histogram"] == "size"]
+    result = read(tmp_path, text)
+    sizes = [row for row in rows_of(result, "contents") if row["histogram"] == "size"]
     assert [(row["bin_from"], row["bin"], row["count"], row["bytes"]) for row in sizes] == [
         (None, 0, 1, None),
         (0, 31, 2, None),
         (2**40 - 1, None, 4, None),
     ]
-    assert totals(found) == {("ada", "file"): (7, 100, 512)}
+    assert totals(result) == {("ada", "file"): (7, 100, 512)}
     other = text.replace("32~1K-", "32~1K").replace("32K~1M-", "32K~1M")
     assert len(rows_of(read(tmp_path, other), "contents")) == 4
     wrong = text.replace("ada, file, 7", "ada, file, 8")
@@ -120,32 +120,32 @@ def test_the_file_system_as_a_whole_of_both_versions(tmp_path: Path) -> None:
         "synchro,   file ,        1,      100,      100\n"
         "\nTotal: 14 entries, 17384 bytes (16.98 KB)\n"
     )
-    found = read(tmp_path, old)
-    assert totals(found) == {(None, "dir"): (4, 16384, None), (None, "file"): (10, 1000, None)}
-    assert {row["scan"] for row in rows_of(found, "contents")} == {"fs-info"}
+    result = read(tmp_path, old)
+    assert totals(result) == {(None, "dir"): (4, 16384, None), (None, "file"): (10, 1000, None)}
+    assert {row["scan"] for row in rows_of(result, "contents")} == {"fs-info"}
 
 
 def test_users_split_by_group_are_added_up(tmp_path: Path) -> None:
     rows = "ada, g1, file, 4, 1.00 KB, 5\nada, g2, file, 1, 1.00 KB, 5\n"
     text = "user , group,  type,  count,  spc_used,   avg_size\n" + rows
-    found = read(tmp_path, text)
-    assert totals(found) == {("ada", "file"): (5, None, 2048)}
-    assert problems_of(found) == [ROUNDED, "groups are added up: there is no place for them"]
+    result = read(tmp_path, text)
+    assert totals(result) == {("ada", "file"): (5, None, 2048)}
+    assert problems_of(result) == [ROUNDED, "groups are added up: there is no place for them"]
 
 
 def test_groups_have_no_owner(tmp_path: Path) -> None:
     text = "group, type, count, volume, spc_used, avg_size\ng1, file, 4, 10, 512, 5\ng2, file, 1, 10, 512, 5\n"
-    found = read(tmp_path, text)
-    assert totals(found) == {(None, "file"): (5, 20, 1024)}
-    assert {row["scan"] for row in rows_of(found, "contents")} == {"group-info"}
+    result = read(tmp_path, text)
+    assert totals(result) == {(None, "file"): (5, 20, 1024)}
+    assert {row["scan"] for row in rows_of(result, "contents")} == {"group-info"}
 
 
 def test_a_ranking_is_a_scan_of_its_own(tmp_path: Path) -> None:
     text = "rank, user    , spc_used,  count, avg_size\n1, ada , 1.00 MB, 6, 5\n2, bob, 4.00 KB, 575, 1\n"
-    found = read(tmp_path, text)
-    assert totals(found) == {("ada", "file"): (6, None, 2**20), ("bob", "file"): (575, None, 4096)}
-    assert {row["scan"] for row in rows_of(found, "contents")} == {"top-users"}
-    assert problems_of(found) == [ROUNDED, "a ranking lists the first owners only, and files alone"]
+    result = read(tmp_path, text)
+    assert totals(result) == {("ada", "file"): (6, None, 2**20), ("bob", "file"): (575, None, 4096)}
+    assert {row["scan"] for row in rows_of(result, "contents")} == {"top-users"}
+    assert problems_of(result) == [ROUNDED, "a ranking lists the first owners only, and files alone"]
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_a_ranking_is_a_scan_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_a_row_that_is_wrong_is_named_and_the_others_count(tmp_path: Path, row: str, reason: str) -> None:
-    found = read(tmp_path, CSV.replace("ada, file", "eve, file") + row + "\n")
-    (problem,) = (item for item in found if isinstance(item, Problem))
+    result = read(tmp_path, CSV.replace("ada, file", "eve, file") + row + "\n")
+    (problem,) = (item for item in result if isinstance(item, Problem))
     assert (problem.line, problem.reason) == (5, reason)
-    assert len(totals(found)) == 3
+    assert len(totals(result)) == 3
 
 
 def test_a_report_that_was_cut_does_not_add_up(tmp_path: Path) -> None:
@@ -178,9 +178,9 @@ def test_a_report_that_was_cut_does_not_add_up(tmp_path: Path) -> None:
 def test_reports_one_after_the_other(tmp_path: Path) -> None:
     """Of several users: one. Of several kinds: the first, for added up they would count twice."""
     second = ALIGNED.replace("ada ", "eve ").replace("bob ", "dan ")
-    found = read(tmp_path, ALIGNED + second)
-    assert {owner for owner, _ in totals(found)} == {"ada", "bob", "eve", "dan"}
-    assert problems_of(found) == [ROUNDED]
+    result = read(tmp_path, ALIGNED + second)
+    assert {owner for owner, _ in totals(result)} == {"ada", "bob", "eve", "dan"}
+    assert problems_of(result) == [ROUNDED]
     other = "type, count, volume, spc_used, avg_size\nfile, 9, 900, 4608, 100\n\nTotal: 9 entries, 900 bytes (900)\n"
     mixed = read(tmp_path, CSV + other)
     assert problems_of(mixed) == ["another report in the same file: left out, it needs a file of its own"]
@@ -209,30 +209,30 @@ def test_headings_that_are_none() -> None:
         "archive class  ,    count, spc_used,   volume, min_size,  max_size,  avg_size",
         "",
     )
-    assert [heading_of(one) for one in others] == [None] * len(others)
+    assert [heading_of(other) for other in others] == [None] * len(others)
     assert len(PROFILE) == len(PROFILE_BINS)
 
 
 def test_a_heading_alone_gives_nothing_and_says_so(tmp_path: Path) -> None:
-    found = read(tmp_path, CSV.splitlines()[0])
-    assert problems_of(found) == ["no row that could be read below the heading"]
-    assert not any(isinstance(item, Rows) for item in found)
+    result = read(tmp_path, CSV.splitlines()[0])
+    assert problems_of(result) == ["no row that could be read below the heading"]
+    assert not any(isinstance(item, Rows) for item in result)
 
 
 def test_broken_gzip_keeps_what_came_before(tmp_path: Path) -> None:
     rows = "".join(f"user{n}, file, {n}, {n * 7919}, {n * 104729}, 1\n" for n in range(1, 3000))
     packed = gzip.compress((CSV.splitlines()[0] + "\n" + rows).encode())
-    found = items_of("rbh-report", write(tmp_path, packed[: len(packed) // 2]), PLAIN)
-    assert "cannot be read to its end" in problems_of(found)[0]
-    assert 100 < len(totals(found)) < 2999
+    result = items_of("rbh-report", write(tmp_path, packed[: len(packed) // 2]), PLAIN)
+    assert "cannot be read to its end" in problems_of(result)[0]
+    assert 100 < len(totals(result)) < 2999
 
 
 def test_without_a_time_it_is_the_files_and_said(tmp_path: Path) -> None:
     path = write(tmp_path, CSV)
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    found = items_of("rbh-report", path, ReadOptions(filesystem="scratch"))
-    assert {row["time"] for row in rows_of(found, "contents")} == {1_700_000_000_000_000}
-    assert problems_of(found) == ["a report does not tell its time: taken for that of the file; supply it with --at"]
+    result = items_of("rbh-report", path, ReadOptions(filesystem="scratch"))
+    assert {row["time"] for row in rows_of(result, "contents")} == {1_700_000_000_000_000}
+    assert problems_of(result) == ["a report does not tell its time: taken for that of the file; supply it with --at"]
 
 
 def test_what_must_be_supplied_and_what_is_not_known(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def test_places_of_bins_are_those_of_a_count_one_by_one() -> None:
         for name, ends, values in (("size", POWERS, sizes), ("atime", AGES, [AT_S - time for time in times])):
             sql = f"SELECT {bin_place('v', name, AT_S * 1_000_000)} FROM (SELECT ? AS v)"
             for value in values:
-                told = value if name == "size" else AT_S - value
+                reported = value if name == "size" else AT_S - value
                 expected = next((place for place, end in enumerate(ends) if value <= end), len(ends))
-                assert database.execute(sql, (told,)).fetchone()[0] == expected, (name, value)
+                assert database.execute(sql, (reported,)).fetchone()[0] == expected, (name, value)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -67,10 +67,10 @@ def test_the_database_counts_as_one_by_one(tmp_path: Path, seed: int) -> None:
     made = made_up(seed)
     path = made.write(tmp_path / "copy.sqlite3")
     assert recognise(path).name == "robinhood"
-    found = read(path, BY_ID)
-    assert plain_rows(found) == made.counted(Projects(IDS))
-    assert problems_of(found) == []
-    assert {row["project"] for row in rows_of(found, "contents")} == {None, "climate", "77"}
+    result = read(path, BY_ID)
+    assert plain_rows(result) == made.counted(Projects(IDS))
+    assert problems_of(result) == []
+    assert {row["project"] for row in rows_of(result, "contents")} == {None, "climate", "77"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -81,10 +81,10 @@ def test_paths_tell_projects(tmp_path: Path, seed: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(robinhood_paths, "_REMEMBERED", 1)
     monkeypatch.setattr(robinhood_paths, "_ASKED_AT_ONCE", 2)
     made = made_up(seed)
-    found = read(made.write(tmp_path / "copy.sqlite3"), BY_PATH)
-    assert plain_rows(found) == made.counted(Projects(RULE), "/scratch")
-    assert {"n2", "n3", "climate"} <= {row["project"] for row in rows_of(found, "contents")}
-    assert problems_of(found) == []
+    result = read(made.write(tmp_path / "copy.sqlite3"), BY_PATH)
+    assert plain_rows(result) == made.counted(Projects(RULE), "/scratch")
+    assert {"n2", "n3", "climate"} <= {row["project"] for row in rows_of(result, "contents")}
+    assert problems_of(result) == []
 
 
 def test_streaming_without_a_match_equals_the_count_by_the_database(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_damage_is_told_alike_by_both_ways_of_counting(tmp_path: Path) -> None:
     assert sorted(problems_of(by_id)) == sorted(expected)
     assert sorted(problems_of(by_path)) == sorted(expected)
     notes = [item.reason for item in by_id if isinstance(item, Note)]
-    assert sorted(notes) == sorted(one for one in expected if "not told" in one)  # nothing wrong: not looked up yet
+    assert sorted(notes) == sorted(item for item in expected if "not told" in item)  # nothing wrong: not looked up yet
     sizes = {row["owner"]: row for row in contents(by_id, "size")}
     assert not {"owner0", "owner1", "owner2", "owner7", "owner8", "owner10"} & sizes.keys()
     assert (sizes["owner3"]["bytes"], sizes["owner3"]["allocated_bytes"]) == (100, None)
@@ -162,8 +162,8 @@ def test_owners_may_be_numbers(tmp_path: Path) -> None:
     made = MadeUp()
     for uid in (1000, 1000, 0, "1000"):
         made.add(uid=uid)
-    found = contents(read(made.write(tmp_path / "copy.sqlite3")), "size")
-    assert {row["owner"]: row["count"] for row in found} == {"1000": 3, "0": 1}
+    result = contents(read(made.write(tmp_path / "copy.sqlite3")), "size")
+    assert {row["owner"]: row["count"] for row in result} == {"1000": 3, "0": 1}
 
 
 def test_owners_that_differ_in_case_alone_are_two(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_what_a_copy_lacks_is_said_and_nothing_is_made_of_it(tmp_path: Path) -> 
     made = made_up(8, 50)
     lacking = ("uid", "projid", "blocks", "last_access", "last_mod", "md_update", "NAMES")
     path = made.write(tmp_path / "copy.sqlite3", leave_out=lacking)
-    found = items_of("robinhood", path, BY_PATH)
-    assert problems_of(found) == [
+    result = items_of("robinhood", path, BY_PATH)
+    assert problems_of(result) == [
         "no table NAMES tells paths: no directory rule finds a project",
         "ENTRIES has no column uid: owners are not told",
         "ENTRIES has no column blocks: allocated bytes are not told",
@@ -188,8 +188,8 @@ def test_what_a_copy_lacks_is_said_and_nothing_is_made_of_it(tmp_path: Path) -> 
         "ENTRIES has no column last_mod: there is no histogram of modification times",
         "NAMES does not tell which directory a name is in: there is no histogram of directory widths",
     ]
-    assert all(isinstance(item, Note) for item in found if isinstance(item, Problem))
-    rows = rows_of(found, "contents")
+    assert all(isinstance(item, Note) for item in result if isinstance(item, Problem))
+    rows = rows_of(result, "contents")
     assert {(row["owner"], row["project"], row["histogram"], row["allocated_bytes"]) for row in rows} == {
         (None, None, "size", None)
     }
@@ -221,31 +221,31 @@ def test_a_copy_that_was_cut_is_refused_whole(tmp_path: Path) -> None:
 
 
 def test_an_empty_table_gives_no_rows_and_says_so(tmp_path: Path) -> None:
-    found = read(MadeUp().write(tmp_path / "copy.sqlite3"))
-    assert problems_of(found) == ["no entry that could be counted"]
-    assert not any(isinstance(item, Rows) for item in found)
+    result = read(MadeUp().write(tmp_path / "copy.sqlite3"))
+    assert problems_of(result) == ["no entry that could be counted"]
+    assert not any(isinstance(item, Rows) for item in result)
 
 
 def test_sums_larger_than_an_integer_take_several_rows_and_are_not_wrapped(tmp_path: Path) -> None:
     made = MadeUp()
     for _ in range(3):
         made.add(size=2**62 + 1)
-    found = read(made.write(tmp_path / "copy.sqlite3"))
-    large = [row for row in contents(found, "size") if row["bin_from"] == 2**62]
+    result = read(made.write(tmp_path / "copy.sqlite3"))
+    large = [row for row in contents(result, "size") if row["bin_from"] == 2**62]
     assert [row["piece"] for row in large] == [1, 2]
     assert (sum(row["count"] for row in large), sum(row["bytes"] for row in large)) == (3, 3 * (2**62 + 1))
-    assert problems_of(found) == []
+    assert problems_of(result) == []
 
 
 def test_hard_links_count_once_and_belong_to_their_first_name(tmp_path: Path) -> None:
     made = MadeUp()
     first, second = made.add(name="alpha", type="dir"), made.add(name="beta", type="dir")
-    one = made.add(parent=second, name="a", size=7)
-    made.link(one, first, "z")
+    item = made.add(parent=second, name="a", size=7)
+    made.link(item, first, "z")
     path = made.write(tmp_path / "copy.sqlite3")
     change(path, "CREATE INDEX by_id ON NAMES (id)")  # with it SQLite gives the names as they were put in
-    found = contents(read(path, BY_PATH), "size")
-    assert [(row["project"], row["count"], row["bytes"]) for row in found if row["inode_type"] == "file"] == [
+    result = contents(read(path, BY_PATH), "size")
+    assert [(row["project"], row["count"], row["bytes"]) for row in result if row["inode_type"] == "file"] == [
         ("alpha", 1, 7)
     ]
     widths = contents(read(path), "width")
@@ -256,8 +256,8 @@ def test_a_file_beside_the_projects_is_of_none(tmp_path: Path) -> None:
     made = MadeUp()
     made.add(name="projects", type="dir")
     made.add(name="README")
-    found = contents(read(made.write(tmp_path / "copy.sqlite3"), BY_PATH), "size")
-    assert {(row["inode_type"], row["project"]) for row in found} == {("dir", "projects"), ("file", None)}
+    result = contents(read(made.write(tmp_path / "copy.sqlite3"), BY_PATH), "size")
+    assert {(row["inode_type"], row["project"]) for row in result} == {("dir", "projects"), ("file", None)}
 
 
 def test_names_that_are_whole_paths(tmp_path: Path) -> None:
@@ -266,10 +266,10 @@ def test_names_that_are_whole_paths(tmp_path: Path) -> None:
     made.add("", "proj1/deep/down/file")
     made.add("", "proj2/file")
     made.add("", "file")
-    found = read(made.write(tmp_path / "copy.sqlite3"), BY_PATH)
-    projects = Counter((row["inode_type"], row["project"]) for row in contents(found, "size"))
+    result = read(made.write(tmp_path / "copy.sqlite3"), BY_PATH)
+    projects = Counter((row["inode_type"], row["project"]) for row in contents(result, "size"))
     assert projects == {("dir", "proj1"): 1, ("file", "proj1"): 1, ("file", "proj2"): 1, ("file", None): 1}
-    assert "NAMES does not tell which directory a name is in" in problems_of(found)[-1]
+    assert "NAMES does not tell which directory a name is in" in problems_of(result)[-1]
 
 
 def test_directories_that_hang_nowhere_are_told(tmp_path: Path) -> None:
@@ -277,11 +277,11 @@ def test_directories_that_hang_nowhere_are_told(tmp_path: Path) -> None:
     made.add(name="alpha", type="dir")
     lost = made.add(parent="0x1:0x99:0x0", name="beta", type="dir")
     made.add(parent=lost, name="file", projid=5001)
-    found = read(made.write(tmp_path / "copy.sqlite3"), BY_PATH)
-    assert problems_of(found) == [
+    result = read(made.write(tmp_path / "copy.sqlite3"), BY_PATH)
+    assert problems_of(result) == [
         "1 directories hang below none that is known: no directory rule finds a project there"
     ]
-    projects = {(row["inode_type"], row["project"]) for row in contents(found, "size")}
+    projects = {(row["inode_type"], row["project"]) for row in contents(result, "size")}
     assert projects == {("dir", "alpha"), ("dir", None), ("file", "climate")}
 
 
@@ -325,8 +325,8 @@ def test_settings_are_checked(tmp_path: Path, settings: dict[str, Any], message:
     assert message in str(raised.value)
 
 
-def times(found: list[Item]) -> set[int]:
-    return {row["time"] for row in rows_of(found, "contents")}
+def times(items: list[Item]) -> set[int]:
+    return {row["time"] for row in rows_of(items, "contents")}
 
 
 def test_the_moment_is_the_last_that_robinhood_looked(tmp_path: Path) -> None:
@@ -348,10 +348,10 @@ def test_without_a_moment_it_is_the_files_and_said(tmp_path: Path) -> None:
 
     path = made_up(3, 20).write(tmp_path / "copy.sqlite3", leave_out=["md_update"])
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    found = read(path, ReadOptions("scratch"))
-    assert times(found) == {1_700_000_000_000_000}
-    assert isinstance(found[0], Note)
-    assert "ages count from when the file was written, or from --at" in found[0].reason
+    result = read(path, ReadOptions("scratch"))
+    assert times(result) == {1_700_000_000_000_000}
+    assert isinstance(result[0], Note)
+    assert "ages count from when the file was written, or from --at" in result[0].reason
 
 
 @pytest.mark.parametrize("name", ["robinhood_home", "rbh_home"])
@@ -373,7 +373,7 @@ def test_the_identity_is_the_state_and_what_was_said(tmp_path: Path) -> None:
     first, copy = made.write(tmp_path / "first.sqlite3"), made.write(tmp_path / "copy.sqlite3")
     assert identity(first, PLAIN) == identity(copy, PLAIN)
     others = [ReadOptions("home", at=AT), ReadOptions("scratch"), BY_ID, BY_PATH]
-    assert len({identity(first, one) for one in (PLAIN, *others)}) == 5
+    assert len({identity(first, other) for other in (PLAIN, *others)}) == 5
     change(copy, "UPDATE ENTRIES SET last_mod = last_mod + 1 WHERE id = ?", made.entries[7]["id"])
     assert identity(first, PLAIN) != identity(copy, PLAIN)
 
@@ -442,21 +442,21 @@ def test_totals_where_there_is_no_entry(tmp_path: Path) -> None:
         ("bob", "g1", "file", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     )
     assert recognise(path).name == "robinhood"
-    found = read(path)
-    assert problems_of(found) == []
-    totals = {(row["owner"], row["inode_type"]): row for row in contents(found, "total")}
+    result = read(path)
+    assert problems_of(result) == []
+    totals = {(row["owner"], row["inode_type"]): row for row in contents(result, "total")}
     assert totals.keys() == {("ada", "file"), ("ada", "dir")}
     ada = totals["ada", "file"]
     assert (ada["count"], ada["bytes"], ada["allocated_bytes"]) == (4, 2**41 + 5000, 24 * 512)
     assert (ada["bin_from"], ada["bin"]) == (None, None)
-    sizes = [row for row in contents(found, "size") if row["inode_type"] == "file"]
+    sizes = [row for row in contents(result, "size") if row["inode_type"] == "file"]
     assert [(row["bin_from"], row["bin"], row["count"], row["bytes"]) for row in sizes] == [
         (None, 0, 1, None),
         (1023, 32767, 2, None),
         (2**40 - 1, None, 1, None),
     ]
     change(path, "CREATE TABLE ENTRIES (id, size, type)")  # empty: the totals still count
-    assert plain_rows(read(path)) == plain_rows(found)
+    assert plain_rows(read(path)) == plain_rows(result)
     change(path, "INSERT INTO ENTRIES VALUES ('1', 1, 'file')")
     assert sum(row["count"] for row in contents(read(path), "size")) == 1
 
@@ -478,14 +478,14 @@ def test_totals_that_went_wrong(tmp_path: Path) -> None:
         ("dan", "g", "file", 1, 8, 1, *nothing),
         ("eve", "g", "file", None, 8, 1, 1, *nothing[1:]),
     )
-    found = read(path)
-    assert problems_of(found) == [
+    result = read(path)
+    assert problems_of(result) == [
         "ACCT_STAT: file of ada: a total is no whole number from 0 to 2^63-1: not told",
         "ACCT_STAT: file of bob: the count is no whole number from 0 to 2^63-1: left out",
         "ACCT_STAT: door of cyd: 1 inodes of no type that is known: left out",
         "file of dan: 1 inodes, but 0 in the size profile",
     ]
-    totals = {row["owner"]: row["bytes"] for row in contents(found, "total")}
+    totals = {row["owner"]: row["bytes"] for row in contents(result, "total")}
     assert totals == {"ada": None, "dan": 1, "eve": None}
 
 
@@ -521,8 +521,8 @@ COPY = "SYNTHETIC_robinhood_entries.sqlite3"
 def test_the_shared_copy(shared_data: Path) -> None:
     """Against sums that SQLite makes of it, and against what its sister, the report, prints as its total."""
     path = shared_data / "robinhood" / COPY
-    found = read(path, ReadOptions("scratch", at=datetime(2024, 11, 1, tzinfo=UTC)))
-    sizes = contents(found, "size")
+    result = read(path, ReadOptions("scratch", at=datetime(2024, 11, 1, tzinfo=UTC)))
+    sizes = contents(result, "size")
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         direct = {
             (str(owner), kind): (count, size, 512 * blocks)
@@ -536,19 +536,19 @@ def test_the_shared_copy(shared_data: Path) -> None:
         numbers = (row["count"], row["bytes"], row["allocated_bytes"])
         sums[row["owner"], row["inode_type"]] = tuple(map(sum, zip(before, numbers, strict=True)))
     assert sums == direct
-    totals = [sum(one) for one in zip(*sums.values(), strict=True)]
+    totals = [sum(item) for item in zip(*sums.values(), strict=True)]
     assert totals == [8000, 130307117841, 130305859584]
     for name, count in (("atime", 8000), ("mtime", 8000), ("width", 0)):
-        assert sum(row["count"] for row in contents(found, name)) == count
+        assert sum(row["count"] for row in contents(result, name)) == count
 
 
 def test_projects_of_the_shared_copy(shared_data: Path) -> None:
     path = shared_data / "robinhood" / COPY
-    found = contents(read(path, BY_PATH), "size")
+    result = contents(read(path, BY_PATH), "size")
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         top = Counter(name.split("/")[0] for (name,) in database.execute("SELECT name FROM NAMES"))
     counted: Counter[str] = Counter()
-    for row in found:
+    for row in result:
         counted[row["project"]] += row["count"]
     assert counted == top
     assert ROOT not in counted

@@ -145,7 +145,7 @@ def read(file: Path, text: str, options: ReadOptions = OPTIONS) -> list[Item]:
     """Items of a text, which is recognised; without the note of its date."""
     file.write_bytes(text.encode())
     assert recognise(file).name == "size-histogram"
-    return [one for one in items_of("size-histogram", file, options) if "last written counts" not in str(one)]
+    return [item for item in items_of("size-histogram", file, options) if "last written counts" not in str(item)]
 
 
 def inodes(items: list[Item]) -> InodeSizes:
@@ -160,7 +160,7 @@ def test_a_column_per_type_of_robinhood(file: Path) -> None:
     rows = {(row["inode_type"], row["bin_from"], row["bin"]): row["count"] for row in rows_of(items, "contents")}
     assert (rows["file", None, 0], rows["file", 0, 1], rows["file", 2, 4096]) == (30, 4, 11)
     assert rows["dir", 2, 4096] == 12
-    assert any("leaves out the bin of the largest inodes" in one for one in problems_of(items))
+    assert any("leaves out the bin of the largest inodes" in problem for problem in problems_of(items))
 
 
 @pytest.mark.parametrize("heading", ["size,dir,fifo", "size,file,colour", "file,size,dir"])
@@ -174,22 +174,22 @@ def test_other_headings_with_such_columns_are_not_taken_for_it(file: Path, headi
 def test_a_bin_named_by_its_end(file: Path, text: str) -> None:
     items = read(file, text)
     assert problems_of(items) == []
-    found = inodes(items)
-    assert found.files.low.tolist() == [0, 1, 3]
-    assert found.files.high.tolist() == [0, 1, 4]
-    assert found.files.count.tolist() == [3, 5, 7]
-    assert not found.files.has_bytes.any()
-    assert {name: bins.total for name, bins in found.others.items()} == {"dir": 2, "symlink": 1}
+    result = inodes(items)
+    assert result.files.low.tolist() == [0, 1, 3]
+    assert result.files.high.tolist() == [0, 1, 4]
+    assert result.files.count.tolist() == [3, 5, 7]
+    assert not result.files.has_bytes.any()
+    assert {name: bins.total for name, bins in result.others.items()} == {"dir": 2, "symlink": 1}
 
 
 def test_a_bin_named_by_its_start_with_bytes(tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv.gz"
     path.write_bytes(gzip.compress(BY_START.encode()))
     assert recognise(path).name == "size-histogram"
-    found = inodes(items_of("size-histogram", path, OPTIONS))
-    assert found.files.low.tolist() == [0, 1, 2, 4]
-    assert found.files.high.tolist() == [0, 1, 3, 100]  # the last bin is open: its one file has all its bytes
-    assert found.files.bytes.tolist() == [0, 2, 8, 100]
+    result = inodes(items_of("size-histogram", path, OPTIONS))
+    assert result.files.low.tolist() == [0, 1, 2, 4]
+    assert result.files.high.tolist() == [0, 1, 3, 100]  # the last bin is open: its one file has all its bytes
+    assert result.files.bytes.tolist() == [0, 2, 8, 100]
 
 
 def test_widths_of_directories(file: Path) -> None:
@@ -203,7 +203,7 @@ def test_widths_of_directories(file: Path) -> None:
 def test_lines_that_cannot_be_read_are_named_and_the_others_count(file: Path) -> None:
     damaged = "8,-3,0,0\n16,1e3,0,0\n32,1\n64,99999999999999999999,0,0\n128,1,0,0\n4,1,0,0\n"
     items = read(file, BY_END + damaged)
-    problems = [one for one in items if isinstance(one, Problem)]
+    problems = [item for item in items if isinstance(item, Problem)]
     assert [problem.line for problem in problems] == [6, 7, 8, 9, 11]
     assert problems[-1].reason == "bin 4 again"
     assert inodes(items).files.total == 16
@@ -233,7 +233,7 @@ def test_a_heading_alone_is_a_problem(file: Path) -> None:
 
 def test_published_histograms(shared_data: Path) -> None:
     lustre = items_of("size-histogram", shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv", OPTIONS)
-    assert [str(one.reason) for one in lustre if isinstance(one, Problem)] == [
+    assert [str(item.reason) for item in lustre if isinstance(item, Problem)] == [
         "its name dates it 2019-01-15; say the very moment with --at"
     ]
     assert inodes(lustre).files.total == 1_179_109_385
@@ -268,17 +268,17 @@ def test_the_published_report_of_fprof(shared_data: Path) -> None:
     path = shared_data / "fsstats" / "fprof_ornl_atlas.txt"
     assert recognise(path).name == "size-histogram"
     items = items_of("size-histogram", path, OPTIONS)
-    found = sums_of(items)
+    result = sums_of(items)
     assert totals_of(items)["file"][0] == 116_411_394
-    assert found[None, None, "file", "size", None, 4095] == (19_888_046, None, None)
-    assert found[None, None, "file", "size", 65_535, 262_143] == (13_388_304, None, None)
-    assert found[None, None, "file", "size", 2**40 - 1, None] == (458, None, None)
+    assert result[None, None, "file", "size", None, 4095] == (19_888_046, None, None)
+    assert result[None, None, "file", "size", 65_535, 262_143] == (13_388_304, None, None)
+    assert result[None, None, "file", "size", 2**40 - 1, None] == (458, None, None)
     assert totals_of(items, "total") == {
         "file": (116_411_394, round(8160.08 * 2**40)),
         "dir": (35_945_074, 0),
         "symlink": (1_050_485, 0),
     }
-    assert all(isinstance(one, Rows | Note) for one in items)
+    assert all(isinstance(item, Rows | Note) for item in items)
 
 
 def test_fprof_whose_ends_are_outside(file: Path) -> None:
@@ -296,12 +296,12 @@ def test_fprof_whose_ends_are_outside(file: Path) -> None:
 
 def test_fprof_whose_ends_are_inside(file: Path) -> None:
     items = read(file, LATER_FPROF)
-    sizes = {key: one for key, one in sums_of(items).items() if key[3] == "size"}
+    sizes = {key: item for key, item in sums_of(items).items() if key[3] == "size"}
     assert sizes == {
         (None, None, "file", "size", None, 512): (1000, None, None),
         (None, None, "file", "size", 512, 4096): (100, None, None),
     }
-    assert [one for one in problems_of(items) if "fprof counts" in one] == [
+    assert [problem for problem in problems_of(items) if "fprof counts" in problem] == [
         "2 hard-linked files: fprof counts each of their names",
         "5 sparse files: fprof counts them by what they are allocated",
     ]
@@ -321,8 +321,8 @@ def test_fprof_whose_ends_are_inside(file: Path) -> None:
 def test_fprof_that_may_lack_a_bin_is_left_out(file: Path, damage: tuple[str, str], reason: str) -> None:
     items = read(file, FPROF.replace(*damage))
     assert rows_of(items, "contents") == []
-    assert any("left out" in one for one in problems_of(items))
-    assert any(re.search(reason, one) for one in problems_of(items)), problems_of(items)
+    assert any("left out" in problem for problem in problems_of(items))
+    assert any(re.search(reason, problem) for problem in problems_of(items)), problems_of(items)
 
 
 def test_fprof_cut_in_the_middle(file: Path) -> None:
@@ -384,7 +384,7 @@ def test_a_damaged_histogram_of_fsstats_is_left_out_and_the_others_count(
     items = read(file, FSSTATS.replace(old, new, 1))
     assert ("file", "size") not in {(key[2], key[3]) for key in sums_of(items)}
     assert ("dir", "size") in {(key[2], key[3]) for key in sums_of(items)}
-    (problem,) = [one for one in items if isinstance(one, Problem) and not isinstance(one, Note)]
+    (problem,) = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
     assert "histogram file size is left out" in problem.reason
     assert reason in problem.reason
 
@@ -393,7 +393,7 @@ def test_fsstats_without_anything_of_use(file: Path) -> None:
     items = read(file, "#Generated by fsstats v1.4.5 (03/22/2008)\n\nhistogram,filename length\ncount,0,items\n")
     assert problems_of(items) == ["no histogram of sizes, ages or directory widths in it"]
     items = read(file, FSSTATS + "histogram,colour\ncount,0,items\n")
-    assert any("histogram 'colour' is not known" in one for one in problems_of(items))
+    assert any("histogram 'colour' is not known" in problem for problem in problems_of(items))
 
 
 def test_files_of_one_day_that_tell_different_things_are_one_scan(tmp_path: Path) -> None:
@@ -402,12 +402,12 @@ def test_files_of_one_day_that_tell_different_things_are_one_scan(tmp_path: Path
     widths.write_text(WIDTHS)
     again.write_text(BY_END.replace("0,3", "0,4"))
     captures = list(get_source("size-histogram").captures([sizes, widths, again], OPTIONS))
-    assert [one.origin for one in captures] == [f"{sizes} and 1 more", str(again)]
-    found = [rows_of(list(pickle.loads(pickle.dumps(one)).items()), "contents") for one in captures]
-    assert [{(row["time"], row["scan"]) for row in rows} for rows in found] == [
-        {(1547510400_000000, found[0][0]["scan"])}, {(1547510400_000000, found[1][0]["scan"])}
+    assert [capture.origin for capture in captures] == [f"{sizes} and 1 more", str(again)]
+    result = [rows_of(list(pickle.loads(pickle.dumps(capture)).items()), "contents") for capture in captures]
+    assert [{(row["time"], row["scan"]) for row in rows} for rows in result] == [
+        {(1547510400_000000, result[0][0]["scan"])}, {(1547510400_000000, result[1][0]["scan"])}
     ]  # fmt: skip
-    assert found[0][0]["scan"] != found[1][0]["scan"]
+    assert result[0][0]["scan"] != result[1][0]["scan"]
     ingest(tmp_path / "store", "size-histogram", [sizes, widths], OPTIONS)
     assert ingest(tmp_path / "store", "size-histogram", [widths, sizes], OPTIONS).already_present == 1
     counts = stored(tmp_path / "store", "scratch", "contents", "histogram", "count")

@@ -159,7 +159,10 @@ def test_directions_may_be_columns(tmp_path: Path) -> None:
         items_of("controller", write(tmp_path, text), ReadOptions(filesystem="f", settings=settings)),
         "target_histograms",
     )
-    assert [one[2] for one in samples] == [{"read:16384": 5, "write:16384": 6}, {"read:16384": 7, "write:16384": 8}]
+    assert [sample[2] for sample in samples] == [
+        {"read:16384": 5, "write:16384": 6},
+        {"read:16384": 7, "write:16384": 8},
+    ]
 
 
 def test_cumulative_counters_stay_raw_and_exact(tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_one_controller_without_a_column_for_its_name(tmp_path: Path) -> None:
 )
 def test_a_bad_cell_costs_itself(tmp_path: Path, old: str, new: str, reason: str) -> None:
     items = items_of("controller", write(tmp_path, BANDWIDTH.replace(old, new, 1)), SPIDER)
-    assert any(reason in one for one in problems_of(items)), problems_of(items)
+    assert any(reason in problem for problem in problems_of(items)), problems_of(items)
     rows = rows_of(items, "target_io")
     assert len(rows) >= 3
     assert not any(row["read_bytes"] == 0 and row["target"] == "ddn01" for row in rows)
@@ -314,15 +317,15 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
 
 def test_bandwidth_and_operations_in_two_files_are_refused(tmp_path: Path) -> None:
     """Bandwidth in one and operations in the other would be two rows of one interval: the first file is taken."""
-    one = write(tmp_path, "time,controller,read_bytes_per_s\n1275393600,a,1\n", "one.csv")
+    item = write(tmp_path, "time,controller,read_bytes_per_s\n1275393600,a,1\n", "one.csv")
     other = write(tmp_path, "time,controller,read_ops_per_s\n1275393600,a,1\n", "other.csv")
     timed = ReadOptions(filesystem="spider", interval_s=2.0)
-    taken, refused = get_source("controller").captures([one, other], timed)
+    taken, refused = get_source("controller").captures([item, other], timed)
     assert len(rows_of(list(taken.items()), "target_io")) == 1
     with pytest.raises(InputError, match="join them first"):
         list(refused.items())
     more = write(tmp_path, "time,controller,read_bytes_per_s,write_bytes_per_s\n1275393602,a,1,1\n", "more.csv")
-    assert len(rows_of(items_of("controller", [one, more], timed), "target_io")) == 2  # a later export may tell more
+    assert len(rows_of(items_of("controller", [item, more], timed), "target_io")) == 2  # a later export may tell more
 
 
 def test_gzip_crlf_cut_and_nothing_twice(tmp_path: Path) -> None:

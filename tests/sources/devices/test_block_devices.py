@@ -60,9 +60,9 @@ def test_disks_with_alike_names_are_no_partitions(disk: str, other: str) -> None
 
 
 def test_what_is_no_disk_is_left_out() -> None:
-    found = by_name("loop0 ram1 zram0 sr0 fd0 scd0 nvme0c0n1 sda")
-    assert set(found.kept) == {"sda"}
-    assert set(found.left_out.values()) == {"not a disk"}
+    result = by_name("loop0 ram1 zram0 sr0 fd0 scd0 nvme0c0n1 sda")
+    assert set(result.kept) == {"sda"}
+    assert set(result.left_out.values()) == {"not a disk"}
 
 
 @pytest.mark.parametrize("name", ["dm-0", "md127", "centos-root", "mpatha", "emcpowera", "zd16", "bcache0", "drbd1"])
@@ -85,31 +85,31 @@ def test_patterns_choose() -> None:
 def test_sysfs_tells_what_lies_over_what(tmp_path: Path) -> None:
     root = plant(tmp_path, sda="", sdb="", md0="sda1 sdb1", dm_0="md0 =vg-data", sdc="")
     devices = devices_by_sysfs(root, ["sda", "sda1", "sdb", "sdb1", "md0", "dm-0", "sdc"])
-    found = choose(devices, DeviceRule())
-    assert set(found.kept) == {"sda", "sdb", "sdc"}
-    assert found.left_out["sda1"] == "partition of sda"
-    assert found.left_out["dm-0"] == "lies over md0, sda, sda1, sdb, sdb1"
+    result = choose(devices, DeviceRule())
+    assert set(result.kept) == {"sda", "sdb", "sdc"}
+    assert result.left_out["sda1"] == "partition of sda"
+    assert result.left_out["dm-0"] == "lies over md0, sda, sda1, sdb, sdb1"
 
 
 def test_a_stacked_device_that_is_asked_for_takes_the_place_of_its_members(tmp_path: Path) -> None:
     root = plant(tmp_path, sda="", sdb="", sdc="", dm_0="sda sdb =mpatha")
     devices = devices_by_sysfs(root, ["sda", "sdb", "sdc", "dm-0"])
-    found = choose(devices, DeviceRule(include=("mpath*", "sd*")))
-    assert found.kept == {"dm-0": "mpatha", "sdc": "sdc"}
-    assert found.left_out == {"sda": "carries the I/O of mpatha", "sdb": "carries the I/O of mpatha"}
+    result = choose(devices, DeviceRule(include=("mpath*", "sd*")))
+    assert result.kept == {"dm-0": "mpatha", "sdc": "sdc"}
+    assert result.left_out == {"sda": "carries the I/O of mpatha", "sdb": "carries the I/O of mpatha"}
 
 
 def test_what_lies_over_loop_devices_is_kept_for_they_are_not(tmp_path: Path) -> None:
     root = plant(tmp_path, loop0="", dm_0="loop0 =crypt")
-    found = choose(devices_by_sysfs(root, ["loop0", "dm-0"]), DeviceRule())
-    assert found.kept == {"dm-0": "crypt"}
+    result = choose(devices_by_sysfs(root, ["loop0", "dm-0"]), DeviceRule())
+    assert result.kept == {"dm-0": "crypt"}
 
 
 def test_a_drive_without_a_medium_is_left_out(tmp_path: Path) -> None:
     root = plant(tmp_path, nbd0="", sda="")
     (root / "sys/block/nbd0/size").write_text("0\n")
-    found = choose(devices_by_sysfs(root, ["nbd0", "sda"]), DeviceRule())
-    assert found.left_out == {"nbd0": "has no medium"}
+    result = choose(devices_by_sysfs(root, ["nbd0", "sda"]), DeviceRule())
+    assert result.left_out == {"nbd0": "has no medium"}
 
 
 def mounted(root: Path, line: str) -> None:

@@ -74,8 +74,8 @@ def test_every_way_hits_are_saved(tmp_path: Path, form: str) -> None:
         "pages": [RATES[:2], RATES[2:]],
         "hits": RATES,
         "response": {"took": 3, "hits": {"total": 4, "hits": RATES}},
-        "lines": "\n".join(json.dumps(one) for one in RATES),
-        "sources": "\n".join(json.dumps(one["_source"]) for one in RATES),
+        "lines": "\n".join(json.dumps(item) for item in RATES),
+        "sources": "\n".join(json.dumps(item["_source"]) for item in RATES),
         "pretty": json.dumps([RATES], indent=2),
     }[form]
     path = write(tmp_path, content)
@@ -103,7 +103,7 @@ def test_busy_time_is_kept(tmp_path: Path) -> None:
     busy = {**posted(1_000_000_010, [250, 900], "disk_io_time"), "dsnames": ["io_time", "weighted_io_time"]}
     later = {**busy, "values": [1250, 2900], "time": 1_000_000_020}
     samples = samples_of(items_of("collectd", write(tmp_path, [busy, later]), BB), "target_io")
-    assert [one[2] for one in samples] == [
+    assert [sample[2] for sample in samples] == [
         {"busy_us": 250_000, "queue_us": 900_000},
         {"busy_us": 1_250_000, "queue_us": 2_900_000},
     ]
@@ -115,7 +115,7 @@ def test_posted_counters_stay_raw(tmp_path: Path) -> None:
     )
     items = items_of("collectd", path, BB)
     assert problems_of(items) == []
-    assert [one[2]["read_bytes"] - 2**60 for one in samples_of(items, "target_io")] == [0, 512, 1024]
+    assert [sample[2]["read_bytes"] - 2**60 for sample in samples_of(items, "target_io")] == [0, 512, 1024]
     ingest(tmp_path / "store", "collectd", [path], BB)
     assert (
         stored(tmp_path / "store", "bb", "target_io", "duration_s", "read_bytes", "write_bytes") == [(10.0, 512, 1)] * 2
@@ -137,7 +137,7 @@ def test_whole_numbers_that_rise_and_fall_are_rates(tmp_path: Path) -> None:
 
 def test_a_reset_does_not_make_counters_rates(tmp_path: Path) -> None:
     values = [10_000 * n for n in range(150)] + [5, 10_005]
-    path = write(tmp_path, [posted(1_000_000_000 + 10 * n, [one, 0]) for n, one in enumerate(values)])
+    path = write(tmp_path, [posted(1_000_000_000 + 10 * n, [value, 0]) for n, value in enumerate(values)])
     tally = ingest(tmp_path / "store", "collectd", [path], BB)
     assert (tally.samples, tally.resets) == (152, 1)
 
@@ -194,7 +194,7 @@ def test_single_rates_do_not_tell_their_interval(tmp_path: Path) -> None:
 def test_two_values_for_one_moment_are_told(tmp_path: Path) -> None:
     items = items_of("collectd", write(tmp_path, [*RATES, hit(8.785, 999.0, 0.0)]), BB)
     assert rows_of(items, "target_io")[0]["read_bytes"] == 1005
-    assert any("has another already" in one for one in problems_of(items))
+    assert any("has another already" in problem for problem in problems_of(items))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_two_values_for_one_moment_are_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_costs_itself(tmp_path: Path, line: str, reason: str) -> None:
-    lines = [json.dumps(one) for one in RATES]
+    lines = [json.dumps(item) for item in RATES]
     items = items_of("collectd", write(tmp_path, "\n".join([*lines[:2], line, *lines[2:]])), BB)
     assert len(rows_of(items, "target_io")) == 4
     (problem,) = [item for item in items if isinstance(item, Problem)]
@@ -251,12 +251,14 @@ def test_burst_buffer_nodes(shared_data: Path, tmp_path: Path) -> None:
     """7,038 documents of 16 nodes, many lost: each is a row of its rate times ten seconds."""
     path = shared_data / "collectd" / "sample_collectdes-full.json.gz"
     with gzip.open(path) as stream:
-        sources = [one["_source"] for page in json.load(stream) for one in page]
+        sources = [item["_source"] for page in json.load(stream) for item in page]
     rows = rows_of(items_of("collectd", path, BB), "target_io")
     assert (len(rows), len({row["target"] for row in rows})) == (7038, 64)
     assert {row["duration_s"] for row in rows} == {10.0}
     for name, field in (("read_bytes", "read"), ("write_bytes", "write")):
-        assert sum(row[name] for row in rows) == pytest.approx(10 * sum(one[field] for one in sources), abs=7038 / 2)
+        assert sum(row[name] for row in rows) == pytest.approx(
+            10 * sum(source[field] for source in sources), abs=7038 / 2
+        )
     tally = ingest(tmp_path / "store", "collectd", [path], BB)
     assert (tally.rows["target_io"], tally.refused) == (7038, 0)
 

@@ -37,12 +37,12 @@ def items(text: str, tmp_path: Path, options: ReadOptions = OPTIONS) -> list[Ite
     return [item for capture in SOURCE.captures([path], options) for item in capture.items()]
 
 
-def series(found: list[Item]) -> dict[str, Samples]:
-    return {item.target: item for item in found if isinstance(item, Samples)}
+def series(results: list[Item]) -> dict[str, Samples]:
+    return {item.target: item for item in results if isinstance(item, Samples)}
 
 
-def problems(found: list[Item]) -> list[str]:
-    return [str(item) for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+def problems(results: list[Item]) -> list[str]:
+    return [str(item) for item in results if isinstance(item, Problem) and not isinstance(item, Note)]
 
 
 EXPECTED = {
@@ -54,9 +54,9 @@ EXPECTED = {
 
 @pytest.mark.parametrize("more", ["", " 1 2 3 4", " 1 2 3 4 5 6", " 1 2 3 4 5 6 7 8 9"])
 def test_columns_of_every_kernel(more: str) -> None:
-    found = parse_line(line("sda", more=more))
-    assert found is not None
-    assert (found.number, found.name, found.counters) == ("8:0", "sda", EXPECTED)
+    result = parse_line(line("sda", more=more))
+    assert result is not None
+    assert (result.number, result.name, result.counters) == ("8:0", "sda", EXPECTED)
 
 
 def test_a_partition_of_an_old_kernel_has_four_counters() -> None:
@@ -79,17 +79,19 @@ class TestLive:
 
     def test_one_sample_per_disk(self, tmp_path: Path) -> None:
         root = self.root(tmp_path, line("sda") + line("sda1", number="8 1") + line("loop0", number="7 0"))
-        (found,) = BlockDevices(root, now_us=lambda: 7 * S).read(5 * S)
-        assert isinstance(found, Sample)
-        assert (found.table, found.filesystem, found.target) == ("target_io", "oss1", "oss1:sda")
-        assert (found.time_us, found.snapshot_us) == (5 * S, 7 * S)
-        assert found.sets[""].counters == EXPECTED
-        assert found.labels == {"target_kind": "device"}
+        (result,) = BlockDevices(root, now_us=lambda: 7 * S).read(5 * S)
+        assert isinstance(result, Sample)
+        assert (result.table, result.filesystem, result.target) == ("target_io", "oss1", "oss1:sda")
+        assert (result.time_us, result.snapshot_us) == (5 * S, 7 * S)
+        assert result.sets[""].counters == EXPECTED
+        assert result.labels == {"target_kind": "device"}
 
     def test_the_rule_and_the_file_system_are_the_users(self, tmp_path: Path) -> None:
         root = self.root(tmp_path, line("sda") + line("sdb"))
-        found = list(BlockDevices(root, DeviceRule(exclude=("sda",)), "scratch").read(0))
-        assert [(one.filesystem, one.target) for one in found if isinstance(one, Sample)] == [("scratch", "oss1:sdb")]
+        result = list(BlockDevices(root, DeviceRule(exclude=("sda",)), "scratch").read(0))
+        assert [(item.filesystem, item.target) for item in result if isinstance(item, Sample)] == [
+            ("scratch", "oss1:sdb")
+        ]
 
     def test_a_new_disk_is_noticed(self, tmp_path: Path) -> None:
         devices = BlockDevices(self.root(tmp_path, line("sda")))
@@ -98,19 +100,19 @@ class TestLive:
         assert len(list(devices.read(1))) == 2
 
     def test_what_cannot_be_read_is_a_problem(self, tmp_path: Path) -> None:
-        (found,) = BlockDevices(tmp_path).read(0)
-        assert "No such file" in str(found)
-        (found, good) = BlockDevices(self.root(tmp_path, "8 0 sda cut\n" + line("sdb"))).read(0)
-        assert str(found).endswith("proc/diskstats:1: 4 columns, expected at least 14")
+        (result,) = BlockDevices(tmp_path).read(0)
+        assert "No such file" in str(result)
+        (result, good) = BlockDevices(self.root(tmp_path, "8 0 sda cut\n" + line("sdb"))).read(0)
+        assert str(result).endswith("proc/diskstats:1: 4 columns, expected at least 14")
         assert isinstance(good, Sample)
 
     def test_this_machine(self) -> None:
         if not Path("/proc/diskstats").exists():
             pytest.skip("no /proc/diskstats here")
         devices = BlockDevices(Path("/"))
-        found = list(devices.read(0))
-        assert all(isinstance(one, Sample) for one in found)
-        assert len(found) == len(devices.choice.kept)
+        result = list(devices.read(0))
+        assert all(isinstance(item, Sample) for item in result)
+        assert len(result) == len(devices.choice.kept)
 
 
 STAMPS = [
@@ -153,18 +155,18 @@ def test_the_server_must_be_named(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    found = items(f"1767614400\n{line('sda')}{line('sda1')}{line('dm-0')}", tmp_path)
-    assert set(series(found)) == {"oss1:sda"}
-    (note,) = [item for item in found if isinstance(item, Note)]
+    result = items(f"1767614400\n{line('sda')}{line('sda1')}{line('dm-0')}", tmp_path)
+    assert set(series(result)) == {"oss1:sda"}
+    (note,) = [item for item in result if isinstance(item, Note)]
     assert "2 devices left out by rule: dm-0 (lies over other devices), sda1 (partition of sda)" in str(note)
 
 
 def test_damage_costs_its_line(tmp_path: Path) -> None:
     text = f"1767614400\r\n{line('sda').strip()}\r\n\x00\xff rubbish\r\n1767614405\n{line('sda', 150)}8 16 sdb 12 3"
-    found = items(text, tmp_path)
-    assert series(found)["oss1:sda"].counters["read_ops"].tolist() == [100, 150]
-    assert len(problems(found)) == 2
-    assert problems(found)[1].endswith("saved.txt:6: not a line of diskstats: 5 columns, expected at least 14")
+    result = items(text, tmp_path)
+    assert series(result)["oss1:sda"].counters["read_ops"].tolist() == [100, 150]
+    assert len(problems(result)) == 2
+    assert problems(result)[1].endswith("saved.txt:6: not a line of diskstats: 5 columns, expected at least 14")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "rubbish\n", "1767614400\n"])
@@ -191,7 +193,7 @@ def test_it_is_recognised_plain_and_packed(tmp_path: Path) -> None:
 
 def load(store: Store, path: Path, options: ReadOptions = OPTIONS) -> dict[str, int]:
     captures = list(SOURCE.captures([path], options))
-    tally = store.ingest([pickle.loads(pickle.dumps(one)) for one in captures], "diskstats")
+    tally = store.ingest([pickle.loads(pickle.dumps(capture)) for capture in captures], "diskstats")
     return {"rows": tally.rows["target_io"], "present": tally.already_present, "resets": tally.resets,
             "glitches": tally.glitches}  # fmt: skip
 
@@ -230,7 +232,7 @@ def test_a_counter_of_milliseconds_that_wraps_costs_its_interval_and_nothing_els
 def test_a_reboot_is_a_reset(tmp_path: Path) -> None:
     path, store = tmp_path / "saved", Store(tmp_path / "store")
     counts = [(1000, 500), (1100, 510), (20, 5), (30, 6)]
-    path.write_text("".join(f"{1767614400 + 5 * n}\n{line('sda', *one)}" for n, one in enumerate(counts)))
+    path.write_text("".join(f"{1767614400 + 5 * n}\n{line('sda', *count)}" for n, count in enumerate(counts)))
     assert load(store, path)["resets"] == 1
     rows = store.tables.load("target_io").to_pyarrow_table().sort_by("time").to_pylist()  # type: ignore[union-attr]
     assert [row["read_ops"] for row in rows] == [100, 20, 10]

@@ -57,21 +57,21 @@ def items(tmp_path: Path, text: str, options: ReadOptions = AT) -> list[Item]:
     return captured(path, options)
 
 
-def rows(found: list[Item]) -> list[dict[str, Any]]:
+def rows(results: list[Item]) -> list[dict[str, Any]]:
     out = []
-    for item in found:
+    for item in results:
         if isinstance(item, Rows):
             for number in range(len(item)):
                 out.append({k: v[number] if isinstance(v, list) else v for k, v in item.columns.items()})
     return out
 
 
-def problems(found: list[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+def problems(results: list[Item]) -> list[str]:
+    return [item.reason for item in results if isinstance(item, Problem) and not isinstance(item, Note)]
 
 
-def notes(found: list[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Note)]
+def notes(results: list[Item]) -> list[str]:
+    return [item.reason for item in results if isinstance(item, Note)]
 
 
 def refusal(tmp_path: Path, text: str, options: ReadOptions) -> str:
@@ -120,12 +120,12 @@ class TestMeasures:
         lines = ["sda 9.00 3000.00 400.00 0.00 9000000 1200000 0\n"]
         lines += ["sda 9.90 1000.00 200.00 0.00 30010 6002 0\n"] * 3
         text = BANNER + "".join(report(line, head=head, cpu=False) for line in lines)
-        found = items(tmp_path, text, ReadOptions(at=T0))
-        assert [row["read_bytes"] for row in rows(found)] == [30010 * 1024] * 3
-        assert [row["duration_s"] for row in rows(found)] == [30.01] * 3
-        assert [row["time"] - T0.timestamp() * S for row in rows(found)] == [30 * S, 60 * S, 90 * S]
-        assert notes(found) == ["this report is the average since boot: left out"]
-        assert rows(found)[0]["read_ops"] is None
+        result = items(tmp_path, text, ReadOptions(at=T0))
+        assert [row["read_bytes"] for row in rows(result)] == [30010 * 1024] * 3
+        assert [row["duration_s"] for row in rows(result)] == [30.01] * 3
+        assert [row["time"] - T0.timestamp() * S for row in rows(result)] == [30 * S, 60 * S, 90 * S]
+        assert notes(result) == ["this report is the average since boot: left out"]
+        assert rows(result)[0]["read_ops"] is None
 
     def test_the_short_form_does_not_tell_reads_from_writes(self, tmp_path: Path) -> None:
         text = report("sda 168.00 535804.00 2020.00 35.12 3189.31 5.90 25.20\n",
@@ -167,31 +167,31 @@ class TestMeasures:
         assert (row["target"], row["read_bytes"]) == ("oss1:cciss/c0d0-with-a-long-name", 2000 * 1024)
 
     def test_groups_are_left_to_their_members(self, tmp_path: Path) -> None:
-        found = items(tmp_path, BANNER + since_boot() + report(new("sda"), new(" ALL")))
-        assert [row["target"] for row in rows(found)] == ["oss1:sda"]
+        result = items(tmp_path, BANNER + since_boot() + report(new("sda"), new(" ALL")))
+        assert [row["target"] for row in rows(result)] == ["oss1:sda"]
 
     def test_the_interval_it_divided_by_is_found_where_counts_tell(self, tmp_path: Path) -> None:
         """21 reads and 2 writes in 1.01 s print as 20.79 and 1.98."""
-        found = rows(items(tmp_path, BANNER + since_boot() + report(new("sda", 21 / 1.01, 2 / 1.01))))
-        assert (found[0]["duration_s"], found[0]["read_ops"], found[0]["write_ops"]) == (1.01, 21, 2)
+        result = rows(items(tmp_path, BANNER + since_boot() + report(new("sda", 21 / 1.01, 2 / 1.01))))
+        assert (result[0]["duration_s"], result[0]["read_ops"], result[0]["write_ops"]) == (1.01, 21, 2)
         minute = ReadOptions(at=T0, interval_s=60)
-        found = rows(items(tmp_path, BANNER + since_boot() + report(new("sda", 21 / 60, 2 / 60)), minute))
-        assert (found[0]["duration_s"], found[0]["read_ops"]) == (60.0, 21)
+        result = rows(items(tmp_path, BANNER + since_boot() + report(new("sda", 21 / 60, 2 / 60)), minute))
+        assert (result[0]["duration_s"], result[0]["read_ops"]) == (60.0, 21)
 
 
 class TestDevices:
     def test_partitions_and_stacked_devices_are_left_out_and_said(self, tmp_path: Path) -> None:
-        found = items(tmp_path, BANNER + since_boot() + report(*map(new, ("sda", "sda1", "sdb", "dm-0", "md127"))))
-        assert [row["target"] for row in rows(found)] == ["oss1:sda", "oss1:sdb"]
-        assert notes(found)[1] == (
+        result = items(tmp_path, BANNER + since_boot() + report(*map(new, ("sda", "sda1", "sdb", "dm-0", "md127"))))
+        assert [row["target"] for row in rows(result)] == ["oss1:sda", "oss1:sdb"]
+        assert notes(result)[1] == (
             "3 devices left out by rule: dm-0 (lies over other devices), md127 (lies over other devices), "
             "sda1 (partition of sda)"
         )
 
     def test_the_rule_is_the_configurations(self, tmp_path: Path) -> None:
         rule = ReadOptions(at=T0, interval_s=1, devices=DeviceRule(include=("dm-*",)), filesystem="scratch")
-        found = rows(items(tmp_path, BANNER + since_boot() + report(new("sda"), new("dm-0")), rule))
-        assert [(row["filesystem"], row["target"]) for row in found] == [("scratch", "oss1:dm-0")]
+        result = rows(items(tmp_path, BANNER + since_boot() + report(new("sda"), new("dm-0")), rule))
+        assert [(row["filesystem"], row["target"]) for row in result] == [("scratch", "oss1:dm-0")]
 
     def test_a_disk_that_is_idle_now_still_has_its_partitions(self, tmp_path: Path) -> None:
         """With -z idle devices are missing from a report."""
@@ -202,12 +202,12 @@ class TestDevices:
 class TestFirstReport:
     def test_it_is_the_average_since_boot_unless_something_tells_otherwise(self, tmp_path: Path) -> None:
         text = BANNER + "\n" + since_boot() + report(new("sda"))
-        found = items(tmp_path, text, ReadOptions(at=T0, interval_s=60))
-        assert (len(rows(found)), notes(found)) == (1, ["this report is the average since boot: left out"])
+        result = items(tmp_path, text, ReadOptions(at=T0, interval_s=60))
+        assert (len(rows(result)), notes(result)) == (1, ["this report is the average since boot: left out"])
 
     def test_a_second_blank_line_tells_that_y_left_it_out(self, tmp_path: Path) -> None:
-        found = items(tmp_path, BANNER + "\n\n" + report(new("sda")) * 2)
-        assert (len(rows(found)), notes(found)) == (2, [])
+        result = items(tmp_path, BANNER + "\n\n" + report(new("sda")) * 2)
+        assert (len(rows(result)), notes(result)) == (2, [])
 
     def test_whole_counts_tell_that_it_is_an_interval(self, tmp_path: Path) -> None:
         assert (
@@ -230,14 +230,14 @@ class TestFirstReport:
             assert len(rows(items(tmp_path, BANNER + gap + report(new("sda")) * 2, options))) == count
 
     def test_a_single_report_is_nothing_but_an_average_since_boot(self, tmp_path: Path) -> None:
-        found = items(tmp_path, BANNER + "\n" + since_boot(), ReadOptions(at=T0, interval_s=60))
-        assert (rows(found), len(notes(found))) == ([], 1)
+        result = items(tmp_path, BANNER + "\n" + since_boot(), ReadOptions(at=T0, interval_s=60))
+        assert (rows(result), len(notes(result))) == ([], 1)
 
     def test_every_start_of_iostat_has_its_own(self, tmp_path: Path) -> None:
-        one = BANNER + "\n" + since_boot("03/04/26 10:00:00") + report(new("sda"), stamp="03/04/26 10:01:00")
-        found = items(tmp_path, one + one.replace(" 10:", " 11:"), UTC_TIMES)
-        assert [row["time"] - T0.timestamp() * S for row in rows(found)] == [60 * S, 3660 * S]
-        assert len(notes(found)) == 2
+        item = BANNER + "\n" + since_boot("03/04/26 10:00:00") + report(new("sda"), stamp="03/04/26 10:01:00")
+        result = items(tmp_path, item + item.replace(" 10:", " 11:"), UTC_TIMES)
+        assert [row["time"] - T0.timestamp() * S for row in rows(result)] == [60 * S, 3660 * S]
+        assert len(notes(result)) == 2
 
 
 class TestTimes:
@@ -288,23 +288,23 @@ class TestTimes:
         stamps = ["Time: 11:59:00 PM", "Time: 12:00:00 AM", "Time: 12:01:00 AM"]
         text = BANNER + "\n\n" + "".join(report(new("sda"), stamp=stamp) for stamp in stamps)
         times = [row["time"] // S for row in rows(items(tmp_path, text, UTC_TIMES))]
-        assert [one - times[0] for one in times] == [0, 60, 120]
+        assert [time - times[0] for time in times] == [0, 60, 120]
         assert datetime.fromtimestamp(times[1], UTC) == datetime(2026, 3, 5, tzinfo=UTC)
 
     def test_a_stretch_the_stamps_show_to_be_longer(self, tmp_path: Path) -> None:
         """Stamps are whole seconds, so a second more or less is their rounding; an hour is an hour."""
         stamps = ["10:00:00", "10:00:10", "10:00:21", "10:00:30", "11:00:30", "11:00:40"]
         text = BANNER + "\n" + "".join(
-            report(new("sda", 0, 5), stamp=f"2026-03-04T{one}Z") for one in stamps
+            report(new("sda", 0, 5), stamp=f"2026-03-04T{stamp}Z") for stamp in stamps
         )  # fmt: skip
-        found = rows(items(tmp_path, text, ReadOptions()))
-        assert [row["duration_s"] for row in found] == [10.0, 10.0, 10.0, 3600.0, 10.0]
-        assert [row["write_ops"] for row in found] == [50, 50, 50, 18_000, 50]
-        assert all(row["start"] == before["time"] for before, row in pairwise(found))
+        result = rows(items(tmp_path, text, ReadOptions()))
+        assert [row["duration_s"] for row in result] == [10.0, 10.0, 10.0, 3600.0, 10.0]
+        assert [row["write_ops"] for row in result] == [50, 50, 50, 18_000, 50]
+        assert all(row["start"] == before["time"] for before, row in pairwise(result))
 
     def test_two_reports_on_one_second_are_both_kept(self, tmp_path: Path) -> None:
         stamps = [f"2026-03-04T10:00:{second:02}Z" for second in (0, 1, 2, 2, 3, 4)]
-        text = BANNER + "\n\n" + "".join(report(new("sda"), stamp=one) for one in stamps)
+        text = BANNER + "\n\n" + "".join(report(new("sda"), stamp=stamp) for stamp in stamps)
         times = [row["time"] for row in rows(items(tmp_path, text, ReadOptions()))]
         assert len(set(times)) == 6
 
@@ -315,7 +315,7 @@ class TestTimes:
 
     def test_a_window(self, tmp_path: Path) -> None:
         stamps = [f"2026-03-04T10:0{minute}:00Z" for minute in range(6)]
-        text = BANNER + "\n\n" + "".join(report(new("sda"), stamp=one) for one in stamps)
+        text = BANNER + "\n\n" + "".join(report(new("sda"), stamp=stamp) for stamp in stamps)
         window = ReadOptions(since=T0.replace(minute=2), until=T0.replace(minute=4))
         assert [row["time"] // S - T0.timestamp() for row in rows(items(tmp_path, text, window))] == [120, 180]
 
@@ -337,21 +337,21 @@ def json_report(second: int | None = None, **columns: float) -> dict[str, Any]:
 
 class TestJson:
     def test_reports(self, tmp_path: Path) -> None:
-        found = items(
+        result = items(
             tmp_path, as_json(json_report(0, **{"r/s": 431.84}), json_report(5), json_report(10)), ReadOptions()
         )
-        assert [row["read_ops"] for row in rows(found)] == [50, 50]
-        assert (rows(found)[0]["busy_us"], rows(found)[0]["read_wait_us"]) == (625_000, 75_000)
-        assert rows(found)[0]["write_bytes"] is None
+        assert [row["read_ops"] for row in rows(result)] == [50, 50]
+        assert (rows(result)[0]["busy_us"], rows(result)[0]["read_wait_us"]) == (625_000, 75_000)
+        assert rows(result)[0]["write_bytes"] is None
 
     @pytest.mark.parametrize("keep", [0.35, 0.6, 0.8, 0.99])
     def test_cut_off_in_the_middle_every_complete_report_is_kept(self, tmp_path: Path, keep: float) -> None:
         text = as_json(*(json_report(second) for second in range(0, 50, 5)))
         cut = text[: round(len(text) * keep)]
         whole = cut.count('"util": 12.5\n')  # reports whose last value is there; the last may lack its brackets
-        found = items(tmp_path, cut, ReadOptions())
-        assert whole - 2 <= len(rows(found)) <= whole - 1
-        assert len(problems(found)) == 1 or "unclosed" in notes(found)[-1]
+        result = items(tmp_path, cut, ReadOptions())
+        assert whole - 2 <= len(rows(result)) <= whole - 1
+        assert len(problems(result)) == 1 or "unclosed" in notes(result)[-1]
 
     def test_documents_one_after_the_other(self, tmp_path: Path) -> None:
         text = as_json(json_report(0), json_report(5)) + "\n" + as_json(json_report(20), json_report(25))
@@ -359,19 +359,19 @@ class TestJson:
 
     def test_a_disk_without_a_name_is_a_problem(self, tmp_path: Path) -> None:
         bad = {"timestamp": "2026-03-04T10:00:10Z", "disk": [{"r/s": 1}, 5]}
-        found = items(tmp_path, as_json(json_report(0), json_report(5), bad), ReadOptions())
-        assert len(problems(found)) == 2
+        result = items(tmp_path, as_json(json_report(0), json_report(5), bad), ReadOptions())
+        assert len(problems(result)) == 2
 
     def test_without_times_the_user_tells(self, tmp_path: Path) -> None:
-        found = rows(items(tmp_path, as_json(json_report(), json_report(), json_report()), AT))
-        assert [row["time"] // S - T0.timestamp() for row in found] == [1, 2]
+        result = rows(items(tmp_path, as_json(json_report(), json_report(), json_report()), AT))
+        assert [row["time"] // S - T0.timestamp() for row in result] == [1, 2]
 
 
 class TestDamage:
     def test_processor_reports_hold_nothing_for_us_and_say_so(self, tmp_path: Path) -> None:
         cpu = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n  1.00 0.00 1.00 0.00 0.00 98.00\n\n"
-        found = items(tmp_path, BANNER + "\n" + cpu * 3)
-        assert (len(found), problems(found)) == (
+        result = items(tmp_path, BANNER + "\n" + cpu * 3)
+        assert (len(result), problems(result)) == (
             1, ["no device in it: expected device reports, as of `iostat -d` or `iostat -x`"],
         )  # fmt: skip
 
@@ -385,21 +385,21 @@ class TestDamage:
 
     def test_a_last_line_that_is_cut_is_left_out(self, tmp_path: Path) -> None:
         text = BANNER + "\n" + since_boot() + report(new("sda"), new("sdb"))
-        found = items(tmp_path, text.rstrip()[:-3])
-        assert [row["target"] for row in rows(found)] == ["oss1:sda"]
-        assert problems(found) == ["the file ends within this line: left out"]
+        result = items(tmp_path, text.rstrip()[:-3])
+        assert [row["target"] for row in rows(result)] == ["oss1:sda"]
+        assert problems(result) == ["the file ends within this line: left out"]
 
     def test_a_human_report_that_lacks_tables_is_left_out(self, tmp_path: Path) -> None:
         text = "r/s rkB/s Device\n4.00 16.0k sda\n\nw/s wkB/s Device\n4.00 16.0k sda\n\n\n"
-        found = items(tmp_path, BANNER + "\n" + text * 3 + text.partition("\n\n")[0] + "\n")
-        assert len(rows(found)) == 2
-        assert problems(found) == ["the file ends within this report: left out"]
+        result = items(tmp_path, BANNER + "\n" + text * 3 + text.partition("\n\n")[0] + "\n")
+        assert len(rows(result)) == 2
+        assert problems(result) == ["the file ends within this report: left out"]
 
     def test_missing_columns_and_words_are_told(self, tmp_path: Path) -> None:
         text = BANNER + "\n" + since_boot() + report(new("sda"), "sdb 1.00 2.00\n", new("sdc").replace(" 1.50", " nan"))
-        found = items(tmp_path, text)
-        assert [row["target"] for row in rows(found)] == ["oss1:sda"]
-        assert problems(found) == ["3 columns, expected 23", "r_await 'nan' is not a number"]
+        result = items(tmp_path, text)
+        assert [row["target"] for row in rows(result)] == ["oss1:sda"]
+        assert problems(result) == ["3 columns, expected 23", "r_await 'nan' is not a number"]
 
     def test_without_the_first_line_the_server_is_named_by_the_user(self, tmp_path: Path) -> None:
         text = since_boot() + report(new("sda"))
@@ -408,8 +408,8 @@ class TestDamage:
         assert [row["target"] for row in rows(items(tmp_path, text, named))] == ["oss9:sda"]
 
     def test_huge_numbers(self, tmp_path: Path) -> None:
-        found = items(tmp_path, BANNER + "\n" + since_boot() + report(new("sda", 10.0**12)))
-        assert rows(found)[0]["read_bytes"] == 8192 * 10**12
+        result = items(tmp_path, BANNER + "\n" + since_boot() + report(new("sda", 10.0**12)))
+        assert rows(result)[0]["read_bytes"] == 8192 * 10**12
 
 
 class TestRecognition:
@@ -438,8 +438,8 @@ def test_twice_adds_nothing_and_a_file_may_grow(tmp_path: Path) -> None:
         path.write_text(BANNER + "\n\n" + "".join(parts[:many]))
         counts.append(store.ingest(SOURCE.captures([path], ReadOptions()), "iostat").rows["target_io"])
     assert counts == [10, 0, 10]
-    found = store.tables.load("target_io").to_pyarrow_table().to_pylist()  # type: ignore[union-attr]
-    assert sum(row["read_ops"] for row in found) == 60 * sum(range(1, 21))
+    result = store.tables.load("target_io").to_pyarrow_table().to_pylist()  # type: ignore[union-attr]
+    assert sum(row["read_ops"] for row in result) == 60 * sum(range(1, 21))
 
 
 class TestRealCaptures:
@@ -454,8 +454,8 @@ class TestRealCaptures:
         assert (len(text), len(plain)) == (22, 21)  # JSON: 22 less the average since boot, which must not count
         assert max(row["read_bytes"] for row in plain) < 900 * 2**20
         for column in ("read_bytes", "write_bytes", "busy_us"):
-            one, other = (sum(row[column] for row in found[:21]) for found in (text, plain))
-            assert one == pytest.approx(other, rel=0.01)
+            item, other = (sum(row[column] for row in result[:21]) for result in (text, plain))
+            assert item == pytest.approx(other, rel=0.01)
 
     def test_iso_times_carry_their_zone(self, shared_data: Path) -> None:
         iso = rows(self.captured(shared_data, "x_y_t_iso_timestamps.txt", ReadOptions(timezone="Asia/Tokyo")))
@@ -466,11 +466,11 @@ class TestRealCaptures:
         )
 
     def test_totals_of_the_plain_report_are_its_own(self, shared_data: Path) -> None:
-        found = rows(self.captured(shared_data, "d_k_1s.txt", ReadOptions(at=T0)))
+        result = rows(self.captured(shared_data, "d_k_1s.txt", ReadOptions(at=T0)))
         lines = (shared_data / "iostat/d_k_1s.txt").read_text().splitlines()
         printed = [line.split() for line in lines if line.startswith("vda")][1:]
-        assert [row["read_bytes"] for row in found] == [int(words[5]) * 1024 for words in printed]
-        assert [row["write_bytes"] for row in found] == [int(words[6]) * 1024 for words in printed]
+        assert [row["read_bytes"] for row in result] == [int(words[5]) * 1024 for words in printed]
+        assert [row["write_bytes"] for row in result] == [int(words[6]) * 1024 for words in printed]
 
     def test_human_and_short_forms(self, shared_data: Path) -> None:
         human = rows(self.captured(shared_data, "x_y_human.txt", AT))
@@ -480,10 +480,10 @@ class TestRealCaptures:
         assert [row["busy_us"] for row in short] == [252_000, 0, 84_000, 416_000, 104_000]
 
     def test_a_killed_json_keeps_its_reports(self, shared_data: Path) -> None:
-        found = self.captured(shared_data, "truncated_sigkill.json")
-        assert [row["write_ops"] for row in rows(found)] == [26886, 30928]
-        assert len(notes(found)) == 2
-        assert problems(found) == []
+        result = self.captured(shared_data, "truncated_sigkill.json")
+        assert [row["write_ops"] for row in rows(result)] == [26886, 30928]
+        assert len(notes(result)) == 2
+        assert problems(result) == []
 
     def test_the_processor_report(self, shared_data: Path) -> None:
         assert len(problems(self.captured(shared_data, "cpu_only.txt", ReadOptions()))) == 1

@@ -32,9 +32,9 @@ def items(*paths: Path, options: ReadOptions | None = None) -> list[Item]:
     return [item for capture in captures for item in pickle.loads(pickle.dumps(capture)).items()]
 
 
-def series(found: list[Item]) -> dict[str, dict[str, list[int]]]:
+def series(results: list[Item]) -> dict[str, dict[str, list[int]]]:
     out: dict[str, dict[str, list[int]]] = {}
-    for item in found:
+    for item in results:
         if isinstance(item, Samples):
             columns = {"time": item.snapshot_us, **item.counters}
             for name, column in columns.items():
@@ -42,12 +42,12 @@ def series(found: list[Item]) -> dict[str, dict[str, list[int]]]:
     return out
 
 
-def problems(found: list[Item]) -> list[str]:
-    return [str(item) for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+def problems(results: list[Item]) -> list[str]:
+    return [str(item) for item in results if isinstance(item, Problem) and not isinstance(item, Note)]
 
 
-def notes(found: list[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Note)]
+def notes(results: list[Item]) -> list[str]:
+    return [item.reason for item in results if isinstance(item, Note)]
 
 
 def two_disks(version: int, samples: int = 5) -> Writer:
@@ -60,17 +60,17 @@ def two_disks(version: int, samples: int = 5) -> Writer:
 
 @VERSIONS
 def test_every_counter_in_our_units(tmp_path: Path, version: int) -> None:
-    found = items(beside(two_disks(version).write(tmp_path / "a"), ".0"))
-    assert problems(found) == []
-    sda = series(found)["oss1:sda"]
+    result = items(beside(two_disks(version).write(tmp_path / "a"), ".0"))
+    assert problems(result) == []
+    sda = series(result)["oss1:sda"]
     assert sda["time"] == [T0 + number * 10 * S for number in range(5)]
     assert {name: values[0] for name, values in sda.items()} == {
         "time": T0, "read_ops": 100, "write_ops": 200, "read_bytes": 400 * 1024, "write_bytes": 1600 * 1024,
         "read_wait_us": 100_000, "write_wait_us": 200_000, "busy_us": 300_000, "queue_us": 500_000,
     }  # fmt: skip
-    assert series(found)["oss1:sdb"]["read_ops"] == [0, 7, 14, 21, 28]
-    samples = [item for item in found if isinstance(item, Samples)]
-    assert {(one.filesystem, one.labels["target_kind"]) for one in samples} == {("oss1", "device")}
+    assert series(result)["oss1:sdb"]["read_ops"] == [0, 7, 14, 21, 28]
+    samples = [item for item in result if isinstance(item, Samples)]
+    assert {(sample.filesystem, sample.labels["target_kind"]) for sample in samples} == {("oss1", "device")}
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_a_value_that_no_counter_can_have_is_left_out_and_counted(tmp_path: Path
     made.names(T0, {0: "sda"})
     for number, value in enumerate((1, raw, 3)):
         made.values(T0 + number * 10 * S, {1: {0: value}, 2: {0: number}})
-    found = items(beside(made.write(tmp_path / "a"), ".0"))
-    assert ["1 values that no counter can have: left out" in problem for problem in problems(found)] == [True]
-    sda = series(found)["oss1:sda"]
+    result = items(beside(made.write(tmp_path / "a"), ".0"))
+    assert ["1 values that no counter can have: left out" in problem for problem in problems(result)] == [True]
+    sda = series(result)["oss1:sda"]
     assert (sda["read_bytes"], sda["read_ops"]) == ([1024, 3072], [0, 2])  # over both intervals, nothing is lost
 
 
@@ -125,9 +125,9 @@ def test_a_scale_of_time_that_is_none_costs_its_metric(tmp_path: Path) -> None:
     made.describe(2, "disk.dev.read", U64)
     made.names(T0, {0: "sda"})
     made.values(T0, {1: {0: 5}, 2: {0: 6}})
-    found = items(beside(made.write(tmp_path / "a"), ".0"))
-    assert "disk.dev.avactive is no counter of that kind here: not read" in problems(found)[0]
-    assert set(series(found)["oss1:sda"]) == {"time", "read_ops"}
+    result = items(beside(made.write(tmp_path / "a"), ".0"))
+    assert "disk.dev.avactive is no counter of that kind here: not read" in problems(result)[0]
+    assert set(series(result)["oss1:sda"]) == {"time", "read_ops"}
 
 
 def test_blocks_stand_in_where_bytes_are_not_logged(tmp_path: Path) -> None:
@@ -148,16 +148,16 @@ def test_a_metric_that_is_not_what_its_name_promises_is_a_problem(tmp_path: Path
     made.describe(2, "disk.dev.read", U64)
     made.names(T0, {0: "sda"})
     made.values(T0, {1: {0: 5}, 2: {0: 6}})
-    found = items(beside(made.write(tmp_path / "a"), ".0"))
-    assert "disk.dev.read_bytes is no counter of that kind here: not read" in problems(found)[0]
-    assert set(series(found)["oss1:sda"]) == {"time", "read_ops"}
+    result = items(beside(made.write(tmp_path / "a"), ".0"))
+    assert "disk.dev.read_bytes is no counter of that kind here: not read" in problems(result)[0]
+    assert set(series(result)["oss1:sda"]) == {"time", "read_ops"}
 
 
 def test_an_archive_without_disks_says_so(tmp_path: Path) -> None:
     made = Writer()
     made.describe(1, "kernel.all.load", FLOAT, 0, INSTANT)
-    (found,) = items(beside(made.write(tmp_path / "a"), ".0"))
-    assert "no counter of a disk in it" in str(found)
+    (result,) = items(beside(made.write(tmp_path / "a"), ".0"))
+    assert "no counter of a disk in it" in str(result)
 
 
 class TestInstances:
@@ -166,16 +166,16 @@ class TestInstances:
         made = two_disks(version, 2)
         made.names(T0 + 15 * S, {0: "sdb", 1: "sda"})  # after a restart of the daemon numbers may be others
         made.sample(T0 + 20 * S, {0: 14, 1: 102})
-        found = series(items(beside(made.write(tmp_path / "a"), ".0")))
-        assert found["oss1:sda"]["read_ops"] == [100, 101, 102]
-        assert found["oss1:sdb"]["read_ops"] == [0, 7, 14]
+        result = series(items(beside(made.write(tmp_path / "a"), ".0")))
+        assert result["oss1:sda"]["read_ops"] == [100, 101, 102]
+        assert result["oss1:sdb"]["read_ops"] == [0, 7, 14]
 
     def test_changes_of_version_3(self, tmp_path: Path) -> None:
         made = two_disks(3, 2)
         made.names(T0 + 15 * S, {1: None, 5: "nvme0n1"}, changed=True)
         made.sample(T0 + 20 * S, {0: 102, 5: 1})
-        found = series(items(beside(made.write(tmp_path / "a"), ".0")))
-        assert {name: one["read_ops"] for name, one in found.items()} == {
+        result = series(items(beside(made.write(tmp_path / "a"), ".0")))
+        assert {name: item["read_ops"] for name, item in result.items()} == {
             "oss1:sda": [100, 101, 102], "oss1:sdb": [0, 7], "oss1:nvme0n1": [1],
         }  # fmt: skip
 
@@ -189,33 +189,33 @@ class TestInstances:
     def test_a_number_without_a_name_is_counted(self, tmp_path: Path) -> None:
         made = two_disks(2, 1)
         made.sample(T0 + 10 * S, {0: 101, 9: 5})
-        found = items(beside(made.write(tmp_path / "a"), ".0"))
-        assert "8 values of instances that have no name" in problems(found)[0]
-        assert series(found)["oss1:sda"]["read_ops"] == [100, 101]
+        result = items(beside(made.write(tmp_path / "a"), ".0"))
+        assert "8 values of instances that have no name" in problems(result)[0]
+        assert series(result)["oss1:sda"]["read_ops"] == [100, 101]
 
     def test_the_rule_chooses(self, tmp_path: Path) -> None:
         path = beside(two_disks(2).write(tmp_path / "a"), ".0")
-        found = items(path, options=ReadOptions(filesystem="fs", devices=DeviceRule(exclude=("sdb",))))
-        assert list(series(found)) == ["oss1:sda"]
-        assert notes(found) == ["1 devices left out by rule: sdb (excluded by 'sdb')"]
+        result = items(path, options=ReadOptions(filesystem="fs", devices=DeviceRule(exclude=("sdb",))))
+        assert list(series(result)) == ["oss1:sda"]
+        assert notes(result) == ["1 devices left out by rule: sdb (excluded by 'sdb')"]
 
 
 class TestMoments:
     def apart(self, made: Writer, number: int, delay_us: int) -> None:
         """One sample in two records, as pmlogger writes groups."""
         at = T0 + number * 10 * S
-        made.values(at, {100 + one: {0: number} for one in range(4)})
-        made.values(at + delay_us, {100 + one: {0: number} for one in range(4, 8)})
+        made.values(at, {100 + item: {0: number} for item in range(4)})
+        made.values(at + delay_us, {100 + item: {0: number} for item in range(4, 8)})
 
     def test_records_of_one_moment_are_one_sample(self, tmp_path: Path) -> None:
         made = Writer(3).disks()
         made.names(T0, {0: "sda"})
         for number in range(4):
             self.apart(made, number, 400)
-        found = items(beside(made.write(tmp_path / "a"), ".0"))
-        sda = series(found)["oss1:sda"]
+        result = items(beside(made.write(tmp_path / "a"), ".0"))
+        sda = series(result)["oss1:sda"]
         assert (sda["time"], sda["busy_us"]) == ([T0 + n * 10 * S for n in range(4)], [0, 1000, 2000, 3000])
-        assert notes(found) == []
+        assert notes(result) == []
 
     def test_the_slowest_metric_sets_the_pace(self, tmp_path: Path) -> None:
         made = Writer().disks()
@@ -225,9 +225,9 @@ class TestMoments:
                 made.values(T0 + number * 10 * S, {102: {0: number}, 103: {0: number}})
             else:
                 made.sample(T0 + number * 10 * S, {0: number})
-        found = items(beside(made.write(tmp_path / "a"), ".0"))
-        assert series(found)["oss1:sda"]["time"] == [T0, T0 + 60 * S, T0 + 120 * S]
-        assert notes(found) == [
+        result = items(beside(made.write(tmp_path / "a"), ".0"))
+        assert series(result)["oss1:sda"]["time"] == [T0, T0 + 60 * S, T0 + 120 * S]
+        assert notes(result) == [
             "10 readings lack some of the metrics: skipped, the interval to the next whole one is longer"
         ]
 
@@ -236,14 +236,14 @@ class TestMoments:
         made.names(T0, {0: "sda"})
         made.sample(T0, {0: 0})
         for number in range(1, 200):
-            made.values(T0 + number * 10 * S, {100 + one: {0: number} for one in range(4)})
+            made.values(T0 + number * 10 * S, {100 + item: {0: number} for item in range(4)})
         sda = series(items(beside(made.write(tmp_path / "a"), ".0")))["oss1:sda"]
         assert sda["read_ops"] == list(range(200))
 
     def test_a_metric_that_could_not_be_fetched_once_makes_the_interval_longer(self, tmp_path: Path) -> None:
         """With the other counters alone, the reads of 20 s would fall into an interval of 10 s."""
         made = two_disks(2, 1)
-        rest: dict[int, Any] = {100 + one: {0: 101} for one in range(1, 8)}
+        rest: dict[int, Any] = {100 + item: {0: 101} for item in range(1, 8)}
         made.values(T0 + 10 * S, {100: -12345, **rest})
         made.sample(T0 + 20 * S, {0: 102, 1: 3})
         base = made.write(tmp_path / "a")
@@ -262,9 +262,9 @@ class TestMoments:
             made.sample(at, {0: number, 1: number})
             made.values(at + delay_us, {100: {0: number + 1}, 101: {0: 2 * number}})
         base = made.write(tmp_path / "a")
-        found = items(base)
-        assert series(found)["oss1:sda"]["read_ops"] == [0, 1, 2, 3, 4, 5]
-        assert notes(found) == ["12 values logged twice at one time: the first of each counts"]
+        result = items(base)
+        assert series(result)["oss1:sda"]["read_ops"] == [0, 1, 2, 3, 4, 5]
+        assert notes(result) == ["12 values logged twice at one time: the first of each counts"]
         load(store := Store(tmp_path / "store"), base)
         assert {(row["duration_s"], row["read_ops"]) for row in rows(store)} == {(10.0, 1)}
         assert {(row["time"] - row["start"]).total_seconds() for row in rows(store)} == {10.0}
@@ -275,9 +275,9 @@ class TestMoments:
         for number in range(6):
             made.sample(T0 + number * 10 * S, {0: number})
             made.sample(T0 + number * 10 * S + 12_000, {1: number})
-        found = items(made.write(tmp_path / "a"))
-        assert notes(found) == []
-        ticks = {item.target: item.time_us.tolist() for item in found if isinstance(item, Samples)}
+        result = items(made.write(tmp_path / "a"))
+        assert notes(result) == []
+        ticks = {item.target: item.time_us.tolist() for item in result if isinstance(item, Samples)}
         assert ticks["oss1:sda"] == ticks["oss1:sdb"] == [T0 + number * 10 * S for number in range(6)]
 
     def test_logging_ten_times_a_second_is_not_one_moment(self, tmp_path: Path) -> None:
@@ -308,23 +308,23 @@ class TestHoles:
         base = self.written(tmp_path / "a", 400, {1: range(100, 250)})
         store = Store(tmp_path / "store")
         tally = load(store, base)
-        found = rows(store)
-        assert (len(found), {row["duration_s"] for row in found}) == (399, {10.0})
-        assert [row["read_ops"] for row in found] == [1] * 399
-        assert [row["write_ops"] for row in found] == [2] * 99 + [None] * 151 + [2] * 149
+        result = rows(store)
+        assert (len(result), {row["duration_s"] for row in result}) == (399, {10.0})
+        assert [row["read_ops"] for row in result] == [1] * 399
+        assert [row["write_ops"] for row in result] == [2] * 99 + [None] * 151 + [2] * 149
         (note,) = tally.notes
         assert note.reason == (
             "disk.dev.write not logged in 150 readings of sda after 2023-11-14T22:29:50Z: unknown there;"
             " 302 operations that it counted meanwhile are in no interval"
         )
-        assert sum(row["write_ops"] or 0 for row in found) + 302 == 2 * 399  # every write is accounted for
+        assert sum(row["write_ops"] or 0 for row in result) + 302 == 2 * 399  # every write is accounted for
 
     def test_a_short_one_costs_resolution_and_no_bytes(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
         tally = load(store, self.written(tmp_path / "a", 400, {1: range(100, 130), 3: range(110, 120)}))
         assert [row["duration_s"] for row in rows(store)] == [10.0] * 99 + [310.0] + [10.0] * 269
         assert sum(row["write_ops"] for row in rows(store)) == 2 * 399
-        assert [one.reason for one in tally.notes] == [
+        assert [note.reason for note in tally.notes] == [
             "30 readings lack some of the metrics: skipped, the interval to the next whole one is longer"
         ]
 
@@ -332,19 +332,19 @@ class TestHoles:
         lacking = {1: [*range(50, 150), *range(200, 300), *range(350, 400)]}
         store = Store(tmp_path / "store")
         tally = load(store, self.written(tmp_path / "a", 400, lacking))  # type: ignore[arg-type]
-        found = rows(store)
-        assert [row["read_ops"] for row in found] == [1] * 399
-        assert sum(row["write_ops"] is not None for row in found) == 49 + 49 + 49
+        result = rows(store)
+        assert [row["read_ops"] for row in result] == [1] * 399
+        assert sum(row["write_ops"] is not None for row in result) == 49 + 49 + 49
         assert "in 250 readings of sda after 2023-11-14T22:21:30Z" in str(tally.notes[0])
         assert "404 operations that it counted meanwhile" in str(tally.notes[0])
 
     def test_a_metric_that_begins_late_or_ends_early(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
         load(store, self.written(tmp_path / "a", 300, {0: range(150), 1: range(150, 300)}))
-        found = rows(store)
-        assert [row["read_ops"] for row in found] == [None] * 150 + [1] * 149
-        assert [row["write_ops"] for row in found] == [2] * 149 + [None] * 150
-        assert sum(row["read_bytes"] for row in found) == 4 * 1024 * 299
+        result = rows(store)
+        assert [row["read_ops"] for row in result] == [None] * 150 + [1] * 149
+        assert [row["write_ops"] for row in result] == [2] * 149 + [None] * 150
+        assert sum(row["read_bytes"] for row in result) == 4 * 1024 * 299
 
     def test_a_disk_that_goes_and_comes_back(self, tmp_path: Path) -> None:
         made = Writer(3).disks()
@@ -377,9 +377,9 @@ class TestHoles:
         for n in range(100):
             made.values(T0 + n * 10 * S, {100 + metric: {0: n * WORTHS[metric]} for metric in range(5)})
             made.values(T0 + n * 10 * S + 5 * S, {100 + metric: {0: n * WORTHS[metric]} for metric in range(5, 8)})
-        found = items(made.write(tmp_path / "a"))
-        assert series(found)["oss1:sda"]["write_ops"] == [2 * n for n in range(100)]
-        assert set(series(found)["oss1:sda"]) == {
+        result = items(made.write(tmp_path / "a"))
+        assert series(result)["oss1:sda"]["write_ops"] == [2 * n for n in range(100)]
+        assert set(series(result)["oss1:sda"]) == {
             "time",
             "read_ops",
             "write_ops",
@@ -387,7 +387,7 @@ class TestHoles:
             "write_bytes",
             "read_wait_us",
         }
-        assert notes(found) == [
+        assert notes(result) == [
             f"disk.dev.{name} was logged apart from the others: 100 values left out"
             for name in ("write_rawactive", "avactive", "aveq")
         ]
@@ -396,8 +396,8 @@ class TestHoles:
         made = two_disks(3, 3)
         made.values(T0 + 30 * S, {60 << 22 | 4: {0: 5}, 60 << 22 | 10 << 10 | 5: {0: 6}})
         made.values(T0 + 40 * S, {60 << 22 | 4: {0: 7}})
-        found = items(made.write(tmp_path / "a"))
-        assert [one.partition(": ")[2] for one in problems(found)] == [
+        result = items(made.write(tmp_path / "a"))
+        assert [problem.partition(": ")[2] for problem in problems(result)] == [
             "metrics that the archive does not describe, left out: 60.0.4 (2 records), 60.10.5 (1 records)"
         ]
 
@@ -409,8 +409,8 @@ class TestFiles:
         made.volume = 1
         made.sample(T0 + 30 * S, {0: 103, 1: 21})
         made.write(tmp_path / "dir/a")
-        found = items(tmp_path / "dir" / name if name else tmp_path / "dir")
-        assert series(found)["oss1:sda"]["read_ops"] == [100, 101, 102, 103]
+        result = items(tmp_path / "dir" / name if name else tmp_path / "dir")
+        assert series(result)["oss1:sda"]["read_ops"] == [100, 101, 102, 103]
 
     def test_a_name_that_looks_like_a_volume(self, tmp_path: Path) -> None:
         base = two_disks(2).write(tmp_path / "20260105.00.10")
@@ -428,7 +428,7 @@ class TestFiles:
             made = two_disks(2)
             made.start_us = start
             made.write(tmp_path / name)
-        origins = [Path(one.origin).name for one in SOURCE.captures([tmp_path], ReadOptions())]
+        origins = [Path(capture.origin).name for capture in SOURCE.captures([tmp_path], ReadOptions())]
         assert origins == ["b.0", "a.0"]
 
     @pytest.mark.parametrize("packing", ["xz", "gz", "bz2", "zst"])
@@ -436,7 +436,7 @@ class TestFiles:
     def test_packed_volumes(self, tmp_path: Path, packing: str, version: int) -> None:
         base = two_disks(version).write(tmp_path / "a")
         packings: dict[str, Callable[[bytes], bytes]] = {"xz": lzma.compress, "gz": gzip.compress, "bz2": bz2.compress,
-                "zst": lambda one: bytes(pa.compress(one, "zstd", asbytes=True))}  # fmt: skip
+                "zst": lambda item: bytes(pa.compress(item, "zstd", asbytes=True))}  # fmt: skip
         for ending in (".0", ".meta"):
             plain = beside(base, ending)
             packed = beside(base, f"{ending}.{packing}")
@@ -472,9 +472,9 @@ class TestDamage:
     def test_a_last_record_that_is_cut(self, tmp_path: Path, version: int, keep: int) -> None:
         path = beside(two_disks(version).write(tmp_path / "a"), ".0")
         path.write_bytes(path.read_bytes()[:keep])
-        found = items(path)
-        assert series(found)["oss1:sda"]["read_ops"] == [100, 101, 102, 103]
-        assert "the file ends within a record; what came before it is kept" in problems(found)[0]
+        result = items(path)
+        assert series(result)["oss1:sda"]["read_ops"] == [100, 101, 102, 103]
+        assert "the file ends within a record; what came before it is kept" in problems(result)[0]
 
     def test_a_damaged_volume_does_not_cost_the_next(self, tmp_path: Path) -> None:
         made = two_disks(2, 3)
@@ -484,9 +484,9 @@ class TestDamage:
         content = bytearray(path.read_bytes())
         content[-2] ^= 0xFF  # the length at the end of its last record
         path.write_bytes(content)
-        found = items(path)
-        assert series(found)["oss1:sda"]["read_ops"] == [100, 101, 103]
-        assert "whose length is not the same at its end" in problems(found)[0]
+        result = items(path)
+        assert series(result)["oss1:sda"]["read_ops"] == [100, 101, 103]
+        assert "whose length is not the same at its end" in problems(result)[0]
 
     def test_a_volume_that_is_rubbish(self, tmp_path: Path) -> None:
         made = two_disks(2, 3)
@@ -494,9 +494,9 @@ class TestDamage:
         made.sample(T0 + 30 * S, {0: 103, 1: 21})
         base = made.write(tmp_path / "a")
         beside(base, ".0").write_bytes(b"\xff" * 5000)
-        found = items(base)
-        assert series(found)["oss1:sda"]["read_ops"] == [103]
-        assert "no label of a PCP archive" in problems(found)[0]
+        result = items(base)
+        assert series(result)["oss1:sda"]["read_ops"] == [103]
+        assert "no label of a PCP archive" in problems(result)[0]
 
     @pytest.mark.parametrize(
         "content", [b"", b"\x00" * 8, b"\x00\x00\x00\x84\x50\x05\x26\x02", b"\x00\x00\x00\x84\x50\x05\x26\x01"]
@@ -511,9 +511,9 @@ class TestDamage:
         base = two_disks(2).write(tmp_path / "a")
         path = beside(base, ".meta")
         path.write_bytes(path.read_bytes()[:-3])  # within the names
-        found = items(base)
-        assert "the file ends within a record" in problems(found)[0]
-        assert series(found) == {}
+        result = items(base)
+        assert "the file ends within a record" in problems(result)[0]
+        assert series(result) == {}
 
     @pytest.mark.parametrize("place", [16, 24, 40, 60])
     def test_any_byte_of_a_record_may_be_wrong(self, tmp_path: Path, place: int) -> None:
@@ -521,9 +521,9 @@ class TestDamage:
         content = bytearray(path.read_bytes())
         content[132 + place] ^= 0xFF
         path.write_bytes(content)
-        found, whole = items(path), series(items(two_disks(2, 3).write(tmp_path / "b")))
-        assert found  # not an exception that ends the run, and not silence
-        for target, columns in series(found).items():
+        result, whole = items(path), series(items(two_disks(2, 3).write(tmp_path / "b")))
+        assert result  # not an exception that ends the run, and not silence
+        for target, columns in series(result).items():
             for name, values in columns.items():
                 assert len(values) <= len(whole[target][name])  # a sample may be lost, none is made up
 
@@ -532,9 +532,9 @@ class TestDamage:
         packed = gzip.compress(beside(base, ".0").read_bytes())
         beside(base, ".0").unlink()
         beside(base, ".0.gz").write_bytes(packed[: len(packed) // 2])
-        found = items(base)
-        assert 0 < len(series(found)["oss1:sda"]["read_ops"]) < 2000
-        assert "cannot be read on" in problems(found)[0]
+        result = items(base)
+        assert 0 < len(series(result)["oss1:sda"]["read_ops"]) < 2000
+        assert "cannot be read on" in problems(result)[0]
 
 
 def load(store: Store, *paths: Path, options: ReadOptions | None = None) -> Tally:
@@ -543,8 +543,8 @@ def load(store: Store, *paths: Path, options: ReadOptions | None = None) -> Tall
 
 def rows(store: Store) -> list[dict[str, Any]]:
     handle = store.tables.load("target_io")
-    found = [] if handle is None else handle.to_pyarrow_table().to_pylist()
-    return sorted(found, key=lambda row: (row["target"], row["time"]))
+    result = [] if handle is None else handle.to_pyarrow_table().to_pylist()
+    return sorted(result, key=lambda row: (row["target"], row["time"]))
 
 
 class TestStore:
@@ -599,30 +599,30 @@ class TestStore:
         from datetime import UTC, datetime
 
         since = datetime.fromtimestamp(T0 / S + 20, UTC)
-        found = items(two_disks(2).write(tmp_path / "a"), options=ReadOptions(since=since))
-        assert series(found)["oss1:sda"]["read_ops"] == [102, 103, 104]
+        result = items(two_disks(2).write(tmp_path / "a"), options=ReadOptions(since=since))
+        assert series(result)["oss1:sda"]["read_ops"] == [102, 103, 104]
 
 
 class TestRealArchives:
     """What pmdumplog prints of them, typed from its output."""
 
     def test_version_2_of_2005(self, shared_data: Path) -> None:
-        found = series(items(shared_data / "pcp/kenj-pc-diskstat.0"))
-        assert set(found) == {"kenj-pc:hda", "kenj-pc:hdc"}
-        hda = found["kenj-pc:hda"]
+        result = series(items(shared_data / "pcp/kenj-pc-diskstat.0"))
+        assert set(result) == {"kenj-pc:hda", "kenj-pc:hdc"}
+        hda = result["kenj-pc:hda"]
         assert hda["time"][0] == 1110757104370723
         assert [value // 1024 for value in hda["read_bytes"][:3]] == [1056281, 1062553, 1071893]
 
     def test_version_3(self, shared_data: Path) -> None:
-        found = series(items(shared_data / "pcp/disk-a"))
-        assert found["vm03:vda"]["read_ops"] == [149071, 149385, 149450, 149450, 149450]
-        assert found["vm03:sda"]["read_ops"] == [289] * 5
-        assert found["vm03:sdb"]["read_ops"] == [203] * 5
+        result = series(items(shared_data / "pcp/disk-a"))
+        assert result["vm03:vda"]["read_ops"] == [149071, 149385, 149450, 149450, 149450]
+        assert result["vm03:sda"]["read_ops"] == [289] * 5
+        assert result["vm03:sdb"]["read_ops"] == [203] * 5
 
     def test_a_run_under_load(self, shared_data: Path) -> None:
         vda = series(items(shared_data / "pcp/local_disk_1s.meta"))["vm:vda"]
         assert len(vda["time"]) == 16
-        assert vda["write_bytes"][:4] == [one * 1024 for one in (97955280, 97955284, 97955284, 98050228)]
+        assert vda["write_bytes"][:4] == [item * 1024 for item in (97955280, 97955284, 97955284, 98050228)]
 
     def test_the_folder(self, shared_data: Path, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")

@@ -248,9 +248,9 @@ def test_the_same_content_of_another_day_is_another_capture(tmp_path: Path) -> N
     assert ingest(store, "isdct", days, ReadOptions(filesystem="pond", timezone="UTC")).rows["drives"] == 6
     again = ingest(store, "isdct", days, ReadOptions(filesystem="pond", timezone="UTC"))
     assert (again.already_present, dict(again.rows)) == (2, {})
-    found = stored(store, "pond", "drives", "serial", "nand_write_bytes", "spare_pct")
-    assert len(found) == 6
-    assert found[0] == ("CVFA-1", 3000 << 25, 99.0)
+    result = stored(store, "pond", "drives", "serial", "nand_write_bytes", "spare_pct")
+    assert len(result) == 6
+    assert result[0] == ("CVFA-1", 3000 << 25, 99.0)
 
 
 def test_the_file_system_must_be_named(tmp_path: Path) -> None:
@@ -289,8 +289,8 @@ def test_hostile_members_are_ignored_and_told(tmp_path: Path) -> None:
     items = items_of("isdct", archive, POND)
     assert {row["serial"] for row in rows_of(items, "drives")} == {serial for _, serial in DRIVES}
     reasons = problems_of(items)
-    assert sum("leaves the archive" in one for one in reasons) == 2
-    assert sum("not a plain file" in one for one in reasons) == 3
+    assert sum("leaves the archive" in reason for reason in reasons) == 2
+    assert sum("not a plain file" in reason for reason in reasons) == 3
     assert [path.name for path in folder.iterdir()] == ["dump.tgz"]
     assert not (tmp_path / "outside.txt").exists()
 
@@ -299,7 +299,7 @@ def test_a_member_of_any_size_costs_only_itself(tmp_path: Path) -> None:
     big = (member("dump/nid1/big.txt"), b"\n" * (dump_module.LONGEST_TEXT + 1))
     items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz", [big]), POND)
     assert len(rows_of(items, "drives")) == 3
-    assert any("longer than 1 MiB" in one for one in problems_of(items))
+    assert any("longer than 1 MiB" in problem for problem in problems_of(items))
 
 
 def test_an_archive_that_unpacks_without_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,7 @@ def test_an_archive_that_unpacks_without_end_is_left(tmp_path: Path, monkeypatch
     bomb = (member("dump/nid1/bomb.txt"), bytes(9_000_000))
     items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz", [bomb]), POND)
     assert len(rows_of(items, "drives")) == 3
-    assert any("inflates beyond 800 times its size" in one for one in problems_of(items))
+    assert any("inflates beyond 800 times its size" in problem for problem in problems_of(items))
 
 
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
@@ -322,17 +322,17 @@ def test_too_many_members_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("iolens.sources.reading.archives.MOST_MEMBERS", 10)
     items = items_of("isdct", pack(write_dump(tmp_path / "dump"), tmp_path / "dump.tgz"), POND)
     assert 0 < len(rows_of(items, "drives")) < 3
-    assert any("more than 10 members" in one for one in problems_of(items))
+    assert any("more than 10 members" in problem for problem in problems_of(items))
 
 
 def test_a_cut_archive_gives_what_came_before(tmp_path: Path) -> None:
     archive = pack(
-        write_dump(tmp_path / "dump", {(f"n{one}", f"S{one}"): {} for one in range(200)}), tmp_path / "d.tgz"
+        write_dump(tmp_path / "dump", {(f"n{item}", f"S{item}"): {} for item in range(200)}), tmp_path / "d.tgz"
     )
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
     items = items_of("isdct", archive, POND)
     assert 0 < len(rows_of(items, "drives")) < 200
-    assert any("cannot be read to its end" in one for one in problems_of(items))
+    assert any("cannot be read to its end" in problem for problem in problems_of(items))
 
 
 # --- damage ---
@@ -421,7 +421,7 @@ def test_a_drive_without_any_counter_has_no_row(tmp_path: Path) -> None:
     path.write_text("serial_number,data_units_written,timestamp\nS1,,1767614400\nS2,nan,1767614400\n")
     items = items_of("isdct", path, ReadOptions(filesystem="pond"))
     assert rows_of(items, "drives") == []
-    assert [one.partition(": ")[2] for one in problems_of(items)[:2]] == ["no counter that could be read"] * 2
+    assert [problem.partition(": ")[2] for problem in problems_of(items)[:2]] == ["no counter that could be read"] * 2
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
@@ -431,11 +431,11 @@ def test_a_cut_json_series_gives_the_drives_before_the_cut(tmp_path: Path, share
     path = tmp_path / "day.json"
     path.write_text(text[: int(len(text) * share)])
     items = items_of("isdct", path, ReadOptions(filesystem="pond"))
-    found = rows_of(items, "drives")
-    assert share * 50 - 2 <= len(found) <= share * 50
+    result = rows_of(items, "drives")
+    assert share * 50 - 2 <= len(result) <= share * 50
     (problem,) = [item for item in items if isinstance(item, Problem)]
     assert problem.reason.startswith("not JSON from here on")
-    assert problem.line == text[: int(len(text) * share)].count("\n", 0, text.index(f'"S{len(found)}"')) + 1
+    assert problem.line == text[: int(len(text) * share)].count("\n", 0, text.index(f'"S{len(result)}"')) + 1
 
 
 def test_entries_that_are_no_drives(tmp_path: Path) -> None:
@@ -454,8 +454,8 @@ def test_in_a_directory_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> N
     items = [item for capture in captures for item in guarded(capture)]
     assert len(rows_of(items, "drives")) >= 6
     reasons = problems_of(items)
-    assert any("No such file" in one for one in reasons)
-    assert any("cannot be read to its end" in one for one in reasons)
+    assert any("No such file" in reason for reason in reasons)
+    assert any("cannot be read to its end" in reason for reason in reasons)
 
 
 # --- numbers and names ---
@@ -485,11 +485,11 @@ def test_percentages_and_serial_numbers() -> None:
         with pytest.raises(MalformedValue):
             percent_of(wrong)
     assert serial_of(" S1 ") == "S1"
-    assert {serial_of(one) for one in ("REDACTED", "", "0000", "xxxx", "N/A", None, True, "Unknown")} == {None}
+    assert {serial_of(item) for item in ("REDACTED", "", "0000", "xxxx", "N/A", None, True, "Unknown")} == {None}
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "time"),
     [
         ("Intel_DCT_20190401.csv.gz", datetime(2019, 4, 1)),
         ("coribb_dwpd_2018-04-25.csv", datetime(2018, 4, 25)),
@@ -500,13 +500,13 @@ def test_percentages_and_serial_numbers() -> None:
         ("120190401.csv", None),
     ],
 )
-def test_dates_in_names(name: str, found: datetime | None) -> None:
-    moment = moment_in(name)
-    assert (None if moment is None else moment.local) == found
+def test_dates_in_names(name: str, time: datetime | None) -> None:
+    timestamp = moment_in(name)
+    assert (None if timestamp is None else timestamp.local) == time
 
 
 def test_one_name_however_it_is_written() -> None:
-    assert {plain(one) for one in ("DataUnitsWritten", "Data Units Written", "data_units_written")} == {
+    assert {plain(item) for item in ("DataUnitsWritten", "Data Units Written", "data_units_written")} == {
         "dataunitswritten"
     }
 

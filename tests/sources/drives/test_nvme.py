@@ -171,7 +171,7 @@ def test_a_log_of_uncertain_unit_is_left_out_and_told(tmp_path: Path) -> None:
     seagate = "Seagate Extended SMART Information :\nPhysical (NAND) bytes written    60137   0x2d0cdc01b\n"
     items = items_of("nvme", write(tmp_path, OLD + seagate), NAMED)
     assert rows_of(items, "drives")[0]["nand_write_bytes"] is None
-    assert any("Seagate" in one for one in problems_of(items))
+    assert any("Seagate" in problem for problem in problems_of(items))
 
 
 # --- which drive ---
@@ -190,9 +190,9 @@ def test_logs_of_one_drive_in_several_files_are_one_row(tmp_path: Path) -> None:
 
 def test_the_list_of_a_host_identifies_its_drives(tmp_path: Path) -> None:
     devices = [
-        {"DevicePath": f"/dev/nvme{one}n{namespace}", "SerialNumber": f"S{one}", "ModelNumber": "M", "Firmware": "F",
+        {"DevicePath": f"/dev/nvme{item}n{namespace}", "SerialNumber": f"S{item}", "ModelNumber": "M", "Firmware": "F",
          "PhysicalSize": 1000}
-        for one in (0, 1, 2) for namespace in (1, 2)
+        for item in (0, 1, 2) for namespace in (1, 2)
     ]  # fmt: skip
     paths = [write(tmp_path, {"Devices": devices}, "nvme-list.json"), write(tmp_path, OLD, "nvme0.txt")]
     paths += [write(tmp_path, OLD.replace("nvme0n1", "nvme1n1"), "smart-log.txt")]
@@ -266,7 +266,7 @@ def test_two_logs_that_disagree(tmp_path: Path) -> None:
 
 
 def test_names_of_controllers() -> None:
-    assert {controller(one) for one in ("nvme0", "/dev/nvme0n1", "nvme0n1p2", "nvme0c1n1")} == {"nvme0"}
+    assert {controller(item) for item in ("nvme0", "/dev/nvme0n1", "nvme0n1p2", "nvme0c1n1")} == {"nvme0"}
     assert controller("S4YP") is None
 
 
@@ -313,7 +313,7 @@ def test_crlf_and_gzip(tmp_path: Path) -> None:
     assert recognise(path).name == "nvme"
     assert row_of(path)["nand_write_bytes"] == NAND
     path.write_bytes(gzip.compress((OLD * 3000).encode())[:-40])
-    assert any("cannot be read to its end" in one for one in problems_of(items_of("nvme", path, NAMED)))
+    assert any("cannot be read to its end" in problem for problem in problems_of(items_of("nvme", path, NAMED)))
 
 
 def test_a_cut_log_leaves_null(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_value_that_cannot_be_is_null_and_told(tmp_path: Path, old: str, new: 
 def test_flash_bytes_beyond_any_drive(tmp_path: Path, words: str) -> None:
     items = items_of("nvme", write(tmp_path, OLD + OCP.replace("0 3355443200000", words)), NAMED)
     assert rows_of(items, "drives")[0]["nand_write_bytes"] is None
-    assert any("bytes written to flash" in one for one in problems_of(items))
+    assert any("bytes written to flash" in problem for problem in problems_of(items))
 
 
 def test_much_rubbish_ends(tmp_path: Path) -> None:

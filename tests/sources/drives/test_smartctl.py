@@ -138,11 +138,15 @@ def test_makers_that_document_their_units(tmp_path: Path) -> None:
     """Also where smartmontools' database does not know the drive and gives its default names."""
     attributes = {241: ("Total_LBAs_Written", 100, 7), 242: ("Total_LBAs_Read", 100, 9), 249: ("Unknown", 100, 3)}
     intel = row_of(tmp_path, sata(attributes, model_name="INTEL SSDSC2BB480G4"))
-    assert [intel[f"{one}_bytes"] for one in ("host_write", "host_read", "nand_write")] == [
+    assert [intel[f"{item}_bytes"] for item in ("host_write", "host_read", "nand_write")] == [
         7 * 32 * MIB, 9 * 32 * MIB, 3 * GIB,
     ]  # fmt: skip
     samsung = row_of(tmp_path, sata(attributes, model_name="SAMSUNG MZ7WD240", logical_block_size=4096))
-    assert [samsung[f"{one}_bytes"] for one in ("host_write", "host_read", "nand_write")] == [7 * 4096, 9 * 4096, None]
+    assert [samsung[f"{item}_bytes"] for item in ("host_write", "host_read", "nand_write")] == [
+        7 * 4096,
+        9 * 4096,
+        None,
+    ]
 
 
 def test_of_two_counters_of_flash_the_finer_counts(tmp_path: Path) -> None:
@@ -189,7 +193,7 @@ def test_blotted_out_serials_do_not_make_all_drives_one(tmp_path: Path) -> None:
     paths = [write(tmp_path, nvme(serial_number="REDACTED"), f"{name}.json") for name in ("a-2026-01-05", "b", "c")]
     items = items_of("smartctl", paths, POND)
     assert [row["serial"] for row in rows_of(items, "drives")] == ["a", "b", "c"]
-    assert len([one for one in problems_of(items) if "no serial number" in one]) == 3
+    assert len([problem for problem in problems_of(items) if "no serial number" in problem]) == 3
     named = ReadOptions(filesystem="pond", target="S9")
     assert row_of(tmp_path, nvme(serial_number=""), named)["serial"] == "S9"
 
@@ -200,7 +204,7 @@ def test_several_nameless_drives_in_one_file(tmp_path: Path) -> None:
     assert [row["serial"] for row in rows] == ["drive", "drive#2"]
     items = items_of("smartctl", write(tmp_path, content), ReadOptions(filesystem="pond", target="S9"))
     assert [row["serial"] for row in rows_of(items, "drives")] == ["S9"]
-    assert any("--target names one" in one for one in problems_of(items))
+    assert any("--target names one" in problem for problem in problems_of(items))
 
 
 def test_hosts_by_folder(tmp_path: Path) -> None:
@@ -239,8 +243,8 @@ def test_documents_in_any_arrangement(tmp_path: Path, shape: str) -> None:
     drives = [nvme(serial_number=f"S{number}") for number in range(3)]
     text = {
         "list": json.dumps(drives),
-        "one after another": "\n".join(json.dumps(one, indent=1) for one in drives),
-        "lines": "\r\n".join(json.dumps(one) for one in drives),
+        "one after another": "\n".join(json.dumps(drive, indent=1) for drive in drives),
+        "lines": "\r\n".join(json.dumps(drive) for drive in drives),
         "gzip": json.dumps(drives),
     }[shape]
     path = tmp_path / "drives"

@@ -47,15 +47,15 @@ def read(file: Path, text: str, options: ReadOptions = OPTIONS) -> list[Any]:
 def test_a_list_becomes_histograms(file: Path) -> None:
     items = read(file, LIST)
     assert problems_of(items) == ["1 more names of hard-linked files: each file counts once"]
-    found = sums_of(items)
+    result = sums_of(items)
     assert totals_of(items) == {"dir": (1, 4096), "file": (2, 5000), "symlink": (1, 9)}
-    assert found["1001", "climate", "file", "size", 4096, 8192] == (1, 5000, 8192)
-    assert found["1001", "climate", "file", "size", None, 0] == (1, 0, 0)
-    assert found["1001", "climate", "file", "atime", 6 * 3600, DAY] == (1, 0, 0)
-    assert found["1001", "climate", "file", "mtime", DAY, 2 * DAY] == (1, 0, 0)
-    assert found["1001", "climate", "file", "mtime", 270 * DAY, 365 * DAY] == (1, 5000, 8192)
-    assert found["0", None, "dir", "mtime", 3600, 6 * 3600] == (1, 4096, 0)  # the root fileset is no project
-    assert found["1002", "fusion", "symlink", "mtime", None, 0] == (1, 9, 0)
+    assert result["1001", "climate", "file", "size", 4096, 8192] == (1, 5000, 8192)
+    assert result["1001", "climate", "file", "size", None, 0] == (1, 0, 0)
+    assert result["1001", "climate", "file", "atime", 6 * 3600, DAY] == (1, 0, 0)
+    assert result["1001", "climate", "file", "mtime", DAY, 2 * DAY] == (1, 0, 0)
+    assert result["1001", "climate", "file", "mtime", 270 * DAY, 365 * DAY] == (1, 5000, 8192)
+    assert result["0", None, "dir", "mtime", 3600, 6 * 3600] == (1, 4096, 0)  # the root fileset is no project
+    assert result["1002", "fusion", "symlink", "mtime", None, 0] == (1, 9, 0)
 
 
 def test_the_rules_that_are_shipped_print_the_default_layout() -> None:
@@ -82,7 +82,7 @@ def test_the_same_list_written_otherwise(file: Path, change: str) -> None:
         "messages": b"[I] 4 files scanned\n" + LIST.encode() + b"\n",
         "one blank": LIST.replace(" 0  ", " 0 ").encode(),
         "everything escaped": re.sub(
-            r"(?<= 0  )(.*?)( -- )(.*)", lambda one: quoted(one[1]) + one[2] + quoted(one[3]), LIST
+            r"(?<= 0  )(.*?)( -- )(.*)", lambda item: quoted(item[1]) + item[2] + quoted(item[3]), LIST
         ).encode(),
     }[change]
     file.write_bytes(content)
@@ -91,7 +91,7 @@ def test_the_same_list_written_otherwise(file: Path, change: str) -> None:
 
 
 def quoted(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.~%-]", lambda one: f"%{ord(one[0]):02X}", text)
+    return re.sub(r"[^A-Za-z0-9_.~%-]", lambda item: f"%{ord(item[0]):02X}", text)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_other_rules(file: Path, settings: dict[str, Any], show: str) -> None:
         f"7 1 0  {show} -- /gpfs1/x\n" * 2 + f"8 1 0  {show} -- /gpfs1/x\n",
         ReadOptions("gpfs1", at=AT, settings=settings),
     )
-    found = sums_of(items)
-    assert found["1001", None, "file", "size", 4096, 8192] == (2, 10_000, 16_384)
+    result = sums_of(items)
+    assert result["1001", None, "file", "size", 4096, 8192] == (2, 10_000, 16_384)
     if "ACCESS_TIME" in settings["fields"]:
-        assert found["1001", None, "file", "atime", 28 * DAY, 30 * DAY] == (2, 10_000, 16_384)
+        assert result["1001", None, "file", "atime", 28 * DAY, 30 * DAY] == (2, 10_000, 16_384)
     assert problems_of(items) == ["1 more names of hard-linked files: each file counts once"]
 
 
@@ -129,9 +129,9 @@ def test_times_are_utc_unless_a_zone_is_stated(file: Path) -> None:
         (None, 0): ReadOptions("gpfs1", at=AT, timezone="America/Los_Angeles"),
         (6 * 3600, DAY): ReadOptions("gpfs1", at=AT, settings={"timezone": "Asia/Tokyo"}),
     }
-    for (above, up_to), one in options.items():
-        found = sums_of(read(file, line, one))
-        assert ("0", None, "file", "atime", above, up_to) in found
+    for (above, up_to), option in options.items():
+        result = sums_of(read(file, line, option))
+        assert ("0", None, "file", "atime", above, up_to) in result
 
 
 def test_projects_by_path_before_filesets(file: Path) -> None:
@@ -141,8 +141,8 @@ def test_projects_by_path_before_filesets(file: Path) -> None:
         + LIST.splitlines()[-1].replace("14 ", "15 ").replace("/gpfs1/", "/other/")
         + "\n"
     )
-    found = sums_of(read(file, text, ReadOptions("gpfs1", at=AT, projects=rule)))
-    sizes = {key[:3]: one[0] for key, one in found.items() if key[3] == "size"}
+    result = sums_of(read(file, text, ReadOptions("gpfs1", at=AT, projects=rule)))
+    sizes = {key[:3]: item[0] for key, item in result.items() if key[3] == "size"}
     assert sizes == {
         ("0", None, "dir"): 1,
         ("1001", "big project", "file"): 1,
@@ -172,7 +172,7 @@ def test_projects_by_path_before_filesets(file: Path) -> None:
 )
 def test_a_line_that_cannot_be_read_is_named_and_the_others_count(file: Path, line: str, reason: str) -> None:
     items = read(file, LIST + line + "\n" + LIST.splitlines()[0] + "\n")
-    (problem,) = [one for one in items if isinstance(one, Problem) and not isinstance(one, Note)]
+    (problem,) = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
     assert problem.line == 6
     assert re.search(reason.replace("|", r"\|"), problem.reason), problem.reason
     assert totals_of(items) == {"dir": (2, 8192), "file": (2, 5000), "symlink": (1, 9)}

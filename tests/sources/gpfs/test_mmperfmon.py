@@ -157,14 +157,14 @@ def test_a_cut_archive_keeps_what_came_before(tmp_path: Path) -> None:
     path.write_bytes(whole.read_bytes()[:-400])
     items = items_of("mmperfmon", path, LAKE)
     assert len(rows_of(items, "target_io")) == 6
-    assert any("cannot be read to its end" in one for one in problems_of(items))
+    assert any("cannot be read to its end" in problem for problem in problems_of(items))
 
 
 def test_a_last_row_that_repeats_the_one_before_is_left_out(tmp_path: Path) -> None:
     columns = {f"c1|GPFSFilesystem|cl|pond{n}|gpfs_fs_bytes_read": ["1", str(n + 9), str(n + 9)] for n in range(4)}
     items = items_of("mmperfmon", write(tmp_path, output(columns)), LAKE)
     assert len(rows_of(items, "client_io")) == 8
-    assert any("repeats the one before" in one for one in problems_of(items))
+    assert any("repeats the one before" in problem for problem in problems_of(items))
     idle = {name: ["0", "0", "0"] for name in columns}
     assert len(rows_of(items_of("mmperfmon", write(tmp_path, output(idle)), LAKE), "client_io")) == 12
 
@@ -218,9 +218,9 @@ def test_settings_are_checked(tmp_path: Path, settings: dict[str, object]) -> No
 def test_what_is_not_understood_is_told_with_its_line(tmp_path: Path, old: str, new: str, reason: str) -> None:
     assert old in DISKS
     items = items_of("mmperfmon", write(tmp_path, DISKS.replace(old, new)), LAKE)
-    told = [item for item in items if isinstance(item, Problem) and reason in item.reason]
-    assert told
-    assert told[0].line is not None
+    reported = [item for item in items if isinstance(item, Problem) and reason in item.reason]
+    assert reported
+    assert reported[0].line is not None
 
 
 def test_a_cut_output_lacks_columns_and_says_so(tmp_path: Path) -> None:

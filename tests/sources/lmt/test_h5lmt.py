@@ -55,12 +55,12 @@ def items(path: Path, options: ReadOptions = NOTHING_SAID) -> list[Item]:
     return [item for capture in SOURCE.captures([path], options) for item in capture.items()]
 
 
-def rows(found: list[Item], table: str = "target_io", by: str = "target") -> dict[str, Rows]:
-    return {item.columns[by]: item for item in found if isinstance(item, Rows) and item.table == table}
+def rows(results: list[Item], table: str = "target_io", by: str = "target") -> dict[str, Rows]:
+    return {item.columns[by]: item for item in results if isinstance(item, Rows) and item.table == table}
 
 
-def problems(found: list[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Problem)]
+def problems(results: list[Item]) -> list[str]:
+    return [item.reason for item in results if isinstance(item, Problem)]
 
 
 @pytest.fixture
@@ -69,24 +69,24 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_rates_times_the_step_are_bytes_and_a_column_ends_at_its_step(path: Path) -> None:
-    found = rows(items(path))
-    assert sorted(found) == OSTS
-    one = found[OSTS[2]].columns
-    assert one["read_bytes"].tolist() == [1500] * 5
-    assert one["write_bytes"].tolist() == [3000] * 5
-    assert one["time"].tolist() == [(T0 + 5 * n) * 10**6 for n in range(1, 6)]
-    assert one["start"].tolist() == [(T0 + 5 * n) * 10**6 for n in range(5)]
-    assert (one["duration_s"].tolist(), one["target_kind"], one["filesystem"]) == ([5.0] * 5, "ost", "scratch")
+    result = rows(items(path))
+    assert sorted(result) == OSTS
+    item = result[OSTS[2]].columns
+    assert item["read_bytes"].tolist() == [1500] * 5
+    assert item["write_bytes"].tolist() == [3000] * 5
+    assert item["time"].tolist() == [(T0 + 5 * n) * 10**6 for n in range(1, 6)]
+    assert item["start"].tolist() == [(T0 + 5 * n) * 10**6 for n in range(5)]
+    assert (item["duration_s"].tolist(), item["target_kind"], item["filesystem"]) == ([5.0] * 5, "ost", "scratch")
 
 
 def test_the_first_column_belongs_to_the_day_before(path: Path) -> None:
-    assert all(7 * 5 not in one.columns["read_bytes"] for one in rows(items(path)).values())
+    assert all(7 * 5 not in row.columns["read_bytes"] for row in rows(items(path)).values())
 
 
 def test_bytes_are_rounded_to_whole_ones(tmp_path: Path) -> None:
     rates = np.full((4, 6), 3837.2)
-    found = rows(items(day_file(tmp_path / "day.h5lmt", **{"OSTWriteGroup/OSTBulkWriteDataSet": rates})))
-    assert found[OSTS[0]].columns["write_bytes"].tolist() == [19186] * 5
+    result = rows(items(day_file(tmp_path / "day.h5lmt", **{"OSTWriteGroup/OSTBulkWriteDataSet": rates})))
+    assert result[OSTS[0]].columns["write_bytes"].tolist() == [19186] * 5
 
 
 def test_operations_of_the_one_mds(path: Path) -> None:
@@ -121,8 +121,8 @@ def test_a_few_bytes_that_declare_terabytes_are_refused(tmp_path: Path) -> None:
 def test_an_idle_ost_is_zero(tmp_path: Path) -> None:
     rates = np.zeros((4, 6))
     changed = {"OSTReadGroup/OSTBulkReadDataSet": rates, "OSTWriteGroup/OSTBulkWriteDataSet": rates}
-    found = rows(items(day_file(tmp_path / "day.h5lmt", **changed)))
-    assert found[OSTS[0]].columns["read_bytes"].tolist() == [0] * 5
+    result = rows(items(day_file(tmp_path / "day.h5lmt", **changed)))
+    assert result[OSTS[0]].columns["read_bytes"].tolist() == [0] * 5
 
 
 def test_a_flag_of_an_oss_makes_the_zeros_of_its_osts_unknown(tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_a_flag_of_an_oss_makes_the_zeros_of_its_osts_unknown(tmp_path: Path) ->
         "OSTReadGroup/OSTBulkReadDataSet": read,
         "OSTWriteGroup/OSTBulkWriteDataSet": write,
     }
-    found = rows(items(day_file(tmp_path / "day.h5lmt", **changed)))
-    assert [len(found[name]) for name in OSTS] == [5, 5, 4, 5]
-    assert found[OSTS[0]].columns["read_bytes"].tolist() == [500, 500, 0, 500, 500]
+    result = rows(items(day_file(tmp_path / "day.h5lmt", **changed)))
+    assert [len(result[name]) for name in OSTS] == [5, 5, 4, 5]
+    assert result[OSTS[0]].columns["read_bytes"].tolist() == [500, 500, 0, 500, 500]
 
 
 def test_a_flag_whose_osts_are_not_known_makes_all_zeros_doubtful(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_a_flag_whose_osts_are_not_known_makes_all_zeros_doubtful(tmp_path: Path
         "OSTReadGroup/OSTBulkReadDataSet": rates,
         "OSTWriteGroup/OSTBulkWriteDataSet": rates,
     }
-    found = rows(items(day_file(tmp_path / "day.h5lmt", **changed)))
-    assert [len(found[name]) for name in OSTS] == [4, 4, 4, 4]
+    result = rows(items(day_file(tmp_path / "day.h5lmt", **changed)))
+    assert [len(result[name]) for name in OSTS] == [4, 4, 4, 4]
 
 
 def test_steps_into_which_nothing_was_loaded_are_not_idle(tmp_path: Path) -> None:
@@ -166,34 +166,34 @@ def test_steps_into_which_nothing_was_loaded_are_not_idle(tmp_path: Path) -> Non
                 if dataset.name != "/FSStepsGroup/FSStepsDataSet":
                     values[..., 8:] = 0
                 changed[dataset.name.strip("/")] = values
-    found = items(day_file(tmp_path / "day.h5lmt", 12, **changed))
-    assert {len(one) for one in rows(found).values()} == {7}
-    assert len(rows(found, "metadata_ops")["scratch-MDT0000"]) == 7
-    assert {len(one) for one in rows(found, "host_load", by="host").values()} == {8}
+    result = items(day_file(tmp_path / "day.h5lmt", 12, **changed))
+    assert {len(row) for row in rows(result).values()} == {7}
+    assert len(rows(result, "metadata_ops")["scratch-MDT0000"]) == 7
+    assert {len(row) for row in rows(result, "host_load", by="host").values()} == {8}
 
 
 def test_a_file_of_a_day_with_23_hours_has_columns_without_a_step(tmp_path: Path) -> None:
     rates = np.zeros((4, 9))
     rates[:, :6] = 100.0
-    found = items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": rates}))
-    assert (len(rows(found)[OSTS[0]]), problems(found)) == (5, [])
+    result = items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": rates}))
+    assert (len(rows(result)[OSTS[0]]), problems(result)) == (5, [])
     rates[0, 8] = 1.0
-    found = items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": rates}))
-    assert problems(found) == ["OSTReadGroup/OSTBulkReadDataSet has values after the last step: left out"]
+    result = items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": rates}))
+    assert problems(result) == ["OSTReadGroup/OSTBulkReadDataSet has values after the last step: left out"]
 
 
 def test_a_file_of_a_day_with_25_hours_has_steps_without_a_column(tmp_path: Path) -> None:
-    found = rows(items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": np.full((4, 4), 1.0)})))
-    assert found[OSTS[0]].columns["read_bytes"].tolist() == [5, 5, 5, None, None]
+    result = rows(items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": np.full((4, 4), 1.0)})))
+    assert result[OSTS[0]].columns["read_bytes"].tolist() == [5, 5, 5, None, None]
 
 
 @pytest.mark.parametrize("value", [-3.0, 1e300, np.inf])
 def test_what_is_no_rate_is_told_and_not_known(tmp_path: Path, value: float) -> None:
     rates = np.full((4, 6), 100.0)
     rates[1, 2] = value
-    found = items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": rates}))
-    assert problems(found) == ["read_bytes: 1 values are negative or too large to be counts"]
-    assert rows(found)[OSTS[1]].columns["read_bytes"].tolist() == [500, None, 500, 500, 500]
+    result = items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": rates}))
+    assert problems(result) == ["read_bytes: 1 values are negative or too large to be counts"]
+    assert rows(result)[OSTS[1]].columns["read_bytes"].tolist() == [500, None, 500, 500, 500]
 
 
 # --- disk I/O sizes
@@ -201,9 +201,9 @@ def test_what_is_no_rate_is_told_and_not_known(tmp_path: Path, value: float) -> 
 
 def test_sizes_of_the_fsu_authors_files(path: Path) -> None:
     with h5py.File(path, "a") as file:
-        for way, group in (("Read", "OSTReadGroup"), ("Write", "OSTWriteGroup")):
-            values = np.full((4, 3, 6), 2.0 if way == "Read" else 4.0)
-            dataset = file.create_dataset(f"{group}/OSTIosize{way}DataSet", data=values)
+        for direction, group in (("Read", "OSTReadGroup"), ("Write", "OSTWriteGroup")):
+            values = np.full((4, 3, 6), 2.0 if direction == "Read" else 4.0)
+            dataset = file.create_dataset(f"{group}/OSTIosize{direction}DataSet", data=values)
             dataset.attrs["bins"] = np.array([4096, 1048576, 3000])
             dataset.attrs["OSTNames"] = np.array(OSTS, "S")
     sizes = rows(items(path), "target_sizes")[OSTS[1]].columns
@@ -227,9 +227,9 @@ def test_sizes_that_were_never_loaded_are_not_zero(path: Path) -> None:
 def test_the_file_system_is_the_files_own_word_or_the_osts(path: Path, tmp_path: Path) -> None:
     with h5py.File(path, "a") as file:
         file["FSStepsGroup/FSStepsDataSet"].attrs["fs"] = "scratch2"
-    assert {one.columns["filesystem"] for one in rows(items(path)).values()} == {"scratch2"}
+    assert {row.columns["filesystem"] for row in rows(items(path)).values()} == {"scratch2"}
     given = items(path, ReadOptions(filesystem="work"))
-    assert {one.columns["filesystem"] for one in rows(given).values()} == {"work"}
+    assert {row.columns["filesystem"] for row in rows(given).values()} == {"work"}
 
 
 def test_a_file_that_names_no_file_system_asks_for_one(path: Path, tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_file_that_names_no_file_system_asks_for_one(path: Path, tmp_path: Pat
     with pytest.raises(InputError, match="expected --filesystem"):
         items(path)
     dated = path.rename(tmp_path / "home_2018-01-28.h5lmt")
-    assert {one.columns["filesystem"] for one in rows(items(dated)).values()} == {"home"}
+    assert {row.columns["filesystem"] for row in rows(items(dated)).values()} == {"home"}
 
 
 def test_an_operation_or_data_set_nobody_knows_is_told(path: Path) -> None:
@@ -283,9 +283,9 @@ def test_a_file_without_an_attribute_or_group_says_which(tmp_path: Path) -> None
 
 
 def test_blocks_do_not_change_the_rows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = {name: one.columns["read_bytes"].tolist() for name, one in rows(items(path)).items()}
+    whole = {name: row.columns["read_bytes"].tolist() for name, row in rows(items(path)).items()}
     monkeypatch.setattr(series_module, "BLOCK_CELLS", 7)
-    assert {name: one.columns["read_bytes"].tolist() for name, one in rows(items(path)).items()} == whole
+    assert {name: row.columns["read_bytes"].tolist() for name, row in rows(items(path)).items()} == whole
 
 
 def test_settings_nobody_knows_are_refused(path: Path) -> None:

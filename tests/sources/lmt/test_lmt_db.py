@@ -36,16 +36,16 @@ def items(path: Path, options: ReadOptions = PACIFIC) -> list[Item]:
     return [item for capture in captures(path, options) for item in capture.items()]
 
 
-def samples(found: list[Item], table: str = "target_io") -> dict[str, Samples]:
-    return {item.target: item for item in found if isinstance(item, Samples) and item.table == table}
+def samples(results: list[Item], table: str = "target_io") -> dict[str, Samples]:
+    return {item.target: item for item in results if isinstance(item, Samples) and item.table == table}
 
 
-def rows(found: list[Item], table: str) -> list[Rows]:
-    return [item for item in found if isinstance(item, Rows) and item.table == table]
+def rows(results: list[Item], table: str) -> list[Rows]:
+    return [item for item in results if isinstance(item, Rows) and item.table == table]
 
 
-def problems(found: list[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Problem)]
+def problems(results: list[Item]) -> list[str]:
+    return [item.reason for item in results if isinstance(item, Problem)]
 
 
 def stored(store: Store, table: str, *columns: str, filesystem: str = "scratch") -> list[tuple]:
@@ -66,19 +66,19 @@ def copy(tmp_path: Path) -> LmtCopy:
 
 
 def test_counters_stay_raw_and_targets_have_the_names_of_ost_info(copy: LmtCopy) -> None:
-    found = samples(items(copy.path))
-    assert sorted(found) == ["scratch-OST0000", "scratch-OST0001"]
-    one = found["scratch-OST0001"]
-    assert one.filesystem == "scratch"
-    assert one.labels == {"target_kind": "ost"}
-    assert one.counters["read_bytes"].tolist() == [2 * 10**12 + 10 * n for n in range(4)]
-    assert one.counters["write_bytes"].tolist() == [4 * 10**12 + 1000 * n for n in range(4)]
+    result = samples(items(copy.path))
+    assert sorted(result) == ["scratch-OST0000", "scratch-OST0001"]
+    item = result["scratch-OST0001"]
+    assert item.filesystem == "scratch"
+    assert item.labels == {"target_kind": "ost"}
+    assert item.counters["read_bytes"].tolist() == [2 * 10**12 + 10 * n for n in range(4)]
+    assert item.counters["write_bytes"].tolist() == [4 * 10**12 + 1000 * n for n in range(4)]
 
 
 def test_local_times_become_utc(copy: LmtCopy) -> None:
-    one = samples(items(copy.path))["scratch-OST0000"]
-    assert one.time_us.tolist() == [MIDNIGHT_US + 5_000_000 * n for n in range(4)]
-    assert one.snapshot_us.tolist() == one.time_us.tolist()
+    item = samples(items(copy.path))["scratch-OST0000"]
+    assert item.time_us.tolist() == [MIDNIGHT_US + 5_000_000 * n for n in range(4)]
+    assert item.snapshot_us.tolist() == item.time_us.tolist()
     assert samples(items(copy.path, IN_UTC))["scratch-OST0000"].time_us[0] == MIDNIGHT_US - 8 * 3600 * 10**6
 
 
@@ -91,12 +91,12 @@ def test_kilobytes_are_kib(copy: LmtCopy) -> None:
 
 
 def test_metadata_operations_are_columns_and_times_only_where_they_are_microseconds(copy: LmtCopy) -> None:
-    found = items(copy.path)
-    mdt = samples(found, "metadata_ops")["scratch-MDT0000"]
+    result = items(copy.path)
+    mdt = samples(result, "metadata_ops")["scratch-MDT0000"]
     assert sorted(mdt.counters) == ["close", "getattr", "getattr_us", "open"]
     assert mdt.counters["open"].tolist() == [10**6 + 7 * n for n in range(4)]
     assert mdt.counters["getattr_us"].tolist() == [10**9 + 50 * n for n in range(4)]
-    assert problems(found) == []
+    assert problems(result) == []
 
 
 def test_of_a_row_that_is_there_twice_the_larger_count_holds(copy: LmtCopy) -> None:
@@ -115,7 +115,7 @@ def test_an_operation_nobody_knows_is_told_once(copy: LmtCopy) -> None:
 
 
 def test_load_of_servers_is_theirs_and_not_the_targets(copy: LmtCopy) -> None:
-    load_of = {one.columns["host"]: one.columns for one in rows(items(copy.path), "host_load")}
+    load_of = {row.columns["host"]: row.columns for row in rows(items(copy.path), "host_load")}
     assert sorted(load_of) == ["mds1", "oss1", "oss2"]
     assert load_of["oss1"]["cpu_pct"].tolist() == [1.5] * 4
     assert load_of["oss1"]["memory_pct"].tolist() == [90.25] * 4
@@ -124,17 +124,17 @@ def test_load_of_servers_is_theirs_and_not_the_targets(copy: LmtCopy) -> None:
 
 def test_an_old_schema_has_the_load_with_the_osts(copy: LmtCopy) -> None:
     copy.run("DROP TABLE OSS_DATA")
-    assert [one.columns["host"] for one in rows(items(copy.path), "host_load")] == ["mds1"]
+    assert [row.columns["host"] for row in rows(items(copy.path), "host_load")] == ["mds1"]
     copy.run("UPDATE OST_DATA SET PCT_CPU = 12.5 WHERE OST_ID = 1")
-    load_of = {one.columns["host"]: one.columns["cpu_pct"].tolist() for one in rows(items(copy.path), "host_load")}
+    load_of = {row.columns["host"]: row.columns["cpu_pct"].tolist() for row in rows(items(copy.path), "host_load")}
     assert load_of == {"oss1": [12.5] * 4, "mds1": [2.5] * 4}
 
 
 def test_an_ost_that_is_offline_keeps_its_samples_and_is_called_offline_at_the_end(copy: LmtCopy) -> None:
     copy.run("UPDATE OST_INFO SET OFFLINE = 1 WHERE OST_ID = 2")
-    found = items(copy.path)
-    assert len(samples(found)["scratch-OST0001"]) == 4
-    (state,) = (item.values for item in found if isinstance(item, Row))
+    result = items(copy.path)
+    assert len(samples(result)["scratch-OST0001"]) == 4
+    (state,) = (item.values for item in result if isinstance(item, Row))
     assert (state["target"], state["recovery_status"]) == ("scratch-OST0001", "OFFLINE")
     assert state["time"] == MIDNIGHT_US + 15_000_000
 
@@ -142,10 +142,10 @@ def test_an_ost_that_is_offline_keeps_its_samples_and_is_called_offline_at_the_e
 def test_operations_of_an_ost_join_its_bytes(copy: LmtCopy) -> None:
     copy.add("OPERATION_INFO", (8, "read_bytes", "reqs"), (9, "write", "reqs"))
     copy.add("OST_OPS_DATA", (1, 1, 8, 40), (1, 3, 8, 42), (1, 3, 9, 7), (1, 3, 1, 5))
-    one = samples(items(copy.path))["scratch-OST0000"]
-    assert one.counters["read_ops"].tolist() == [40, None, 42, None]
-    assert one.counters["write_ops"].tolist() == [None, None, 7, None]
-    assert one.counters["read_bytes"].count() == 4
+    item = samples(items(copy.path))["scratch-OST0000"]
+    assert item.counters["read_ops"].tolist() == [40, None, 42, None]
+    assert item.counters["write_ops"].tolist() == [None, None, 7, None]
+    assert item.counters["read_bytes"].count() == 4
 
 
 # --- what is missing, wrong or huge
@@ -153,42 +153,42 @@ def test_operations_of_an_ost_join_its_bytes(copy: LmtCopy) -> None:
 
 def test_a_missing_row_is_a_missing_sample(copy: LmtCopy) -> None:
     copy.run("DELETE FROM OST_DATA WHERE OST_ID = 1 AND TS_ID IN (2, 3)")
-    found = samples(items(copy.path))
-    assert (found["scratch-OST0000"].time_us - MIDNIGHT_US).tolist() == [0, 15_000_000]
-    assert len(found["scratch-OST0001"]) == 4
+    result = samples(items(copy.path))
+    assert (result["scratch-OST0000"].time_us - MIDNIGHT_US).tolist() == [0, 15_000_000]
+    assert len(result["scratch-OST0001"]) == 4
 
 
 def test_null_is_not_known(copy: LmtCopy) -> None:
     copy.run("UPDATE OST_DATA SET READ_BYTES = NULL WHERE OST_ID = 1 AND TS_ID = 2")
     copy.run("UPDATE OST_DATA SET READ_BYTES = NULL, WRITE_BYTES = NULL WHERE OST_ID = 2 AND TS_ID = 2")
-    found = items(copy.path)
-    assert samples(found)["scratch-OST0000"].counters["read_bytes"].tolist()[1] is None
-    assert len(samples(found)["scratch-OST0001"]) == 3
-    assert problems(found) == []
+    result = items(copy.path)
+    assert samples(result)["scratch-OST0000"].counters["read_bytes"].tolist()[1] is None
+    assert len(samples(result)["scratch-OST0001"]) == 3
+    assert problems(result) == []
 
 
 @pytest.mark.parametrize("value", ["'many'", "''", "-1", "x'00'", "1e300", "'99999999999999999999'"])
 def test_what_is_no_count_is_told_and_not_known(copy: LmtCopy, value: str) -> None:
     copy.run(f"UPDATE OST_DATA SET WRITE_BYTES = {value} WHERE OST_ID = 1 AND TS_ID = 2")
-    found = items(copy.path)
-    assert samples(found)["scratch-OST0000"].counters["write_bytes"].tolist()[1] is None
-    (reason,) = problems(found)
+    result = items(copy.path)
+    assert samples(result)["scratch-OST0000"].counters["write_bytes"].tolist()[1] is None
+    (reason,) = problems(result)
     assert reason == "OST_DATA.WRITE_BYTES of scratch-OST0000: 1 values are no whole numbers of zero or more"
 
 
 @pytest.mark.parametrize("value", ["'7000'", "7000.0", "7000"])
 def test_a_number_may_be_kept_as_text_or_real(copy: LmtCopy, value: str) -> None:
     copy.run(f"UPDATE OST_DATA SET READ_BYTES = {value} WHERE OST_ID = 1 AND TS_ID = 1")
-    found = items(copy.path)
-    assert samples(found)["scratch-OST0000"].counters["read_bytes"][0] == 7000
-    assert problems(found) == []
+    result = items(copy.path)
+    assert samples(result)["scratch-OST0000"].counters["read_bytes"][0] == 7000
+    assert problems(result) == []
 
 
 def test_capacity_beyond_any_column_is_refused(copy: LmtCopy) -> None:
     copy.run(f"UPDATE OST_DATA SET KBYTES_USED = {2**60} WHERE OST_ID = 1 AND TS_ID = 2")
-    found = items(copy.path)
-    assert problems(found) == ["scratch-OST0000: 1 moments with more than 8 EiB left out"]
-    assert len(rows(found, "target_capacity")[0]) == 3
+    result = items(copy.path)
+    assert problems(result) == ["scratch-OST0000: 1 moments with more than 8 EiB left out"]
+    assert len(rows(result, "target_capacity")[0]) == 3
 
 
 def test_a_row_whose_moment_is_not_known_is_left_out(copy: LmtCopy) -> None:
@@ -199,16 +199,16 @@ def test_a_row_whose_moment_is_not_known_is_left_out(copy: LmtCopy) -> None:
 @pytest.mark.parametrize("stamp", ["'yesterday'", "NULL", "1517126410", "'2018-01-28T08:00:10+00:00'"])
 def test_a_moment_that_is_no_local_time_is_told(copy: LmtCopy, stamp: str) -> None:
     copy.run(f"UPDATE TIMESTAMP_INFO SET TIMESTAMP = {stamp} WHERE TS_ID = 3")
-    found = items(copy.path)
-    assert problems(found) == ["TS_ID 3 to 3: TIMESTAMP is not a time such as 2018-01-28 00:00:00"]
-    assert (samples(found)["scratch-OST0000"].time_us - MIDNIGHT_US).tolist() == [0, 5_000_000, 15_000_000]
+    result = items(copy.path)
+    assert problems(result) == ["TS_ID 3 to 3: TIMESTAMP is not a time such as 2018-01-28 00:00:00"]
+    assert (samples(result)["scratch-OST0000"].time_us - MIDNIGHT_US).tolist() == [0, 5_000_000, 15_000_000]
 
 
 def test_a_clock_that_was_set_back_leaves_samples_in_time_order(copy: LmtCopy) -> None:
     copy.run("UPDATE TIMESTAMP_INFO SET TIMESTAMP = '2018-01-28 00:00:02' WHERE TS_ID = 4")
-    one = samples(items(copy.path))["scratch-OST0000"]
-    assert (one.time_us - MIDNIGHT_US).tolist() == [0, 2_000_000, 5_000_000, 10_000_000]
-    assert one.counters["write_bytes"].tolist()[1] == 2 * 10**12 + 3000
+    item = samples(items(copy.path))["scratch-OST0000"]
+    assert (item.time_us - MIDNIGHT_US).tolist() == [0, 2_000_000, 5_000_000, 10_000_000]
+    assert item.counters["write_bytes"].tolist()[1] == 2 * 10**12 + 3000
 
 
 def test_columns_that_a_version_lacks_are_absent(tmp_path: Path) -> None:
@@ -218,9 +218,9 @@ def test_columns_that_a_version_lacks_are_absent(tmp_path: Path) -> None:
     copy.moments("2018-01-28 00:00:00", 2)
     copy.run("INSERT INTO OST_INFO VALUES (?, ?)", [(1, "scratch-OST0000_UUID")])
     copy.run("INSERT INTO OST_DATA VALUES (?, ?, ?, ?)", [(1, 1, 5, 6), (1, 2, 7, 8)])
-    found = items(copy.path, ReadOptions(filesystem="scratch", timezone="UTC"))
-    assert [type(item) for item in found] == [Samples]
-    assert list(samples(found)) == ["scratch-OST0000"]
+    result = items(copy.path, ReadOptions(filesystem="scratch", timezone="UTC"))
+    assert [type(item) for item in result] == [Samples]
+    assert list(samples(result)) == ["scratch-OST0000"]
 
 
 # --- names and zones
@@ -260,8 +260,8 @@ def test_the_name_of_the_file_system_where_the_database_does_not_tell(
 ) -> None:
     copy = small_copy(tmp_path / name)
     copy.run("DELETE FROM FILESYSTEM_INFO")
-    found = items(copy.path, ReadOptions(filesystem=given, timezone="UTC"))
-    assert {one.filesystem for one in samples(found).values()} == {expected}
+    result = items(copy.path, ReadOptions(filesystem=given, timezone="UTC"))
+    assert {sample.filesystem for sample in samples(result).values()} == {expected}
 
 
 def test_a_database_without_any_name_asks_for_one(copy: LmtCopy) -> None:
@@ -281,9 +281,9 @@ def autumn(path: Path, *, first_pass: int = 720, second_pass: int = 720) -> LmtC
 
 
 def test_the_hour_that_comes_twice_is_told_apart_by_the_order(tmp_path: Path) -> None:
-    one = samples(items(autumn(tmp_path / "lmt.sqlite3").path))["scratch-OST0000"]
-    assert np.diff(one.time_us).tolist() == [5_000_000] * (12 + 720 + 720 + 12 - 1)
-    assert one.time_us[0] == datetime(2018, 11, 4, 7, 59, tzinfo=UTC).timestamp() * 1e6
+    item = samples(items(autumn(tmp_path / "lmt.sqlite3").path))["scratch-OST0000"]
+    assert np.diff(item.time_us).tolist() == [5_000_000] * (12 + 720 + 720 + 12 - 1)
+    assert item.time_us[0] == datetime(2018, 11, 4, 7, 59, tzinfo=UTC).timestamp() * 1e6
 
 
 def test_a_gap_from_the_first_passage_into_the_second_is_a_gap(tmp_path: Path) -> None:
@@ -295,18 +295,18 @@ def test_a_gap_from_the_first_passage_into_the_second_is_a_gap(tmp_path: Path) -
 
 
 def test_of_an_hour_that_is_there_only_once_it_is_said_which_was_taken(tmp_path: Path) -> None:
-    found = items(autumn(tmp_path / "lmt.sqlite3", second_pass=0).path)
-    (note,) = (item for item in found if isinstance(item, Note))
+    result = items(autumn(tmp_path / "lmt.sqlite3", second_pass=0).path)
+    (note,) = (item for item in result if isinstance(item, Note))
     assert "came twice in America/Los_Angeles but is here once: taken for the first" in note.reason
-    assert (np.diff(samples(found)["scratch-OST0000"].time_us) > 0).all()
+    assert (np.diff(samples(result)["scratch-OST0000"].time_us) > 0).all()
 
 
 def test_an_hour_that_never_was_means_the_wrong_zone(tmp_path: Path) -> None:
     copy = small_copy(tmp_path / "lmt.sqlite3", 24, first="2018-03-11 01:59:00")
-    found = items(copy.path)
-    (reason,) = problems(found)
+    result = items(copy.path)
+    (reason,) = problems(result)
     assert reason.startswith("2018-03-11 02:00:00 to 2018-03-11 02:00:55 does not exist in America/Los_Angeles")
-    assert len(samples(found)["scratch-OST0000"]) == 12
+    assert len(samples(result)["scratch-OST0000"]) == 12
     assert problems(items(copy.path, IN_UTC)) == []
 
 
@@ -317,16 +317,16 @@ def test_a_capture_is_a_utc_day_and_they_come_in_order(tmp_path: Path) -> None:
     copy = small_copy(tmp_path / "lmt.sqlite3", 6, first="2018-01-28 15:59:45")  # midnight UTC after three moments
     first, second = captures(copy.path)
     assert first.identity != second.identity
-    times = [samples(list(one.items()))["scratch-OST0000"].time_us.tolist() for one in (first, second)]
-    assert [len(one) for one in times] == [3, 3]
+    times = [samples(list(item.items()))["scratch-OST0000"].time_us.tolist() for item in (first, second)]
+    assert [len(time) for time in times] == [3, 3]
     assert times[1][0] == datetime(2018, 1, 29, tzinfo=UTC).timestamp() * 1e6
 
 
 def test_two_databases_are_read_day_by_day(tmp_path: Path) -> None:
     late = small_copy(tmp_path / "late.sqlite3", first="2018-02-02 00:00:00")
     early = small_copy(tmp_path / "early.sqlite3")
-    found = SOURCE.captures([late.path, tmp_path / "absent.sqlite3", early.path], PACIFIC)
-    assert [Path(one.origin).name for one in found] == ["absent.sqlite3", "early.sqlite3", "late.sqlite3"]
+    result = SOURCE.captures([late.path, tmp_path / "absent.sqlite3", early.path], PACIFIC)
+    assert [Path(item.origin).name for item in result] == ["absent.sqlite3", "early.sqlite3", "late.sqlite3"]
 
 
 def test_identity_is_the_content_and_what_was_said(copy: LmtCopy, tmp_path: Path) -> None:
@@ -350,15 +350,15 @@ def test_pieces_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(lmt_database, "PIECE_ROWS", 7)
     (pieces,) = captures(path)
     assert whole.identity == pieces.identity
-    times = [samples(list(one.items()))["scratch-OST0000"].time_us.tolist() for one in (whole, pieces)]
+    times = [samples(list(piece.items()))["scratch-OST0000"].time_us.tolist() for piece in (whole, pieces)]
     assert times[0] == times[1]
 
 
 def test_only_a_window(tmp_path: Path) -> None:
     copy = small_copy(tmp_path / "lmt.sqlite3", 20)
     begin, end = (datetime(2018, 1, 28, 8, 0, second, tzinfo=UTC) for second in (10, 30))
-    found = items(copy.path, ReadOptions(timezone="America/Los_Angeles", since=begin, until=end))
-    assert (samples(found)["scratch-OST0000"].time_us - MIDNIGHT_US).tolist() == [5_000_000 * n for n in range(2, 6)]
+    result = items(copy.path, ReadOptions(timezone="America/Los_Angeles", since=begin, until=end))
+    assert (samples(result)["scratch-OST0000"].time_us - MIDNIGHT_US).tolist() == [5_000_000 * n for n in range(2, 6)]
     nothing = ReadOptions(timezone="UTC", since=datetime(2030, 1, 1, tzinfo=UTC))
     with pytest.raises(InputError, match="no moments from 2030-01-01"):
         items(copy.path, nothing)
@@ -410,8 +410,8 @@ def test_zeros_after_which_the_former_counts_go_on_are_failed_readings(tmp_path:
     """Else a whole history would seem to be moved in the one interval that follows."""
     copy = small_copy(tmp_path / "lmt.sqlite3", 8)
     set_counters(copy, 1, {3: (0, 0), 4: (0, 0)})
-    found = items(copy.path)
-    assert [item.reason for item in found if isinstance(item, Note)] == [
+    result = items(copy.path)
+    assert [item.reason for item in result if isinstance(item, Note)] == [
         "scratch-OST0000: 2 readings of zero, after which the former counts went on, left out"
     ]
     store = Store(tmp_path / "store")
@@ -444,7 +444,7 @@ def test_zeros_at_the_end_wait_for_what_follows(tmp_path: Path) -> None:
 def test_zeros_around_midnight_look_beyond_the_day(tmp_path: Path) -> None:
     copy = small_copy(tmp_path / "lmt.sqlite3", 8, first="2018-01-28 15:59:40")
     set_counters(copy, 1, {4: (0, 0), 5: (0, 0), 6: (0, 0)})  # the fifth moment is midnight UTC
-    assert [len(samples(list(one.items()))["scratch-OST0000"]) for one in captures(copy.path)] == [3, 2]
+    assert [len(samples(list(capture.items()))["scratch-OST0000"]) for capture in captures(copy.path)] == [3, 2]
 
 
 def test_an_ost_that_never_moved_anything_is_idle_not_missing(tmp_path: Path) -> None:
@@ -489,10 +489,10 @@ def test_a_table_with_a_row_per_size_is_named_in_the_configuration(tmp_path: Pat
     copy.run("INSERT INTO OST_SIZES VALUES (?, ?, ?, ?, ?, ?)", rows_)
     named = {"table": "ost_sizes", "ts_id": "T", "ost_id": "O", "size": "bytes", "read": "R", "write": "W"}
     options = ReadOptions(timezone="UTC", settings={"brw_stats": named | {"where": {"KIND": "disk"}}})
-    found = items(copy.path, options)
-    sizes = samples(found, "target_sizes")["scratch-OST0000"]
+    result = items(copy.path, options)
+    sizes = samples(result, "target_sizes")["scratch-OST0000"]
     assert sizes.counters["write_ios_4096"].tolist() == [7]
-    assert problems(found) == ["OST_SIZES: 1 moments of scratch-OST0000 with values that are no numbers left out"]
+    assert problems(result) == ["OST_SIZES: 1 moments of scratch-OST0000 with values that are no numbers left out"]
 
 
 def test_a_table_with_a_column_per_size(tmp_path: Path) -> None:
@@ -501,8 +501,8 @@ def test_a_table_with_a_column_per_size(tmp_path: Path) -> None:
     copy.run("INSERT INTO SIZES VALUES (?, ?, ?, ?, ?, ?)", [(1, 1, 1, 2, 3, 4), (2, 1, 5, 6, 7, 8)])
     read, write = {"4096": "R4", "1048576": "R1M"}, {"4096": "W4", "1048576": "W1M"}
     settings = {"brw_stats": {"table": "SIZES", "read_columns": read, "write_columns": write}}
-    found = items(copy.path, ReadOptions(timezone="UTC", settings=settings))
-    sizes = samples(found, "target_sizes")["scratch-OST0000"]
+    result = items(copy.path, ReadOptions(timezone="UTC", settings=settings))
+    sizes = samples(result, "target_sizes")["scratch-OST0000"]
     assert sizes.counters["read_ios_1048576"].tolist() == [2, 6]
     assert sizes.counters["write_ios_4096"].tolist() == [3, 7]
 
@@ -675,11 +675,11 @@ def test_a_view_without_an_end_is_refused_and_the_next_database_is_read(
     copy.run(f"DROP TABLE {table}")
     copy.run(f"CREATE VIEW {table} AS {ENDLESS} SELECT {columns} FROM t")
     assert recognise(copy.path).name == "lmt-db"
-    found = list(SOURCE.captures([copy.path, good.path], PACIFIC))
-    refused = [item for one in found for item in guarded(one) if one.origin == str(copy.path)]
+    result = list(SOURCE.captures([copy.path, good.path], PACIFIC))
+    refused = [item for entry in result for item in guarded(entry) if entry.origin == str(copy.path)]
     assert all(isinstance(item, Problem) for item in refused)
     assert any("did not end within" in item.reason or "more than" in item.reason for item in refused)
-    assert len(samples([item for one in found if one.origin == str(good.path) for item in one.items()])) == 2
+    assert len(samples([item for entry in result if entry.origin == str(good.path) for item in entry.items()])) == 2
 
 
 def test_a_query_over_a_real_copy_stays_far_below_the_bound(copy: LmtCopy) -> None:
@@ -705,17 +705,17 @@ def test_a_query_over_a_real_copy_stays_far_below_the_bound(copy: LmtCopy) -> No
 )  # fmt: skip
 def test_a_value_that_is_none_costs_its_row(copy: LmtCopy, table: str, column: str, value: str) -> None:
     copy.run(f"UPDATE {table} SET {column} = {value} WHERE rowid = 1")
-    found = items(copy.path)
-    assert "scratch-OST0001" in samples(found)
-    assert not any("please report" in one for one in problems(found))
+    result = items(copy.path)
+    assert "scratch-OST0001" in samples(result)
+    assert not any("please report" in problem for problem in problems(result))
 
 
 def test_times_beyond_any_calendar_are_refused(copy: LmtCopy) -> None:
     copy.run("UPDATE TIMESTAMP_INFO SET TIMESTAMP = '0000-01-01 00:00:00' WHERE TS_ID = 1")
     copy.run("UPDATE TIMESTAMP_INFO SET TIMESTAMP = '9999-12-31 23:59:59' WHERE TS_ID = 2")
-    found = items(copy.path)
-    assert "TS_ID 1 to 2: TIMESTAMP is not a time such as 2018-01-28 00:00:00" in problems(found)
-    assert len(samples(found)["scratch-OST0000"]) == 2
+    result = items(copy.path)
+    assert "TS_ID 1 to 2: TIMESTAMP is not a time such as 2018-01-28 00:00:00" in problems(result)
+    assert len(samples(result)["scratch-OST0000"]) == 2
 
 
 # --- the real thing
@@ -756,7 +756,7 @@ def test_a_reset_and_a_hole_change_no_total_by_more_than_what_was_lost(shared_da
     touched = {"snx11025-OST0002", "snx11025-OST0006"}  # OST_ID 3 and 7
     assert {row[0] for row in reset if row[5]} == touched
     for target in {row[0] for row in real}:
-        before, after = ([row for row in found if row[0] == target] for found in (real, reset))
+        before, after = ([row for row in result if row[0] == target] for result in (real, reset))
         lost = {row[1] for row in after if row[5]}
         for direction in (2, 3):
             moved = sum(row[direction] for row in before), sum(row[direction] for row in after)

@@ -78,8 +78,8 @@ def test_capacity_state_and_load_stand_beside_the_counters(tmp_path: Path) -> No
         "connect and reconnect of OSTs have no column in target_io: left out"
     ]
     load = rows_of(items, "host_load")
-    assert [(one["host"], one["cpu_pct"], one["memory_pct"]) for one in load] == [("oss1", 1.5, 40.25)] * 2
-    assert {one["filesystem"] for one in load} == {"lake"}
+    assert [(item["host"], item["cpu_pct"], item["memory_pct"]) for item in load] == [("oss1", 1.5, 40.25)] * 2
+    assert {item["filesystem"] for item in load} == {"lake"}
 
 
 def test_intervals_in_the_store_and_nothing_twice(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_lmt_ost_2_grew_without_a_new_number(fields: int) -> None:
     ends = {8: "7", 9: "7;COMPLETE", 10: "4;7;COMPLETE", 13: "4;7;0;0;0;COMPLETE", 15: "4;7;0;0;0;5;6;COMPLETE"}
     report = parse_metric("lmt_ost", oss(f"{begin};{ends[fields]}", f"{begin};{ends[fields]}"))
     assert report is not None
-    assert [(one.counters["read_bytes"], one.exports) for one in report.readings] == [(100, 7)] * 2
+    assert [(reading.counters["read_bytes"], reading.exports) for reading in report.readings] == [(100, 7)] * 2
     assert ("unsplit_ops" in report.readings[0].counters) == (fields >= 10)
 
 
@@ -166,10 +166,10 @@ def test_load_of_lmt_2_finds_its_file_system_by_the_targets_of_the_server(tmp_pa
     target = line(1_300_000_001, 1_300_000_001, "1.0;oss1;pond-OST0000;9;10;6;8;1;2")
     path.write_text(early + target + line(1_300_000_005, 1_300_000_005, "1.0;oss1;7.0;6.0", "lmt_oss"))
     items = items_of("ltop", path)
-    assert [(one["filesystem"], one["cpu_pct"]) for one in rows_of(items, "host_load")] == [("pond", 7.0)]
+    assert [(row["filesystem"], row["cpu_pct"]) for row in rows_of(items, "host_load")] == [("pond", 7.0)]
     assert "--filesystem" in problems_of(items)[0]
     given = items_of("ltop", path, ReadOptions(filesystem="pond"))
-    assert [one["cpu_pct"] for one in rows_of(given, "host_load")] == [5.0, 7.0]
+    assert [row["cpu_pct"] for row in rows_of(given, "host_load")] == [5.0, 7.0]
 
 
 def test_recovery_as_it_is_printed() -> None:
@@ -207,7 +207,7 @@ def test_damaged_gzip_keeps_what_came_before(tmp_path: Path) -> None:
     path = tmp_path / "record.gz"
     path.write_bytes(gzip.compress(RECORDING.encode() * 50)[:-30])
     items = items_of("ltop", path)
-    assert any("cannot be read to its end" in one for one in problems_of(items))
+    assert any("cannot be read to its end" in problem for problem in problems_of(items))
 
 
 def test_empty_and_strange_files_are_refused(tmp_path: Path) -> None:
@@ -247,8 +247,10 @@ def test_the_recording_of_tycho(shared_data: Path, tmp_path: Path) -> None:
     items = items_of("ltop", path)
     assert problems_of(items) == []
     targets = {target for target, _, _ in samples_of(items, "target_io")}
-    assert len({one for one in targets if one.startswith("lc1-OST")}) == 96  # 32 servers with three each
-    assert len({one for one in targets if one.startswith("lc2-OST")}) == 8  # version 1: one OST of a server at a time
+    assert len({target for target in targets if target.startswith("lc1-OST")}) == 96  # 32 servers with three each
+    assert (
+        len({target for target in targets if target.startswith("lc2-OST")}) == 8
+    )  # version 1: one OST of a server at a time
     metadata = samples_of(items, "metadata_ops")
     assert [counters["statfs"] for _, _, counters in metadata] == [897552] * len(metadata)
     assert (metadata[0][2]["getattr"], metadata[0][2]["llog_init"]) == (16519, 96)
@@ -259,16 +261,16 @@ def test_the_recording_of_tycho(shared_data: Path, tmp_path: Path) -> None:
 
 def test_strings_that_lmt_itself_prints(shared_data: Path) -> None:
     """`lmtmetric` on captured trees of five Lustre versions: ours reads what it writes."""
-    found = {}
+    result = {}
     for path in sorted((shared_data / "lustre-server-proc").glob("lmt-*/outputs/t10.exp")):
         for text in path.read_text().splitlines():
             name, _, value = text.partition(": ")
             if name in ("ost", "mdt"):
                 report = parse_metric(f"lmt_{name}", value)
                 assert report is not None
-                found |= {(path.parent.parent.name, one.target): one for one in report.readings}
-    assert found["lmt-2.10.8", "lquake-OST0000"].counters == {
+                result |= {(path.parent.parent.name, reading.target): reading for reading in report.readings}
+    assert result["lmt-2.10.8", "lquake-OST0000"].counters == {
         "read_bytes": 2092334829568, "write_bytes": 2798370021441, "unsplit_ops": 13060328,
     }  # fmt: skip
-    assert found["lmt-2.10.8", "lquake-MDT0000"].counters["getattr"] == 47436738
-    assert found["lmt-1.8.3", "lc1-MDT0000"].counters["quotactl"] == 21385
+    assert result["lmt-2.10.8", "lquake-MDT0000"].counters["getattr"] == 47436738
+    assert result["lmt-1.8.3", "lc1-MDT0000"].counters["quotactl"] == 21385

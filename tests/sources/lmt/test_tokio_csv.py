@@ -120,7 +120,7 @@ def test_empty_strange_and_cut_files(tmp_path: Path) -> None:
     ]
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes(gzip.compress(RATES.encode() * 2000)[:-40])
-    assert any("cannot be read to its end" in one for one in problems_of(items_of("tokio-csv", damaged, LAKE)))
+    assert any("cannot be read to its end" in problem for problem in problems_of(items_of("tokio-csv", damaged, LAKE)))
 
 
 # --- the data sets behind the all-flash design paper ---
@@ -134,7 +134,7 @@ def growth_tb(shared_data: Path, *, by_fullness: bool) -> list[float]:
     """Growth from row to row where it is not negative: of the mean fullness, or of the sums at face value."""
     rows = rows_of(items_of("tokio-csv", shared_data / "nersc-fs-design" / FULLNESS_FILE, CSCRATCH), "target_capacity")
     scale = [CAPACITY_BYTES / row["total_bytes"] if by_fullness else 1 for row in rows]
-    used = [row["used_bytes"] * one for row, one in zip(rows, scale, strict=True)]
+    used = [row["used_bytes"] * item for row, item in zip(rows, scale, strict=True)]
     steps = [(later - earlier) / 1e12 for earlier, later in pairwise(used)]
     return [step for step in steps if step >= 0]
 

@@ -50,25 +50,25 @@ def items(path: Path, options: ReadOptions = NOTHING_SAID) -> list[Item]:
     return [item for capture in SOURCE.captures([path], options) for item in capture.items()]
 
 
-def rows(found: list[Item], table: str = "target_io", by: str = "target") -> dict[str, Rows]:
-    return {item.columns[by]: item for item in found if isinstance(item, Rows) and item.table == table}
+def rows(results: list[Item], table: str = "target_io", by: str = "target") -> dict[str, Rows]:
+    return {item.columns[by]: item for item in results if isinstance(item, Rows) and item.table == table}
 
 
-def problems(found: list[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Problem)]
+def problems(results: list[Item]) -> list[str]:
+    return [item.reason for item in results if isinstance(item, Problem)]
 
 
 def test_amounts_are_per_step_whatever_their_units_say(tmp_path: Path) -> None:
     """Files written by pytokio call them bytes/sec."""
     values = [[1, 2], [3, 4], [5, 6]]
     path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": (values, OSTS, "bytes/sec")})
-    one = rows(items(path))[OSTS[1]].columns
-    assert one["read_bytes"].tolist() == [2, 4, 6]
-    assert one["start"].tolist() == [(T0 + 10 * n) * 10**6 for n in range(3)]
-    assert one["time"].tolist() == [(T0 + 10 * n) * 10**6 for n in range(1, 4)]
-    assert one["duration_s"].tolist() == [10.0] * 3
-    assert (one["filesystem"], one["target_kind"]) == ("scratch", "ost")
-    assert "write_bytes" not in one
+    item = rows(items(path))[OSTS[1]].columns
+    assert item["read_bytes"].tolist() == [2, 4, 6]
+    assert item["start"].tolist() == [(T0 + 10 * n) * 10**6 for n in range(3)]
+    assert item["time"].tolist() == [(T0 + 10 * n) * 10**6 for n in range(1, 4)]
+    assert item["duration_s"].tolist() == [10.0] * 3
+    assert (item["filesystem"], item["target_kind"]) == ("scratch", "ost")
+    assert "write_bytes" not in item
 
 
 def test_rates_are_per_second(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_rates_are_per_second(tmp_path: Path) -> None:
         "datatargets/readrates": ([[1.25], [2.0]], OSTS[:1], "bytes/sec"),
         "datatargets/writeoprates": ([[0.5], [0.25]], OSTS[:1], "ops/sec"),
     }
-    one = rows(items(series_file(tmp_path / "a.hdf5", datasets)))[OSTS[0]].columns
-    assert one["read_bytes"].tolist() == [12, 20]  # 12.5 rounds to even
-    assert one["write_ops"].tolist() == [5, 2]
+    item = rows(items(series_file(tmp_path / "a.hdf5", datasets)))[OSTS[0]].columns
+    assert item["read_bytes"].tolist() == [12, 20]  # 12.5 rounds to even
+    assert item["write_ops"].tolist() == [5, 2]
 
 
 def test_minus_zero_and_nan_are_missing_and_zero_is_zero(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_minus_zero_and_nan_are_missing_and_zero_is_zero(tmp_path: Path) -> None
         "datatargets/readbytes": ([[0.0], [-0.0], [np.nan], [7], [-0.0]], OSTS[:1], "bytes"),
         "datatargets/writebytes": ([[1], [-0.0], [0.0], [-0.0], [-0.0]], OSTS[:1], "bytes"),
     }
-    one = rows(items(series_file(tmp_path / "a.hdf5", datasets)))[OSTS[0]].columns
-    assert one["time"].tolist() == [(T0 + 10 * n) * 10**6 for n in (1, 3, 4)]
-    assert one["read_bytes"].tolist() == [0, None, 7]
-    assert one["write_bytes"].tolist() == [1, 0, None]
+    item = rows(items(series_file(tmp_path / "a.hdf5", datasets)))[OSTS[0]].columns
+    assert item["time"].tolist() == [(T0 + 10 * n) * 10**6 for n in (1, 3, 4)]
+    assert item["read_bytes"].tolist() == [0, None, 7]
+    assert item["write_bytes"].tolist() == [1, 0, None]
 
 
 def test_columns_are_found_by_name(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
         "datatargets/readbytes": ([[1, 2], [1, 2]], OSTS, "bytes"),
         "datatargets/writebytes": ([[20, 10], [20, 10]], OSTS[::-1], "bytes"),
     }
-    found = rows(items(series_file(tmp_path / "a.hdf5", datasets)))
-    assert found[OSTS[0]].columns["write_bytes"].tolist() == [10, 10]
-    assert found[OSTS[1]].columns["write_bytes"].tolist() == [20, 20]
+    result = rows(items(series_file(tmp_path / "a.hdf5", datasets)))
+    assert result[OSTS[0]].columns["write_bytes"].tolist() == [10, 10]
+    assert result[OSTS[1]].columns["write_bytes"].tolist() == [20, 20]
 
 
 def test_metadata_operations_of_the_only_server_are_the_first_mdts(tmp_path: Path) -> None:
@@ -109,16 +109,16 @@ def test_metadata_operations_of_the_only_server_are_the_first_mdts(tmp_path: Pat
         "mdtargets/statfss": ([[0], [1]], ["mds1"], "ops"),
         "mdtargets/getattrrates": ([[0.5], [0.7]], ["mds1"], "ops/sec"),
     }
-    found = items(series_file(tmp_path / "a.hdf5", datasets))
-    ops = rows(found, "metadata_ops")["scratch-MDT0000"].columns
+    result = items(series_file(tmp_path / "a.hdf5", datasets))
+    ops = rows(result, "metadata_ops")["scratch-MDT0000"].columns
     assert (ops["open"].tolist(), ops["statfs"].tolist(), ops["getattr"].tolist()) == ([4, 5], [0, 1], [5, 7])
-    assert problems(found) == []
+    assert problems(result) == []
 
 
 def test_several_metadata_servers_keep_their_names(tmp_path: Path) -> None:
     datasets = {"mdtargets/opens": ([[4, 1], [5, 1]], ["mds1", "mds2"], "ops")}
-    found = rows(items(series_file(tmp_path / "scratch_2017-12-13.hdf5", datasets)), "metadata_ops")
-    assert sorted(found) == ["mds1", "mds2"]
+    result = rows(items(series_file(tmp_path / "scratch_2017-12-13.hdf5", datasets)), "metadata_ops")
+    assert sorted(result) == ["mds1", "mds2"]
 
 
 def test_fullness_by_its_unit(tmp_path: Path) -> None:
@@ -127,20 +127,20 @@ def test_fullness_by_its_unit(tmp_path: Path) -> None:
         "fullness/bytestotal": ([[100, -0.0], [100, 100]], OSTS, "KiB"),
         "fullness/inodes": ([[3, -0.0], [4, 4]], OSTS, "inodes"),
     }
-    found = rows(items(series_file(tmp_path / "a.hdf5", datasets)), "target_capacity")
-    one = found[OSTS[0]].columns
-    assert one["used_bytes"].tolist() == [10240, 11264]
-    assert one["free_bytes"].tolist() == [92160, 91136]
-    assert (one["time"][0], one["used_inodes"].tolist()) == (T0 * 10**6, [3, 4])
-    assert "total_inodes" not in one
-    assert len(found[OSTS[1]]) == 1
+    result = rows(items(series_file(tmp_path / "a.hdf5", datasets)), "target_capacity")
+    item = result[OSTS[0]].columns
+    assert item["used_bytes"].tolist() == [10240, 11264]
+    assert item["free_bytes"].tolist() == [92160, 91136]
+    assert (item["time"][0], item["used_inodes"].tolist()) == (T0 * 10**6, [3, 4])
+    assert "total_inodes" not in item
+    assert len(result[OSTS[1]]) == 1
 
 
 def test_fullness_in_a_unit_nobody_knows_is_left_out(tmp_path: Path) -> None:
     path = series_file(tmp_path / "a.hdf5", {"fullness/bytes": ([[10], [11]], OSTS[:1], "blocks")})
-    found = items(path)
-    assert problems(found) == ["fullness/bytes is in no known unit: left out"]
-    assert rows(found, "target_capacity") == {}
+    result = items(path)
+    assert problems(result) == ["fullness/bytes is in no known unit: left out"]
+    assert rows(result, "target_capacity") == {}
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_load_of_servers(
 @pytest.mark.parametrize(("source", "kind"), [("collectd_disk", "device"), ("mmperfmon", "lun"), ("other", "device")])
 def test_a_target_is_what_the_tool_measures(tmp_path: Path, source: str, kind: str) -> None:
     datasets = {"datatargets/readrates": ([[1.0], [1.0]], ["bb1:nvme0n1"], "bytes/sec")}
-    found = items(series_file(tmp_path / "a.hdf5", datasets, source), ReadOptions(filesystem="bb"))
-    assert rows(found)["bb1:nvme0n1"].columns["target_kind"] == kind
+    result = items(series_file(tmp_path / "a.hdf5", datasets, source), ReadOptions(filesystem="bb"))
+    assert rows(result)["bb1:nvme0n1"].columns["target_kind"] == kind
 
 
 def test_without_a_name_the_file_system_is_asked_for(tmp_path: Path) -> None:
@@ -187,15 +187,15 @@ def test_known_data_sets_of_no_table_are_silent_and_strangers_are_told(tmp_path:
         "failover/datatargets": ([[1], [1]], OSTS[:1], ""),
         "datatargets/temperature": ([[1], [1]], OSTS[:1], "C"),
     }
-    found = items(series_file(tmp_path / "a.hdf5", datasets))
-    assert problems(found) == ["data set datatargets/temperature is of no known TOKIO series: left out"]
+    result = items(series_file(tmp_path / "a.hdf5", datasets))
+    assert problems(result) == ["data set datatargets/temperature is of no known TOKIO series: left out"]
 
 
 def test_negative_amounts_are_told(tmp_path: Path) -> None:
     path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": ([[1], [-5], [2]], OSTS[:1], "bytes")})
-    found = items(path)
-    assert problems(found) == ["datatargets/read_bytes: 1 values are negative or too large to be counts"]
-    assert rows(found)[OSTS[0]].columns["read_bytes"].tolist() == [1, 2]
+    result = items(path)
+    assert problems(result) == ["datatargets/read_bytes: 1 values are negative or too large to be counts"]
+    assert rows(result)[OSTS[0]].columns["read_bytes"].tolist() == [1, 2]
 
 
 def test_a_version_nobody_knows_is_refused(tmp_path: Path) -> None:
@@ -214,9 +214,9 @@ def test_times_that_do_not_rise_cost_their_group_only(tmp_path: Path) -> None:
     path = series_file(tmp_path / "a.hdf5", datasets)
     with h5py.File(path, "a") as file:
         file["datatargets/timestamps"][...] = [T0, T0]
-    found = items(path)
-    assert problems(found) == ["the times in datatargets/timestamps do not rise: the rest of datatargets left out"]
-    assert list(rows(found, "target_capacity")) == OSTS[:1]
+    result = items(path)
+    assert problems(result) == ["the times in datatargets/timestamps do not rise: the rest of datatargets left out"]
+    assert list(rows(result, "target_capacity")) == OSTS[:1]
 
 
 def test_a_few_bytes_that_declare_terabytes_are_refused_and_cost_their_group_only(tmp_path: Path) -> None:
@@ -229,11 +229,11 @@ def test_a_few_bytes_that_declare_terabytes_are_refused_and_cost_their_group_onl
         huge = file["datatargets"].create_dataset("writebytes", (2, 10**12), "f8", chunks=(1, 1024))
         huge.attrs["columns"] = np.array(OSTS[:1], "S")
     assert path.stat().st_size < 100_000
-    found = items(path)
-    assert problems(found) == [
+    result = items(path)
+    assert problems(result) == [
         "/datatargets/writebytes declares 2000000000000 numbers: the rest of datatargets left out"
     ]
-    assert list(rows(found, "target_capacity")) == OSTS[:1]
+    assert list(rows(result, "target_capacity")) == OSTS[:1]
 
 
 @pytest.mark.parametrize("times", [["a", "b"], [1e300, 2e300], [[T0], [T0 + 10]], []])
@@ -242,7 +242,7 @@ def test_times_that_are_none_are_refused(tmp_path: Path, times: Any) -> None:
     with h5py.File(path, "a") as file:
         del file["datatargets/timestamps"]
         file["datatargets/timestamps"] = np.array(times, "S" if times and isinstance(times[0], str) else "f8")
-    refused = [item for one in SOURCE.captures([path], NOTHING_SAID) for item in guarded(one)]
+    refused = [item for capture in SOURCE.captures([path], NOTHING_SAID) for item in guarded(capture)]
     assert refused
     assert all(isinstance(item, Problem) and "please report" not in item.reason for item in refused)
 
@@ -300,9 +300,9 @@ def test_a_link_to_nothing_costs_itself(tmp_path: Path) -> None:
     path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": ([[1], [1]], OSTS[:1], "bytes")})
     with h5py.File(path, "a") as file:
         file["datatargets/writebytes"] = h5py.SoftLink("/nowhere")
-    found = items(path)
-    assert list(rows(found, "target_io")) == OSTS[:1]
-    assert problems(found) == ["data set datatargets/writebytes is a link to nothing: left out"]
+    result = items(path)
+    assert list(rows(result, "target_io")) == OSTS[:1]
+    assert problems(result) == ["data set datatargets/writebytes is a link to nothing: left out"]
 
 
 def test_another_hdf5_file_is_not_recognised(tmp_path: Path) -> None:
@@ -319,9 +319,9 @@ def test_blocks_do_not_change_the_rows(tmp_path: Path, monkeypatch: pytest.Monke
     path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": (values, OSTS, "bytes")})
     monkeypatch.setattr(series_module, "BLOCK_CELLS", 6)
     pieces = [item for item in items(path) if isinstance(item, Rows) and item.columns["target"] == OSTS[1]]
-    assert [len(one) for one in pieces] == [3, 3, 3, 3, 3, 3, 2]
-    assert [value for one in pieces for value in one.columns["read_bytes"].tolist()] == values[:, 1].tolist()
-    durations = {value for one in pieces for value in one.columns["duration_s"].tolist()}
+    assert [len(piece) for piece in pieces] == [3, 3, 3, 3, 3, 3, 2]
+    assert [value for piece in pieces for value in piece.columns["read_bytes"].tolist()] == values[:, 1].tolist()
+    durations = {value for piece in pieces for value in piece.columns["duration_s"].tolist()}
     assert durations == {10.0}
 
 
@@ -346,9 +346,9 @@ def test_the_collectd_series(shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / "h5lmt" / COLLECTD
     tally = store.ingest(SOURCE.captures([path], ReadOptions(filesystem="bb")), "tokio-hdf5")
     assert (tally.rows["target_io"], tally.refused) == (360 * 64 - 16_002, 0)
-    found = stored(store, "bb", "tokio-hdf5", "target_io", "read_bytes", "write_bytes")
-    assert sum(row[0] for row in found.values()) == pytest.approx(16_595_150_113, abs=len(found))
-    assert sum(row[1] for row in found.values()) == pytest.approx(64_094_869_268, abs=len(found))
+    result = stored(store, "bb", "tokio-hdf5", "target_io", "read_bytes", "write_bytes")
+    assert sum(row[0] for row in result.values()) == pytest.approx(16_595_150_113, abs=len(result))
+    assert sum(row[1] for row in result.values()) == pytest.approx(64_094_869_268, abs=len(result))
 
 
 def test_three_sources_of_the_same_hours_agree(shared_data: Path, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_rounded_sizes_are_refused(tmp_path: Path) -> None:
 def test_a_second_list_without_a_time_between_is_left_out(tmp_path: Path) -> None:
     items = items_of("lfs-df", write(tmp_path, BLOCKS + BLOCKS), AT)
     assert len(rows_of(items, "target_capacity")) == 3
-    assert all("no time tells when" in one for one in problems_of(items))
+    assert all("no time tells when" in problem for problem in problems_of(items))
 
 
 def test_the_same_file_system_mounted_twice_is_listed_once(tmp_path: Path) -> None:
@@ -137,15 +137,15 @@ def test_a_cut_list_loses_its_last_line_and_says_so(tmp_path: Path, cut: int) ->
     whole = {row["target"]: row for row in rows_of(items_of("lfs-df", write(tmp_path, BLOCKS), AT), "target_capacity")}
     for row in rows_of(items, "target_capacity"):
         assert row == whole[row["target"]]
-    assert any("no summary" in one for one in problems_of(items))
+    assert any("no summary" in problem for problem in problems_of(items))
 
 
 def test_impossible_and_unknown_lines_are_told_with_their_number(tmp_path: Path) -> None:
     text = BLOCKS.replace("     500000 ", "    5000000 ") + "a line of something else\n"
     items = items_of("lfs-df", write(tmp_path, text), AT)
-    found = [(item.line, item.reason[:20]) for item in items if problems_of([item])]
-    assert found[0] == (3, "'lake-OST0000': impo")
-    assert found[1][0] == 8
+    result = [(item.line, item.reason[:20]) for item in items if problems_of([item])]
+    assert result[0] == (3, "'lake-OST0000': impo")
+    assert result[1][0] == 8
 
 
 def test_targets_without_a_file_system_need_its_name(tmp_path: Path) -> None:
@@ -172,7 +172,9 @@ def test_gzip_crlf_and_nothing_twice(tmp_path: Path) -> None:
 def test_empty_and_strange_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="empty file"):
         items_of("lfs-df", write(tmp_path, ""), AT)
-    assert any("no list of `lfs df`" in one for one in problems_of(items_of("lfs-df", write(tmp_path, "words\n"), AT)))
+    assert any(
+        "no list of `lfs df`" in problem for problem in problems_of(items_of("lfs-df", write(tmp_path, "words\n"), AT))
+    )
 
 
 # --- NERSC's four file systems ---

@@ -8,8 +8,8 @@ from iolens.sources.lustre.capacity import capacity, parse_count, parse_recovery
 
 
 def test_kilobytes_become_bytes_and_used_is_total_less_free() -> None:
-    found = capacity({"kbytestotal": 100, "kbytesfree": 40, "kbytesavail": 35, "filestotal": 9, "filesfree": 2})
-    assert found == {
+    result = capacity({"kbytestotal": 100, "kbytesfree": 40, "kbytesavail": 35, "filestotal": 9, "filesfree": 2})
+    assert result == {
         "total_bytes": 102400,
         "used_bytes": 61440,
         "free_bytes": 40960,
@@ -21,9 +21,9 @@ def test_kilobytes_become_bytes_and_used_is_total_less_free() -> None:
 
 
 def test_what_is_not_told_is_none() -> None:
-    found = capacity({"kbytestotal": 100})
-    assert found["total_bytes"] == 102400
-    assert {name for name, value in found.items() if value is not None} == {"total_bytes"}
+    result = capacity({"kbytestotal": 100})
+    assert result["total_bytes"] == 102400
+    assert {name for name, value in result.items() if value is not None} == {"total_bytes"}
 
 
 @pytest.mark.parametrize(("text", "count"), [(b"85908200\n", 85908200), (b"", None), (b"1_0", None), (b"1\n2", None)])
@@ -45,15 +45,15 @@ def test_a_recovery_that_is_complete() -> None:
 
 def test_a_recovery_under_way() -> None:
     text = b"status: RECOVERING\ntime_remaining: 291\nconnected_clients: 1/2\ncompleted_clients: 1\n"
-    found = parse_recovery(text)
-    assert isinstance(found, dict)
-    assert (found["recovery_remaining_s"], found["completed_clients"], found["expected_clients"]) == (291.0, 1, 2)
+    result = parse_recovery(text)
+    assert isinstance(result, dict)
+    assert (result["recovery_remaining_s"], result["completed_clients"], result["expected_clients"]) == (291.0, 1, 2)
 
 
 def test_a_recovery_start_since_boot_is_no_date() -> None:
-    found = parse_recovery(b"status: COMPLETE\nrecovery_start: 1286\n")
-    assert isinstance(found, dict)
-    assert found["recovery_start"] is None
+    result = parse_recovery(b"status: COMPLETE\nrecovery_start: 1286\n")
+    assert isinstance(result, dict)
+    assert result["recovery_start"] is None
 
 
 @pytest.mark.parametrize("text", [b"", b"garbage\n", b"recovery_start: 1281389557\n"])

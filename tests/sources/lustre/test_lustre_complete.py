@@ -38,16 +38,16 @@ _NAME = re.compile(r"^([A-Za-z][\w-]*(?:\.[^\s=]+)?)=", re.MULTILINE)
 _COUNT = re.compile(r"(?<= )\d+(?= samples)|(?<=sum:)\s*\d+|(?<=samples:)\s*\d+|(?<=: )\d+$|^\d+$|(?<=:\t\t)\s*\d+")
 
 
-def left_out(found: Sequence[Item]) -> list[re.Pattern[str]]:
+def left_out(items: Sequence[Item]) -> list[re.Pattern[str]]:
     """The names in the notes as patterns: `a.*.{b, c}`, and `locks of TARGET`."""
     patterns = []
-    for reason in (item.reason for item in found if isinstance(item, Note)):
+    for reason in (item.reason for item in items if isinstance(item, Note)):
         if locks := re.fullmatch(r"left out: locks of ([\w-]+), which is not on this server", reason):
             patterns.append(re.compile(rf"ldlm\.namespaces\.\w+-{locks[1]}_UUID\..+"))
         names = reason.partition("left out, not kept by iolens: ")[2]
         for above, leaf, leaves in re.findall(r"((?:[^\s,{}]+\.)?)(?:([^\s,{}]+)|\{([^}]*)\})", names):
-            every = (above + one for one in (leaf or leaves).split(", "))
-            patterns += [re.compile(re.escape(one).replace(r"\*", ".+")) for one in every]
+            every = (above + item for item in (leaf or leaves).split(", "))
+            patterns += [re.compile(re.escape(item).replace(r"\*", ".+")) for item in every]
     return patterns
 
 
@@ -68,8 +68,10 @@ def changed_lines(text: str, patterns: Sequence[re.Pattern[str]], name: str, mos
 def other_number(line: str) -> str:
     """Reads and writes are counted with their bytes: of the line that times them the sum is kept."""
     if re.match(r" *(?:read|write):? .*usecs", line):
-        return re.sub(r"(?<=sum:)\s*\d+|(?<=\]) (\d+ \d+ )\d+", lambda one: f" {one[1] or ''}987654321", line, count=1)
-    return _COUNT.sub(lambda one: str(int(one[0]) + 1), line, count=1)
+        return re.sub(
+            r"(?<=sum:)\s*\d+|(?<=\]) (\d+ \d+ )\d+", lambda item: f" {item[1] or ''}987654321", line, count=1
+        )
+    return _COUNT.sub(lambda entry: str(int(entry[0]) + 1), line, count=1)
 
 
 def tree_items(root: Path) -> list[Item]:
@@ -82,7 +84,7 @@ def is_told_elsewhere(path: Path, root: Path) -> bool:
     if family == "obdfilter" and leaf == "brw_stats":
         return bool(list(root.glob(f"*/fs/lustre/osd-*/{target}/brw_stats")))
     of_obdfilter = [root / base / "obdfilter" / target / leaf for base in BASES]
-    return family.startswith("osd-") and leaf != "brw_stats" and any(one.exists() for one in of_obdfilter)
+    return family.startswith("osd-") and leaf != "brw_stats" and any(item.exists() for item in of_obdfilter)
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -122,7 +124,7 @@ def test_every_parameter_of_a_text(shared_data: Path, tmp_path: Path, name: str)
     before = items_of(text)
     patterns = left_out(before)
     starts = [*_NAME.finditer(text)]
-    ends = [*(one.start() for one in starts[1:]), len(text)]
+    ends = [*(start.start() for start in starts[1:]), len(text)]
     read: set[str] = set()
     for start, end in zip(starts, ends, strict=True):
         parameter, value = start[1], text[start.end() : end]

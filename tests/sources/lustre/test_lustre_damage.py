@@ -122,19 +122,19 @@ def items(data: bytes) -> list[Item]:
         ]
 
 
-def counters_of(found: list[Item]) -> list[dict[str, int]]:
+def counters_of(results: list[Item]) -> list[dict[str, int]]:
     """The raw counters of each sample, those that counted."""
-    samples = [item for item in found if isinstance(item, Sample)]
-    return [{name: n for name, n in one.counters.items() if n} for item in samples for one in item.sets.values()]
+    samples = [item for item in results if isinstance(item, Sample)]
+    return [{name: n for name, n in entry.counters.items() if n} for item in samples for entry in item.sets.values()]
 
 
 def test_the_capture_is_whole() -> None:
-    found = items(CAPTURE)
-    assert not [item for item in found if isinstance(item, Problem)]
-    assert sorted(sorted(one.items()) for one in counters_of(found)) == sorted(
-        sorted(one.items()) for one in COUNTERS.values()
+    result = items(CAPTURE)
+    assert not [item for item in result if isinstance(item, Problem)]
+    assert sorted(sorted(counter.items()) for counter in counters_of(result)) == sorted(
+        sorted(item.items()) for item in COUNTERS.values()
     )
-    assert COUNTERS.keys() <= {one.name for one in parameters()}
+    assert COUNTERS.keys() <= {parameter.name for parameter in parameters()}
 
 
 @given(st.integers(0, len(CAPTURE)), st.binary(max_size=4), st.integers(0, 40))
@@ -142,12 +142,12 @@ def test_damage_to_a_capture_is_survived(at: int, instead: bytes, length: int) -
     """What the damage did not touch comes out as before; it never makes a number that is not in the text."""
     damaged = CAPTURE[:at] + instead + CAPTURE[at + length :]
     assume(not damaged.startswith(GZIP))
-    found = items(damaged)
-    untouched = [one.name for one in parameters() if one.end <= at or at + length <= one.begin]
-    assert [name for name in untouched if name in COUNTERS and COUNTERS[name] not in counters_of(found)] == []
+    result = items(damaged)
+    untouched = [parameter.name for parameter in parameters() if parameter.end <= at or at + length <= parameter.begin]
+    assert [name for name in untouched if name in COUNTERS and COUNTERS[name] not in counters_of(result)] == []
     printed = sum(map(int, NUMBER.findall(damaged)))
-    assert all(0 <= count <= printed for counters in counters_of(found) for count in counters.values())
-    assert all(problem.reason and "lctl.txt" in problem.place for problem in found if isinstance(problem, Problem))
+    assert all(0 <= count <= printed for counters in counters_of(result) for count in counters.values())
+    assert all(problem.reason and "lctl.txt" in problem.place for problem in result if isinstance(problem, Problem))
 
 
 @given(st.integers(CAPTURE.index(b"recovery_status"), CAPTURE.index(b"mdt.fs") - 2), st.binary(max_size=4))

@@ -19,10 +19,10 @@ def render(sections: dict[str, Rows], bar: str = "|", head: str = "snapshot_time
         unit = "maps" if "maps" in title else "rpcs" if "pages" in title or "blocks" in title else "ios"
         text += f"\n                           read      {bar}     write\n"
         text += f"{title:<22} {unit:<5} % cum % {bar}  {unit:<11} % cum %\n"
-        totals = [max(sum(row[way] for row in rows.values()), 1) for way in (0, 1)]
+        totals = [max(sum(row[direction] for row in rows.values()), 1) for direction in (0, 1)]
         sums = [0, 0]
         for label, counts in sorted(rows.items()):
-            sums = [sums[way] + counts[way] for way in (0, 1)]
+            sums = [sums[direction] + counts[direction] for direction in (0, 1)]
             columns = [f"{counts[w]} {100 * counts[w] // totals[w]} {100 * sums[w] // totals[w]}" for w in (0, 1)]
             text += f"{label_text(label)}:\t\t{columns[0]}   {bar} {columns[1]}\n"
     return text
@@ -36,13 +36,18 @@ def label_text(label: int) -> str:
 
 
 def parse(text: str) -> Histograms:
-    found = parse_brw_stats(text.encode(), "brw_stats")
-    assert found.problems == []
-    return found
+    result = parse_brw_stats(text.encode(), "brw_stats")
+    assert result.problems == []
+    return result
 
 
 def expected(rows: Rows) -> dict[str, int]:
-    return {f"{way}:{label}": row[i] for i, way in enumerate(DIRECTIONS) for label, row in rows.items() if row[i]}
+    return {
+        f"{direction}:{label}": row[i]
+        for i, direction in enumerate(DIRECTIONS)
+        for label, row in rows.items()
+        if row[i]
+    }
 
 
 def test_disk_io_size_fills_every_bin() -> None:
@@ -67,10 +72,10 @@ def test_every_other_section_is_a_histogram_of_its_non_zero_bins(title: str, nam
 
 
 def test_a_section_with_header_and_no_row_is_all_zero() -> None:
-    found = parse(render({"discontiguous pages": {}, "disk I/O size": {}}))
-    assert found.sets == {"discontiguous_pages": {}}
-    assert found.sizes is not None
-    assert sum(found.sizes.values()) == 0
+    result = parse(render({"discontiguous pages": {}, "disk I/O size": {}}))
+    assert result.sets == {"discontiguous_pages": {}}
+    assert result.sizes is not None
+    assert sum(result.sizes.values()) == 0
 
 
 @pytest.mark.parametrize(
@@ -104,17 +109,17 @@ def test_columns_without_a_bar_and_dos_line_ends_and_no_blank_lines() -> None:
 
 def test_a_bad_row_refuses_its_section_and_no_other() -> None:
     text = render({"disk I/O size": {4096: (1, 2), 8192: (5, 5)}, "pages per bulk r/w": {1: (3, 4)}})
-    found = parse_brw_stats(text.replace("8K:", "8K;").encode(), "oss/brw_stats", first_line=100)
-    assert found.sizes is None
-    assert found.sets == {"pages_per_bulk": {"read:1": 3, "write:1": 4}}
-    assert [(problem.place, problem.line) for problem in found.problems] == [("oss/brw_stats", 105)]
+    result = parse_brw_stats(text.replace("8K:", "8K;").encode(), "oss/brw_stats", first_line=100)
+    assert result.sizes is None
+    assert result.sets == {"pages_per_bulk": {"read:1": 3, "write:1": 4}}
+    assert [(problem.place, problem.line) for problem in result.problems] == [("oss/brw_stats", 105)]
 
 
 def test_a_row_whose_label_is_damaged_does_not_pass_as_a_header() -> None:
     text = render({"disk I/O size": {4096: (1, 2), 8192: (5, 5), 16384: (1, 1)}})
-    found = parse_brw_stats(text.replace("8K:", "x8K:").encode(), "brw_stats")
-    assert found.sizes is None
-    assert len(found.problems) == 1
+    result = parse_brw_stats(text.replace("8K:", "x8K:").encode(), "brw_stats")
+    assert result.sizes is None
+    assert len(result.problems) == 1
 
 
 def test_labels_must_rise() -> None:
@@ -124,20 +129,20 @@ def test_labels_must_rise() -> None:
 
 def test_an_unknown_section_is_reported_and_the_known_ones_are_kept() -> None:
     text = render({"disk I/O size": {4096: (1, 2)}, "disk I/O colour": {1: (1, 1)}, "block maps msec": {1: (1, 0)}})
-    found = parse_brw_stats(text.encode(), "brw_stats")
-    assert [problem.line for problem in found.problems] == [8]
-    assert found.sizes is not None
-    assert found.sets == {"block_maps_ms": {"read:1": 1}}
+    result = parse_brw_stats(text.encode(), "brw_stats")
+    assert [problem.line for problem in result.problems] == [8]
+    assert result.sizes is not None
+    assert result.sets == {"block_maps_ms": {"read:1": 1}}
 
 
 def test_a_section_cut_by_the_end_of_the_file_is_refused() -> None:
     whole = render({"pages per bulk r/w": {1: (3, 4)}, "disk I/O size": {4096: (1, 2), 8192: (5, 5)}})
     row = whole.rindex("8K:")
     for cut in (whole[: row + 8], whole[: row - 1], whole[:-3]):
-        found = parse_brw_stats(cut.encode(), "brw_stats")
-        assert found.sizes is None
-        assert found.sets == {"pages_per_bulk": {"read:1": 3, "write:1": 4}}
-        assert len(found.problems) == 1
+        result = parse_brw_stats(cut.encode(), "brw_stats")
+        assert result.sizes is None
+        assert result.sets == {"pages_per_bulk": {"read:1": 3, "write:1": 4}}
+        assert len(result.problems) == 1
 
 
 def test_without_final_newline_a_section_whose_shares_are_complete_is_whole() -> None:
@@ -147,9 +152,9 @@ def test_without_final_newline_a_section_whose_shares_are_complete_is_whole() ->
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"snapshot_time: 1600000000.5 (secs.usecs)\n"])
 def test_a_file_without_any_histogram_is_reported(text: bytes) -> None:
-    found = parse_brw_stats(text, "brw_stats")
-    assert len(found.problems) == 1
-    assert found.sizes is None
+    result = parse_brw_stats(text, "brw_stats")
+    assert len(result.problems) == 1
+    assert result.sizes is None
 
 
 counts = st.integers(0, 2**64 - 1) | st.integers(0, 9)
@@ -161,17 +166,17 @@ sections = st.dictionaries(
 
 @given(sections)
 def test_what_is_printed_is_what_is_read(made: dict[str, Rows]) -> None:
-    found = parse(render(made))
+    result = parse(render(made))
     for title, rows in made.items():
         if SECTIONS[title] != DISK_IO_SIZE:
-            assert found.sets[SECTIONS[title]] == expected(rows)
+            assert result.sets[SECTIONS[title]] == expected(rows)
             continue
-        assert found.sizes is not None
-        for way, direction in enumerate(DIRECTIONS):
+        assert result.sizes is not None
+        for side, direction in enumerate(DIRECTIONS):
             for size in SIZE_BINS:
-                assert found.sizes[size_column(direction, size)] == rows.get(size, (0, 0))[way]
-            outside = sum(row[way] for label, row in rows.items() if label not in SIZE_BINS)
-            assert found.sizes[f"{direction}_ios_outside"] == outside
+                assert result.sizes[size_column(direction, size)] == rows.get(size, (0, 0))[side]
+            outside = sum(row[side] for label, row in rows.items() if label not in SIZE_BINS)
+            assert result.sizes[f"{direction}_ios_outside"] == outside
 
 
 @given(sections, st.data())
@@ -179,6 +184,6 @@ def test_damage_is_reported_or_leaves_every_section_in_place(made: dict[str, Row
     text = bytearray(render(made).encode())
     at = data.draw(st.integers(0, len(text) - 1))
     text[at : at + 1] = data.draw(st.binary(max_size=3))
-    found = parse_brw_stats(bytes(text), "brw_stats")
-    names = set(found.sets) | ({DISK_IO_SIZE} if found.sizes is not None else set())
-    assert found.problems or names == {SECTIONS[title] for title in made}
+    result = parse_brw_stats(bytes(text), "brw_stats")
+    names = set(result.sets) | ({DISK_IO_SIZE} if result.sizes is not None else set())
+    assert result.problems or names == {SECTIONS[title] for title in made}

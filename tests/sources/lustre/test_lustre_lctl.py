@@ -70,22 +70,22 @@ def items(paths: Sequence[Path], options: ReadOptions) -> list[Item]:
     return [item for capture in SOURCE.captures(paths, options) for item in capture.items()]
 
 
-def problems(found: Sequence[Item]) -> list[Problem]:
+def problems(result: Sequence[Item]) -> list[Problem]:
     """What was not understood; what is left out by rule is no problem."""
-    return [item for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+    return [item for item in result if isinstance(item, Problem) and not isinstance(item, Note)]
 
 
-def notes(found: Sequence[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Note)]
+def notes(result: Sequence[Item]) -> list[str]:
+    return [item.reason for item in result if isinstance(item, Note)]
 
 
-def samples(found: Sequence[Item], table: str) -> list[Sample]:
-    assert problems(found) == []
-    return [item for item in found if isinstance(item, Sample) and item.table == table]
+def samples(result: Sequence[Item], table: str) -> list[Sample]:
+    assert problems(result) == []
+    return [item for item in result if isinstance(item, Sample) and item.table == table]
 
 
-def rows(found: Sequence[Item], table: str) -> list[Row]:
-    return [item for item in found if isinstance(item, Row) and item.table == table]
+def rows(result: Sequence[Item], table: str) -> list[Row]:
+    return [item for item in result if isinstance(item, Row) and item.table == table]
 
 
 def test_a_parameter_names_file_system_target_and_kind(read: Reader) -> None:
@@ -108,75 +108,75 @@ def test_what_is_not_kept_is_named_once(read: Reader) -> None:
         f"osd-ldiskfs.fs-OST0000.stats=\nsnapshot_time {T0 - 9}.5 secs.usecs\n"
         f"osd-ldiskfs.MGS.kbytesfree=5\nldlm.services.ldlm_cbd.stats=\nsnapshot_time {T0 - 9}.5 secs.usecs\n"
     )
-    found = read(others + stats("fs-OST0000", T0, 7) + others)
-    assert [(item.time_us, item.snapshot_us) for item in samples(found, "target_io")] == [(T0 * S, T0 * S)]
-    (service,) = samples(found, "server_ops")
+    result = read(others + stats("fs-OST0000", T0, 7) + others)
+    assert [(item.time_us, item.snapshot_us) for item in samples(result, "target_io")] == [(T0 * S, T0 * S)]
+    (service,) = samples(result, "server_ops")
     assert (service.target, service.sets[""].counters) == (
         "fs-OST0000:ost_io",
         {"req_waittime": 1, "req_waittime:us": 1},
     )
-    assert notes(found) == [
+    assert notes(result) == [
         "left out, not kept by iolens: {health_check, memused}, mdt.*.exports.*.uuid, obdfilter.*.exports.*.stats,"
         " osd-ldiskfs.MGS.kbytesfree"
     ]
-    assert len(found) == 3
+    assert len(result) == 3
 
 
 def test_junk_is_reported_once_with_its_line_and_does_no_harm(read: Reader) -> None:
-    found = read("what is this\nand this\n" + stats("fs-OST0000", T0, 7))
-    assert [problem.line for problem in problems(found)] == [1]
-    assert len(found) == 2
+    result = read("what is this\nand this\n" + stats("fs-OST0000", T0, 7))
+    assert [problem.line for problem in problems(result)] == [1]
+    assert len(result) == 2
 
 
 def test_an_unknown_family_is_reported_once(read: Reader) -> None:
-    found = read("warp.fs-OST0000.a=1\nwarp.fs-OST0000.b=2\n" + stats("fs-OST0000", T0, 7))
-    assert [problem.line for problem in problems(found)] == [1]
+    result = read("warp.fs-OST0000.a=1\nwarp.fs-OST0000.b=2\n" + stats("fs-OST0000", T0, 7))
+    assert [problem.line for problem in problems(result)] == [1]
 
 
 def test_an_error_of_lctl_is_reported_and_does_not_spoil_its_neighbours(read: Reader) -> None:
     error = "error: get_param: param_path 'obdfilter/*/brw_stats': No such file or directory\n"
-    found = read(stats("fs-OST0000", T0, 7) + error + stats("fs-OST0001", T0, 8))
-    assert [problem.line for problem in problems(found)] == [4]
-    assert len(found) == 3
+    result = read(stats("fs-OST0000", T0, 7) + error + stats("fs-OST0001", T0, 8))
+    assert [problem.line for problem in problems(result)] == [4]
+    assert len(result) == 3
 
 
 def test_a_damaged_target_does_not_stop_the_others(read: Reader) -> None:
-    found = read(stats("fs-OST0000", T0, 7).replace("samples", "sam") + stats("fs-OST0001", T0, 8))
-    assert [problem.line for problem in problems(found)] == [3]
-    good = [item for item in found if isinstance(item, Sample) and item.target == "fs-OST0001"]
+    result = read(stats("fs-OST0000", T0, 7).replace("samples", "sam") + stats("fs-OST0001", T0, 8))
+    assert [problem.line for problem in problems(result)] == [3]
+    good = [item for item in result if isinstance(item, Sample) and item.target == "fs-OST0001"]
     assert good[0].sets[""].counters["write_bytes"] == 8
-    bad = [item for item in found if isinstance(item, Sample) and item.target == "fs-OST0000"]
+    bad = [item for item in result if isinstance(item, Sample) and item.target == "fs-OST0000"]
     assert bad == []
 
 
 def test_several_snapshots_in_one_file(read: Reader) -> None:
-    found = read("".join(stats("fs-OST0000", T0 + 5 * k + k / 64, k) for k in range(4)))
-    assert [sample.time_us for sample in samples(found, "target_io")] == [(T0 + 5 * k) * S for k in range(4)]
-    assert [sample.snapshot_us for sample in samples(found, "target_io")] == [
+    result = read("".join(stats("fs-OST0000", T0 + 5 * k + k / 64, k) for k in range(4)))
+    assert [sample.time_us for sample in samples(result, "target_io")] == [(T0 + 5 * k) * S for k in range(4)]
+    assert [sample.snapshot_us for sample in samples(result, "target_io")] == [
         (T0 + 5 * k) * S + k * 15_625 for k in range(4)
     ]
 
 
 def test_one_snapshot_per_file_in_any_order(read: Reader) -> None:
-    found = read(*(stats("fs-OST0000", T0 + 10 * k + 0.1, k) for k in (2, 0, 1)))
-    assert [sample.time_us for sample in samples(found, "target_io")] == [(T0 + 10 * k) * S for k in range(3)]
+    result = read(*(stats("fs-OST0000", T0 + 10 * k + 0.1, k) for k in (2, 0, 1)))
+    assert [sample.time_us for sample in samples(result, "target_io")] == [(T0 + 10 * k) * S for k in range(3)]
 
 
 def test_files_of_two_servers_share_their_ticks(read: Reader) -> None:
     texts = [stats(f"fs-OST000{server}", T0 + 5 * k + server * 0.3, k) for k in range(3) for server in range(2)]
-    found = samples(read(*texts), "target_io")
-    assert [sample.time_us for sample in found] == [(T0 + 5 * (k // 2)) * S for k in range(6)]
+    result = samples(read(*texts), "target_io")
+    assert [sample.time_us for sample in result] == [(T0 + 5 * (k // 2)) * S for k in range(6)]
 
 
 def test_a_file_printed_twice_in_one_capture_is_one_sample(read: Reader) -> None:
     # 2.14.0_ddn133_exports.txt
-    found = read(brw("osd-ldiskfs.fs-OST0000", T0, 5) + brw("osd-ldiskfs.fs-OST0000", T0 + 0.004, 5))
-    assert len(samples(found, "target_sizes")) == 1
+    result = read(brw("osd-ldiskfs.fs-OST0000", T0, 5) + brw("osd-ldiskfs.fs-OST0000", T0 + 0.004, 5))
+    assert len(samples(result, "target_sizes")) == 1
 
 
 def test_brw_stats_at_two_places_is_read_once_from_the_osd(read: Reader) -> None:
-    found = read(brw("obdfilter.fs-OST0000", T0, 4) + brw("osd-ldiskfs.fs-OST0000", T0, 5))
-    (sample,) = samples(found, "target_sizes")
+    result = read(brw("obdfilter.fs-OST0000", T0, 4) + brw("osd-ldiskfs.fs-OST0000", T0, 5))
+    (sample,) = samples(result, "target_sizes")
     assert sample.sets[""].counters["write_ios_1048576"] == 5
 
 
@@ -186,8 +186,8 @@ def test_what_has_no_time_belongs_to_the_snapshot_that_follows_its_repetition(re
             "fs-OST0000", T0 + 5 * k, k
         )
 
-    found = read("".join(moment(k) for k in range(3)))
-    assert [(row.values["time"], row.values["free_bytes"]) for row in rows(found, "target_capacity")] == [
+    result = read("".join(moment(k) for k in range(3)))
+    assert [(row.values["time"], row.values["free_bytes"]) for row in rows(result, "target_capacity")] == [
         ((T0 + 5 * k) * S, 1024 * k) for k in range(3)
     ]
 
@@ -203,19 +203,19 @@ def test_markers_give_the_time_of_what_follows(read: Reader) -> None:
 
 def test_a_marker_without_zone_is_in_the_zone_given(read: Reader) -> None:
     text = "2020-09-13 05:26:40\nosd-zfs.fs-OST0000.kbytesfree=3\n"
-    found = read(text, options=ReadOptions(timezone="America/Los_Angeles"))
-    assert [row.values["time"] for row in rows(found, "target_capacity")] == [T0 * S]
+    result = read(text, options=ReadOptions(timezone="America/Los_Angeles"))
+    assert [row.values["time"] for row in rows(result, "target_capacity")] == [T0 * S]
 
 
 def test_job_stats_take_the_time_of_the_sample_not_of_the_last_activity(read: Reader) -> None:
-    found = read(jobs("fs-OST0000", T0 - 300, 5) + stats("fs-OST0000", T0, 7))
-    (sample,) = samples(found, "job_io")
+    result = read(jobs("fs-OST0000", T0 - 300, 5) + stats("fs-OST0000", T0, 7))
+    (sample,) = samples(result, "job_io")
     assert (sample.time_us, sample.snapshot_us) == (T0 * S, T0 * S)
 
 
 def test_alone_they_take_the_latest_activity(read: Reader) -> None:
-    found = read(jobs("fs-OST0000", T0, 5) + jobs("fs-OST0001", T0 + 3, 5) + jobs("fs-OST0000", T0 + 9, 6))
-    assert [(s.target, s.snapshot_us) for s in samples(found, "job_io")] == [
+    result = read(jobs("fs-OST0000", T0, 5) + jobs("fs-OST0001", T0 + 3, 5) + jobs("fs-OST0000", T0 + 9, 6))
+    assert [(s.target, s.snapshot_us) for s in samples(result, "job_io")] == [
         ("fs-OST0000", (T0 + 3) * S),
         ("fs-OST0001", (T0 + 3) * S),
         ("fs-OST0000", (T0 + 9) * S),
@@ -225,14 +225,14 @@ def test_alone_they_take_the_latest_activity(read: Reader) -> None:
 def test_without_any_time_the_user_must_supply_it(read: Reader) -> None:
     text = "osd-zfs.fs-OST0000.kbytesfree=1\n"
     assert "--at" in problems(read(text))[0].reason
-    found = read(text, options=ReadOptions(at=datetime.fromtimestamp(T0, UTC)))
-    assert [row.values["time"] for row in rows(found, "target_capacity")] == [T0 * S]
+    result = read(text, options=ReadOptions(at=datetime.fromtimestamp(T0, UTC)))
+    assert [row.values["time"] for row in rows(result, "target_capacity")] == [T0 * S]
 
 
 def test_a_number_cut_by_the_end_of_the_file_is_not_believed(read: Reader) -> None:
-    found = read(stats("fs-OST0000", T0, 7) + "osd-zfs.fs-OST0000.kbytesfree=1514")
-    assert rows(found, "target_capacity") == []
-    assert [problem.line for problem in problems(found)] == [4]
+    result = read(stats("fs-OST0000", T0, 7) + "osd-zfs.fs-OST0000.kbytesfree=1514")
+    assert rows(result, "target_capacity") == []
+    assert [problem.line for problem in problems(result)] == [4]
 
 
 def test_a_target_without_file_system_needs_one(read: Reader) -> None:
@@ -242,14 +242,14 @@ def test_a_target_without_file_system_needs_one(read: Reader) -> None:
 
 
 def test_an_mdt_has_disk_ios_and_capacity_too(read: Reader) -> None:
-    found = read(brw("osd-ldiskfs.fs-MDT0000", T0, 5) + "osd-ldiskfs.fs-MDT0000.kbytesfree=1\n")
-    assert samples(found, "target_sizes")[0].labels == {"target_kind": "mdt"}
-    assert rows(found, "target_capacity")[0].values["target_kind"] == "mdt"
+    result = read(brw("osd-ldiskfs.fs-MDT0000", T0, 5) + "osd-ldiskfs.fs-MDT0000.kbytesfree=1\n")
+    assert samples(result, "target_sizes")[0].labels == {"target_kind": "mdt"}
+    assert rows(result, "target_capacity")[0].values["target_kind"] == "mdt"
 
 
 def test_the_version_is_part_of_the_state(read: Reader) -> None:
-    found = read("version=2.15.4\n" + stats("fs-OST0000", T0, 7) + "obdfilter.fs-OST0000.num_exports=3\n")
-    assert [(row.values["version"], row.values["exports"]) for row in rows(found, "target_state")] == [("2.15.4", 3)]
+    result = read("version=2.15.4\n" + stats("fs-OST0000", T0, 7) + "obdfilter.fs-OST0000.num_exports=3\n")
+    assert [(row.values["version"], row.values["exports"]) for row in rows(result, "target_state")] == [("2.15.4", 3)]
 
 
 def test_gzip_is_read_and_a_damaged_end_is_reported(read: Reader) -> None:
@@ -269,8 +269,8 @@ def test_a_bare_text_needs_file_system_and_target(read: Reader) -> None:
     bare = "".join(stats("x", T0 + 5 * k, k).partition("\n")[2] for k in range(3))
     with pytest.raises(InputError, match="--filesystem and --target"):
         read(bare)
-    found = read(bare, options=ReadOptions(filesystem="fs", target="fs-OST0003"))
-    assert [(s.target, s.time_us) for s in samples(found, "target_io")] == [
+    result = read(bare, options=ReadOptions(filesystem="fs", target="fs-OST0003"))
+    assert [(s.target, s.time_us) for s in samples(result, "target_io")] == [
         ("fs-OST0003", (T0 + 5 * k) * S) for k in range(3)
     ]
 
@@ -285,9 +285,9 @@ def test_a_bare_text_needs_file_system_and_target(read: Reader) -> None:
 )
 @pytest.mark.parametrize("target", ["fs-OST0000", "fs-MDT0000"])
 def test_a_nameless_text_without_a_known_counter_is_no_baseline_of_zeros(read: Reader, text: str, target: str) -> None:
-    found = read(text, options=ReadOptions("fs", target))
-    assert found
-    assert all(isinstance(item, Problem) for item in found)
+    result = read(text, options=ReadOptions("fs", target))
+    assert result
+    assert all(isinstance(item, Problem) for item in result)
     named = read(f"obdfilter.fs-OST0000.stats=\nsnapshot_time {T0}.0 secs.usecs\n")
     assert samples(named, "target_io")[0].sets[""].counters["write_bytes"] == 0  # named, it is an idle target
 
@@ -299,9 +299,9 @@ def test_a_capture_padded_with_zeros_says_the_same(read: Reader) -> None:
 
 def test_a_line_longer_than_any_costs_its_parameter_alone(read: Reader) -> None:
     text = stats("fs-OST0000", T0, 7) + "ldlm" + "x" * (2 << 20) + "\n" + stats("fs-OST0001", T0, 8)
-    found = read(text)
-    assert [item.target for item in found if isinstance(item, Sample)] == ["fs-OST0001"]
-    assert [(one.line, one.reason.split(":")[0]) for one in problems(found)] == [
+    result = read(text)
+    assert [item.target for item in result if isinstance(item, Sample)] == ["fs-OST0001"]
+    assert [(problem.line, problem.reason.split(":")[0]) for problem in problems(result)] == [
         (4, f"a line of {(2 << 20) + 5} bytes")
     ]
 
@@ -342,28 +342,28 @@ _PARAMETER = re.compile(r"^([\w-]+\.[^\s=]+)=", re.MULTILINE)
 def raw_values(text: str, pattern: str) -> dict[str, str]:
     """The first value of each parameter whose name matches, by target."""
     parts = _PARAMETER.split(text)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name, value in zip(parts[1::2], parts[2::2], strict=True):
         if re.fullmatch(pattern, name) and ".MGS." not in name:
-            found.setdefault(name.split(".")[1], value)
-    return found
+            names.setdefault(name.split(".")[1], value)
+    return names
 
 
 @pytest.mark.parametrize("name", WITH_TARGETS)
 def test_real_captures_agree_with_a_crude_sum(shared_data: Path, name: str) -> None:
     path = shared_data / "lustre-lctl/get_param" / f"{name}.txt"
-    found = items([path], ReadOptions())
-    assert [p.line for p in problems(found)] == ([375] if name == "2.14.0_ddn194" else [])  # an overflowed sum
-    assert len({item.time_us for item in found if isinstance(item, Sample)}) == 1
+    result = items([path], ReadOptions())
+    assert [p.line for p in problems(result)] == ([375] if name == "2.14.0_ddn194" else [])  # an overflowed sum
+    assert len({item.time_us for item in result if isinstance(item, Sample)}) == 1
     text = path.read_text()
-    for way in DIRECTIONS:
+    for direction in DIRECTIONS:
         crude_bytes = {
-            target: int(match[1]) if (match := re.search(rf"^{way}_bytes .*\] \d+ \d+ (\d+)", value, re.M)) else 0
+            target: int(match[1]) if (match := re.search(rf"^{direction}_bytes .*\] \d+ \d+ (\d+)", value, re.M)) else 0
             for target, value in raw_values(text, r"obdfilter\.[^.]+\.stats").items()
         }
         ours = {
-            s.target: s.sets[""].counters[f"{way}_bytes"]
-            for s in found
+            s.target: s.sets[""].counters[f"{direction}_bytes"]
+            for s in result
             if isinstance(s, Sample) and s.table == "target_io"
         }
         assert ours == crude_bytes
@@ -390,21 +390,21 @@ def test_real_histograms_agree_with_a_crude_sum(shared_data: Path, name: str) ->
 
 @pytest.mark.parametrize("name", ["llite_client", "mdd", "mgs-fs", "osp"])
 def test_real_captures_of_something_else_say_so(shared_data: Path, name: str) -> None:
-    found = items([shared_data / "lustre-lctl/get_param" / f"{name}.txt"], ReadOptions())
-    assert ["no parameter" in str(item) for item in problems(found)] == [True]
+    result = items([shared_data / "lustre-lctl/get_param" / f"{name}.txt"], ReadOptions())
+    assert ["no parameter" in str(item) for item in problems(result)] == [True]
 
 
 def test_a_capture_stitched_from_two_days_is_one_sample(shared_data: Path) -> None:
-    found = items([shared_data / "lustre-lctl/get_param/valid.txt"], ReadOptions())
-    assert {item.time_us for item in found if isinstance(item, Sample)} == {1688603043 * S}
+    result = items([shared_data / "lustre-lctl/get_param/valid.txt"], ReadOptions())
+    assert {item.time_us for item in result if isinstance(item, Sample)} == {1688603043 * S}
 
 
 def test_real_recovery(shared_data: Path) -> None:
-    found = items(
+    result = items(
         [shared_data / "lustre-lctl/recovery/recovery-waiting-for-clients.txt"],
         ReadOptions(at=datetime.fromtimestamp(T0, UTC)),
     )
-    states = {row.values["target"]: row.values for row in rows(found, "target_state")}
+    states = {row.values["target"]: row.values for row in rows(result, "target_state")}
     assert len(states) == 5
     assert states["fs-OST0004"]["recovery_status"] == states["fs-MDT0002"]["recovery_status"] == "WAITING_FOR_CLIENTS"
     assert states["fs-MDT0000"]["completed_clients"] == 3
@@ -412,10 +412,10 @@ def test_real_recovery(shared_data: Path) -> None:
 
 def test_real_job_stats(shared_data: Path) -> None:
     path = shared_data / "lustre-lctl/job_stats/lctl_get_param_job_stats_mdt.txt"
-    found = samples(items([path], ReadOptions()), "job_io")
-    ours = sum(counters.counters["statfs"] for sample in found for counters in sample.sets.values())
+    result = samples(items([path], ReadOptions()), "job_io")
+    ours = sum(counters.counters["statfs"] for sample in result for counters in sample.sets.values())
     assert ours == sum(map(int, re.findall(r"statfs: +\{ samples: +(\d+)", path.read_text())))
-    assert sum(len(sample.sets) for sample in found) == 12
+    assert sum(len(sample.sets) for sample in result) == 12
 
 
 def bare(shared_data: Path, name: str, target: str) -> list[Item]:
@@ -445,8 +445,8 @@ def test_real_texts_without_names_of_2_16(shared_data: Path) -> None:
 
 
 def test_statistics_of_a_service_are_not_taken_for_a_targets(shared_data: Path) -> None:
-    found = bare(shared_data, "lustre-lctl/datadog-2.16/oss_ost_stats.txt", "fs-OST0000")
-    assert ["service" in str(item) for item in found] == [True]
+    result = bare(shared_data, "lustre-lctl/datadog-2.16/oss_ost_stats.txt", "fs-OST0000")
+    assert ["service" in str(item) for item in result] == [True]
 
 
 def test_real_brw_stats_without_names(shared_data: Path) -> None:
@@ -471,9 +471,9 @@ def test_edge_dos_line_ends(shared_data: Path) -> None:
 
 
 def test_edge_cut_and_empty(shared_data: Path) -> None:
-    found = bare(shared_data, f"{EDGE}/brw_stats_truncated_midline", "OST0000")
-    assert [problem.line for problem in problems(found)] == [13]
-    assert [list(item.sets) for item in found if isinstance(item, Sample)] == [["pages_per_bulk"]]
+    result = bare(shared_data, f"{EDGE}/brw_stats_truncated_midline", "OST0000")
+    assert [problem.line for problem in problems(result)] == [13]
+    assert [list(item.sets) for item in result if isinstance(item, Sample)] == [["pages_per_bulk"]]
     assert len(problems(bare(shared_data, f"{EDGE}/brw_stats_zero_length", "OST0000"))) == 1
     assert [s.sets for s in samples(bare(shared_data, f"{EDGE}/job_stats_empty", "OST0000"), "job_io")] == [{}]
 
@@ -494,6 +494,6 @@ def test_edge_job_ids(shared_data: Path) -> None:
 
 def test_twelve_files_of_one_target(shared_data: Path) -> None:
     paths = sorted((shared_data / "lustre-server-proc/SYNTHETIC-counter-reset").iterdir(), reverse=True)
-    found = samples(items(paths, ReadOptions("fs", "fs-OST0000")), "target_io")
-    assert [sample.time_us for sample in found] == [(T0 + 5 * k) * S for k in range(12)]
-    assert [sample.sets[""].counters["write_ops"] for sample in found[6:8]] == [14120, 92]
+    result = samples(items(paths, ReadOptions("fs", "fs-OST0000")), "target_io")
+    assert [sample.time_us for sample in result] == [(T0 + 5 * k) * S for k in range(12)]
+    assert [sample.sets[""].counters["write_ops"] for sample in result[6:8]] == [14120, 92]

@@ -34,12 +34,12 @@ class Tree:
         assert not [item for item in self.items if isinstance(item, Problem) and not isinstance(item, Note)]
 
     def counters(self, table: str) -> dict[str, dict[str, int]]:
-        found = (item for item in self.items if isinstance(item, Sample) and item.table == table)
-        return {item.target: dict(item.sets[""].counters) for item in found}
+        result = (item for item in self.items if isinstance(item, Sample) and item.table == table)
+        return {item.target: dict(item.sets[""].counters) for item in result}
 
     def rows(self, table: str) -> dict[object, dict[str, object]]:
-        found = (item for item in self.items if isinstance(item, Row) and item.table == table)
-        return {item.values["target"]: dict(item.values) for item in found}
+        result = (item for item in self.items if isinstance(item, Row) and item.table == table)
+        return {item.values["target"]: dict(item.values) for item in result}
 
     def printed(self, test: str) -> list[str]:
         return (self.root / "outputs" / f"{test}.exp").read_text().splitlines()
@@ -59,27 +59,27 @@ Histogram = dict[str, int]
 
 def printed_histograms(lines: list[str]) -> list[dict[str, Histogram]]:
     """What LMT printed for each OST: histograms of `read:<bin>` and `write:<bin>`, non-zero bins only."""
-    found: list[dict[str, Histogram]] = []
+    records: list[dict[str, Histogram]] = []
     title = ""
     for line in lines:
         text = line.removeprefix("tbrw_stats: ")
         if row := re.fullmatch(r"(\d+): (\d+), (\d+)", text):
             counts = {f"read:{row[1]}": int(row[2]), f"write:{row[1]}": int(row[3])}
-            found[-1][title] |= {name: count for name, count in counts.items() if count}
+            records[-1][title] |= {name: count for name, count in counts.items() if count}
             continue
         title = SECTIONS[text]
         if title == "pages_per_bulk":
-            found.append({})
-        found[-1][title] = {}
-    return found
+            records.append({})
+        records[-1][title] = {}
+    return records
 
 
 def outside_summed(sizes: Histogram) -> Histogram:
     """Bins below 8 B and above 64 MiB taken together, as `target_sizes` has them."""
     summed: Histogram = {}
     for name, count in sizes.items():
-        way, _, label = name.partition(":")
-        name = f"{way}_ios_{label}" if int(label) in SIZE_BINS else f"{way}_ios_outside"
+        direction, _, label = name.partition(":")
+        name = f"{direction}_ios_{label}" if int(label) in SIZE_BINS else f"{direction}_ios_outside"
         summed[name] = summed.get(name, 0) + count
     return summed
 
@@ -90,7 +90,7 @@ def test_t03_histograms(tree: Tree) -> None:
         histograms[DISK_IO_SIZE] = outside_summed(histograms[DISK_IO_SIZE])
     sizes = tree.counters("target_sizes")
     ours = [
-        {name: dict(found.counters) for name, found in sample.sets.items()}
+        {name: dict(result.counters) for name, result in sample.sets.items()}
         | {DISK_IO_SIZE: {name: count for name, count in sizes[sample.target].items() if count}}
         for sample in tree.items
         if isinstance(sample, Sample) and sample.table == "target_histograms"
@@ -118,7 +118,7 @@ def test_t05_bytes_and_operations(tree: Tree) -> None:
             compared += 1
         else:
             # LMT takes the beginning away, and of a name that occurs twice the last.
-            ours = next(one for one in (f"obd_{name}", f"mds_{name}", name) if one in others[target])
+            ours = next(item for item in (f"obd_{name}", f"mds_{name}", name) if item in others[target])
             assert others[target][ours] == int(samples)
             if total is not None:
                 factor = 1_000_000 if "[sec]" in line else 1

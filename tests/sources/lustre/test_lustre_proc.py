@@ -72,32 +72,32 @@ def items(paths: Sequence[Path], options: ReadOptions | None = None) -> list[Ite
     return [item for capture in SOURCE.captures(paths, options or ReadOptions()) for item in capture.items()]
 
 
-def of(found: Sequence[Item], table: str) -> list[Sample]:
-    return [item for item in found if isinstance(item, Sample) and item.table == table]
+def of(result: Sequence[Item], table: str) -> list[Sample]:
+    return [item for item in result if isinstance(item, Sample) and item.table == table]
 
 
-def rows(found: Sequence[Item], table: str) -> list[Row]:
-    return [item for item in found if isinstance(item, Row) and item.table == table]
+def rows(result: Sequence[Item], table: str) -> list[Row]:
+    return [item for item in result if isinstance(item, Row) and item.table == table]
 
 
-def problems(found: Sequence[Item]) -> list[Problem]:
+def problems(result: Sequence[Item]) -> list[Problem]:
     """What was not understood; what is left out by rule is no problem."""
-    return [item for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+    return [item for item in result if isinstance(item, Problem) and not isinstance(item, Note)]
 
 
-def notes(found: Sequence[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Note)]
+def notes(result: Sequence[Item]) -> list[str]:
+    return [item.reason for item in result if isinstance(item, Note)]
 
 
 def test_the_layout_of_2_15(tmp_path: Path) -> None:
-    found = items([tree_of_2_15(tmp_path)])
-    assert problems(found) == []
-    assert of(found, "target_io")[0].sets[""].counters["write_bytes"] == 7
-    sizes = of(found, "target_sizes")
+    result = items([tree_of_2_15(tmp_path)])
+    assert problems(result) == []
+    assert of(result, "target_io")[0].sets[""].counters["write_bytes"] == 7
+    sizes = of(result, "target_sizes")
     assert [(sample.target, sample.sets[""].start_us) for sample in sizes] == [("fs-OST0000", (T0 - 100) * S)]
-    (row,) = rows(found, "target_capacity")
+    (row,) = rows(result, "target_capacity")
     assert (row.values["used_bytes"], row.values["time"]) == (61440, T0 * S)
-    (state,) = rows(found, "target_state")
+    (state,) = rows(result, "target_state")
     assert (state.values["version"], state.values["exports"], state.values["recovery_status"]) == (
         "2.15.4",
         3,
@@ -105,9 +105,9 @@ def test_the_layout_of_2_15(tmp_path: Path) -> None:
     )
 
 
-def without_notes(found: list[Item]) -> list[Item]:
+def without_notes(results: list[Item]) -> list[Item]:
     """Notes tell the root, which differs."""
-    return [item for item in found if not isinstance(item, Note)]
+    return [item for item in results if not isinstance(item, Note)]
 
 
 def test_copies_of_sysfs_padded_with_zeros_say_the_same(tmp_path: Path) -> None:
@@ -140,24 +140,24 @@ def test_a_target_found_at_two_paths_is_read_once(tmp_path: Path) -> None:
             "sys/kernel/debug/lustre/obdfilter/fs-OST0000/stats": stats(T0, 99),
         },
     )
-    found = items([tmp_path])
-    assert [sample.sets[""].counters[size_column("write", 1 << 20)] for sample in of(found, "target_sizes")] == [5]
-    assert [sample.sets[""].counters["write_bytes"] for sample in of(found, "target_io")] == [7]
+    result = items([tmp_path])
+    assert [sample.sets[""].counters[size_column("write", 1 << 20)] for sample in of(result, "target_sizes")] == [5]
+    assert [sample.sets[""].counters["write_bytes"] for sample in of(result, "target_io")] == [7]
 
 
 def test_the_time_is_the_newest_snapshot_or_the_one_told(tmp_path: Path) -> None:
     tree_of_2_15(tmp_path)
     plant(tmp_path, {"proc/fs/lustre/mdt/fs-MDT0000/md_stats": f"snapshot_time {T0 + 3}.0 secs.usecs\n"})
     assert {sample.time_us for sample in items([tmp_path]) if isinstance(sample, Sample)} == {(T0 + 3) * S}
-    told = items([tmp_path], ReadOptions(at=datetime.fromtimestamp(T0 + 60, UTC)))
-    assert {sample.time_us for sample in told if isinstance(sample, Sample)} == {(T0 + 60) * S}
-    assert of(told, "target_io")[0].snapshot_us == T0 * S
+    reported = items([tmp_path], ReadOptions(at=datetime.fromtimestamp(T0 + 60, UTC)))
+    assert {sample.time_us for sample in reported if isinstance(sample, Sample)} == {(T0 + 60) * S}
+    assert of(reported, "target_io")[0].snapshot_us == T0 * S
 
 
 def test_several_roots_are_several_samples_in_order_of_time(tmp_path: Path) -> None:
     roots = [tree_of_2_15(tmp_path / str(k), T0 + 10 * k, k) for k in (2, 0, 1)]
-    found = of(items(roots), "target_io")
-    assert [(sample.time_us, sample.sets[""].counters["write_bytes"]) for sample in found] == [
+    result = of(items(roots), "target_io")
+    assert [(sample.time_us, sample.sets[""].counters["write_bytes"]) for sample in result] == [
         ((T0 + 10 * k) * S, k) for k in range(3)
     ]
 
@@ -167,10 +167,10 @@ def test_the_identity_is_of_the_content_and_the_time_told(tmp_path: Path) -> Non
         (capture,) = SOURCE.captures([path], options or ReadOptions())
         return capture.identity
 
-    one, same = tree_of_2_15(tmp_path / "one"), tree_of_2_15(tmp_path / "same")
+    item, same = tree_of_2_15(tmp_path / "one"), tree_of_2_15(tmp_path / "same")
     other = tree_of_2_15(tmp_path / "other", written=8)
-    assert identity(one) == identity(same)
-    assert len({identity(one), identity(other), identity(one, ReadOptions(at=datetime.fromtimestamp(T0, UTC)))}) == 3
+    assert identity(item) == identity(same)
+    assert len({identity(item), identity(other), identity(item, ReadOptions(at=datetime.fromtimestamp(T0, UTC)))}) == 3
 
 
 def test_a_service_is_not_a_target(tmp_path: Path) -> None:
@@ -183,17 +183,17 @@ def test_a_service_is_not_a_target(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_read_is_reported_and_the_rest_goes_on(tmp_path: Path) -> None:
     tree_of_2_15(tmp_path)
     (tmp_path / "proc/fs/lustre/obdfilter/fs-OST0000/stats").chmod(0)
-    found = items([tmp_path])
-    assert len(problems(found)) == 1
-    assert len(of(found, "target_sizes")) == 1
+    result = items([tmp_path])
+    assert len(problems(result)) == 1
+    assert len(of(result, "target_sizes")) == 1
 
 
 def test_a_directory_in_place_of_a_file_is_reported(tmp_path: Path) -> None:
     tree_of_2_15(tmp_path)
     (tmp_path / "proc/fs/lustre/obdfilter/fs-OST0001/stats").mkdir(parents=True)
-    found = items([tmp_path])
-    assert [problem.place.endswith("fs-OST0001/stats") for problem in problems(found)] == [True]
-    assert len(of(found, "target_io")) == 1
+    result = items([tmp_path])
+    assert [problem.place.endswith("fs-OST0001/stats") for problem in problems(result)] == [True]
+    assert len(of(result, "target_io")) == 1
 
 
 def test_a_file_that_vanished_is_reported_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_a_file_that_vanished_is_reported_and_the_rest_goes_on(tmp_path: Path) -
     path = tmp_path / "proc/fs/lustre/obdfilter/fs-OST0000/stats"
     path.unlink()
     path.symlink_to(tmp_path / "gone")
-    found = items([tmp_path])
-    assert [problem.place for problem in problems(found)] == [str(path)]
-    assert len(of(found, "target_sizes")) == 1
+    result = items([tmp_path])
+    assert [problem.place for problem in problems(result)] == [str(path)]
+    assert len(of(result, "target_sizes")) == 1
 
 
 def test_a_root_with_nothing_says_what_was_looked_for(tmp_path: Path) -> None:
@@ -220,9 +220,9 @@ def test_a_tree_without_any_time_needs_one(tmp_path: Path) -> None:
 
 
 def test_an_agent_gives_the_tick(tmp_path: Path) -> None:
-    found = list(read_tree(tree_of_2_15(tmp_path), (T0 + 5) * S))
-    assert {item.time_us for item in found if isinstance(item, Sample)} == {(T0 + 5) * S}
-    assert of(found, "target_io")[0].snapshot_us == T0 * S
+    result = list(read_tree(tree_of_2_15(tmp_path), (T0 + 5) * S))
+    assert {item.time_us for item in result if isinstance(item, Sample)} == {(T0 + 5) * S}
+    assert of(result, "target_io")[0].snapshot_us == T0 * S
 
 
 def test_a_server_without_targets_gives_the_agent_nothing(tmp_path: Path) -> None:
@@ -252,12 +252,12 @@ def test_a_client_is_not_a_server(tmp_path: Path) -> None:
 def test_real_trees_are_understood_to_the_last_line(shared_data: Path, name: str) -> None:
     root = shared_data / TREES / name
     osts, mdts = REAL_TREES[name]
-    found = items([root])
-    assert problems(found) == []
-    assert len(of(found, "target_io")) == osts
-    assert len(of(found, "metadata_ops")) == mdts
-    assert len({sample.time_us for sample in found if isinstance(sample, Sample)}) == 1
-    assert {row.values["target_kind"] for row in rows(found, "target_capacity")} == {"ost", "mdt"}
+    result = items([root])
+    assert problems(result) == []
+    assert len(of(result, "target_io")) == osts
+    assert len(of(result, "metadata_ops")) == mdts
+    assert len({sample.time_us for sample in result if isinstance(sample, Sample)}) == 1
+    assert {row.values["target_kind"] for row in rows(result, "target_capacity")} == {"ost", "mdt"}
     assert recognise(root).name == "lustre-proc"
 
 
@@ -271,10 +271,10 @@ def test_telegrafs_target_needs_its_file_system(shared_data: Path) -> None:
 
 
 def test_a_combined_server_of_2_10_1(shared_data: Path) -> None:
-    found = items([shared_data / TREES / "hpe-2.10.1"])
-    jobs = {sample.target: sample.sets for sample in of(found, "job_io")}
+    result = items([shared_data / TREES / "hpe-2.10.1"])
+    jobs = {sample.target: sample.sets for sample in of(result, "job_io")}
     assert jobs["lustrefs-OST0000"]["24"].counters["write_bytes"] == 215147593728
-    assert {sample.target for sample in of(found, "target_sizes")} == {
+    assert {sample.target for sample in of(result, "target_sizes")} == {
         "lustrefs-OST0000",
         "lustrefs-OST0002",
         "lustrefs-MDT0000",

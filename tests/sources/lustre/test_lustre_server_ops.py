@@ -45,8 +45,8 @@ def items(root: Path, **options: Any) -> list[Item]:
     return [item for capture in PROC.captures([root], ReadOptions(**options)) for item in capture.items()]
 
 
-def problems(found: list[Item]) -> list[str]:
-    return [item.reason for item in found if isinstance(item, Problem) and not isinstance(item, Note)]
+def problems(results: list[Item]) -> list[str]:
+    return [item.reason for item in results if isinstance(item, Problem) and not isinstance(item, Note)]
 
 
 def load(store: Store, *roots: Path) -> Tally:
@@ -55,8 +55,8 @@ def load(store: Store, *roots: Path) -> Tally:
 
 def rows(store: Store, table: str) -> list[dict[str, Any]]:
     handle = store.tables.load(table)
-    found = [] if handle is None else handle.to_pyarrow_table().to_pylist()
-    return sorted(found, key=lambda row: (row["target"], row["time"], row.get("operation", ""), row.get("bin", 0)))
+    result = [] if handle is None else handle.to_pyarrow_table().to_pylist()
+    return sorted(result, key=lambda row: (row["target"], row["time"], row.get("operation", ""), row.get("bin", 0)))
 
 
 class TestClientsOfLustre20:
@@ -71,19 +71,19 @@ class TestClientsOfLustre20:
             "10.0.0.1@tcp": {"open": 100, "close": 90},
             "10.0.0.2@o2ib": {"open": 7, "link": 1},
         }
-        (sample,) = [one for one in items(self.tree(tmp_path, 0, clients)) if isinstance(one, Sample)
-                     and one.table == "metadata_ops"]  # fmt: skip
+        (sample,) = [item for item in items(self.tree(tmp_path, 0, clients)) if isinstance(item, Sample)
+                     and item.table == "metadata_ops"]  # fmt: skip
         total: dict[str, int] = {}
-        for one in sample.sets.values():
-            for name, count in one.counters.items():
+        for entry in sample.sets.values():
+            for name, count in entry.counters.items():
                 total[name] = total.get(name, 0) + count
         assert (total["open"], total["close"], total["link"], total["mkdir"]) == (107, 90, 1, 0)
         assert (total["getattr"], total["statfs"]) == (40, 3)
 
     def test_what_both_count_counts_once(self, tmp_path: Path) -> None:
-        found = items(self.tree(tmp_path, 0, {"10.0.0.1@tcp": {"getattr": 38}}))
-        (sample,) = [one for one in found if isinstance(one, Sample) and one.table == "metadata_ops"]
-        assert {name: one.counters.get("getattr") for name, one in sample.sets.items()} == {
+        result = items(self.tree(tmp_path, 0, {"10.0.0.1@tcp": {"getattr": 38}}))
+        (sample,) = [item for item in result if isinstance(item, Sample) and item.table == "metadata_ops"]
+        assert {name: item.counters.get("getattr") for name, item in sample.sets.items()} == {
             "": None,
             "10.0.0.1@tcp": 38,
         }
@@ -112,12 +112,12 @@ class TestClientsOfLustre20:
             {a: {"open": 1016}, b: {"open": 3, "close": 1}, c: {"open": 5, "mkdir": 2}},
         ]
         store = Store(tmp_path / "store")
-        tally = load(store, *(self.tree(tmp_path / str(n), 5 * n, one) for n, one in enumerate(seen)))
-        found = rows(store, "metadata_ops")
-        assert [(row["open"], row["close"], row["mkdir"], row["after_reset"]) for row in found] == [
+        tally = load(store, *(self.tree(tmp_path / str(n), 5 * n, item) for n, item in enumerate(seen)))
+        result = rows(store, "metadata_ops")
+        assert [(row["open"], row["close"], row["mkdir"], row["after_reset"]) for row in result] == [
             (15, 1, 0, False), (5, 0, 0, False), (5, 0, 2, False), (4, 1, 0, False),
         ]  # fmt: skip
-        assert (tally.resets, tally.glitches, {row["duration_s"] for row in found}) == (0, 0, {5.0})
+        assert (tally.resets, tally.glitches, {row["duration_s"] for row in result}) == (0, 0, {5.0})
 
     def test_a_server_that_was_restarted_is_a_reset(self, tmp_path: Path) -> None:
         a, b = "10.0.0.1@tcp", "10.0.0.2@tcp"
@@ -127,7 +127,7 @@ class TestClientsOfLustre20:
         ]
         own: list[Counts] = [{"req_waittime": 100, "mds_statfs": 80}, {"req_waittime": 2, "mds_statfs": 1}]
         store = Store(tmp_path / "store")
-        tally = load(store, *(self.tree(tmp_path / str(n), 5 * n, one, own[n]) for n, one in enumerate(seen)))
+        tally = load(store, *(self.tree(tmp_path / str(n), 5 * n, item, own[n]) for n, item in enumerate(seen)))
         assert [(row["open"], row["statfs"], row["after_reset"]) for row in rows(store, "metadata_ops")] == [
             (15, 1, True)
         ]
@@ -145,17 +145,17 @@ class TestClientsOfLustre20:
         root = self.tree(tmp_path, 0, {"10.0.0.1@tcp": {"open": 5}, "10.0.0.2@tcp": {"open": 6}})
         cut = root / f"{MDT}/exports/10.0.0.2@tcp/stats"
         cut.write_text(cut.read_text()[:-4])
-        found = items(root)
-        assert not [one for one in found if isinstance(one, Sample) and one.table == "metadata_ops"]
-        assert any("the sum over clients is unknown" in reason for reason in problems(found))
+        result = items(root)
+        assert not [item for item in result if isinstance(item, Sample) and item.table == "metadata_ops"]
+        assert any("the sum over clients is unknown" in reason for reason in problems(result))
 
     def test_where_the_mdt_counts_itself_clients_are_not_even_opened(self, tmp_path: Path) -> None:
         root = self.tree(tmp_path, 0, {"10.0.0.1@tcp": {"open": 5}}, {"open": 9, "close": 8})
         (root / f"{MDT}/exports/10.0.0.1@tcp/stats").write_text("rubbish")
-        found = items(root)
-        (sample,) = [one for one in found if isinstance(one, Sample) and one.table == "metadata_ops"]
-        assert (list(sample.sets), sample.sets[""].counters["open"], problems(found)) == ([""], 9, [])
-        assert "mdt.*.exports.*.stats" in str(found[-1])
+        result = items(root)
+        (sample,) = [item for item in result if isinstance(item, Sample) and item.table == "metadata_ops"]
+        assert (list(sample.sets), sample.sets[""].counters["open"], problems(result)) == ([""], 9, [])
+        assert "mdt.*.exports.*.stats" in str(result[-1])
 
     def test_as_lctl_prints_them(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
@@ -194,13 +194,13 @@ class TestServerOps:
     def test_only_what_moved_is_a_row(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
         load(store, *(self.tree(tmp_path / str(n), 5 * n, 1 + n) for n in range(3)))
-        found = [
+        result = [
             (row["target"], row["operation"], row["target_kind"], row["count"], row["sum_us"], row["total"])
             for row in rows(store, "server_ops")
             if row["time"].timestamp() == T0 + 5
         ]
         service = "fs-OST0000:ost_io"
-        assert found == [
+        assert result == [
             ("fs-OST0000", "destroy", "ost", 1, 70, None), ("fs-OST0000", "statfs", "ost", 10, 50, None),
             (service, "ost_write", "service", 6, 600, None), (service, "req_qdepth", "service", 7, None, 14),
             (service, "req_timeout", "service", 7, 9 * S, None), (service, "req_waittime", "service", 7, 210, None),
@@ -230,23 +230,23 @@ class TestServerOps:
     def test_two_servers_of_one_file_system_are_told_apart(self, tmp_path: Path) -> None:
         """By the host where it is told, else by their targets; after a fail-over a server has another name."""
         other = OST.replace("0000", "0001")
-        one, two = (
+        item, two = (
             self.tree(tmp_path / "1", 0, 100, host="oss1"),
             self.tree(tmp_path / "2", 0, 3, host="oss2", ost=other),
         )
-        names = {sample.target for root in (one, two) for sample in items(root)
+        names = {sample.target for root in (item, two) for sample in items(root)
                  if isinstance(sample, Sample) and sample.labels.get("target_kind") == "service"}  # fmt: skip
         assert names == {"oss1:ost_io", "oss2:ost_io"}
         both = self.tree(tmp_path / "3", 5, 3, ost=other)
         plant(both, {f"{OST}/stats": stats(5, {"write_bytes": (1, "bytes", 1)})})
-        (service,) = {one.target for one in items(both) if isinstance(one, Sample) and "ost_io" in one.target}
+        (service,) = {item.target for item in items(both) if isinstance(item, Sample) and "ost_io" in item.target}
         assert service == "fs-OST0000+1:ost_io"
 
     def test_locks(self, tmp_path: Path) -> None:
-        found = items(self.tree(tmp_path, 0, 4))
-        (state,) = [item.values for item in found if isinstance(item, Row) and item.table == "target_state"]
+        result = items(self.tree(tmp_path, 0, 4))
+        (state,) = [item.values for item in result if isinstance(item, Row) and item.table == "target_state"]
         assert (state["locks"], state["lock_grants_per_s"], state["lock_timeouts"]) == (104, 17, None)
-        notes = [item.reason for item in found if isinstance(item, Note)]
+        notes = [item.reason for item in result if isinstance(item, Note)]
         assert notes == ["left out: locks of fs-OST0009, which is not on this server"]
 
     @pytest.mark.parametrize("text", ["many\n", "", "12 13\n"])

@@ -117,7 +117,7 @@ def test_statfs_twice_is_what_clients_asked_for_and_all_calls() -> None:
 def test_another_name_that_occurs_twice_is_reported_and_the_first_counts() -> None:
     stats = parse_stats(TIME + READ + READ.replace(b"276", b"277"), "stats")
     assert target_io_counters(stats)["read_ops"] == 276
-    assert [(one.line, "occurs again" in one.reason) for one in stats.problems] == [(3, True)]
+    assert [(problem.line, "occurs again" in problem.reason) for problem in stats.problems] == [(3, True)]
 
 
 def test_other_counters_keep_their_number_time_and_sum() -> None:

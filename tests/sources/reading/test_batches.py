@@ -16,20 +16,20 @@ WINDOW = ReadOptions(since=datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC), until=date
 
 def kept(time: object) -> Rows:
     rows = Rows("contents", {"time": time, "count": [1, 2, 3]}, 3)
-    problem, found = list(within([Problem("here", None, "said anyway"), rows], WINDOW))
+    problem, result = list(within([Problem("here", None, "said anyway"), rows], WINDOW))
     assert isinstance(problem, Problem)
-    assert isinstance(found, Rows)
-    return found
+    assert isinstance(result, Rows)
+    return result
 
 
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_rows_of_the_window(kind: type) -> None:
-    found = kept(kind([1_999_999, 2_000_000, 4_000_000]))
-    assert (found.count, found.columns["count"]) == (1, [2])
+    result = kept(kind([1_999_999, 2_000_000, 4_000_000]))
+    assert (result.count, result.columns["count"]) == (1, [2])
 
 
 @pytest.mark.parametrize(("time_us", "count"), [(2_000_000, 3), (4_000_000, 0)])
 def test_one_time_for_all_rows(time_us: int, count: int) -> None:
-    found = kept(time_us)
-    assert found.count == count
-    assert found.columns["time"] == time_us
+    result = kept(time_us)
+    assert result.count == count
+    assert result.columns["time"] == time_us

@@ -56,7 +56,7 @@ def test_gzip_of_any_kind_is_unpacked(tmp_path: Path, text: bytes) -> None:
     ):
         path.write_bytes(packed)
         assert content(path) == text
-        assert [one.text for one in numbered(path)] == text.decode().splitlines()
+        assert [item.text for item in numbered(path)] == text.decode().splitlines()
 
 
 def with_header(text: bytes, *, name: bytes, comment: bytes, extra: bytes) -> bytes:
@@ -95,9 +95,9 @@ def test_what_came_before_damage_is_kept_and_the_damage_is_told(tmp_path: Path) 
 def test_a_line_that_is_too_long_is_skipped_with_its_number(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n" + b"x" * 5000 + b"\nthree\n" + b"y" * 1_000_000 + b"\nfive\n" + b"z" * 1001)
-    found = numbered(path, longest=1000)
-    assert [one.text for one in found if isinstance(one, Line)] == ["one", "three", "five"]
-    assert [(one.line, re.findall(r"\d+", one.reason)[0]) for one in found if isinstance(one, Problem)] == [
+    result = numbered(path, longest=1000)
+    assert [item.text for item in result if isinstance(item, Line)] == ["one", "three", "five"]
+    assert [(item.line, re.findall(r"\d+", item.reason)[0]) for item in result if isinstance(item, Problem)] == [
         (2, "5001"),
         (4, "1000001"),
         (6, "1001"),
@@ -128,11 +128,11 @@ def test_zeros_around_lines_are_padding(tmp_path: Path) -> None:
     path = tmp_path / "kbytesfree"
     path.write_bytes(b"61016632\n" + bytes(4087))
     assert parameter_bytes(path) == b"61016632\n"
-    assert [one.text for one in numbered(path)] == ["61016632", ""]
+    assert [item.text for item in numbered(path)] == ["61016632", ""]
     path.write_bytes((b"a=1\n" + bytes(100)) * 2)  # two such copies, one after the other
-    assert [one.text for one in numbered(path)] == ["a=1", "a=1", ""]
+    assert [item.text for item in numbered(path)] == ["a=1", "a=1", ""]
     path.write_bytes(b"a=1\0\0\nb=2\0\0\0")
-    assert [one.text for one in numbered(path)] == ["a=1", "b=2"]
+    assert [item.text for item in numbered(path)] == ["a=1", "b=2"]
 
 
 def test_zeros_within_a_line_stay(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_repetitive_capture_is_no_bomb(tmp_path: Path) -> None:
     path = tmp_path / "idle.gz"
     stamps = range(1_600_000_000, 1_600_000_000 + 5 * 30_000, 5)
     text = b"".join(
-        b"obdfilter.a-OST0000.stats=\nsnapshot_time %d.0 secs.nsecs\n%b" % (one, counters) for one in stamps
+        b"obdfilter.a-OST0000.stats=\nsnapshot_time %d.0 secs.nsecs\n%b" % (stamp, counters) for stamp in stamps
     )
     path.write_bytes(gzip.compress(text))
     assert content(path) == text

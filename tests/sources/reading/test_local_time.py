@@ -21,9 +21,9 @@ def stamps(first: str, count: int, step_s: int = 600) -> np.ndarray:
 
 def offsets(*pieces: np.ndarray, zone: tzinfo = BERLIN) -> tuple[list[int | None], LocalClock]:
     clock = LocalClock(zone)
-    found = [hour for piece in pieces for hour in clock.offsets(piece).tolist()]
+    result = [hour for piece in pieces for hour in clock.offsets(piece).tolist()]
     clock.finish()
-    return [None if one is None else one // 3600 for one in found], clock
+    return [None if item is None else item // 3600 for item in result], clock
 
 
 def test_summer_and_winter() -> None:
@@ -33,8 +33,8 @@ def test_summer_and_winter() -> None:
 def test_the_second_passage_begins_when_the_clock_goes_back() -> None:
     first, second = stamps("2026-10-25 02:00:00", 6), stamps("2026-10-25 02:00:00", 6)
     before, after = stamps("2026-10-25 01:50:00", 1), stamps("2026-10-25 03:00:00", 1)
-    found, clock = offsets(np.concatenate((before, first, second, after)))
-    assert found == [2] * 7 + [1] * 7
+    result, clock = offsets(np.concatenate((before, first, second, after)))
+    assert result == [2] * 7 + [1] * 7
     assert clock.once == []
 
 
@@ -42,34 +42,34 @@ def test_the_second_passage_begins_when_the_clock_goes_back() -> None:
 def test_it_does_not_matter_where_the_pieces_are_cut(cut: int) -> None:
     hour = stamps("2026-10-25 02:00:00", 6)
     whole = np.concatenate((stamps("2026-10-25 01:50:00", 1), hour, hour, stamps("2026-10-25 03:00:00", 1)))
-    found, clock = offsets(whole[:cut], whole[cut:])
-    assert (found, clock.once) == ([2] * 7 + [1] * 7, [])
+    result, clock = offsets(whole[:cut], whole[cut:])
+    assert (result, clock.once) == ([2] * 7 + [1] * 7, [])
 
 
 def test_a_gap_over_the_change() -> None:
-    found, _ = offsets(np.concatenate((stamps("2026-10-25 02:00:00", 5), stamps("2026-10-25 02:10:00", 5))))
-    assert found == [2] * 5 + [1] * 5
+    result, _ = offsets(np.concatenate((stamps("2026-10-25 02:00:00", 5), stamps("2026-10-25 02:10:00", 5))))
+    assert result == [2] * 5 + [1] * 5
 
 
 def test_a_stamp_out_of_order_is_no_change() -> None:
     hour = stamps("2026-10-25 02:00:00", 6, step_s=5)
     hour[4] -= 15
-    found, clock = offsets(hour)
-    assert found == [2] * 6
-    assert [local_text(one) for one in clock.once] == ["2026-10-25 02:00:25"]
+    result, clock = offsets(hour)
+    assert result == [2] * 6
+    assert [local_text(item) for item in clock.once] == ["2026-10-25 02:00:25"]
 
 
 def test_the_hour_that_never_comes() -> None:
-    found, _ = offsets(stamps("2026-03-29 01:50:00", 8))
-    assert found == [1, None, None, None, None, None, None, 2]
+    result, _ = offsets(stamps("2026-03-29 01:50:00", 8))
+    assert result == [1, None, None, None, None, None, None, 2]
 
 
 def test_half_an_hour_on_lord_howe() -> None:
     zone = ZoneInfo("Australia/Lord_Howe")
     half = stamps("2026-04-05 01:30:00", 3)
     clock = LocalClock(zone)
-    found = clock.offsets(np.concatenate((half, half, stamps("2026-04-05 02:00:00", 1)))).tolist()
-    assert found == [39600, 39600, 39600, 37800, 37800, 37800, 37800]
+    result = clock.offsets(np.concatenate((half, half, stamps("2026-04-05 02:00:00", 1)))).tolist()
+    assert result == [39600, 39600, 39600, 37800, 37800, 37800, 37800]
 
 
 def test_utc_and_nothing() -> None:

@@ -67,10 +67,10 @@ def test_counts_are_exact(number: int) -> None:
 
 
 def test_numbers_of_json() -> None:
-    assert [number_in_json(one) for one in (1, 1.5, True, "1", None, math.nan, math.inf, -1, 10**30)] == [
+    assert [number_in_json(item) for item in (1, 1.5, True, "1", None, math.nan, math.inf, -1, 10**30)] == [
         1, 1.5, None, None, None, None, None, None, None,
     ]  # fmt: skip
-    assert [count_in_json(one) for one in (1, 1.0, True, 2**63, -1)] == [1, None, None, None, None]
+    assert [count_in_json(item) for item in (1, 1.0, True, 2**63, -1)] == [1, None, None, None, None]
 
 
 def test_a_quotation_is_short() -> None:
