@@ -28,7 +28,7 @@ RATE: Final = 'a rate with its unit, such as "35GB/s"'
 TEXTS: Final = "a list of texts"
 SECTION: Final = "a section"
 SECTIONS: Final = "sections in double brackets"
-MOMENT: Final = "a time, such as 2026-01-15T08:00:00"
+TIME: Final = "a time, such as 2026-01-15T08:00:00"
 TRUTH: Final = "true or false"
 _LARGEST: Final = 1e300
 _TOML_LINE: Final = re.compile(r"\(at line (\d+),")
@@ -208,17 +208,17 @@ def _ceiling(path: Path, where: str, text: str) -> float:
 
 def _maintenance(path: Path, where: str, part: Any, zone: str | None) -> MaintenanceConfig:
     where = f"{where}.maintenance"
-    values = _checked(path, where, part, {"from": MOMENT, "to": MOMENT, "name": TEXT})
+    values = _checked(path, where, part, {"from": TIME, "to": TIME, "name": TEXT})
     missing = [key for key in ("from", "to") if key not in values]
     if missing:
         raise InputError(str(path), f"[[{where}]] lacks {' and '.join(missing)}", "from and to")
-    start, end = (_moment(path, f"{where}.{key}", values[key], zone) for key in ("from", "to"))
+    start, end = (_time(path, f"{where}.{key}", values[key], zone) for key in ("from", "to"))
     if not start < end:
         raise InputError(str(path), f"{where}: to = {values['to']} is not after from = {values['from']}")
     return MaintenanceConfig(start, end, values.get("name", "maintenance"))
 
 
-def _moment(path: Path, where: str, value: Any, zone: str | None) -> datetime:
+def _time(path: Path, where: str, value: Any, zone: str | None) -> datetime:
     """In UTC; a time without a zone is the file system's own."""
     if isinstance(value, str):
         value = _parsed(path, where, value, parse_local_time)
@@ -334,7 +334,7 @@ def _is(what: str, value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if what == SECTIONS:
         return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-    if what == MOMENT:
+    if what == TIME:
         return isinstance(value, str | date)  # a datetime is a date too
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if what == RATE:  # a number is asked for its unit when it is parsed

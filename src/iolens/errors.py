@@ -20,14 +20,14 @@ class IolensError(Exception):
 class InputError(IolensError):
     """An input is missing or cannot be understood at all."""
 
-    def __init__(self, place: str, name: str, expected: str = "", line: int | None = None) -> None:
-        self.place, self.line, self.found, self.expected = place, line, name, expected
+    def __init__(self, place: str, problem: str, expected: str = "", line: int | None = None) -> None:
+        self.place, self.line, self.problem, self.expected = place, line, problem, expected
         where = f"{place}:{line}" if line is not None else place
-        super().__init__(visible(f"{where}: {name}" + (f"; expected {expected}" if expected else "")))
+        super().__init__(visible(f"{where}: {problem}" + (f"; expected {expected}" if expected else "")))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str, int | None]]:
         """How it passes from one of our processes to another."""
-        return InputError, (self.place, self.found, self.expected, self.line)
+        return InputError, (self.place, self.problem, self.expected, self.line)
 
 
 class StoreError(IolensError):

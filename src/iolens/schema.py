@@ -68,7 +68,7 @@ class Table:
     doc: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    kind: Literal["interval", "moment", "record"]
+    kind: Literal["interval", "reading", "record"]
     form: CounterForm = CounterForm()
 
     @property
@@ -133,7 +133,7 @@ _LONGEST_S: Final = LATEST_US // 1_000_000
 _PERCENT: Final = 101  # a share is rounded, and taken a little after its whole
 
 _TIME = Column("time", "timestamp", "end of the interval's tick, UTC")
-_MOMENT = Column("time", "timestamp", "moment of the reading, UTC")
+_READ_AT = Column("time", "timestamp", "moment of the reading, UTC")
 _DATE = Column("date", "date", "UTC day in which the interval starts (partition)")
 _FILESYSTEM = _text("filesystem", "name of the file system")
 _SOURCE = _text("source", "which importer or agent wrote the row")
@@ -172,8 +172,8 @@ def _interval(
     return Table(name, doc, (*_INTERVAL, *dimensions, *measures, _AFTER_RESET, _SAMPLES), key, "interval", form)
 
 
-def _moment(name: str, doc: str, key: tuple[str, ...], columns: tuple[Column, ...]) -> Table:
-    return Table(name, doc, (_MOMENT, _DATE, _FILESYSTEM, _SOURCE, *columns), key, "moment")
+def _time(name: str, doc: str, key: tuple[str, ...], columns: tuple[Column, ...]) -> Table:
+    return Table(name, doc, (_READ_AT, _DATE, _FILESYSTEM, _SOURCE, *columns), key, "reading")
 
 
 TARGET_IO = _interval(
@@ -250,7 +250,7 @@ SERVER_OPS = _interval(
         value_columns=(("", "count"), (":us", "sum_us"), (":total", "total")),
     ),
 )
-TARGET_CAPACITY = _moment(
+TARGET_CAPACITY = _time(
     "target_capacity",
     "Fullness of a target at a moment.",
     ("source", "filesystem", "target", "time"),
@@ -266,7 +266,7 @@ TARGET_CAPACITY = _moment(
         Column("targets", "int64", "how many targets the row adds up, where it is a sum; NULL: it is one target"),
     ),
 )
-TARGET_STATE = _moment(
+TARGET_STATE = _time(
     "target_state",
     "State of a target at a moment: software version, recovery, clients, locks.",
     ("source", "filesystem", "target", "time"),
@@ -288,7 +288,7 @@ TARGET_STATE = _moment(
         Column("lock_cancels_per_s", "int64", "locks cancelled in the last second"),
     ),
 )
-HOST_LOAD = _moment(
+HOST_LOAD = _time(
     "host_load",
     "Load of a server at a moment, where a source reports it beside the targets.",
     ("source", "filesystem", "host", "time"),
@@ -298,7 +298,7 @@ HOST_LOAD = _moment(
         Column("memory_pct", "float64", "memory used, per cent", at_most=_PERCENT),
     ),
 )
-AGENT_HEALTH = _moment(
+AGENT_HEALTH = _time(
     "agent_health",
     "One agent at a moment; counts are since its start.",
     ("source", "host", "run", "time"),

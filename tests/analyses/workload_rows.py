@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 T0_US = 1_600_041_600_000_000  # a UTC midnight, a Monday: 2020-09-14
-WAYS = ("read", "write")
+DIRECTIONS = ("read", "write")
 SIZES = {"read": ((16, 0.2), (512, 0.5), (1024, 0.3)), "write": ((16, 0.5), (512, 0.15), (768, 0.05), (1024, 0.3))}
 
 
@@ -90,7 +90,7 @@ def _sizes(filesystem: str, names: list[str], end_us: np.ndarray, measures: dict
     minute = (end_us - 1) // 60_000_000
     minutes, where = np.unique(minute, return_inverse=True)
     parts = []
-    for direction in WAYS:
+    for direction in DIRECTIONS:
         ends = np.array([end for end, _ in SIZES[direction]]) * 1024
         for column, _ in enumerate(names):
             requests = np.nan_to_num(measures[f"{direction}_ops"][:, column])

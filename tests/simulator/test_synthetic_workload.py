@@ -121,8 +121,8 @@ def test_refusals(tmp_path: Path, old: str, new: str, key: str, expected: str) -
     with pytest.raises(InputError) as raised:
         read_model(path)
     assert raised.value.place == str(path)
-    assert key in raised.value.found
-    assert expected in f"{raised.value.found} {raised.value.expected}"
+    assert key in raised.value.problem
+    assert expected in f"{raised.value.problem} {raised.value.expected}"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe rubbish", TEXT.encode()[: len(TEXT) // 2]])

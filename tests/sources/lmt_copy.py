@@ -57,7 +57,7 @@ class LmtCopy:
         filled = [(*row, *(None,) * (width - len(row))) for row in rows]
         self.run(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", filled)
 
-    def moments(self, first: str, count: int, *, ts_id: int = 1) -> None:
+    def times(self, first: str, count: int, *, ts_id: int = 1) -> None:
         """Moments five seconds apart by the clock on the wall."""
         begin = datetime.fromisoformat(first)
         stamps = [(begin + timedelta(seconds=STEP_S * n)).isoformat(sep=" ") for n in range(count)]
@@ -81,7 +81,7 @@ def small_copy(path: Path, times: int = 4, osts: int = 2, first: str = "2018-01-
 def grow(copy: LmtCopy, first: str, times: int, osts: int = 2, *, since: int = 0) -> None:
     """More moments of the same kind, from number `since` on."""
     ticks = range(since, since + times)
-    copy.moments(first, times, ts_id=since + 1)
+    copy.times(first, times, ts_id=since + 1)
     copy.add("OST_DATA", *(ost_row(ost, n) for n in ticks for ost in range(1, osts + 1)))
     copy.add("OSS_DATA", *((oss, n + 1, 1.5, 90.25) for n in ticks for oss in range(1, osts + 1)))
     copy.add("MDS_DATA", *((1, n + 1, 2.5, 500, 500, 70, 30) for n in ticks))

@@ -78,7 +78,7 @@ def test_a_missing_file_does_not_stop_the_others(tmp_path: Path, name: str) -> N
         captures = list(get_source(name).captures([tmp_path / "a", tmp_path / "b"], SUPPLIED))
         problems = [item for capture in captures for item in guarded(capture)]
     except InputError as error:
-        problems = [Problem(error.place, None, error.found)]
+        problems = [Problem(error.place, None, error.problem)]
     assert problems
     assert all(isinstance(item, Problem) for item in problems)
 

@@ -11,7 +11,7 @@ from iolens.views.render import tables as t
 
 COLUMNS = (
     t.text("target", "Target"), t.percent("mean_fsu_pct", "Mean FSU"), t.count("ios", "I/Os"),
-    t.volume("read_bytes", "Read"), t.moment("first_sample", "First"), t.day("date", "Day"),
+    t.volume("read_bytes", "Read"), t.time("first_sample", "First"), t.day("date", "Day"),
 )  # fmt: skip
 ROWS = [
     ("OST0000", 12.3456789, 1234567, 133 * 10**12, datetime(2012, 10, 22, 19, 0, 5, tzinfo=UTC), date(2012, 10, 22)),

@@ -167,7 +167,7 @@ class _TriedTree:
     """The targets' files below a root, each tried."""
 
     root: Path
-    found: dict[str, TargetFinding] = field(default_factory=dict)
+    by_target: dict[str, TargetFinding] = field(default_factory=dict)
     states: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def targets(self) -> list[TargetFinding]:
@@ -175,14 +175,14 @@ class _TriedTree:
             for target in _names(self.root / place.directory):
                 if target not in NOT_TARGETS and (self.root / place.directory / target).is_dir():
                     self._look(place.family, target, self.root / place.directory / target)
-        for finding in self.found.values():
+        for finding in self.by_target.values():
             finding.files = {name: self._state(finding.target, name) for name in EXPECTED[finding.kind]}
-        return sorted(self.found.values(), key=lambda target_finding: target_finding.target)
+        return sorted(self.by_target.values(), key=lambda target_finding: target_finding.target)
 
     def _look(self, family: str, target: str, directory: Path) -> None:
         name = target.removesuffix("-osd")
         kind = "mdt" if "MDT" in name or family in ("mdt", "mds") else "ost"
-        self.found.setdefault(name, TargetFinding(name, kind))
+        self.by_target.setdefault(name, TargetFinding(name, kind))
         for leaf in _names(directory):
             if (parameter := parameter_of(family, target, leaf)) is not None:
                 aspect = "capacity" if leaf in CAPACITY_LEAVES else parameter.leaf
@@ -230,11 +230,11 @@ def _user() -> str:
 def _version(root: Path) -> str | None:
     for name in VERSION_FILES:
         try:
-            text = parse_version((root / name).read_bytes())
+            version = parse_version((root / name).read_bytes())
         except OSError:
             continue
-        if text:
-            return text
+        if version:
+            return version
     return None
 
 

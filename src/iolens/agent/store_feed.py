@@ -37,7 +37,7 @@ COLUMNS: Final = {
     "target_capacity": ("epoch_us", "target", "target_kind", "used_bytes", "total_bytes"),
 }  # fmt: skip
 _TEXTS: Final = frozenset({"target", "target_kind", "histogram", "after_reset"})
-_MOMENTS: Final = {"epoch_us": "time", "start_us": "start"}
+_TIMES: Final = {"epoch_us": "time", "start_us": "start"}
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ def _read(selection: StoreSelection, table: str) -> Iterator[Rows]:
             frame = frame.filter(nw.col("histogram") == HISTOGRAM)
         result = frame.select(*COLUMNS[table]).collect(backend="pyarrow").to_native()
     if result.num_rows:
-        columns = {_MOMENTS.get(name, name): _column(result, name) for name in result.column_names}
+        columns = {_TIMES.get(name, name): _column(result, name) for name in result.column_names}
         yield Rows(table, {**columns, "filesystem": selection.filesystem}, result.num_rows)
 
 
@@ -142,7 +142,7 @@ def _column(result: Any, name: str) -> Any:
     column = result.column(name)
     if name in _TEXTS:
         return column.to_pylist()
-    return column.cast("int64" if name in _MOMENTS else "float64").to_numpy()
+    return column.cast("int64" if name in _TIMES else "float64").to_numpy()
 
 
 @contextmanager

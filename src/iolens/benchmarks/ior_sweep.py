@@ -74,8 +74,8 @@ def _launcher(given: str | None, tasks: int) -> list[str]:
     if given is not None:
         return [word.replace("{tasks}", str(tasks)) for word in shlex.split(given)]
     for name, option in LAUNCHERS.items():
-        if (text := shutil.which(name)) is not None:
-            return [text, option, str(tasks)]
+        if (path := shutil.which(name)) is not None:
+            return [path, option, str(tasks)]
     if tasks == 1:
         return []
     raise UsageError(f"no MPI launcher ({', '.join(LAUNCHERS)}) is on PATH: name one with --launcher, or use --jobs 1")

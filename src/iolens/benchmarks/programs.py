@@ -76,7 +76,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def found_program(name: str) -> str:
     """The program on PATH, or what to do without it."""
-    text = shutil.which(name)
-    if text is None:
+    path = shutil.which(name)
+    if path is None:
         raise UsageError(f"{name} is not on PATH: install it, or import results of another machine")
-    return text
+    return path

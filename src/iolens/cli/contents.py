@@ -15,9 +15,9 @@ NONE = "none"
 
 def _earlier(text: str) -> Any:
     from iolens.analyses.contents.change import FIRST, PREVIOUS
-    from iolens.analyses.contents.scans import last_moment
+    from iolens.analyses.contents.scans import last_time
 
-    return text if text in (FIRST, PREVIOUS, NONE) else last_moment(text)
+    return text if text in (FIRST, PREVIOUS, NONE) else last_time(text)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -19,9 +19,9 @@ from iolens.models.workload_model import WorkloadModel
 DIRECTIONS: Final = ("read", "write")
 SEED: Final = 20100
 MOST_MOMENTS: Final = 20_000
-FEWEST_MOMENTS: Final = 2_000
+FEWEST_TIMES: Final = 2_000
 MOST_TARGETS: Final = 2_000  # drawn; more than these are as even as these
-DRAWS: Final = MOST_TARGETS * FEWEST_MOMENTS  # targets × moments
+DRAWS: Final = MOST_TARGETS * FEWEST_TIMES  # targets × moments
 AT_ONCE: Final = 1_000_000
 _GRID: Final = np.linspace(-6.0, 6.0, 1201)  # normal scores
 

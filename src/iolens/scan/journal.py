@@ -46,7 +46,7 @@ class Progress:
         self.findings.add(step.findings)
         for name in step.done:
             self.unfinished.pop(name, None)
-        self.unfinished.update(dict.fromkeys(step.found))
+        self.unfinished.update(dict.fromkeys(step.discovered))
         if step.piece is not None:
             self.pieces.append(step.piece)
 
@@ -116,7 +116,7 @@ class Journal:
     def append(self, step: WalkStep) -> None:
         """One step, on disk when this returns."""
         first, *links = step.findings.plain()
-        record = {"done": step.done, "found": step.found, "findings": [first, *links], "piece": step.piece}
+        record = {"done": step.done, "found": step.discovered, "findings": [first, *links], "piece": step.piece}
         line = _line(record, self._next)
         rest = memoryview(line)
         while rest:

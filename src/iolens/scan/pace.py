@@ -11,7 +11,7 @@ LARGEST_CHUNK: Final = 4096
 SMOOTHNESS_S: Final = 0.05  # entries are asked for in pieces that take about this long
 
 
-class SharedMoment(Protocol):
+class SharedTime(Protocol):
     """A number all processes see."""
 
     value: float
@@ -26,7 +26,7 @@ class ScanPace:
     def __init__(
         self,
         rate: float,
-        free_at: SharedMoment,
+        free_at: SharedTime,
         lock: AbstractContextManager[object],
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,

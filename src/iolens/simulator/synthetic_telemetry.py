@@ -225,8 +225,8 @@ def _interval(order: SyntheticOrder, end_us: Integers, start_us: Integers) -> di
     """The columns every row has."""
     rows = len(end_us)
     return {
-        "time": _moments(end_us),
-        "start": _moments(start_us),
+        "time": _times(end_us),
+        "start": _times(start_us),
         "duration_s": (end_us - start_us) / 1e6,
         "date": pa.array((start_us // DAY_US).astype(np.int32)).cast(pa.date32()),
         "filesystem": pa.repeat(order.model.filesystem, rows),
@@ -236,7 +236,7 @@ def _interval(order: SyntheticOrder, end_us: Integers, start_us: Integers) -> di
     }
 
 
-def _moments(microseconds: Integers) -> Any:
+def _times(microseconds: Integers) -> Any:
     return pa.array(microseconds).cast(pa.timestamp("us", "UTC"))
 
 

@@ -229,8 +229,8 @@ def _columns(order: SimulationOrder, ends_s: NDArray[np.int64], duration_s: int)
     rows = len(ends_s)
     day = from_epoch_us(int(ends_s[0] - duration_s) * 1_000_000).date() if rows else datetime.now(UTC).date()
     return {
-        "time": _moments(ends_s),
-        "start": _moments(ends_s - duration_s),
+        "time": _times(ends_s),
+        "start": _times(ends_s - duration_s),
         "duration_s": pa.repeat(pa.scalar(float(duration_s)), rows),
         "date": pa.repeat(pa.scalar(day, pa.date32()), rows),
         "filesystem": pa.repeat(order.workload.filesystem, rows),
@@ -239,7 +239,7 @@ def _columns(order: SimulationOrder, ends_s: NDArray[np.int64], duration_s: int)
     }
 
 
-def _moments(seconds: NDArray[np.int64]) -> Any:
+def _times(seconds: NDArray[np.int64]) -> Any:
     return pa.array(seconds * 1_000_000).cast(pa.timestamp("us", "UTC"))
 
 
@@ -292,7 +292,7 @@ def _capacity(order: SimulationOrder, times: NDArray[np.int64]) -> pa.Table | No
     full = np.array([fullness for _, _, fullness in rows], np.int64)
     seconds = np.array([second for second, _, _ in rows], np.int64)
     return pa.table({
-        "time": _moments(seconds),
+        "time": _times(seconds),
         "date": pa.array(seconds // DAY_S, pa.int32()).cast(pa.date32()),
         "filesystem": pa.repeat(order.workload.filesystem, len(rows)),
         "source": pa.repeat(SOURCE, len(rows)),
@@ -345,12 +345,12 @@ def _append_jobs(store: Store, order: SimulationOrder) -> int:
         return 0
     starts, ends = (np.array([getattr(job, name) for job in jobs], np.int64) for name in ("start_s", "end_s"))
     rows = pa.table({
-        "time": _moments(ends),
+        "time": _times(ends),
         "source": pa.repeat(SOURCE, len(jobs)),
         "filesystem": pa.repeat(order.workload.filesystem, len(jobs)),
         "cluster": pa.repeat("simulated", len(jobs)),
         "job_id": [job.job_id for job in jobs],
-        "start": _moments(starts),
+        "start": _times(starts),
         "duration_s": (ends - starts).astype(np.float64),
         "user": [job.user for job in jobs],
         "project": [job.project for job in jobs],

@@ -119,8 +119,8 @@ def read_workload(path: Path) -> SimulatedWorkload:
     """Parse and check one workload file."""
     top = TomlSection(path, "", read_toml(path))
     if "kind" in top.left:
-        text = f"a workload model (kind = {top.left['kind']!r})"
-        raise InputError(str(path), text, "a workload of disks; `synthesize` and `simulate telemetry` take models")
+        problem = f"a workload model (kind = {top.left['kind']!r})"
+        raise InputError(str(path), problem, "a workload of disks; `synthesize` and `simulate telemetry` take models")
     disks, targets, background, rhythm = (top.section(name) for name in ("disks", "targets", "background", "rhythm"))
     workload = SimulatedWorkload(
         filesystem=top.matching("filesystem", _NAME, "a name of at most eight letters, digits or _"),

@@ -116,7 +116,7 @@ def decode_tick(payload: bytes) -> Tick:
     """The inverse of `encode_tick`; ValueError when the payload is not a tick, or not within its bounds."""
     try:
         plain = json.loads(_inflated(payload))
-        return Tick(_moment(plain["t"]), [_item(item, plain["t"]) for item in plain["i"]])
+        return Tick(_time(plain["t"]), [_item(item, plain["t"]) for item in plain["i"]])
     except (zlib.error, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a tick: {type(error).__name__}: {str(error)[:200]}") from error
 
@@ -341,7 +341,7 @@ def _item(plain: Sequence[Any], tick_us: int) -> Item:
     if plain[0] == _SAMPLE:
         _, table, filesystem, target, time_us, snapshot_us, sets, labels = plain
         counters = {_text(name): CounterSet(_counters(table, item[1]), _start(item[0])) for name, item in sets.items()}
-        times = (_moment(tick_us + time_us), _moment(tick_us + snapshot_us))
+        times = (_time(tick_us + time_us), _time(tick_us + snapshot_us))
         named = {_text(name): _text(value) for name, value in labels.items()}
         return Sample(_text(table), _text(filesystem), _text(target), *times, counters, named)
     if plain[0] == _ROW:
@@ -352,7 +352,7 @@ def _item(plain: Sequence[Any], tick_us: int) -> Item:
     raise ValueError(f"not an item: {shown(str(plain[0]))}")
 
 
-def _moment(value: object) -> int:
+def _time(value: object) -> int:
     """A time, microseconds since 1970, that a calendar has."""
     number = count_in_json(value, LATEST_US)
     if number is None:
@@ -361,7 +361,7 @@ def _moment(value: object) -> int:
 
 
 def _start(value: object) -> int | None:
-    return None if value is None else _moment(value)
+    return None if value is None else _time(value)
 
 
 def _counters(table: object, plain: Mapping[str, Any]) -> Mapping[str, int]:

@@ -88,7 +88,7 @@ def guarded(capture: Capture) -> Iterator[Item]:
 
 
 def _problem_of(error: InputError) -> Problem:
-    reason = error.found + (f"; expected {error.expected}" if error.expected else "")
+    reason = error.problem + (f"; expected {error.expected}" if error.expected else "")
     return _shortened(Problem(error.place, error.line, reason))
 
 

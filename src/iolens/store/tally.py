@@ -52,7 +52,7 @@ class Tally:
     def refuse_input(self, error: InputError) -> None:
         """Count an input that could not be read at all."""
         expected = f"; expected {error.expected}" if error.expected else ""
-        self.refuse(Problem(error.place, error.line, error.found + expected))
+        self.refuse(Problem(error.place, error.line, error.problem + expected))
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""

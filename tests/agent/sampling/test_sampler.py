@@ -78,7 +78,7 @@ def test_services_and_locks_are_slow_and_no_targets(tmp_path: Path, spool: Spool
     assert [(item.time_us - T0) // S for item in queues] == [0, 60]
     rows = [item for item in result if isinstance(item, Row)]
     locks = [row.values["locks"] for row in rows if row.values.get("target_kind") == "ost"
-             and item.table == "target_state"]  # fmt: skip
+             and row.table == "target_state"]  # fmt: skip
     assert locks == [12, *[None] * 11, 12]
     assert entry.health.targets == 2
 
@@ -159,7 +159,7 @@ def test_health_is_stored_once_the_schema_has_its_table(
     fields = [field.name for field in dataclasses.fields(Health) if field.name not in (*names, "time")]
     columns = tuple(Column(name, types.get(name, "int64"), name) for name in ("time", *names, *fields))
     monkeypatch.setitem(
-        TABLES, HEALTH_TABLE, Table(HEALTH_TABLE, "", columns, ("source", "host", "run", "time"), "moment")
+        TABLES, HEALTH_TABLE, Table(HEALTH_TABLE, "", columns, ("source", "host", "run", "time"), "reading")
     )
     server = Server(tmp_path / "root")
     server.work()

@@ -41,9 +41,9 @@ def test_told_bytes_are_added_up_exactly(sizes: list[int]) -> None:
 
 
 @given(sizes_of_files, st.booleans(), st.booleans())
-def test_bounds_hold_for_any_files_of_the_bins(sizes: list[int], total_told: bool, lower_ends: bool) -> None:
+def test_bounds_hold_for_any_files_of_the_bins(sizes: list[int], total_reported: bool, lower_ends: bool) -> None:
     result = CumulativeHistogram.of(
-        binned(sizes, reported=False, lower_ends=lower_ends), sum(sizes) if total_told else None
+        binned(sizes, reported=False, lower_ends=lower_ends), sum(sizes) if total_reported else None
     )
     least, _, most = result.byte_range()
     assert least is not None

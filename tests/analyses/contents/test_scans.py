@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.contents.scans import InodeSum, added, last_moment, newest, one_per_moment, scan_rows, scans, sums
+from iolens.analyses.contents.scans import InodeSum, added, last_time, newest, one_per_time, scan_rows, scans, sums
 from iolens.records import Capture, Row
 from iolens.store.selection import FrameSelection
 from iolens.store.store import Store
@@ -46,7 +46,7 @@ def test_one_scan_counts_of_each_moment() -> None:
     chosen = selection([row("size", 0, 1, 1, scan=name, time=time) for name in "ab" for time in (JANUARY_US, MARCH_US)])
     frame = scan_rows(chosen)
     assert frame is not None
-    assert [(item.time_us, item.scan) for item in one_per_moment(scans(chosen, frame))] == [
+    assert [(item.time_us, item.scan) for item in one_per_time(scans(chosen, frame))] == [
         (JANUARY_US, "a"), (MARCH_US, "a"),
     ]  # fmt: skip
     counts = newest(chosen, frame)
@@ -106,4 +106,4 @@ def test_a_sum_is_known_where_all_of_it_is() -> None:
     ],
 )
 def test_a_day_is_meant_to_its_end(text: str, time: datetime) -> None:
-    assert last_moment(text) == time
+    assert last_time(text) == time

@@ -23,7 +23,7 @@ from tests.analyses.telemetry import made_up, made_up_metadata, table_of
 from tests.analyses.utilization.test_utilization import assert_same
 from tests.analyses.workload_rows import T0_US, Centre, made_up_centre
 
-WAYS = ("read", "write")
+DIRECTIONS = ("read", "write")
 
 
 def of(centre: Centre, **options) -> Workload:
@@ -66,7 +66,7 @@ def rates(centre: Centre, direction: str) -> np.ndarray:
 def test_every_target_equals_plain_numpy(centre: Centre, result: Workload) -> None:
     for place, line in enumerate(result.targets):
         assert line.target == centre.targets[place]
-        for direction in WAYS:
+        for direction in DIRECTIONS:
             mine = rates(centre, direction)[:, place]
             mine = mine[~np.isnan(mine)]
             answer = [getattr(line, f"{direction}_{name}_bytes_per_s") for name in ("p95", "p99", "max")]
@@ -124,7 +124,7 @@ def idle_one_by_one(requests: np.ndarray) -> tuple[Counter[int], int, int]:
 
 
 def test_spacings_and_silences_are_what_the_samples_say(centre: Centre, result: Workload) -> None:
-    for direction in WAYS:
+    for direction in DIRECTIONS:
         requests = centre.measures[f"{direction}_ops"]
         model = result.models[f"{direction}_bandwidth"]
         assert model.samples == (requests > 0).sum()
@@ -167,13 +167,13 @@ def test_parameters_come_back() -> None:
 def test_json_has_the_keys_that_are_promised(result: Workload) -> None:
     answer = json.loads(to_json(result))
     assert set(answer["models"]) == {
-        f"{direction}_{what}" for direction in WAYS for what in ("bandwidth", "interarrival", "idle")
+        f"{direction}_{what}" for direction in DIRECTIONS for what in ("bandwidth", "interarrival", "idle")
     }
     for model in answer["models"].values():
         assert {"paper", "mle", "unit", "zero_share_pct", "best_model", "verdict"} <= set(model)
         assert set(model["paper"]) == {"alpha", "xm", "r2"}
         assert set(model["mle"]) == {"alpha", "xm", "ks", "n_tail", "p_value"}
-    promised = {f"{direction}_{name}_bytes_per_s" for direction in WAYS for name in ("p95", "p99", "max")}
+    promised = {f"{direction}_{name}_bytes_per_s" for direction in DIRECTIONS for name in ("p95", "p99", "max")}
     promised |= {"target", "write_requests_pct", "write_bytes_pct", "idle_pct"}
     assert promised <= set(answer["targets"][0])
     assert promised <= set(answer["aggregate"])
@@ -214,7 +214,7 @@ def test_a_section_alone_says_the_same(centre: Centre, result: Workload, section
 
 def test_by_requests_busy_samples_count_more(centre: Centre, result: Workload) -> None:
     weighted = of(centre, sections=["arrivals"], weight_by_requests=True)
-    for direction in WAYS:
+    for direction in DIRECTIONS:
         name = f"{direction}_interarrival"
         assert weighted.models[name].samples > 2 * result.models[name].samples
 

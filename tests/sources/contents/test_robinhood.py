@@ -331,15 +331,15 @@ def times(items: list[Item]) -> set[int]:
 
 def test_the_moment_is_the_last_that_robinhood_looked(tmp_path: Path) -> None:
     made = made_up(3, 20)
-    untold = ReadOptions("scratch")
+    unreported = ReadOptions("scratch")
     path = made.write(tmp_path / "a.sqlite3")
-    assert times(read(path, untold)) == {(AT_S - 60) * 1_000_000}
-    assert problems_of(read(path, untold)) == []
+    assert times(read(path, unreported)) == {(AT_S - 60) * 1_000_000}
+    assert problems_of(read(path, unreported)) == []
     made.variables["LastScanEndTime"] = str(AT_S + 5)
-    assert times(read(made.write(tmp_path / "b.sqlite3"), untold)) == {(AT_S + 5) * 1_000_000}
+    assert times(read(made.write(tmp_path / "b.sqlite3"), unreported)) == {(AT_S + 5) * 1_000_000}
     made.add(md_update=2**31 * 3)  # a clock that was wrong
     made.variables["LastScanEndTime"] = "soon"
-    assert times(read(made.write(tmp_path / "c.sqlite3"), untold)) == {(AT_S - 60) * 1_000_000}
+    assert times(read(made.write(tmp_path / "c.sqlite3"), unreported)) == {(AT_S - 60) * 1_000_000}
     assert times(read(tmp_path / "c.sqlite3", PLAIN)) == {AT_S * 1_000_000}
 
 

@@ -200,7 +200,7 @@ class TestInstances:
         assert notes(result) == ["1 devices left out by rule: sdb (excluded by 'sdb')"]
 
 
-class TestMoments:
+class TestTimes:
     def apart(self, made: Writer, number: int, delay_us: int) -> None:
         """One sample in two records, as pmlogger writes groups."""
         at = T0 + number * 10 * S

@@ -19,7 +19,7 @@ from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources import get_source, recognise
 from iolens.sources.drives import isdct_dump as dump_module
-from iolens.sources.drives.rows import MalformedValue, count_of, moment_in, percent_of, plain, serial_of
+from iolens.sources.drives.rows import MalformedValue, count_of, percent_of, plain, serial_of, time_in_name
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored
@@ -501,7 +501,7 @@ def test_percentages_and_serial_numbers() -> None:
     ],
 )
 def test_dates_in_names(name: str, time: datetime | None) -> None:
-    timestamp = moment_in(name)
+    timestamp = time_in_name(name)
     assert (None if timestamp is None else timestamp.local) == time
 
 

@@ -215,7 +215,7 @@ def test_columns_that_a_version_lacks_are_absent(tmp_path: Path) -> None:
     copy = LmtCopy(tmp_path / "old.sqlite3", ["TIMESTAMP_INFO"])
     copy.run("CREATE TABLE OST_INFO (OST_ID, OST_NAME)")
     copy.run("CREATE TABLE OST_DATA (OST_ID, TS_ID, READ_BYTES, WRITE_BYTES)")
-    copy.moments("2018-01-28 00:00:00", 2)
+    copy.times("2018-01-28 00:00:00", 2)
     copy.run("INSERT INTO OST_INFO VALUES (?, ?)", [(1, "scratch-OST0000_UUID")])
     copy.run("INSERT INTO OST_DATA VALUES (?, ?, ?, ?)", [(1, 1, 5, 6), (1, 2, 7, 8)])
     result = items(copy.path, ReadOptions(filesystem="scratch", timezone="UTC"))

@@ -181,12 +181,12 @@ def test_brw_stats_at_two_places_is_read_once_from_the_osd(read: Reader) -> None
 
 
 def test_what_has_no_time_belongs_to_the_snapshot_that_follows_its_repetition(read: Reader) -> None:
-    def moment(k: int) -> str:
+    def time(k: int) -> str:
         return f"osd-zfs.fs-OST0000.kbytesfree={k}\nosd-zfs.fs-OST0000.kbytestotal=9\n" + stats(
             "fs-OST0000", T0 + 5 * k, k
         )
 
-    result = read("".join(moment(k) for k in range(3)))
+    result = read("".join(time(k) for k in range(3)))
     assert [(row.values["time"], row.values["free_bytes"]) for row in rows(result, "target_capacity")] == [
         ((T0 + 5 * k) * S, 1024 * k) for k in range(3)
     ]

@@ -53,7 +53,7 @@ class MetricCollector:
     _done: threading.Event = field(default_factory=threading.Event)
     _running_since: float | None = None
     _finished: _Finished | None = None
-    _told: str = ""
+    _reported: str = ""
 
     def begin(self) -> None:
         """Start a reading if one is due and none is under way."""
@@ -96,6 +96,6 @@ class MetricCollector:
     def _tell(self, trouble: str) -> None:
         """Say what is wrong once, not at every scrape; what lasts differs only in its seconds."""
         kind = trouble.partition(" after ")[0]
-        if kind and kind != self._told:
+        if kind and kind != self._reported:
             self.say(f"{self.name}: {trouble}")
-        self._told = kind
+        self._reported = kind

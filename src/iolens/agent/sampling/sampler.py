@@ -45,8 +45,8 @@ class Sampler:
     devices: BlockDevices | None = None
     device_us: int = 1
     last_us: int | None = None
-    told: set[tuple[str, str]] = field(default_factory=set)
-    told_in: int = 0
+    reported: set[tuple[str, str]] = field(default_factory=set)
+    reported_in: int = 0
 
     def sample(self, tick_us: int) -> None:
         """Read everything now and spool it under the tick's nominal time."""
@@ -88,7 +88,7 @@ class Sampler:
         try:
             yield from read()
         except InputError as error:
-            yield Problem(error.place, error.line, error.found)
+            yield Problem(error.place, error.line, error.problem)
         except Exception as error:  # the agent outlives a file nobody has seen before
             yield Problem(str(self.root), None, f"cannot be sampled: {type(error).__name__}: {error}")
 
@@ -96,10 +96,10 @@ class Sampler:
         """Each problem counts; it is told once per segment."""
         self.health.refused += 1
         segment = self.spool.sequence + (self.spool.writer is None)  # the one this tick goes into
-        if self.told_in != segment:
-            self.told, self.told_in = set(), segment
+        if self.reported_in != segment:
+            self.reported, self.reported_in = set(), segment
         place = problem.place.encode("utf-8", "backslashreplace").decode()
-        if (place, problem.reason) in self.told or len(self.told) >= PROBLEMS_PER_SEGMENT:
+        if (place, problem.reason) in self.reported or len(self.reported) >= PROBLEMS_PER_SEGMENT:
             return []
-        self.told.add((place, problem.reason))
+        self.reported.add((place, problem.reason))
         return [Problem(place, problem.line, problem.reason)]

@@ -123,7 +123,7 @@ def _tick(payload: bytes | None) -> Tick | None:
 def _key(item: Item) -> Hashable | None:
     if isinstance(item, Sample):
         return (item.table, item.filesystem, item.target)
-    if isinstance(item, Row) and item.table in TABLES and TABLES[item.table].kind == "moment":
+    if isinstance(item, Row) and item.table in TABLES and TABLES[item.table].kind == "reading":
         names = (name for name in TABLES[item.table].key if name not in ("source", "time"))
         return (item.table, *(str(item.values.get(name)) for name in names))
     return None

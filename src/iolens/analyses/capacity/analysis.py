@@ -239,7 +239,7 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
         threshold_date=course.threshold_date if course else None,
         threshold_ci95=course.threshold_interval if course else None,
         projections=[_projection(course) for course in result.courses],
-        events=[ByteEvent(event.kind, *_moments(thinned, event), _exact(thinned, event)) for event in result.events],
+        events=[ByteEvent(event.kind, *_times(thinned, event), _exact(thinned, event)) for event in result.events],
         usual_bytes_per_day=result.pace.median if result.pace else None,
         usual_spread_bytes_per_day=result.pace.spread if result.pace else None,
         least_event_bytes=result.least_event,
@@ -268,7 +268,7 @@ def _pairs(readings: Readings) -> list[tuple[int, int]]:
     return list(zip(readings.time_us.tolist(), readings.used.tolist(), strict=True))
 
 
-def _moments(readings: Readings, event: LevelStep) -> tuple[datetime, datetime]:
+def _times(readings: Readings, event: LevelStep) -> tuple[datetime, datetime]:
     start, end = (from_epoch_us(int(readings.time_us[place])) for place in (event.first, event.last))
     return start, end
 
@@ -362,7 +362,7 @@ def _inodes(usage: Usage, threshold_pct: float, method: Method) -> InodeUsage | 
         threshold_state=course.threshold_state if course else UNKNOWN,
         threshold_date=course.threshold_date if course else None,
         threshold_ci95=course.threshold_interval if course else None,
-        events=[InodeEvent(event.kind, *_moments(thinned, event), _exact(thinned, event)) for event in result.events],
+        events=[InodeEvent(event.kind, *_times(thinned, event), _exact(thinned, event)) for event in result.events],
         readings=len(usage.readings),
         incomplete_readings=len(usage.readings) - len(whole),
         outlook=result,

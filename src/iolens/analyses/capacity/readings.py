@@ -106,12 +106,12 @@ class CapacityRows:
     """The rows of a selection, summed by moment and by target; ask it for usage in one unit or the other."""
 
     frame: nw.LazyFrame[Any]
-    moments: Columns
+    times: Columns
     targets: Columns
 
     def usage(self, unit: Unit) -> Usage:
         """The readings in one of the units it was gathered for."""
-        return _usage(self.frame, unit, self.moments, self.targets)
+        return _usage(self.frame, unit, self.times, self.targets)
 
     def latest(self) -> list[dict[str, Any]]:
         """The last row of each target, by name."""
@@ -127,7 +127,7 @@ class CapacityRows:
 def gather(selection: Selection, *units: Unit) -> CapacityRows:
     """What there is to know of how full the targets of a selection were."""
     frame = _with_all_columns(selection.frame(TABLE), UNITS)
-    return CapacityRows(frame, _arrays(_per_moment(frame, units)), _arrays(_per_target(frame, units)))
+    return CapacityRows(frame, _arrays(_per_time(frame, units)), _arrays(_per_target(frame, units)))
 
 
 def local_days(time_us: Integers, zone: str | None) -> Integers:
@@ -151,7 +151,7 @@ def _usage(frame: nw.LazyFrame[Any], unit: Unit, times: Columns, targets: Column
     readings, notes = _readings(times, unit, kinds, extents, 1), []
     if len(readings) and readings.complete.mean() < LEAST_COMPLETE:
         width, word = (DAY_US, "day") if _span_us(readings) >= DAYS_TO_THIN_DAILY * DAY_US else (HOUR_US, "hour")
-        again = _arrays(_per_moment(_last_of_each_bucket(frame, unit, width), (unit,), width))
+        again = _arrays(_per_time(_last_of_each_bucket(frame, unit, width), (unit,), width))
         readings = _readings(again, unit, kinds, extents, width)
         notes.append(f"targets are read at moments of their own: a reading is the last of each target in its {word}")
     merged, left_out = _merged(readings, _readings(times, unit, WHOLE, extents, 1))
@@ -176,9 +176,9 @@ def _readings(
     """Readings from the sums over targets of those kinds, in time order."""
     mine = np.isin(times["target_kind"].astype(str), kinds) & (times[f"{unit}_answered"] > 0)
     columns = {name.removeprefix(f"{unit}_"): values[mine] for name, values in times.items()}
-    order = np.argsort(columns["moment"], kind="stable")
+    order = np.argsort(columns["last_us"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
-    time_us = columns["moment"]
+    time_us = columns["last_us"]
     is_sum = tuple(kinds) == WHOLE
     counts = columns["added_up"] if is_sum else columns["answered"]
     if not len(time_us):
@@ -247,7 +247,7 @@ def _with_all_columns(frame: nw.LazyFrame[Any], units: Sequence[Unit]) -> nw.Laz
     return frame.with_columns(*lacking) if lacking else frame
 
 
-def _per_moment(frame: nw.LazyFrame[Any], units: Sequence[Unit], bucket_us: int = 1) -> nw.LazyFrame[Any]:
+def _per_time(frame: nw.LazyFrame[Any], units: Sequence[Unit], bucket_us: int = 1) -> nw.LazyFrame[Any]:
     """Sums over the targets of each kind at each moment or in each bucket."""
     time = nw.col("epoch_us")
     key = ((time - 1) // bucket_us).alias("bucket")
@@ -255,7 +255,7 @@ def _per_moment(frame: nw.LazyFrame[Any], units: Sequence[Unit], bucket_us: int 
         frame.with_columns(key, *(_share(unit) for unit in units))
         .group_by("bucket", "target_kind")
         .agg(
-            time.max().alias("moment"),
+            time.max().alias("last_us"),
             nw.col("targets").max().alias("added_up"),
             *(column for unit in units for column in _sums(unit)),
         )

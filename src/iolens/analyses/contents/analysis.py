@@ -48,7 +48,7 @@ from iolens.analyses.contents.scans import (
     InodeSum,
     Scan,
     collected,
-    one_per_moment,
+    one_per_time,
     scan_rows,
     scans,
 )
@@ -192,7 +192,7 @@ def contents(
     _check_names(rows, "owner", owners)
     kept = _kept(rows, projects, owners)
     earlier = earlier_scan(chosen, shown, compare)
-    same_source = one_per_moment(scan for scan in chosen if scan.source == shown.source)
+    same_source = one_per_time(scan for scan in chosen if scan.source == shown.source)
     history = history_of(kept, same_source)
     whole = holdings_of(shown.of(kept))
     marked = marked_bins(shown.of(kept), without_projects)

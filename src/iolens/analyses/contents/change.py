@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from iolens.analyses.contents.holdings import Holdings, Name
-from iolens.analyses.contents.scans import FILE, Scan, last_moment
+from iolens.analyses.contents.scans import FILE, Scan, last_time
 from iolens.errors import UsageError
 from iolens.units import DAY_US, epoch_us, iso
 
@@ -88,25 +88,25 @@ def earlier_scan(known: Sequence[Scan], scan: Scan, compare: str | datetime | No
     if compare is None:
         return None
     if compare == FIRST:
-        return _of_moment(same, same[0].time_us) if same else None
+        return _of_time(same, same[0].time_us) if same else None
     if compare == PREVIOUS:
         return same[-1] if same else None
-    latest = epoch_us(_moment(compare))
+    latest = epoch_us(_time(compare))
     for candidates in (same, before):
         if scans := [candidate for candidate in candidates if candidate.time_us <= latest]:
             return scans[-1]
     there = ", ".join(iso(scan.time) for scan in before[:LISTED]) or "none"
-    raise UsageError(f"there is no scan up to {iso(_moment(compare))} to compare with; before the newest: {there}")
+    raise UsageError(f"there is no scan up to {iso(_time(compare))} to compare with; before the newest: {there}")
 
 
-def _of_moment(known: Sequence[Scan], time_us: int) -> Scan:
+def _of_time(known: Sequence[Scan], time_us: int) -> Scan:
     return [scan for scan in known if scan.time_us == time_us][-1]
 
 
-def _moment(compare: str | datetime) -> datetime:
+def _time(compare: str | datetime) -> datetime:
     if isinstance(compare, str):
         try:
-            compare = last_moment(compare)
+            compare = last_time(compare)
         except ValueError as error:
             raise UsageError(f"compare with {FIRST}, {PREVIOUS} or a time: {error}") from None
     return compare.replace(tzinfo=UTC) if compare.tzinfo is None else compare

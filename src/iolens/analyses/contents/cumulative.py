@@ -101,7 +101,7 @@ class CumulativeHistogram:
         least, most = self.byte_share(surely), self.byte_share(perhaps)
         return Share(least.low, least.middle if (surely == perhaps).all() else None, most.high)
 
-    def told_bytes_at_most(self, value: int) -> tuple[float | None, float | None]:
+    def known_bytes_at_most(self, value: int) -> tuple[float | None, float | None]:
         """The same by told bytes alone, for bins that are of something else than size."""
         if not self.has_bytes:
             return None, None

@@ -241,7 +241,7 @@ def within(bins: ScanHistograms, limits: Sequence[int]) -> list[Within]:
     result = []
     for clock, ages in ((ATIME, bins.atimes), (MTIME, bins.mtimes)):
         for age in limits if ages.total else ():
-            files, low, high = ages.files_at_most(age), *ages.told_bytes_at_most(age)
+            files, low, high = ages.files_at_most(age), *ages.known_bytes_at_most(age)
             exact = [value if value == other else None for value, other in (files, (low, high))]
             result.append(Within(clock, age, exact[0], *files, exact[1], low, high))
     return result

@@ -95,7 +95,7 @@ def newest(selection: Selection, rows: nw.LazyFrame[Any]) -> Scan | None:
     return results[-1] if results else None
 
 
-def one_per_moment(known: Iterable[Scan]) -> list[Scan]:
+def one_per_time(known: Iterable[Scan]) -> list[Scan]:
     """Of several scans at one moment the one that counts."""
     return list({scan.time_us: scan for scan in known}.values())
 
@@ -149,7 +149,7 @@ def collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def last_moment(text: str) -> datetime:
+def last_time(text: str) -> datetime:
     """The moment a text names, or the last moment of a day; without a zone unless the text has one."""
     try:
         return datetime.combine(date.fromisoformat(text.strip()), time.max)

@@ -18,7 +18,7 @@ from iolens.analyses.drives.lives import DAYS_PER_YEAR, DriveLife, DriveSpread, 
 from iolens.analyses.drives.readings import (
     Drive,
     DriveReadings,
-    FleetMoment,
+    FleetReading,
     drive_readings,
     fleet_dwpd,
     fleet_over_time,
@@ -134,7 +134,7 @@ class Drives:
     outliers: WafOutliers
     group_by: GroupBy
     groups: list[DriveGroup]
-    over_time: list[FleetMoment]
+    over_time: list[FleetReading]
     per_drive: list[DriveLife]
     coverage: DriveCoverage
     notes: list[str]

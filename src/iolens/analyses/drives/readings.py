@@ -107,7 +107,7 @@ class Drive:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetMoment:
+class FleetReading:
     """The fleet on a day (or in an hour) with readings; `waf` and `dwpd` are since the readings before."""
 
     time: datetime
@@ -210,14 +210,14 @@ def with_later(readings: DriveReadings, later: DriveReadings) -> DriveReadings:
     return replace(readings, drives=drives, read_later=frozenset(drive.serial for drive in more))
 
 
-def fleet_over_time(selection: Selection, readings: DriveReadings) -> list[FleetMoment]:
+def fleet_over_time(selection: Selection, readings: DriveReadings) -> list[FleetReading]:
     """The fleet day by day, or hour by hour where the readings span less than ten days; of the same sources."""
     extent = readings.extent
     if extent is None:
         return []
     short = (extent[1] - extent[0]).days < HOURLY_BELOW_DAYS
     rows = _collected(_per_bucket(_of_chosen(_rows(selection), readings), DAY_US // 24 if short else DAY_US))
-    return [_moment(row) for row in sorted(rows, key=lambda row: int(row["moment"]))]
+    return [_time(row) for row in sorted(rows, key=lambda row: int(row["last_us"]))]
 
 
 def fleet_waf(drives: Iterable[Drive]) -> float | None:
@@ -375,7 +375,7 @@ def _per_bucket(frame: nw.LazyFrame[Any], bucket_us: int) -> nw.LazyFrame[Any]:
         )
         .group_by("bucket")
         .agg(
-            nw.col("epoch_us").max().alias("moment"),
+            nw.col("epoch_us").max().alias("last_us"),
             nw.len().alias("readings"),
             wear.min().alias("wear_min"),
             wear.mean().alias("wear_mean"),
@@ -437,9 +437,9 @@ def _stretch(sums: dict[str, Any]) -> DriveStretch | None:
     )
 
 
-def _moment(row: dict[str, Any]) -> FleetMoment:
-    return FleetMoment(
-        time=from_epoch_us(int(row["moment"])),
+def _time(row: dict[str, Any]) -> FleetReading:
+    return FleetReading(
+        time=from_epoch_us(int(row["last_us"])),
         readings=int(row["readings"]),
         wear_min_pct=row["wear_min"],
         wear_mean_pct=row["wear_mean"],

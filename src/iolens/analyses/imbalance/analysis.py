@@ -180,7 +180,7 @@ def imbalance(
         raise NotKnownError(
             f"{selection.filesystem}: no two targets report at the same time; imbalance is among several"
         )
-    _check_moments(imbalance_ticks)
+    _check_times(imbalance_ticks)
     return _result(selection, imbalance_ticks, _thresholds(imbalance_ticks.series, percentiles, thresholds))
 
 
@@ -195,7 +195,7 @@ def _check(percentiles: Sequence[float], thresholds: Sequence[float]) -> None:
         raise UsageError(f"a threshold is above zero, not {low[0]:g} bytes per second")
 
 
-def _check_moments(ticks: _ImbalanceTicks) -> None:
+def _check_times(ticks: _ImbalanceTicks) -> None:
     wanted = [value for value in ticks.snapshots.at_us if value not in ticks.snapshots.asked]
     if not wanted:
         return

@@ -41,7 +41,7 @@ class PlateauFinder:
     minimum_s: float = MINIMUM_S
     maximum_spread: float = MAXIMUM_SPREAD
     minimum_median: float = MINIMUM_MEDIAN_PCT
-    found: list[TickStretch] = field(default_factory=list)
+    stretches: list[TickStretch] = field(default_factory=list)
     _time_us: Ticks = field(default_factory=lambda: np.empty(0, np.int64))
     _fsu: Floats = field(default_factory=lambda: np.empty(0))
 
@@ -64,7 +64,7 @@ class PlateauFinder:
     def finish(self) -> list[TickStretch]:
         """Settle the rest."""
         self._settle(final=True)
-        return self.found
+        return self.stretches
 
     def _settle(self, *, final: bool) -> None:
         if not self.is_possible:
@@ -116,7 +116,7 @@ class PlateauFinder:
             self._cut(low, first)  # what was trimmed may be a plateau at a level of its own
             median = float(np.median(self._fsu[first:last]))
             start_us = int(self._time_us[first]) - self.tick_us
-            self.found.append(TickStretch(start_us, int(self._time_us[last - 1]), median))
+            self.stretches.append(TickStretch(start_us, int(self._time_us[last - 1]), median))
             low = last
 
     def _trimmed(self, low: int, high: int) -> tuple[int, int]:

@@ -85,7 +85,7 @@ class TimedPeers:
         evidence = SlownessEvidence(
             int(others.size), tail_pct, tail_ms, 100.0 * mine / ios, 100.0 * low, 100.0 * peers_share, *agreed
         )
-        return _found(evidence, low > peers_share)
+        return _slowness(evidence, low > peers_share)
 
     def _edge(self, counts: Floats, percent: int) -> float:
         cumulative = counts.cumsum()
@@ -110,7 +110,7 @@ class WaitingPeers:
         waits = _ratio(self.wait_us, self.ops)
         agreed = _agreement(waits, self.ops >= FEWEST_IN_PERIOD, place, others, FAMILY_ERROR / comparisons)
         evidence = SlownessEvidence(int(others.size), None, usual, None, None, None, *agreed)
-        return _found(evidence, float(means[place]) > FAR * usual)
+        return _slowness(evidence, float(means[place]) > FAR * usual)
 
 
 def _others(place: int, ios: Floats) -> Integers | Slowness:
@@ -123,7 +123,7 @@ def _others(place: int, ios: Floats) -> Integers | Slowness:
     return others
 
 
-def _found(evidence: SlownessEvidence, is_beyond_chance: bool) -> Slowness:
+def _slowness(evidence: SlownessEvidence, is_beyond_chance: bool) -> Slowness:
     if evidence.periods_needed is None:
         return Slowness("unknown", f"{evidence.periods} periods with enough I/Os are too few to agree", evidence)
     slower = is_beyond_chance and evidence.periods_slower >= evidence.periods_needed

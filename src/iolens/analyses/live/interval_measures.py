@@ -52,7 +52,7 @@ def size_counts(columns: Columns, count: int, seen: Booleans) -> Floats:
 
 def of_sizes(columns: Columns, counts: Floats, seconds: Floats, costs: Floats) -> Measures:
     """Rows of `target_sizes`; `costs` has r0, r1, w0, w1 of each row's target."""
-    ios = {direction: counts[:, of_way] for direction, of_way in _OF_WAY.items()}
+    ios = {direction: counts[:, of_direction] for direction, of_direction in _OF_WAY.items()}
     ops, moved = (
         [ios[direction].sum(axis=1) for direction in DIRECTIONS],
         [ios[direction] @ _LABELS for direction in DIRECTIONS],

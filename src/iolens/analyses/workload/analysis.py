@@ -190,7 +190,7 @@ class _WorkloadTicks:
         self.windows: WindowPeaks | None = None
         self.quarters, self.minutes = QuarterHours(), Minutes(ticks.tick_us)
         self.sums = {name: np.zeros(count) for name in ticks.known}
-        self.told = {name: np.zeros(count, np.int64) for name in ticks.known}  # samples that have a measure
+        self.reported = {name: np.zeros(count, np.int64) for name in ticks.known}  # samples that have a measure
         self.samples, self.silent, self.certain = (np.zeros(count, np.int64) for _ in range(3))
         self.missing = 0
         self.last_us: int | None = None
@@ -223,7 +223,7 @@ class _WorkloadTicks:
         self.missing += int((~reported).sum())
         for name, sums in self.sums.items():
             sums += np.nansum(matrix.measures[name], axis=0)
-            self.told[name] += (~np.isnan(matrix.measures[name])).sum(axis=0)
+            self.reported[name] += (~np.isnan(matrix.measures[name])).sum(axis=0)
         first = int(matrix.end_us[0]) - matrix.tick_us
         self.extent_us = (self.extent_us[0] if self.extent_us else first, int(matrix.end_us[-1]))
         self.silent += np.all([silent for silent, _ in quiet.values()], axis=0).sum(axis=0)
@@ -353,7 +353,8 @@ def _target(ticks: _WorkloadTicks, number: int | None) -> TargetWorkload:
     """One target by its place; None: all together."""
     chosen = slice(None) if number is None else slice(number, number + 1)
     sketches = ticks.bandwidths.together if number is None else ticks.bandwidths.by_target
-    sums = {name: float(values[chosen].sum()) for name, values in ticks.sums.items() if ticks.told[name][chosen].any()}
+    known = [name for name in ticks.sums if ticks.reported[name][chosen].any()]
+    sums = {name: float(ticks.sums[name][chosen].sum()) for name in known}
     samples, certain = (int(sample[chosen].sum()) for sample in (ticks.samples, ticks.certain))
     percentiles = {direction: _percentiles(sketches[direction], number) for direction in DIRECTIONS}
     return TargetWorkload(

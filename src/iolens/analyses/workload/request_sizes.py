@@ -123,7 +123,7 @@ class WindowPeaks:
     """Feed matrices: the 99th percentile of each target's samples in every 60 s, for as many windows as are drawn."""
 
     every: int = 1  # only windows whose number is a multiple of this
-    found: dict[str, list[tuple[Integers, Integers, Floats]]] = field(default_factory=dict)
+    parts: dict[str, list[tuple[Integers, Integers, Floats]]] = field(default_factory=dict)
 
     @classmethod
     def over(cls, extent_us: tuple[int, int] | None, targets: int) -> WindowPeaks:
@@ -137,14 +137,14 @@ class WindowPeaks:
         keep = window % self.every == 0
         for direction in DIRECTIONS:
             if f"{direction}_bytes" in matrix.measures and keep.any():
-                self.found.setdefault(direction, []).append(
+                self.parts.setdefault(direction, []).append(
                     _high(window[keep], matrix.rate(f"{direction}_bytes")[keep])
                 )
 
     def against(self, selection: Selection, targets: tuple[str, ...]) -> list[SizesAgainstBandwidth]:
         """Figure 9: every window in which sizes and bandwidth are known."""
         pairs = []
-        for direction, parts in self.found.items():
+        for direction, parts in self.parts.items():
             window, target, fast = (np.concatenate(column) for column in zip(*parts, strict=True))
             where, sizes = self._sizes(selection, direction, targets)
             keys = window * len(targets) + target

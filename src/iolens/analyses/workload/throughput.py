@@ -139,7 +139,7 @@ class Minutes:
         total = read + write
         peak = float(total.max()) if peak_bytes_per_s is None else peak_bytes_per_s
         wall = int(minutes[-1] - minutes[0]) + 1
-        by_way = {direction: values for direction, values in (("read", read), ("write", write)) if direction in known}
+        by_direction = {name: values for name, values in (("read", read), ("write", write)) if name in known}
         is_idle = (total < IDLE_SHARE * peak) | (total == 0)
         idle, zero = (self._in_minutes(_periods(minutes, mask)) for mask in (is_idle, total == 0))
         observed_minutes, wall_minutes = self._in_minutes(np.array([minutes.size, wall])).tolist()
@@ -149,10 +149,10 @@ class Minutes:
             peak_origin=LARGEST_MINUTE if peak_bytes_per_s is None else peak_origin,
             largest_bytes_per_s=float(total.max()),
             peak_time=from_epoch_us(int(minutes[int(total.argmax())] + 1) * self.width_us),
-            peak_read_bytes_per_s=float(read.max()) if "read" in by_way else None,
-            peak_write_bytes_per_s=float(write.max()) if "write" in by_way else None,
-            read_bytes_per_day=float(read.mean()) * DAY_S if "read" in by_way else None,
-            write_bytes_per_day=float(write.mean()) * DAY_S if "write" in by_way else None,
+            peak_read_bytes_per_s=float(read.max()) if "read" in by_direction else None,
+            peak_write_bytes_per_s=float(write.max()) if "write" in by_direction else None,
+            read_bytes_per_day=float(read.mean()) * DAY_S if "read" in by_direction else None,
+            write_bytes_per_day=float(write.mean()) * DAY_S if "write" in by_direction else None,
             below_third_of_peak_pct=100.0 * float((total < THIRD * peak).mean()) if peak > 0 else None,
             observed_minutes=observed_minutes,
             wall_minutes=wall_minutes,

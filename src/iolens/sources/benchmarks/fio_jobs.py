@@ -190,7 +190,7 @@ def _time_us(file: ResultFile, document: dict[str, Any]) -> int | None:
     milliseconds = _number(document.get("timestamp_ms"))
     if milliseconds is None and (seconds := _number(document.get("timestamp"))) is not None:
         milliseconds = seconds * 1000
-    return file.moment_us(None) if milliseconds is None else round(milliseconds * 1000)
+    return file.time_us(None) if milliseconds is None else round(milliseconds * 1000)
 
 
 def _began_ms(document: dict[str, Any]) -> float | None:

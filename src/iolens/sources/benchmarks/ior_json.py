@@ -101,7 +101,7 @@ def _test(file: ResultFile, document: dict[str, Any], test: dict[str, Any]) -> I
     ordering, access, used = said.get("ordering in a file"), said.get("access"), str(test.get("Used Capacity", ""))
     return IorTest(
         number=_count(test.get("TestID")) or 0,
-        time_us=file.moment_us(date_in_words(str(test.get("StartTime", document.get("Began", ""))))),
+        time_us=file.time_us(date_in_words(str(test.get("StartTime", document.get("Began", ""))))),
         api=_text(said.get("api")) or _text(asked.get("api")),
         tasks=_count(said.get("tasks")),
         nodes=_count(said.get("nodes")),

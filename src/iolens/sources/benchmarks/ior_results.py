@@ -83,7 +83,7 @@ def result_row(file: ResultFile, run: int, test: IorTest, result: IorResult) -> 
         TOOL,
         result.line,
         run_id=file.run_id(run, test.number, "" if iteration is None else iteration),
-        time=test.time_us if test.time_us is not None else file.moment_us(None),
+        time=test.time_us if test.time_us is not None else file.time_us(None),
         direction=result.access,
         api=test.api,
         transfer_bytes=test.transfer_bytes,

@@ -34,7 +34,7 @@ class _IorRun:
     tests: int = 0
     options: dict[str, str] = field(default_factory=dict)
     columns: list[str] = field(default_factory=list)
-    found: list[tuple[IorTest, IorResult]] = field(default_factory=list)
+    results: list[tuple[IorTest, IorResult]] = field(default_factory=list)
     summary: list[str] = field(default_factory=list)  # column names
     summaries: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     errors: list[tuple[int, str]] = field(default_factory=list)
@@ -71,7 +71,7 @@ def _take(file: ResultFile, run: _IorRun, line: int, content: str) -> Iterator[I
         if len(words) != len(run.columns):
             yield Problem(file.place, line, f"result not understood: {shown(content)}")
         else:
-            run.found.append((_test(file, run), _result(dict(zip(run.columns, words, strict=True)), line)))
+            run.results.append((_test(file, run), _result(dict(zip(run.columns, words, strict=True)), line)))
     else:
         _take_option(run, content)
 
@@ -113,7 +113,7 @@ def _test(file: ResultFile, run: _IorRun) -> IorTest:
     tasks = _number(said.get("tasks")) or all_clients
     return IorTest(
         number=_number(said.get("TestID")) or 0,
-        time_us=file.moment_us(date_in_words(said.get("StartTime", said.get("Began", "")))),
+        time_us=file.time_us(date_in_words(said.get("StartTime", said.get("Began", "")))),
         api=said.get("api"),
         tasks=tasks,
         nodes=_number(said.get("nodes")) or (all_clients // per_node if all_clients and per_node else None),
@@ -141,7 +141,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _finish(file: ResultFile, run: _IorRun) -> Iterator[Item]:
-    for test, result in run.found:
+    for test, result in run.results:
         yield from result_row(file, run.number, test, result)
     distinct = {message: line for line, message in reversed(run.errors)}  # every rank says the same
     for message, line in sorted(distinct.items(), key=lambda pair: pair[1])[:_MOST_MESSAGES]:
@@ -149,14 +149,14 @@ def _finish(file: ResultFile, run: _IorRun) -> Iterator[Item]:
     if not run.finished and not run.errors:
         expected = _number(run.options.get("repetitions"))
         of = f" of {expected} repetitions" if expected else ""
-        yield Problem(file.place, run.line, f"the run was cut off: {len(run.found)} results{of}, no summary")
+        yield Problem(file.place, run.line, f"the run was cut off: {len(run.results)} results{of}, no summary")
     yield from _check_summary(file, run)
 
 
 def _check_summary(file: ResultFile, run: _IorRun) -> Iterator[Item]:
     """The summary's mean bandwidth must be that of the results."""
     values: dict[tuple[str, str], list[float]] = {}
-    for test, result in run.found:
+    for test, result in run.results:
         if (rate := finite(result.mib_per_s)) is not None:
             values.setdefault((result.access, str(test.number)), []).append(rate)
     for line, cells in run.summaries:

@@ -154,7 +154,7 @@ def _finish(file: ResultFile, run: _MdtestRun) -> Iterator[Item]:
             TOOL,
             run.line,
             run_id=file.run_id(run.number),
-            time=file.moment_us(run.finished or run.started),
+            time=file.time_us(run.finished or run.started),
             direction=phase,
             api=run.command.get("-a", "POSIX"),
             transfer_bytes=size,

@@ -59,7 +59,7 @@ class ResultFile:
         """The whole text, and why it may be only a part of it."""
         return whole_text(self.path)
 
-    def moment_us(self, local: datetime | None) -> int | None:
+    def time_us(self, local: datetime | None) -> int | None:
         """A local time in the zone the user named (UTC where none was), else the moment given with `--at`."""
         if local is None:
             return epoch_us(self.options.at) if self.options.at is not None else None

@@ -78,10 +78,10 @@ def _configured(options: ReadOptions) -> Format | None:
 
 
 def _reader(path: Path, format_: Format | None) -> _FindReader:
-    return _FindReader(format_ or _told_by(path))
+    return _FindReader(format_ or _reported_by(path))
 
 
-def _told_by(path: Path) -> Format:
+def _reported_by(path: Path) -> Format:
     head = unpacked_head(path)
     result = _format_of(head)
     if result is None:

@@ -31,7 +31,7 @@ class CountedBin(NamedTuple):
 _COLUMNS: Final = ("inode_type", "histogram", "bin_from", "bin", "count", "bytes")
 
 
-def told_by(bins: Iterable[CountedBin]) -> frozenset[tuple[str, str]]:
+def reported_by(bins: Iterable[CountedBin]) -> frozenset[tuple[str, str]]:
     """Which histograms of which types there are."""
     return frozenset((counted_bin.inode_type, counted_bin.histogram) for counted_bin in bins)
 

@@ -13,7 +13,7 @@ from iolens.records import Capture, Item, Problem
 from iolens.sources.contents.listed_inodes import InodeColumns, ListedInodes, PathProjects
 from iolens.sources.contents.listed_records import Unread
 from iolens.sources.contents.record_fields import record_pieces
-from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
+from iolens.sources.contents.scan_time import ScanTime, scan_name, scan_time_of
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import combined_identity, needed_filesystem
@@ -44,7 +44,7 @@ class ListingReader(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Part:
     path: Path
-    moment: ScanMoment
+    time: ScanTime
     reader: ListingReader
 
 
@@ -57,10 +57,10 @@ class _ListingScan:
     name: str
 
     def items(self) -> Iterator[Item]:
-        inodes = ListedInodes(self.parts[0].moment.time_us)
+        inodes = ListedInodes(self.parts[0].time.time_us)
         for part in self.parts:
-            if part.moment.note is not None:
-                yield part.moment.note
+            if part.time.note is not None:
+                yield part.time.note
             yield from _counted(part, self.rule, inodes)
         yield from inodes.items(self.filesystem, self.origin, self.name)
 
@@ -78,7 +78,7 @@ def listing_captures(
     for parts in _scans(files):
         origin = str(parts[0].path) + (f" and {len(parts) - 1} more" if len(parts) > 1 else "")
         filesystem = needed_filesystem(options, origin)
-        stated = parts[0].moment.time_us if parts[0].moment.stated else None
+        stated = parts[0].time.time_us if parts[0].time.stated else None
         supplied = {**said, "filesystem": filesystem, "moment": stated, "projects": rule}
         identity = combined_identity([content_identity(part.path) for part in parts], **supplied)
         scan = _ListingScan(parts, options.projects, filesystem, origin, scan_name(identity))
@@ -87,15 +87,15 @@ def listing_captures(
 
 def _opened(path: Path, options: ReadOptions, reader_of: Callable[[Path], ListingReader]) -> _Part:
     needed_filesystem(options, str(path))
-    return _Part(path, scan_moment(path, options), reader_of(path))
+    return _Part(path, scan_time_of(path, options), reader_of(path))
 
 
 def _scans(files: Sequence[_Part]) -> list[tuple[_Part, ...]]:
     """Files of one stated moment together, in the order in which they were named; any other alone."""
     groups: dict[object, list[_Part]] = {}
     for place, file in enumerate(files):
-        groups.setdefault(file.moment.time_us if file.moment.stated else (place,), []).append(file)
-    return [tuple(group) for group in sorted(groups.values(), key=lambda group: group[0].moment.time_us)]
+        groups.setdefault(file.time.time_us if file.time.stated else (place,), []).append(file)
+    return [tuple(group) for group in sorted(groups.values(), key=lambda group: group[0].time.time_us)]
 
 
 def _counted(part: _Part, rule: ProjectRule, inodes: ListedInodes) -> Iterator[Item]:

@@ -112,10 +112,10 @@ class RecordText:
     def positions(self, pattern: bytes) -> Places:
         """Where one byte, or several in a row, occur."""
         if pattern not in self._known:
-            self._known[pattern] = self._found(pattern)
+            self._known[pattern] = self._places_of(pattern)
         return self._known[pattern]
 
-    def _found(self, pattern: bytes) -> Places:
+    def _places_of(self, pattern: bytes) -> Places:
         size = max(self._size - len(pattern) + 1, 0)
         result = self.bytes[:size] == pattern[0]
         for place, byte in enumerate(pattern[1:], 1):

@@ -139,7 +139,7 @@ def _listed(opening: Opening, options: ReadOptions) -> tuple[str, DatabaseReadin
             looked_at = state[1]
         else:
             state, looked_at = extent(database, schema[ACCOUNTS]), None
-        time_us, reported = _moment(opening, database, options, variables, looked_at, latest_s)
+        time_us, reported = _time(opening, database, options, variables, looked_at, latest_s)
     said = [filesystem, state, options.at, options.projects, path_rules]
     identity = "robinhood/" + hashlib.sha256(repr(said).encode()).hexdigest()
     return identity, DatabaseReading(opening, filesystem, time_us, options.projects, path_rules, (*notes, *reported))
@@ -195,7 +195,7 @@ def _path_rules(
     return PathRules(str(mount), rules, settings.get("root")), []
 
 
-def _moment(
+def _time(
     opening: Opening,
     database: Database,
     options: ReadOptions,

@@ -234,7 +234,7 @@ def _sums(entries: Entries, histogram: str, time_us: int) -> Iterator[tuple[Any,
 
 def _add(counts: InodeCounts, projects: Projects, histogram: str, row: tuple[Any, ...], troubles: Troubles) -> None:
     owner, project_id, result, *numbers = row
-    place, inodes, size_high, size_low, blocks_high, blocks_low, untold, wrong = (
+    place, inodes, size_high, size_low, blocks_high, blocks_low, unreported, wrong = (
         int(number or 0) for number in numbers
     )
     inode_type = text(result)
@@ -246,9 +246,9 @@ def _add(counts: InodeCounts, projects: Projects, histogram: str, row: tuple[Any
         troubles.value(histogram, place, inodes)
         return
     if histogram == SIZE:
-        troubles.value("blocks", NULL, untold)
+        troubles.value("blocks", NULL, unreported)
         troubles.value("blocks", NOT_A_NUMBER, wrong)
-    allocated = None if untold or wrong else whole(blocks_high, blocks_low) * BLOCK_BYTES
+    allocated = None if unreported or wrong else whole(blocks_high, blocks_low) * BLOCK_BYTES
     code = counts.code(text(owner), project_of(project_id, projects), inode_type)
     counts.add_sum(code, histogram, place, BinSum(inodes, whole(size_high, size_low), allocated))
 

@@ -75,7 +75,7 @@ class Directories:
     paths: list[str] = field(default_factory=list)  # the beginnings of paths that occur, by code
     codes: dict[str, int] = field(default_factory=dict)
     remembered: dict[str, int | None] = field(default_factory=dict)
-    found: dict[int, str | None] = field(default_factory=dict)  # projects by code
+    projects_by_code: dict[int, str | None] = field(default_factory=dict)  # projects by code
 
     def below(self, code: int, name: str) -> int:
         """The code of what is called so in a directory; below the depth of the rules it is the directory's own."""
@@ -94,9 +94,9 @@ class Directories:
         """The project of everything there."""
         if code is None:
             return None
-        if code not in self.found:
-            self.found[code] = self.projects.of_path(self.paths[code] or "/")
-        return self.found[code]
+        if code not in self.projects_by_code:
+            self.projects_by_code[code] = self.projects.of_path(self.paths[code] or "/")
+        return self.projects_by_code[code]
 
     def load(self, entries: Entries, names: TableSchema) -> Iterator[Problem]:
         """Read all directories and find their places from the root down; tells of those that hang nowhere."""

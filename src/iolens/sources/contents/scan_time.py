@@ -18,7 +18,7 @@ from iolens.units import epoch_us
 _DAY: Final = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
-class ScanMoment(NamedTuple):
+class ScanTime(NamedTuple):
     """The moment, whether somebody said it (then files of one moment are parts of one scan), and what to note."""
 
     time_us: int
@@ -26,21 +26,21 @@ class ScanMoment(NamedTuple):
     note: Note | None
 
 
-def scan_moment(path: Path, options: ReadOptions) -> ScanMoment:
+def scan_time_of(path: Path, options: ReadOptions) -> ScanTime:
     """The moment of the scan in that file. A day without an hour is its beginning, in UTC unless a zone is stated."""
     if options.at is not None:
-        return ScanMoment(epoch_us(options.at), True, None)
+        return ScanTime(epoch_us(options.at), True, None)
     if (day := _day_in_name(path.name)) is not None:
         zone = zone_name(options, options.filesystem)
         time = day.replace(tzinfo=UTC if zone is None else find_zone(zone, str(path)))
         reason = f"its name dates it {day:%Y-%m-%d}; say the very moment with --at"
-        return ScanMoment(epoch_us(time), True, Note(str(path), None, reason))
+        return ScanTime(epoch_us(time), True, Note(str(path), None, reason))
     try:
         written_us = path.stat().st_mtime_ns // 1000
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
     reason = "it does not tell when it was taken: when the file was last written counts; say the moment with --at"
-    return ScanMoment(written_us, False, Note(str(path), None, reason))
+    return ScanTime(written_us, False, Note(str(path), None, reason))
 
 
 def _day_in_name(name: str) -> datetime | None:

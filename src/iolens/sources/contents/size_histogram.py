@@ -17,9 +17,9 @@ from iolens.sources.contents.fprof import HEADING as FPROF_HEADING
 from iolens.sources.contents.fprof import fprof_bins
 from iolens.sources.contents.fsstats import HEADING as FSSTATS_HEADING
 from iolens.sources.contents.fsstats import fsstats_bins
-from iolens.sources.contents.histogram_bins import CountedBin, bin_rows, told_by
+from iolens.sources.contents.histogram_bins import CountedBin, bin_rows, reported_by
 from iolens.sources.contents.histogram_csv import EXPECTED, csv_bins, is_heading
-from iolens.sources.contents.scan_time import ScanMoment, scan_moment, scan_name
+from iolens.sources.contents.scan_time import ScanTime, scan_name, scan_time_of
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.reading.bounded_input import (
     Line,
@@ -55,7 +55,7 @@ class SizeHistogram:
         for parts in _scans(files):
             origin = str(parts[0].path) + (f" and {len(parts) - 1} more" if len(parts) > 1 else "")
             filesystem = needed_filesystem(options, origin)
-            stated = parts[0].moment.time_us if parts[0].moment.stated else None
+            stated = parts[0].time.time_us if parts[0].time.stated else None
             identities = [content_identity(part.path) for part in parts]
             identity = combined_identity(identities, filesystem=filesystem, moment=stated)
             yield Capture(origin, identity, _HistogramScan(parts, filesystem, scan_name(identity)).items)
@@ -66,9 +66,9 @@ SOURCE: Final = SizeHistogram()
 
 class _HistogramFile(NamedTuple):
     path: Path
-    moment: ScanMoment
+    time: ScanTime
     bins: Lookahead[CountedBin | Problem]
-    told: frozenset[tuple[str, str]]
+    reported: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class _HistogramScan:
 
     def items(self) -> Iterator[Item]:
         for part in self.parts:
-            if part.moment.note is not None:
-                yield part.moment.note
+            if part.time.note is not None:
+                yield part.time.note
             bins: list[CountedBin] = []
             for counted_bin in part.bins:
                 if isinstance(counted_bin, Problem):
@@ -88,7 +88,7 @@ class _HistogramScan:
                 else:
                     bins.append(counted_bin)
             if bins:
-                yield bin_rows(bins, time=part.moment.time_us, filesystem=self.filesystem, scan=self.name)
+                yield bin_rows(bins, time=part.time.time_us, filesystem=self.filesystem, scan=self.name)
 
 
 def _opened(path: Path, options: ReadOptions) -> _HistogramFile:
@@ -97,11 +97,11 @@ def _opened(path: Path, options: ReadOptions) -> _HistogramFile:
     reading = _reading_of(head)
     if reading is None:
         first = head.partition(b"\n")[0].decode("utf-8", "backslashreplace")
-        name = f"heading {shown(first)}" if head else "empty file"
-        raise InputError(str(path), name, f"{EXPECTED}, or a report of fprof or fsstats")
+        problem = f"heading {shown(first)}" if head else "empty file"
+        raise InputError(str(path), problem, f"{EXPECTED}, or a report of fprof or fsstats")
     bins = Lookahead(path, partial(_bins, path, reading), small)
-    reported = told_by(counted_bin for counted_bin in bins.look() if isinstance(counted_bin, CountedBin))
-    return _HistogramFile(path, scan_moment(path, options), bins, reported)
+    reported = reported_by(counted_bin for counted_bin in bins.look() if isinstance(counted_bin, CountedBin))
+    return _HistogramFile(path, scan_time_of(path, options), bins, reported)
 
 
 def _bins(path: Path, reading: Reading) -> Iterator[CountedBin | Problem]:
@@ -123,10 +123,10 @@ def _scans(files: Sequence[_HistogramFile]) -> list[tuple[_HistogramFile, ...]]:
     groups: list[list[_HistogramFile]] = []
     for file in files:
         for group in groups:
-            same = file.moment.stated and group[0].moment.stated and group[0].moment.time_us == file.moment.time_us
-            if same and all(file.told.isdisjoint(other.told) for other in group):
+            same = file.time.stated and group[0].time.stated and group[0].time.time_us == file.time.time_us
+            if same and all(file.reported.isdisjoint(other.reported) for other in group):
                 group.append(file)
                 break
         else:
             groups.append([file])
-    return [tuple(group) for group in sorted(groups, key=lambda group: group[0].moment.time_us)]
+    return [tuple(group) for group in sorted(groups, key=lambda group: group[0].time.time_us)]

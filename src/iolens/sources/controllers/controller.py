@@ -102,15 +102,15 @@ class _ControllerTable:
         else:
             pieces = sql_pieces(self.origin, self.table or "", self.wanted, clock)
         reader = self._reader()
-        is_present = False
+        has_rows = False
         for piece in pieces:
             if isinstance(piece, Problem):
                 yield piece
             else:
-                is_present = True
+                has_rows = True
                 yield from reader.take(_in_window(piece, self.options))
         yield from reader.end()
-        if not is_present:
+        if not has_rows:
             yield Problem(self.place, None, "no row that could be read")
 
     def _clock(self) -> LocalClock | None:

@@ -240,7 +240,7 @@ class SizesReader(Reader):
             columns = (piece.time_us, piece.controller, np.ma.getdata(size), directions, np.ma.getdata(counts))
             parts.append([column[known] for column in columns])
         together = tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
-        yield from self._whole_moments(together)
+        yield from self._whole_times(together)
 
     def _directions(self, piece: TablePiece, direction: str) -> tuple[NDArray[np.int64], str | None]:
         """0 for read, 1 for write, −1 for what is neither, and the first such."""
@@ -251,7 +251,7 @@ class SizesReader(Reader):
         strange = [str(item) for item, code in zip(said, codes, strict=True) if code < 0]
         return codes[which], strange[0] if strange else None
 
-    def _whole_moments(self, columns: tuple[NDArray[np.int64], ...]) -> Iterator[Item]:
+    def _whole_times(self, columns: tuple[NDArray[np.int64], ...]) -> Iterator[Item]:
         """Hold back the last moment: its rows may go on in the next piece."""
         if self.held is not None:
             columns = tuple(np.concatenate(pair) for pair in zip(self.held, columns, strict=True))

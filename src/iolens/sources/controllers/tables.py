@@ -264,11 +264,11 @@ class _PieceMaker:
     def _times(self, column: Any, problems: list[Problem]) -> tuple[Times, NDArray[np.bool_]]:
         """Moments in UTC, and which of them are known. Many rows share a moment: each is understood once."""
         encoded = column.dictionary_encode()
-        times, zoned = self._moments(encoded.dictionary)
+        times, zoned = self._distinct_times(encoded.dictionary)
         places = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        reported = ~encoded.indices.is_valid().to_numpy(zero_copy_only=False)
+        missing = ~encoded.indices.is_valid().to_numpy(zero_copy_only=False)
         if len(encoded.dictionary):
-            array = np.ma.MaskedArray(np.ma.getdata(times)[places], np.ma.getmaskarray(times)[places] | reported)
+            array = np.ma.MaskedArray(np.ma.getdata(times)[places], np.ma.getmaskarray(times)[places] | missing)
         else:
             array = np.ma.MaskedArray(np.zeros(len(column), np.int64), True)
         if not zoned:
@@ -281,7 +281,7 @@ class _PieceMaker:
             problems.append(self._problem(self.wanted.time, ~known, f"{first} is not a time: {count} rows left out"))
         return values, known
 
-    def _moments(self, texts: Any) -> tuple[Column, bool]:
+    def _distinct_times(self, texts: Any) -> tuple[Column, bool]:
         """Microseconds since 1970, and whether they are in UTC already."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -354,11 +354,11 @@ def _cast_or_each(texts: Any, good: Any, type_: Any) -> Column:
     try:
         times = pc.cast(chosen, type_)
     except pa.ArrowInvalid:
-        times = pa.array([_moment(item.as_py()) for item in chosen], pa.timestamp("us", type_.tz))
+        times = pa.array([_time(item.as_py()) for item in chosen], pa.timestamp("us", type_.tz))
     return _masked(times.cast(pa.int64()))
 
 
-def _moment(text: str | None) -> datetime | None:
+def _time(text: str | None) -> datetime | None:
     try:
         return None if text is None else datetime.fromisoformat(text)
     except ValueError:

@@ -119,7 +119,7 @@ def stated_host(root: Path) -> str | None:
     return next((name for place in _HOST_NAMES if (name := _text(root / place))), None)
 
 
-def told_by_user(options: ReadOptions) -> dict[str, object]:
+def given_by_user(options: ReadOptions) -> dict[str, object]:
     """What the user supplied that changes the rows of a report or archive: part of its identity."""
     plain = ("filesystem", "target", "timezone", "interval_s", "at", "since", "until")
     reported: dict[str, object] = {name: getattr(options, name) for name in plain}

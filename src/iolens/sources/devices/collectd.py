@@ -273,7 +273,7 @@ class _DocumentReader:
                 yield Note(self.place, line, f"documents of {shown(what)} are not among those kept")
 
     def _disk(self, collectd_document: CollectdDocument) -> bool:
-        is_present = False
+        has_rows = False
         for name, value in collectd_document.values.items():
             place = DISK_COLUMNS.get((collectd_document.kind, name))
             if place is not None and value >= 0:
@@ -282,8 +282,8 @@ class _DocumentReader:
                     raise MalformedDocument(f"{name} of {shown(collectd_document.instance)} is out of range")
                 columns.setdefault(place[0], _Column()).add(collectd_document.time_us, value * place[1])
                 self.say_counter = self.say_counter or collectd_document.is_counter
-                is_present = True
-        return is_present
+                has_rows = True
+        return has_rows
 
     def _cpu(self, collectd_document: CollectdDocument) -> bool:
         if (

@@ -27,13 +27,13 @@ from iolens.sources.devices.block_devices import (
     choose,
     devices_by_name,
     devices_by_sysfs,
+    given_by_user,
     host_of,
     is_asked_for,
     left_out_notes,
     refuse_settings,
     system_disks,
     target_name,
-    told_by_user,
 )
 from iolens.sources.reading.bounded_input import numbered_lines, parameter_bytes, unpacked
 from iolens.sources.reading.captures import read_each
@@ -218,7 +218,7 @@ class _DiskstatsText:
 
     def times(self) -> Iterator[_TimedCopy]:
         """Each copy with its time: its stamp, or what the user said of the first."""
-        untold = 0
+        unreported = 0
         for snapshot in self.snapshots():
             if isinstance(snapshot, Problem):
                 yield snapshot
@@ -229,12 +229,12 @@ class _DiskstatsText:
                 yield snapshot, snapshot.time_us
                 continue
             at, interval = self.options.at, self.options.interval_s
-            if at is None or (untold and not interval):
+            if at is None or (unreported and not interval):
                 missing = "--at" if at is None else "--interval"
                 yield Problem(str(self.path), snapshot.line, f"no line here tells the time: supply {missing}")
                 continue
-            yield snapshot, epoch_us(at) + untold * round((interval or 0) * SECOND_US)
-            untold += 1
+            yield snapshot, epoch_us(at) + unreported * round((interval or 0) * SECOND_US)
+            unreported += 1
 
     def items(self, copies: Iterable[_TimedCopy], ticker: Ticker) -> Iterator[Item]:
         """Everything in the file."""
@@ -289,7 +289,7 @@ def _scan(path: Path, options: ReadOptions) -> _DiskstatsScan:
     if not times:
         reason = problem.reason if problem else "empty file"
         raise InputError(str(path), reason, "lines of /proc/diskstats, each copy after a line with its time")
-    return _DiskstatsScan(text, copies, times, supplied_identity(path, **told_by_user(options)))
+    return _DiskstatsScan(text, copies, times, supplied_identity(path, **given_by_user(options)))
 
 
 def _size(copy: _TimedCopy) -> int:

@@ -25,11 +25,11 @@ from iolens.sources.devices.block_devices import (
     Choice,
     choose,
     devices_by_name,
+    given_by_user,
     is_asked_for,
     left_out_notes,
     refuse_settings,
     target_name,
-    told_by_user,
 )
 from iolens.sources.devices.iostat_reports import STAMP, Banner, Found, IostatReport, read_json, read_text
 from iolens.sources.reading.bounded_input import DAMAGED, blocks_of, bounded_lines, opened, unpacked
@@ -110,7 +110,7 @@ class Iostat(FileSource):
     def open(self, path: Path, options: ReadOptions) -> _IostatRecording:
         """The file, if it can be read."""
         _check_settings(path, options)
-        return _IostatRecording(path, options, supplied_identity(path, **told_by_user(options)))
+        return _IostatRecording(path, options, supplied_identity(path, **given_by_user(options)))
 
 
 SOURCE: Final = Iostat()
@@ -137,7 +137,7 @@ class _IostatRecording:
         """Every interval in the file."""
         section = _IostatSection(self, Banner())
         seen = 0
-        for banner in self._found():
+        for banner in self._sections():
             if isinstance(banner, Banner):
                 yield from section.finish()
                 seen += section.seen
@@ -151,7 +151,7 @@ class _IostatRecording:
             what = "no device in it" if self.path.stat().st_size else "empty file"
             yield Problem(self.place, None, f"{what}: expected device reports, as of `iostat -d` or `iostat -x`")
 
-    def _found(self) -> Iterator[Found]:
+    def _sections(self) -> Iterator[Found]:
         try:
             with opened(self.path) as stream:
                 is_json = stream.read(64).lstrip().startswith(b"{")
@@ -168,7 +168,7 @@ class _Timed(NamedTuple):
     """A report and the moment it was printed, where it tells."""
 
     report: IostatReport
-    moment_us: int | None
+    time_us: int | None
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class _IostatSection:
         """One report in, what is known by now out."""
         self.seen += 1
         try:
-            timed = _Timed(report, self.clock.moment_us(report.stamp))
+            timed = _Timed(report, self.clock.time_us(report.stamp))
         except ValueError as error:
             yield Problem(self.recording.place, report.line, str(error))
             return
@@ -219,16 +219,16 @@ class _IostatSection:
         held, self.held = self.held, []
         host = self.banner.host or self.recording.options.target
         if not host:
-            name = "no first line `Linux … (host)` above the reports"
-            raise InputError(self.recording.place, name, "--target SERVER", held[0].report.line)
+            problem = "no first line `Linux … (host)` above the reports"
+            raise InputError(self.recording.place, problem, "--target SERVER", held[0].report.line)
         self.rows = _Columns(self.recording.options.filesystem or host, host)
         self.interval_us = self._find_interval_us(held)
         is_since_boot = self._is_since_boot(held[0].report)
-        times = [timed.moment_us for timed in held[is_since_boot:] if timed.moment_us is not None]
+        times = [timed.time_us for timed in held[is_since_boot:] if timed.time_us is not None]
         self.ticker = Ticker(grid_of({"": times or [self._began_us()]}, self.interval_us / SECOND_US))
         if is_since_boot:
             yield Note(self.recording.place, held[0].report.line, "this report is the average since boot: left out")
-            self.previous_us = held[0].moment_us
+            self.previous_us = held[0].time_us
         for timed in held[is_since_boot:]:
             yield from self._interval(timed)
 
@@ -236,7 +236,7 @@ class _IostatSection:
         assert self.rows is not None
         assert self.ticker is not None
         self.printed += 1
-        timestamp = timed.moment_us
+        timestamp = timed.time_us
         if timestamp is None:
             timestamp = self._began_us() + self.printed * self.interval_us
         spent_us = self._spent_us(timestamp)
@@ -267,28 +267,28 @@ class _IostatSection:
         """When iostat was started, as the user said."""
         at = self.recording.options.at
         if at is None or not self.is_first:
-            name = "reports without a time (iostat -t prints it)"
-            raise InputError(self.recording.place, name, "--at, when iostat was started")
+            problem = "reports without a time (iostat -t prints it)"
+            raise InputError(self.recording.place, problem, "--at, when iostat was started")
         return epoch_us(at)
 
     def _find_interval_us(self, held: list[_Timed]) -> int:
         if self.recording.options.interval_s:
             return round(self.recording.options.interval_s * SECOND_US)
-        times = [timed.moment_us for timed in held if timed.moment_us is not None]
+        times = [timed.time_us for timed in held if timed.time_us is not None]
         if len(set(times)) > 1:
             return find_interval_us([times])
-        reported = [reported for timed in held[1:] if (reported := _told_interval_s(timed.report)) is not None]
+        reported = [reported for timed in held[1:] if (reported := _stated_interval_s(timed.report)) is not None]
         if reported:
             return max(round(median(reported)), 1) * SECOND_US
-        name = "nothing here tells the interval between reports"
-        raise InputError(self.recording.place, name, "--interval", held[0].report.line)
+        problem = "nothing here tells the interval between reports"
+        raise InputError(self.recording.place, problem, "--interval", held[0].report.line)
 
     def _is_since_boot(self, report: IostatReport) -> bool:
         """Whether the first report is one over all the time since boot, by what evidence there is."""
         said = self.recording.options.settings.get("since_boot_first")
         if said is not None:
             return bool(said)
-        reported = _told_interval_s(report)
+        reported = _stated_interval_s(report)
         interval_s = self.interval_us / SECOND_US
         if reported is not None:
             return abs(reported - interval_s) > max(1.0, interval_s / 4)
@@ -327,7 +327,7 @@ def _rounded(measure: str, value: float) -> int:
     return round(value / SECTOR_BYTES) * SECTOR_BYTES if measure.endswith("_bytes") else round(value)
 
 
-def _told_interval_s(report: IostatReport) -> float | None:
+def _stated_interval_s(report: IostatReport) -> float | None:
     """The interval by a total and its rate, the largest of them."""
     pairs = [
         (columns[name], columns[rate])
@@ -344,7 +344,7 @@ def _exact_interval_s(report: IostatReport, nominal_s: float) -> float:
 
     A nominal second is often 1.01; rates times 1.00 would be off by a hundredth. Where counts cannot tell, nominal.
     """
-    reported = _told_interval_s(report)
+    reported = _stated_interval_s(report)
     if reported is not None and abs(reported - nominal_s) <= LATE_CS / 100:
         return round(reported, 2)
     counts = _counts(report)
@@ -413,7 +413,7 @@ class _Clock:
         filesystem = self.recording.options.filesystem or self.banner.host
         return stated_zone(self.recording.options, filesystem, self.recording.place)
 
-    def moment_us(self, stamp: str | None) -> int | None:
+    def time_us(self, stamp: str | None) -> int | None:
         """The moment of a report; None when it tells none."""
         if stamp is None:
             return None

@@ -194,14 +194,14 @@ class _JsonReader:
         self.text, self.position, self.line = "", 0, 1
 
     def read(self) -> Iterator[Found]:
-        while (begin := self._found(_STATISTICS)) is not None:
+        while (begin := self._next_match(_STATISTICS)) is not None:
             reported = dict(_FIELD.findall(self.text, self.position, begin.start()))
             yield Banner(reported.get("nodename"), reported.get("date"))
             self._advance(begin.end())
             yield from self._reports()
 
     def _reports(self) -> Iterator[Found]:
-        while (begin := self._found(_PAST)) is not None:
+        while (begin := self._next_match(_PAST)) is not None:
             self._advance(begin.start())
             if self.text[self.position] != "{":
                 return
@@ -225,7 +225,7 @@ class _JsonReader:
                 self._advance(end)
                 return report
 
-    def _found(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    def _next_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The next place that fits; the text before it goes as far as no part of it may be needed."""
         while (match := pattern.search(self.text, self.position)) is None:
             if len(self.text) - self.position > LONGEST_REPORT:

@@ -23,10 +23,10 @@ from iolens.sources.devices.block_devices import (
     DeviceSeries,
     choose,
     devices_by_name,
+    given_by_user,
     is_asked_for,
     left_out_notes,
     refuse_settings,
-    told_by_user,
 )
 from iolens.sources.devices.pcp_archive import (
     COUNTER,
@@ -118,7 +118,7 @@ class _Reading:
     def identity(self) -> str:
         """Over all its files: values and descriptions."""
         files = [content_identity(path) for path in self.archive.files]
-        return combined_identity(files, **told_by_user(self.options))
+        return combined_identity(files, **given_by_user(self.options))
 
     def items(self) -> Iterator[Item]:
         """Every sample of every device."""
@@ -248,7 +248,7 @@ class _Tally:
             except DamagedArchive as damage:
                 self.damages.append(damage)
             except InputError as error:
-                self.damages.append(DamagedArchive(path, 0, error.found))
+                self.damages.append(DamagedArchive(path, 0, error.problem))
 
     def _sample(self, values: Values, wanted: Mapping[int, _PcpMeasure]) -> _Sample:
         devices: dict[str, dict[str, int]] = {}

@@ -25,12 +25,12 @@ from iolens.sources.drives.rows import (
     DriveReading,
     DriveRows,
     MalformedValue,
-    Told,
-    epoch_moment,
-    moment_in,
+    ReportedValues,
+    epoch_time,
     plain,
     serial_of,
-    stated_moment,
+    stated_time,
+    time_in_name,
 )
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import Line, head_of, numbered_lines, unpacked, whole_text
@@ -74,7 +74,7 @@ class Isdct:
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per file of a series, per archive, and per dump in a directory."""
         refuse_settings(options, self.name, "[sources.isdct]", SETTINGS)
-        groups, refused = read_each(paths, partial(_found, options=options))
+        groups, refused = read_each(paths, partial(_found_files, options=options))
         files = [file for known_files in groups for file in known_files]
         texts = [file.path for file in files if file.kind == _DUMP]
         series = [file for file in files if file.kind != _DUMP]
@@ -117,7 +117,7 @@ class _IsdctPiece:
         return str(self.path)
 
 
-def _found(path: Path, options: ReadOptions) -> list[_KnownFile]:
+def _found_files(path: Path, options: ReadOptions) -> list[_KnownFile]:
     """The file itself, or every file below a directory: what is no archive or series is a part of a dump there."""
     needed_filesystem(options, str(path))
     if not path.is_dir():
@@ -243,16 +243,16 @@ def _dump_rows(piece: _IsdctPiece, dumps: Mapping[str, Dump]) -> Iterator[Item]:
         yield from dump.problems
         if not dump.drives:
             continue
-        time_us = _dump_moment(piece, dump)
+        time_us = _dump_time(piece, dump)
         for drive in dump.drives.values():
             counters = {**drive.counters, "nodename": drive.host}
             yield from _reading(counters, drive.serial, time_us, rows, drive.place, None)
     yield from _end(rows, piece)
 
 
-def _dump_moment(piece: _IsdctPiece, dump: Dump) -> int:
+def _dump_time(piece: _IsdctPiece, dump: Dump) -> int:
     """When a dump was made: its stamp file, `--at`, the times of an archive's members, a date in its names."""
-    if dump.stamp is not None and (stamp := moment_in(dump.stamp)) is not None:
+    if dump.stamp is not None and (stamp := time_in_name(dump.stamp)) is not None:
         return stamp.time_us(piece.options, piece.place)
     if piece.options.at is None and dump.modified_s:
         first, last = min(dump.modified_s), max(dump.modified_s)
@@ -261,7 +261,7 @@ def _dump_moment(piece: _IsdctPiece, dump: Dump) -> int:
             raise InputError(piece.place, f"its members were written over {days:.1f} days", "--at to tell its moment")
         return first * 1_000_000
     alone = (piece.files[0].name,) if len(piece.files) == 1 else ()
-    return stated_moment(piece.options, (*alone, Path(dump.folder).name, piece.path.resolve().name), piece.place)
+    return stated_time(piece.options, (*alone, Path(dump.folder).name, piece.path.resolve().name), piece.place)
 
 
 def _csv_series(piece: _IsdctPiece) -> Iterator[Item]:
@@ -359,12 +359,12 @@ def _series_reading(
         yield Problem(piece.place, line, "a drive without a serial number")
         return
     try:
-        time_us = epoch_moment(counters.get("timestamp"))
+        time_us = epoch_time(counters.get("timestamp"))
     except MalformedValue as error:
         yield Problem(piece.place, line, f"timestamp {error}")
         return
     if time_us is None:
-        time_us = stated_moment(piece.options, (piece.path.resolve().name,), piece.place)
+        time_us = stated_time(piece.options, (piece.path.resolve().name,), piece.place)
     yield from _reading(counters, serial, time_us, rows, piece.place, line)
 
 
@@ -372,7 +372,7 @@ def _reading(
     counters: Mapping[str, object], serial: str, time_us: int, rows: DriveRows, place: str, line: int | None
 ) -> Iterator[Item]:
     """One drive of a dump or series: the same names either way."""
-    reported = Told(counters, place, line)
+    reported = ReportedValues(counters, place, line)
     nand, vendor_host = (_vendor_bytes(reported, name) for name in INTEL_IDS)
     reading = DriveReading(
         serial,
@@ -395,12 +395,12 @@ def _reading(
     yield from rows.take(reading, place, line)
 
 
-def _data_units(reported: Told, name: str) -> int | None:
+def _data_units(reported: ReportedValues, name: str) -> int | None:
     raw = reported.count(name, unit=DATA_UNIT_BYTES)
     return reported.count(name + "bytes") if raw is None else raw
 
 
-def _vendor_bytes(reported: Told, name: str) -> int | None:
+def _vendor_bytes(reported: ReportedValues, name: str) -> int | None:
     """Bytes of one of Intel's own counters, if it is the attribute whose unit we know."""
     number = reported.count(name + "id")
     if number is not None and number != INTEL_IDS[name]:
@@ -413,6 +413,6 @@ def _vendor_bytes(reported: Told, name: str) -> int | None:
 
 
 def _end(rows: DriveRows, piece: _IsdctPiece) -> Iterator[Item]:
-    if not rows.found:
+    if not rows.has_rows:
         yield Problem(piece.place, None, "no drive in it that could be read")
     yield from rows.flush()

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Problem
-from iolens.sources.drives.rows import LATEST_S, MalformedValue, count_of, moment_in, plain
+from iolens.sources.drives.rows import LATEST_S, MalformedValue, count_of, plain, time_in_name
 from iolens.sources.reading.archives import Member, archive_members
 from iolens.sources.reading.bounded_input import DAMAGED, opened
 
@@ -82,7 +82,7 @@ class Dump:
 
     def take(self, file: TextFile) -> None:
         """One more file."""
-        if file.name.startswith(_STAMP) and moment_in(file.name) is not None:
+        if file.name.startswith(_STAMP) and time_in_name(file.name) is not None:
             self.stamp = file.name
             return
         if file.trouble is not None:
@@ -90,8 +90,8 @@ class Dump:
         if file.text is None:
             return
         if not self._read(file):
-            name = "not a list" if file.text.strip() else "empty file instead of a list"
-            self.problems.append(Problem(file.place, None, f"{name} of `isdct show`"))
+            problem = "not a list" if file.text.strip() else "empty file instead of a list"
+            self.problems.append(Problem(file.place, None, f"{problem} of `isdct show`"))
         elif file.modified_s is not None:
             self.modified_s.append(file.modified_s)
 
@@ -151,7 +151,7 @@ def _text_of(path: Path) -> tuple[str | None, str | None]:
         with opened(path) as stream:
             return _decoded(stream.read(LONGEST_TEXT + 1))
     except InputError as error:
-        return None, error.found
+        return None, error.problem
     except DAMAGED as error:
         return None, f"cannot be read to its end: {error}"
 
@@ -165,7 +165,7 @@ def _decoded(content: bytes) -> tuple[str | None, str | None]:
 def owner(parts: tuple[str, ...]) -> tuple[str, str | None]:
     """The dump and the host of a file by its folders: `<dump>/<host>/<file>`; a folder named by a date is a dump."""
     folders = parts[:-1]
-    if not folders or parts[-1].startswith(_STAMP) or moment_in(folders[-1]) is not None:
+    if not folders or parts[-1].startswith(_STAMP) or time_in_name(folders[-1]) is not None:
         return str(Path(*folders)), None
     return str(Path(*folders[:-1])), folders[-1]
 

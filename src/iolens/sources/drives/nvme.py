@@ -27,7 +27,7 @@ from iolens.sources.drives.nvme_logs import (
     blocks_of,
     controller,
 )
-from iolens.sources.drives.rows import DriveReading, DriveRows, moment_in, stated_moment, without_date
+from iolens.sources.drives.rows import DriveReading, DriveRows, stated_time, time_in_name, without_date
 from iolens.sources.drives.smartctl import SETTINGS, SUFFIXES, host_setting
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import unpacked, whole_text
@@ -200,9 +200,9 @@ class _Folder:
             yield Problem(place, log.line, f"a {log.kind} without any counter that could be read")
             return
         try:
-            time_us = log.time_us or stated_moment(self.options, (path.name,), place)
+            time_us = log.time_us or stated_time(self.options, (path.name,), place)
         except InputError as error:
-            yield Problem(place, log.line, f"{error.found}; expected {error.expected}")
+            yield Problem(place, log.line, f"{error.problem}; expected {error.expected}")
             return
         key = (token, time_us)
         known = logs.devices.setdefault(key, device) if device is not None else None
@@ -289,7 +289,7 @@ def _drive_name(path: Path) -> str | None:
     name = path.name
     while name.endswith(SUFFIXES):
         name = name[: name.rindex(".")]
-    if moment_in(name) is not None:
+    if time_in_name(name) is not None:
         name = without_date(name)
     match = _LOG_WORD.search(name)
     name = (name if match is None else name[: match.start()]).strip("-_. ")

@@ -19,7 +19,7 @@ from iolens.sources.drives.rows import (
     DATA_UNIT_BYTES,
     INTEL_UNIT_BYTES,
     MalformedValue,
-    Told,
+    ReportedValues,
     count_of,
     plain,
     serial_of,
@@ -245,7 +245,7 @@ class NvmeLogReader:
                 self.logs.append(log)
 
     def _convert(self, log: Log) -> None:
-        reported = Told(log.raw, self.place, log.line)
+        reported = ReportedValues(log.raw, self.place, log.line)
         if log.kind == SMART:
             log.values = _smart_values(reported)
         elif log.kind == IDENTITY:
@@ -254,7 +254,7 @@ class NvmeLogReader:
             log.values = self._vendor_values(reported)
         self.problems += reported.problems
 
-    def _vendor_values(self, reported: Told) -> dict[str, object]:
+    def _vendor_values(self, reported: ReportedValues) -> dict[str, object]:
         raw = dict(reported.values)
         try:
             if OCP_WRITTEN in raw:
@@ -280,7 +280,7 @@ def _next_document(text: str, begin: int) -> int:
     return len(text) if match is None else match.end()
 
 
-def _smart_values(reported: Told) -> dict[str, object]:
+def _smart_values(reported: ReportedValues) -> dict[str, object]:
     return {
         "host_write": reported.count("dataunitswritten", unit=DATA_UNIT_BYTES),
         "host_read": reported.count("dataunitsread", unit=DATA_UNIT_BYTES),
@@ -291,7 +291,7 @@ def _smart_values(reported: Told) -> dict[str, object]:
     }
 
 
-def _identity_values(reported: Told) -> dict[str, object]:
+def _identity_values(reported: ReportedValues) -> dict[str, object]:
     return {
         "serial": serial_of(reported.values.get("sn")),
         "model": reported.text("mn"),

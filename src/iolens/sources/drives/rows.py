@@ -98,13 +98,13 @@ def percent_of(value: object) -> float | None:
 
 def serial_of(value: object) -> str | None:
     """A serial number; None where it is empty or was blotted out (`REDACTED`): every drive would be the same."""
-    is_told = isinstance(value, str) or count_in_json(value) is not None
-    text = str(value).strip() if is_told else ""
+    is_reported = isinstance(value, str) or count_in_json(value) is not None
+    text = str(value).strip() if is_reported else ""
     return None if _UNTOLD_SERIAL.fullmatch(text) else text
 
 
 @dataclass(slots=True)
-class Told:
+class ReportedValues:
     """Named values of one drive, read one by one; what cannot be read is NULL and a problem."""
 
     values: Mapping[str, object]
@@ -147,8 +147,8 @@ class Told:
         """The first of these that is told and not blotted out."""
         for name in names:
             value = self.values.get(name)
-            if isinstance(value, str) and (word := serial_of(value)) is not None:
-                return word
+            if isinstance(value, str) and (serial := serial_of(value)) is not None:
+                return serial
         return None
 
     def _report(self, name: str, error: MalformedValue) -> None:
@@ -228,7 +228,7 @@ class DriveRows:
 
     def __init__(self, filesystem: str) -> None:
         self.filesystem = filesystem
-        self.found = False
+        self.has_rows = False
         self._batch = RowBatch()
         self._seen: dict[tuple[str, int], dict[str, object]] = {}
 
@@ -250,7 +250,7 @@ class DriveRows:
                 reason = f"drive {shown(reading.serial)} again at the same moment, with other values: the first counts"
                 yield Problem(place, line, reason)
             return
-        self.found = True
+        self.has_rows = True
         self._batch.add(TABLE, columns)
         if self._batch.count >= ROWS_PER_BATCH:
             yield from self._batch.flush()
@@ -260,7 +260,7 @@ class DriveRows:
         return self._batch.flush()
 
 
-class NamedMoment(NamedTuple):
+class NamedTime(NamedTuple):
     """A date, perhaps with a time, in a name; `has_zone` when it says Z."""
 
     local: datetime
@@ -272,12 +272,12 @@ class NamedMoment(NamedTuple):
         return epoch_us(self.local.replace(tzinfo=zone).astimezone(UTC))
 
 
-def moment_in(name: str) -> NamedMoment | None:
+def time_in_name(name: str) -> NamedTime | None:
     """The last date in a name: `Intel_DCT_20190401.csv.gz`, `nvme0-2026-01-05T12:00:00Z.txt`."""
     for match in reversed(list(_DATE.finditer(name))):
         year, month, day, hour, minute, second = (int(group) if group else 0 for group in match.groups()[:6])
         try:
-            return NamedMoment(datetime(year, month, day, hour, minute, second), match[7] is not None)
+            return NamedTime(datetime(year, month, day, hour, minute, second), match[7] is not None)
         except ValueError:
             continue
     return None
@@ -288,18 +288,18 @@ def without_date(name: str) -> str:
     return _DATE.sub("", name)
 
 
-def stated_moment(options: ReadOptions, names: tuple[str, ...], place: str) -> int:
+def stated_time(options: ReadOptions, names: tuple[str, ...], place: str) -> int:
     """The moment of a capture that does not tell it: `--at`, else the date in one of its names."""
     if options.at is not None:
         return epoch_us(options.at)
     for name in names:
-        named_time = moment_in(name)
+        named_time = time_in_name(name)
         if named_time is not None:
             return named_time.time_us(options, place)
     raise InputError(place, "nothing here tells the time", "--at, or a date in the name such as 2019-04-01")
 
 
-def epoch_moment(value: object) -> int | None:
+def epoch_time(value: object) -> int | None:
     """Microseconds from epoch seconds; None where absent."""
     seconds = count_of(value)
     if seconds is not None and not 0 < seconds < LATEST_S:

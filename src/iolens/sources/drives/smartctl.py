@@ -22,10 +22,10 @@ from iolens.sources.drives.rows import (
     DriveReading,
     DriveRows,
     MalformedValue,
-    Told,
-    epoch_moment,
+    ReportedValues,
+    epoch_time,
     serial_of,
-    stated_moment,
+    stated_time,
     without_date,
 )
 from iolens.sources.reading.batches import within
@@ -183,13 +183,13 @@ class _Drive:
                 return
             yield Note(self.place, self.line, f"no serial number: the drive is called {shown(serial)}")
         try:
-            time_us = epoch_moment(_section(self.content, "local_time").get("time_t"))
+            time_us = epoch_time(_section(self.content, "local_time").get("time_t"))
         except MalformedValue as error:
             yield self._problem(f"local_time {error}")
             return
         if time_us is None:
-            time_us = stated_moment(self.file.options, (self.file.path.name,), self.place)
-        reported = Told(self._told(), self.place, self.line)
+            time_us = stated_time(self.file.options, (self.file.path.name,), self.place)
+        reported = ReportedValues(self._reported(), self.place, self.line)
         reading = DriveReading(
             serial,
             time_us,
@@ -210,7 +210,7 @@ class _Drive:
         yield from self._notes(reading)
         yield from rows.take(reading, self.place, self.line)
 
-    def _told(self) -> dict[str, object]:
+    def _reported(self) -> dict[str, object]:
         """What the document tells, by our names and in our units; the certain overrides the less certain."""
         content = self.content
         reported: dict[str, object] = {

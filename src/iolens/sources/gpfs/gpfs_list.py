@@ -233,5 +233,5 @@ def _offsets(local_s: Numbers, zone: tzinfo) -> Numbers:
     if zone is UTC:
         return np.zeros(len(local_s), np.int64)
     quarters, places = np.unique(local_s // QUARTER_S, return_inverse=True)
-    timedeltas = [zone.utcoffset(_EPOCH + timedelta(seconds=int(quarter) * QUARTER_S)) for quarter in quarters]
-    return np.array([0 if item is None else round(item.total_seconds()) for item in timedeltas], np.int64)[places]
+    offsets = [zone.utcoffset(_EPOCH + timedelta(seconds=int(quarter) * QUARTER_S)) for quarter in quarters]
+    return np.array([0 if item is None else round(item.total_seconds()) for item in offsets], np.int64)[places]

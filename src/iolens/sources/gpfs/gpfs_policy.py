@@ -50,8 +50,8 @@ def _reader(path: Path, layout: ListLayout) -> ListLayout:
     """The layout, if the file is such a list at all."""
     head = unpacked_head(path)
     if not _is_list(head):
-        name = "its first lines are none of a policy list" if head else "empty file"
-        raise InputError(str(path), name, "lines of `inode generation snapshot  SHOW -- /path`")
+        problem = "its first lines are none of a policy list" if head else "empty file"
+        raise InputError(str(path), problem, "lines of `inode generation snapshot  SHOW -- /path`")
     return layout
 
 

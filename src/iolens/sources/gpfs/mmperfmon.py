@@ -123,7 +123,7 @@ class _SensorScan(NamedTuple):
 
     path: Path
     texts: Lookahead[Text | Problem]
-    told: Mapping[Subject, frozenset[str]]
+    reported: Mapping[Subject, frozenset[str]]
     begin_us: int
     end_us: int
 
@@ -150,14 +150,14 @@ def _linked(scans: Sequence[_SensorScan]) -> list[list[_SensorScan]]:
     group_of = list(range(len(scans)))
     by_subject: dict[Subject, list[int]] = {}
     for number, scan in enumerate(scans):
-        for subject in scan.told:
+        for subject in scan.reported:
             by_subject.setdefault(subject, []).append(number)
     for subject, numbers in by_subject.items():
         numbers.sort(key=lambda number: scans[number].begin_us)
         for value, other in pairwise(numbers):
             if (
                 scans[other].begin_us <= scans[value].end_us
-                and scans[value].told[subject] != scans[other].told[subject]
+                and scans[value].reported[subject] != scans[other].reported[subject]
             ):
                 old, new = group_of[other], group_of[value]
                 group_of = [new if group == old else group for group in group_of]

@@ -125,8 +125,8 @@ class TextReader:
             self._problem(None, f"cannot be read to its end: {error}")
         self._end_table()
         if not self.legend:
-            name = "empty" if is_empty else "no legend of metrics"
-            self._problem(None, f"{name}, expected output of `mmperfmon query`")
+            problem = "empty" if is_empty else "no legend of metrics"
+            self._problem(None, f"{problem}, expected output of `mmperfmon query`")
         elif self.next_column < len(self.legend):
             missing = len(self.legend) - self.next_column
             self._problem(None, f"{missing} columns of the legend have no table: the output is cut")

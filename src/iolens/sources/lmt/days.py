@@ -21,7 +21,7 @@ from iolens.sources.reading.local_time import LocalClock, local_text
 from iolens.sources.reading.sql_database import Database, SqlSelection, Table, TableSchema
 from iolens.units import DAY_S, epoch_us
 
-MOMENTS: Final = "TIMESTAMP_INFO"
+TIMES: Final = "TIMESTAMP_INFO"
 LATEST_S: Final = 4_102_444_800  # the year 2100
 NO_TIME: Final = -(2**62)
 _DTYPE: Final = np.dtype([("ts_id", np.int64), ("local_s", np.int64)])
@@ -33,7 +33,7 @@ class OffsetStretch(NamedTuple):
     first: int  # TS_ID
     last: int
     offset_s: int
-    moments: int
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Day:
     @property
     def count(self) -> int:
         """How many moments it has."""
-        return sum(stretch.moments for stretch in self.stretches)
+        return sum(stretch.times for stretch in self.stretches)
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class SampleTimes:
     """The moments of a day, ready to be looked up."""
 
     ts_ids: Integers
@@ -98,22 +98,22 @@ class Window(NamedTuple):
 def days_of(database: Database, schema: Mapping[str, TableSchema], zone: tzinfo, window: Window) -> list[Day]:
     """Every day that has moments in the window, the earliest first."""
     listing = _Listing(database.place, LocalClock(zone), window)
-    for piece in _stamps(database, schema[MOMENTS], window):
+    for piece in _stamps(database, schema[TIMES], window):
         listing.take(piece)
     listing.finish()
     if not listing.stretches:
         if listing.problems:
             return [Day(0, (OffsetStretch(0, -1, 0, 0),), tuple(listing.problems))]
         wanted = f" from {window}" if window != Window() else ""
-        raise InputError(database.place, f"{MOMENTS} has no moments{wanted}")
+        raise InputError(database.place, f"{TIMES} has no moments{wanted}")
     days = [Day(number, tuple(parts)) for number, parts in sorted(listing.stretches.items())]
     days[0] = Day(days[0].number, days[0].stretches, tuple(listing.problems))
     return days
 
 
-def moments_of(database: Database, schema: Mapping[str, TableSchema], day: Day) -> Moments:
+def times_of(database: Database, schema: Mapping[str, TableSchema], day: Day) -> SampleTimes:
     """The moments of a day, each with its time in UTC."""
-    table = schema[MOMENTS]
+    table = schema[TIMES]
     columns = dict(zip(_DTYPE.names or (), _columns(database, table), strict=True))
     where = f"{table.column('TS_ID')} BETWEEN ? AND ?"
     values = database.table(SqlSelection(table, columns, where, (day.first, day.last)))
@@ -122,7 +122,7 @@ def moments_of(database: Database, schema: Mapping[str, TableSchema], day: Day) 
         inside = (values["ts_id"] >= first) & (values["ts_id"] <= last) & (values["local_s"] != NO_TIME)
         time_s[inside] = values["local_s"][inside] - offset_s
     known = time_s != NO_TIME
-    return Moments(values["ts_id"][known], time_s[known] * 1_000_000)
+    return SampleTimes(values["ts_id"][known], time_s[known] * 1_000_000)
 
 
 def _stamps(database: Database, table: TableSchema, window: Window) -> Iterator[Table]:

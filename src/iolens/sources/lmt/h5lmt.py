@@ -29,10 +29,10 @@ from iolens.sources.reading.hdf5_series import (
     holds_any,
     identity_of,
     interval_rows,
-    moment_rows,
     names_of,
     numbers_of,
     opened,
+    reading_rows,
     text_of,
     times_of,
     whole_numbers,
@@ -185,7 +185,7 @@ class DayFile:
 
     def _load(self, grids: _Grids, loaded: Flags, flagged: Flags) -> Iterator[Item]:
         names = grids.names((OSS_LOAD,), "OSSNames")
-        load = grids.moments(OSS_LOAD, names, "OSSNames")
+        load = grids.times(OSS_LOAD, names, "OSSNames")
         unknown = ~loaded[:, None] | (_of_targets(flagged, len(names)) & (np.nan_to_num(load) == 0))
         load = np.where(unknown, np.nan, load)
         columns = {name: load[:, number] for number, name in enumerate(names)}
@@ -194,7 +194,7 @@ class DayFile:
             columns[self.mds_host] = np.where(loaded & (mds_load != 0), mds_load, np.nan)
         for host, column in columns.items():
             common = {"filesystem": self.filesystem, "host": host}
-            yield from moment_rows("host_load", grids.steps_us, common, {"cpu_pct": column}, whole=False)
+            yield from reading_rows("host_load", grids.steps_us, common, {"cpu_pct": column}, whole=False)
 
 
 def _of_targets(flagged: Flags, targets: int) -> Flags:
@@ -257,9 +257,9 @@ class _Grids:
 
     def rates(self, dataset: str, names: Sequence[str], attribute: str) -> Grid:
         """Intervals × names, per second."""
-        return self.moments(dataset, names, attribute)[1:]
+        return self.times(dataset, names, attribute)[1:]
 
-    def moments(self, dataset: str, names: Sequence[str], attribute: str) -> Grid:
+    def times(self, dataset: str, names: Sequence[str], attribute: str) -> Grid:
         """Steps × names; NaN for what the data set does not have."""
         grid = np.full((len(self.steps_us), len(names)), np.nan)
         if dataset not in self.file:

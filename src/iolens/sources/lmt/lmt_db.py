@@ -19,7 +19,7 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item
 from iolens.sources.lmt import brw_stats as lmt_brw_stats
 from iolens.sources.lmt.brw_stats import BrwStats
-from iolens.sources.lmt.days import MOMENTS, Day, Window, days_of, moments_of
+from iolens.sources.lmt.days import TIMES, Day, Window, days_of, times_of
 from iolens.sources.lmt.targets import OST_DATA, OST_NAMES, TABLES, DayTables, Schema
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.local_time import find_zone
@@ -34,12 +34,12 @@ from iolens.sources.reading.sql_database import (
     is_sqlite_with,
 )
 
-MARKS: Final = frozenset({MOMENTS, OST_DATA})
+MARKS: Final = frozenset({TIMES, OST_DATA})
 DATABASE_PREFIX: Final = "filesystem_"
 SETTINGS: Final = ("timezone", "brw_stats")
 
 _REQUIRED: Final = {
-    MOMENTS: ("TS_ID", "TIMESTAMP"),
+    TIMES: ("TS_ID", "TIMESTAMP"),
     OST_DATA: ("OST_ID", "TS_ID", "READ_BYTES", "WRITE_BYTES"),
     OST_NAMES: ("OST_ID", "OST_NAME"),
 }
@@ -84,7 +84,7 @@ class DayReading:
         yield from self.day.problems
         with self.opening.open() as database:
             schema = database.schema()
-            times = moments_of(database, schema, self.day)
+            times = times_of(database, schema, self.day)
             tables = DayTables(database, schema, self.filesystem, times, self.brw_stats, self.is_last)
             yield from tables.items()
 
@@ -155,7 +155,7 @@ def _filesystem(database: Database, schema: Schema, opening: Opening, options: R
 
 def _zone(database: Database, schema: Schema, filesystem: str, options: ReadOptions) -> tzinfo:
     """`--timezone`, else the configuration's; a column of MySQL's own TIMESTAMP type needs none."""
-    if database.keeps_utc(schema[MOMENTS], "TIMESTAMP"):
+    if database.keeps_utc(schema[TIMES], "TIMESTAMP"):
         return UTC
     name = options.timezone or options.zones.get(filesystem) or options.settings.get("timezone")
     if name is None:

@@ -287,8 +287,8 @@ class Ltop(FileSource):
             if looked_at >= SAMPLES_LOOKED_AT * len(times):
                 break
         if not times:
-            name = "empty file" if path.stat().st_size == 0 else "no metric string of LMT"
-            raise InputError(str(path), name, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
+            problem = "empty file" if path.stat().st_size == 0 else "no metric string of LMT"
+            raise InputError(str(path), problem, "lines such as `1285273690 1285273689 oss1 lmt_ost 2;oss1;…`")
         said = {"filesystem": options.filesystem, "interval": options.interval_s}
         identity = supplied_identity(path, **said, since=options.since, until=options.until)
         return _LtopRecording(path, options, lines, Ticker(grid_of(times, options.interval_s)), identity)

@@ -17,7 +17,7 @@ from iolens.arrays import Integers
 from iolens.records import Item, Note, Problem, Row, Rows, Samples
 from iolens.sources.lmt import brw_stats as lmt_brw_stats
 from iolens.sources.lmt.brw_stats import BrwStats
-from iolens.sources.lmt.days import Moments
+from iolens.sources.lmt.days import SampleTimes
 from iolens.sources.lmt.operations import METADATA_COLUMN, UNUSED_OPERATIONS
 from iolens.sources.lustre.stats import MICROSECONDS
 from iolens.sources.reading.sql_database import NOT_A_NUMBER, Database, SqlSelection, Table, TableSchema
@@ -96,13 +96,13 @@ class DayTables:
     database: Database
     schema: Schema
     filesystem: str
-    moments: Moments
+    times: SampleTimes
     brw_stats: BrwStats | None
     is_last: bool  # the database has no later day
 
     def items(self) -> Iterator[Item]:
         """Everything, target by target."""
-        if not len(self.moments.ts_ids):
+        if not len(self.times.ts_ids):
             return
         for table_name, key in NAMED.items():
             yield from self._unnumbered(table_name, key)
@@ -162,7 +162,7 @@ class DayTables:
                 f"{table.name}: {size_counts.refused} moments of {ost.name} with values that are no numbers left out"
             )
             yield Problem(self.database.place, None, reason)
-        time_us, is_known = self.moments.times(size_counts.ts_ids)
+        time_us, is_known = self.times.times(size_counts.ts_ids)
         counters = {name: column[is_known] for name, column in size_counts.counters.items()}
         yield from self._samples("target_sizes", ost, "ost", _in_order(time_us[is_known], counters))
 
@@ -197,7 +197,7 @@ class DayTables:
         """`OFFLINE` says how an OST is now: at the database's last moment."""
         for ost in osts:
             if ost.offline:
-                head = {"time": int(self.moments.time_us.max()), "filesystem": self.filesystem, "target": ost.name}
+                head = {"time": int(self.times.time_us.max()), "filesystem": self.filesystem, "target": ost.name}
                 yield Row("target_state", head | {"target_kind": "ost", "recovery_status": "OFFLINE"})
 
     def _samples(self, table: str, part: DatabasePart, kind: str | None, series: DaySeries) -> Iterator[Samples]:
@@ -246,7 +246,7 @@ class DayTables:
 
     @property
     def _extent(self) -> tuple[int, int]:
-        return int(self.moments.ts_ids[0]), int(self.moments.ts_ids[-1])
+        return int(self.times.ts_ids[0]), int(self.times.ts_ids[-1])
 
     def _series(
         self, table_name: str, part: DatabasePart, numbers: tuple[str, ...], reals: tuple[str, ...] = ()
@@ -260,7 +260,7 @@ class DayTables:
         columns = {name: self.database.number(table.column(name)) for name in numbers}
         columns |= {name: self.database.real(table.column(name)) for name in found_reals}
         array = self._read(table, TABLES[table_name], part, columns, frozenset(found_reals))
-        time_us, is_known = self.moments.times(array["ts_id"])
+        time_us, is_known = self.times.times(array["ts_id"])
         values = {name: array[name][is_known] for name in (*numbers, *found_reals)}
         values |= {name: np.full(int(is_known.sum()), np.nan) for name in reals if name not in found_reals}
         ordered = _in_order(time_us[is_known], values)
@@ -301,7 +301,7 @@ class DayTables:
         if not len(values):
             return nothing
         kinds = self._kinds(names)
-        time_us, is_known = self.moments.times(values["ts_id"])
+        time_us, is_known = self.times.times(values["ts_id"])
         values, time_us = values[is_known], time_us[is_known]
         ticks, where = np.unique(time_us, return_inverse=True)
         columns: dict[str, Integers] = {}

@@ -65,9 +65,9 @@ def _daily_rates(cells: Cells, filesystem: str, zone: tzinfo | None) -> Values:
 
 def _fullness(cells: Cells, filesystem: str, zone: tzinfo | None) -> Values:
     """The sum over the OSTs that answered: their mean times their number; capacity follows from the percentage."""
-    moment_s, count = _whole(cells["ost_actual_timestamp"], "time"), _whole(cells["ost_count"], "ost_count")
+    time_s, count = _whole(cells["ost_actual_timestamp"], "time"), _whole(cells["ost_count"], "ost_count")
     average_kib = _whole(cells["ost_avg_full_kib"], "ost_avg_full_kib")
-    if moment_s is None or not 0 < moment_s < LATEST_S:
+    if time_s is None or not 0 < time_s < LATEST_S:
         raise MalformedLine(f"ost_actual_timestamp {shown(cells['ost_actual_timestamp'])} is not a time")
     if not count or average_kib is None:
         raise MalformedLine("ost_count or ost_avg_full_kib is missing")
@@ -76,7 +76,7 @@ def _fullness(cells: Cells, filesystem: str, zone: tzinfo | None) -> Values:
     used = _bytes(average_kib * count)
     total = None if total_kib is None else _bytes(total_kib * count)
     return {
-        "time": moment_s * 1_000_000,
+        "time": time_s * 1_000_000,
         "filesystem": filesystem,
         "target": filesystem,
         "target_kind": SUM,
@@ -184,15 +184,15 @@ class _HeadedFile:
         return within(self._all(), self.options)
 
     def _all(self) -> Iterator[Item]:
-        batch, is_present = RowBatch(), False
+        batch, has_rows = RowBatch(), False
         lines = iter(self.lines)
         next(lines)  # the heading
         for line in lines:
             yield from [line] if isinstance(line, Problem) else self._line(line, batch)
-            is_present = is_present or batch.count > 0
+            has_rows = has_rows or batch.count > 0
             if batch.count >= ROWS_PER_BATCH:
                 yield from batch.flush()
-        if not is_present:
+        if not has_rows:
             yield Problem(str(self.path), None, "no row that could be read below the heading")
         yield from batch.flush()
 

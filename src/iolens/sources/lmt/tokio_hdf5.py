@@ -28,10 +28,10 @@ from iolens.sources.reading.hdf5_series import (
     identity_of,
     interval_rows,
     kind_of,
-    moment_rows,
     names_of,
     numbers_of,
     opened,
+    reading_rows,
     text_of,
     times_of,
     whole_numbers,
@@ -132,7 +132,7 @@ class SeriesFile:
                 try:
                     yield from self._group(_Hdf5Group(file[name], str(self.path)), name)
                 except InputError as error:  # what is wrong with one group costs it alone
-                    yield Problem(error.place, None, f"{error.found}: the rest of {name} left out")
+                    yield Problem(error.place, None, f"{error.problem}: the rest of {name} left out")
 
     def _group(self, group: _Hdf5Group, name: str) -> Iterator[Item]:
         if (reason := group.bad_times()) is not None:
@@ -207,7 +207,7 @@ class SeriesFile:
             for number, target in enumerate(targets if grids else ()):
                 common = {"filesystem": self.filesystem, "target": target, "target_kind": group.kind(target, FULLNESS)}
                 values = {column: grid[:, number] for column, grid in grids.items()}
-                yield from moment_rows("target_capacity", group.steps.start_us[block], common, values, whole=True)
+                yield from reading_rows("target_capacity", group.steps.start_us[block], common, values, whole=True)
 
     def _load(self, group: _Hdf5Group) -> Iterator[Item]:
         hosts = group.names(LOAD)
@@ -217,7 +217,7 @@ class SeriesFile:
             for number, host in enumerate(hosts):
                 values = {"cpu_pct": cpu[:, number], "memory_pct": memory[:, number]}
                 common = {"filesystem": self.filesystem, "host": host}
-                yield from moment_rows("host_load", group.steps.start_us[block], common, values, whole=False)
+                yield from reading_rows("host_load", group.steps.start_us[block], common, values, whole=False)
 
 
 def _wanted(name: str) -> set[str]:

@@ -67,8 +67,8 @@ def parse_brw_stats(data: bytes, place: str, first_line: int = 1) -> Histograms:
     lines = data.decode("ascii", "replace").split("\n")
     sections = _divide(lines, histograms, first_line)
     if not sections and not histograms.problems:
-        name = "no histogram" if data.strip() else "empty file"
-        histograms.problems.append(Problem(place, None, f"{name}, expected brw_stats sections"))
+        problem = "no histogram" if data.strip() else "empty file"
+        histograms.problems.append(Problem(place, None, f"{problem}, expected brw_stats sections"))
     for section in sections:
         may_be_cut = bool(lines[-1]) and section is sections[-1]
         if section.name is not None and not section.refused:

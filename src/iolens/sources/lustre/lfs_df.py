@@ -109,7 +109,7 @@ class _ListReader:
             if self.batch.count >= ROWS_PER_BATCH:
                 yield from self.batch.flush()
         yield from self._close_list()
-        yield from self._close_moment()
+        yield from self._close_reading()
         yield from self.batch.flush()
         if not self.lists:
             yield Problem(self.place, None, "no list of `lfs df` in it: no heading `UUID 1K-blocks Used Available …`")
@@ -123,7 +123,7 @@ class _ListReader:
         elif (heading := _HEADING.fullmatch(text)) is not None:
             yield from self._begin_list(heading[1], line.number)
         elif (stamp := self._stamp(text)) is not None:
-            yield from self._begin_moment(stamp)
+            yield from self._begin_time(stamp)
         elif _SUMMARY_START.match(text):
             yield from self._end_list(line)
         else:
@@ -155,12 +155,12 @@ class _ListReader:
     def _in_zone(self, time: datetime) -> datetime:
         return time.replace(tzinfo=ZoneInfo(self.options.timezone) if self.options.timezone else UTC)
 
-    def _begin_moment(self, stamp: int) -> Iterator[Item]:
+    def _begin_time(self, stamp: int) -> Iterator[Item]:
         yield from self._close_list()
-        yield from self._close_moment()
+        yield from self._close_reading()
         self.time_us = stamp
 
-    def _close_moment(self) -> Iterator[Item]:
+    def _close_reading(self) -> Iterator[Item]:
         if self.rows and self.time_us is None:
             yield Problem(self.place, None, "nothing here tells the time: supply it with --at")
         elif self.time_us is not None:

@@ -164,8 +164,8 @@ class _LctlText:
             yield from reader.items(sample.readings.values(), tick, snapshot)
         yield from left_out.notes()
         if empty:
-            name = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
-            yield Problem(self.place, None, f"{name}, expected obdfilter.*.stats, mdt.*.md_stats, …")
+            problem = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
+            yield Problem(self.place, None, f"{problem}, expected obdfilter.*.stats, mdt.*.md_stats, …")
 
 
 class _LctlScan(NamedTuple):
@@ -187,8 +187,8 @@ def _scan(path: Path, options: ReadOptions, limit: int) -> _LctlScan:
     samples = Lookahead(path, text.samples, _size)
     needed = {"filesystem", "target"} if text.is_bare else set()
     if needed and not (text.options.filesystem and text.options.target):
-        name = "a text without parameter names does not tell its target"
-        raise InputError(text.place, name, "--filesystem and --target")
+        problem = "a text without parameter names does not tell its target"
+        raise InputError(text.place, problem, "--filesystem and --target")
     times: list[tuple[int, str]] = []
     for sample in samples.look():
         if not isinstance(sample, ServerSample):

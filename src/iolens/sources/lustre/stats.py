@@ -97,8 +97,8 @@ def parse_stats(data: bytes, place: str, first_line: int = 1) -> Stats:
             misread += 1
             stats.problems.append(Problem(place, number, reason))
     if not stats.problems and not stats.counts and stats.snapshot_us is None:
-        name = "no counter" if data.strip() else "empty file"
-        stats.problems.append(Problem(place, None, f"{name}, expected snapshot_time and counters"))
+        problem = "no counter" if data.strip() else "empty file"
+        stats.problems.append(Problem(place, None, f"{problem}, expected snapshot_time and counters"))
     stats.whole = not misread and stats.snapshot_us is not None and not lines[-1]
     return stats
 

@@ -248,7 +248,7 @@ def interval_rows(
         yield Rows(table, columns, int(known.sum()))
 
 
-def moment_rows(
+def reading_rows(
     table: str, time_us: Integers, common: Mapping[str, str], values: Mapping[str, NDArray[np.float64]], *, whole: bool
 ) -> Iterator[Rows]:
     """Rows of one target or server at moments; `whole`: bytes or inodes rather than shares."""

@@ -68,8 +68,8 @@ class LocalClock:
     def _both(self, quarter: int) -> tuple[int, int]:
         """The offsets in a quarter of an hour at its first and its second passage."""
         time = _EPOCH + timedelta(seconds=quarter * QUARTER_S)
-        timedeltas = (self.zone.utcoffset(time.replace(fold=fold)) for fold in (0, 1))
-        first, second = (round(offset.total_seconds()) if offset is not None else 0 for offset in timedeltas)
+        offsets = (self.zone.utcoffset(time.replace(fold=fold)) for fold in (0, 1))
+        first, second = (round(offset.total_seconds()) if offset is not None else 0 for offset in offsets)
         return first, second
 
     def _passages(self, local_s: Integers) -> NDArray[np.bool_]:

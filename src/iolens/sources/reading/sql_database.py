@@ -225,8 +225,8 @@ class _Sqlite:
         except sqlite3.OperationalError as error:
             if self.steps <= self.most_steps:
                 raise
-            name = f"a query did not end within {self.most_steps:,} steps: a view without an end, or a damaged index"
-            raise InputError(self.place, name, "tables, or views of what the file holds") from error
+            problem = f"a query did not end within {self.most_steps:,} steps: a view without an end, or a damaged index"
+            raise InputError(self.place, problem, "tables, or views of what the file holds") from error
 
     def schema(self) -> Mapping[str, TableSchema]:
         results = self.rows(

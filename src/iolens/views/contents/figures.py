@@ -24,7 +24,7 @@ from iolens.views.render.figures import (
     Rule,
     side_by_side,
 )
-from iolens.views.render.tables import show_moment
+from iolens.views.render.tables import show_time
 from iolens.views.render.window_axes import midnight_us
 
 if TYPE_CHECKING:
@@ -256,4 +256,4 @@ def _share_axis() -> Axis:
 
 
 def _title(result: Contents) -> str:
-    return f"{result.filesystem}, {show_moment(result.time)} UTC" if result.time is not None else result.filesystem
+    return f"{result.filesystem}, {show_time(result.time)} UTC" if result.time is not None else result.filesystem

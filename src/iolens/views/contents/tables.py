@@ -38,13 +38,13 @@ def tables(result: Contents) -> list[TableView]:
         views += [at_most(result), sizes(result)]
     if result.within:
         views += [used_within(result), ages(result)]
-    views += [by_project(result)] if _is_told([contents.project for contents in result.by_project]) else []
-    views += [by_owner(result)] if _is_told([contents.owner for contents in result.by_owner]) else []
+    views += [by_project(result)] if _is_reported([contents.project for contents in result.by_project]) else []
+    views += [by_owner(result)] if _is_reported([contents.owner for contents in result.by_owner]) else []
     views.append(by_type(result))
     return [*views, widths(result)] if result.widths is not None else views
 
 
-def _is_told(names: Sequence[str | None]) -> bool:
+def _is_reported(names: Sequence[str | None]) -> bool:
     return any(name is not None for name in names)
 
 
@@ -130,7 +130,7 @@ def _counted(number: float, word: str) -> str:
 def headline(result: Contents) -> TableView:
     """The scan in a few numbers."""
     columns = (
-        t.text("filesystem", "File system"), t.moment("time", "Scan of (UTC)"), t.text("source", "Source"),
+        t.text("filesystem", "File system"), t.time("time", "Scan of (UTC)"), t.text("source", "Source"),
         t.text("scan", "Name of the scan"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
         t.volume("min_bytes", "… at least, by bins"), t.volume("avg_bytes", "… in the middle of the bins"),
         t.volume("max_bytes", "… at most, by bins"), t.volume("allocated_bytes", "Allocated"),
@@ -191,9 +191,7 @@ def comparison(result: Contents, scan_comparison: ScanComparison) -> TableView:
     rows += [(change.project or "no project", *_changes(change.bytes, change.files)) for change in shown]
     more = len(scan_comparison.by_project) - len(shown)
     note = f"{more} more projects, which gained fewer files; JSON has all." if more > 0 else ""
-    title = (
-        f"From {t.show_moment(scan_comparison.earlier.time)} to {_moment(result)} UTC, {scan_comparison.days:,.1f} days"
-    )
+    title = f"From {t.show_time(scan_comparison.earlier.time)} to {_time(result)} UTC, {scan_comparison.days:,.1f} days"
     return t.TableView(title, columns, rows, note)
 
 
@@ -232,8 +230,8 @@ def _change_pct(name: str, heading: str) -> TableColumn:
     return t.TableColumn(name, heading, "number", _signed_pct, "%")
 
 
-def _moment(result: Contents) -> str:
-    return t.show_moment(result.time) if result.time is not None else "–"
+def _time(result: Contents) -> str:
+    return t.show_time(result.time) if result.time is not None else "–"
 
 
 def _without(result: Contents) -> str:
@@ -413,7 +411,7 @@ def widths(result: Contents) -> TableView:
 def history(result: Contents) -> TableView:
     """The last scans."""
     columns = (
-        t.moment("time", "Scan of (UTC)"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
+        t.time("time", "Scan of (UTC)"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
         t.count("directories", "Directories"), t.count("inodes", "Inodes"),
     )  # fmt: skip
     shown = result.history[-SCANS_SHOWN:]

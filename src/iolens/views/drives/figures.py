@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from iolens.analyses.drives.analysis import Drives
     from iolens.analyses.drives.lives import DriveLife
-    from iolens.analyses.drives.readings import FleetMoment
+    from iolens.analyses.drives.readings import FleetReading
     from iolens.arrays import Floats
 
 BINS: Final = 40
@@ -76,7 +76,7 @@ def over_time(result: Drives) -> Figure:
     if not timestamps:
         panel = Panel(window_title(result), Axis("time (UTC)", "time"), Axis("wear (%)"), message=EMPTY)
         return Figure(name, heading, (panel,))
-    times = np.array([epoch_us(fleet_moment.time) for fleet_moment in timestamps])
+    times = np.array([epoch_us(fleet_reading.time) for fleet_reading in timestamps])
     spare = 0 if len(times) > 1 else 43_200_000_000
     x = Axis("time (UTC)", "time", float(times[0] - spare), float(times[-1] + spare))
     panels = (_wear(result, timestamps, times, x), _paces(timestamps, times, x))
@@ -155,7 +155,7 @@ def _shares(values: Floats, recent: Floats, x: Axis, rated: float | None) -> Pan
     return Panel("Drives at or below", x, Axis("drives (%)", low=0, high=102), tuple(marks))
 
 
-def _wear(result: Drives, timestamps: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
+def _wear(result: Drives, timestamps: list[FleetReading], times: NDArray[Any], x: Axis) -> Panel:
     lines = (("most worn", "wear_max_pct", READ), ("mean", "wear_mean_pct", FSU), ("least worn", "wear_min_pct", WRITE))
     series = [(label, _series(timestamps, name), colour) for label, name, colour in lines]
     known = np.concatenate([values for _, values, _ in series])
@@ -168,7 +168,7 @@ def _wear(result: Drives, timestamps: list[FleetMoment], times: NDArray[Any], x:
     return Panel(window_title(result), x, Axis("rated life used (%)", low=0, high=1.1 * max(known.max(), 1.0)), marks)
 
 
-def _paces(timestamps: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel:
+def _paces(timestamps: list[FleetReading], times: NDArray[Any], x: Axis) -> Panel:
     dwpd, waf = _series(timestamps, "dwpd"), _series(timestamps, "waf")
     if not np.isfinite(dwpd).any():
         return Panel("Between readings", x, Axis("drive writes per day"), message=NO_RATES)
@@ -181,8 +181,8 @@ def _paces(timestamps: list[FleetMoment], times: NDArray[Any], x: Axis) -> Panel
     return Panel("All drives together, since the readings before", x, y, tuple(marks), right)
 
 
-def _series(times: list[FleetMoment], name: str) -> Floats:
-    values = [getattr(fleet_moment, name) for fleet_moment in times]
+def _series(times: list[FleetReading], name: str) -> Floats:
+    values = [getattr(fleet_reading, name) for fleet_reading in times]
     return np.array([np.nan if value is None else value for value in values], dtype=float)
 
 

@@ -68,8 +68,8 @@ def _explained(result: Drives) -> list[str]:
 def headline(result: Drives) -> TableView:
     """The fleet, and what the answer rests on."""
     columns = (
-        t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
-        t.moment("first_reading", "First reading"), t.moment("last_reading", "Last reading"),
+        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.time("first_reading", "First reading"), t.time("last_reading", "Last reading"),
         t.count("drives", "Drives"), t.volume("capacity_bytes", "Capacity"),
         t.volume("host_write_bytes", "Written by hosts"), t.volume("nand_write_bytes", "Written to flash"),
         t.volume("host_read_bytes", "Read by hosts"), _number("fleet_waf", "WAF, all together"),

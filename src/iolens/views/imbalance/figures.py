@@ -27,7 +27,7 @@ from iolens.views.render.figures import (
     Rule,
 )
 from iolens.views.render.figures import stacked as stacked_bars
-from iolens.views.render.tables import show_moment, show_seconds
+from iolens.views.render.tables import show_seconds, show_time
 from iolens.views.render.window_axes import target_axis, window_title
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _snapshot_panel(result: Imbalance, snapshot: LoadSnapshot) -> Panel:
         for word, value in (("min", snapshot.min_bytes_per_s), ("max", snapshot.max_bytes_per_s),
                             ("mean", snapshot.mean_bytes_per_s), ("std", snapshot.std_bytes_per_s))
     )  # fmt: skip
-    title = f"{result.filesystem}, {show_moment(snapshot.time)} UTC: {reported} {unit}/s"
+    title = f"{result.filesystem}, {show_time(snapshot.time)} UTC: {reported} {unit}/s"
     rule = Rule(snapshot.mean_bytes_per_s / factor, "horizontal", "mean")
     top = float(sum(heights for _, _, heights in groups).max())  # type: ignore[union-attr]
     y = Axis(f"{unit}/s", low=0, high=1.08 * top or 1.0)

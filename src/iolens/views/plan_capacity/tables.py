@@ -88,7 +88,7 @@ def purges(result: CapacityPlan) -> TableView:
         ]  # fmt: skip
         first = result.ages[0]
         note += (
-            f" Ages by {first.clock} of the scan of {t.show_moment(first.time)}; what survives now is of the reference"
+            f" Ages by {first.clock} of the scan of {t.show_time(first.time)}; what survives now is of the reference"
             " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
     return t.TableView("Purge policies", tuple(columns), t.rows_of(result.purges, columns), note)

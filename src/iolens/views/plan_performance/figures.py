@@ -105,7 +105,7 @@ def _bars(word: str, cases: list[PerformanceCase]) -> Panel:
     from iolens.views.plan_performance.tables import percentile_name
 
     keys = list(dict.fromkeys((case.measure, case.percentile) for case in cases))
-    names = tuple(f"{_way(measure)} {percentile_name(share)}".strip() for measure, share in keys)
+    names = tuple(f"{_direction(measure)} {percentile_name(share)}".strip() for measure, share in keys)
     speeds = list(dict.fromkeys(case.ssi for case in cases))
     values = {(case.ssi, case.measure, case.percentile): case.required for case in cases}
     is_bytes = "bytes" in cases[0].measure
@@ -123,7 +123,7 @@ def _bars(word: str, cases: list[PerformanceCase]) -> Panel:
     return Panel(word, x, Axis(f"required ({unit})", low=0, high=1.15 * top / factor), side_by_side(groups, names))
 
 
-def _way(measure: str) -> str:
+def _direction(measure: str) -> str:
     """What tells measures of one panel apart."""
     directions = [direction for direction in ("read", "write") if direction in measure]
     return directions[0] if directions else "" if measure.startswith("metadata") else "both"

@@ -100,7 +100,7 @@ def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
         yield "Reference system", result.filesystem
     if result.about.author is not None:
         yield "Prepared by", result.about.author
-    yield "Date", f"{t.show_moment(result.about.made.astimezone(UTC))} UTC, iolens {result.about.version}"
+    yield "Date", f"{t.show_time(result.about.made.astimezone(UTC))} UTC, iolens {result.about.version}"
     if result.missing:
         yield "Not answered", ", ".join(missing.part for missing in result.missing)
 

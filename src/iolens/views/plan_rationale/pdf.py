@@ -354,10 +354,10 @@ def _narrowed(wide: list[float], floor: list[float]) -> list[float]:
     """Widths that add up to the column, as far as none goes below its floor; the widest give way first."""
     values = list(wide)
     while (excess := sum(values) - COLUMN) > TINY:
-        roomy = [place for place in range(len(values)) if values[place] > floor[place] + TINY]
-        if not roomy:
+        spacious = [place for place in range(len(values)) if values[place] > floor[place] + TINY]
+        if not spacious:
             break
-        place = max(roomy, key=lambda value: values[value])
+        place = max(spacious, key=lambda value: values[value])
         values[place] -= min(excess, values[place] - floor[place], STEP)
     return values
 

@@ -27,8 +27,8 @@ def markdown_cell(text: str) -> str:
 
 def markdown_line(text: str) -> str:
     """A line of sentences: nothing at its beginning makes it a heading, list or quotation."""
-    name = _escaped(shown_lines(text).replace("\n", " "))
-    return _LINE_BEGINS.sub(lambda begin: f"{begin[1]}{_line_begin(begin[2])}", name)
+    line = _escaped(shown_lines(text).replace("\n", " "))
+    return _LINE_BEGINS.sub(lambda begin: f"{begin[1]}{_line_begin(begin[2])}", line)
 
 
 def markdown_lines(text: str) -> list[str]:

@@ -140,9 +140,9 @@ def size(name: str, heading: str) -> TableColumn:
     return TableColumn(name, heading, "integer", format_bytes)
 
 
-def moment(name: str, heading: str) -> TableColumn:
+def time(name: str, heading: str) -> TableColumn:
     """A time in UTC, to the second."""
-    return TableColumn(name, heading, "time", show_moment)
+    return TableColumn(name, heading, "time", show_time)
 
 
 def day(name: str, heading: str) -> TableColumn:
@@ -155,7 +155,7 @@ def show_percent(value: float) -> str:
     return f"{value:.2g}" if 0 < abs(value) < 0.1 else f"{value:.1f}"
 
 
-def show_moment(value: datetime) -> str:
+def show_time(value: datetime) -> str:
     """`2012-10-22 19:00:05`, without microseconds."""
     return str(plain_value(value.replace(microsecond=0))).replace("T", " ").removesuffix("Z")
 

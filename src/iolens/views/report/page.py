@@ -104,7 +104,7 @@ def _title_block(results: Sequence[Any], names: list[str], about: ReportInfo) ->
         ("File systems" if len(names) != 1 else "File system", ", ".join(names) or "none"),
         ("Window", _window(start, end, about.timezone)),
         *_outside(readings, start, end),
-        ("Generated", f"{t.show_moment(about.generated.astimezone(UTC))} UTC by iolens {about.version}"),
+        ("Generated", f"{t.show_time(about.generated.astimezone(UTC))} UTC by iolens {about.version}"),
     ]
 
 
@@ -130,12 +130,12 @@ def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | No
 def _window(start: datetime | None, end: datetime | None, zone: str | None) -> str:
     if start is None or end is None:
         return "no data"
-    utc = f"{t.show_moment(start)} to {t.show_moment(end)} UTC"
+    utc = f"{t.show_time(start)} to {t.show_time(end)} UTC"
     if zone is None or zone == "UTC":
         return utc
     from zoneinfo import ZoneInfo
 
-    local = [t.show_moment(time.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for time in (start, end)]
+    local = [t.show_time(time.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for time in (start, end)]
     return f"{local[0]} to {local[1]} {zone} ({utc}). Times below are UTC."
 
 

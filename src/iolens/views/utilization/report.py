@@ -216,7 +216,7 @@ def _duration(plateau: Plateau) -> float:
 
 def _how_often(stretches: Sequence[Plateau]) -> str:
     longest = max(stretches, key=_duration)
-    when = f"for {_hours(_length_of([longest]))} from {t.show_moment(longest.start)} UTC"
+    when = f"for {_hours(_length_of([longest]))} from {t.show_time(longest.start)} UTC"
     many = f"{len(stretches)} times, {_hours(_length_of(stretches))} in all; the longest time"
     often = "once," if len(stretches) == 1 else many
     return f"{often} {when}, when FSU stayed near {longest.median_pct or 0:.0f} %"

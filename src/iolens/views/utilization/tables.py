@@ -96,7 +96,7 @@ def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> 
 
 def _headline(systems: list[Utilization]) -> TableView:
     columns = (
-        t.text("filesystem", "File system"), t.moment("window_start", "From (UTC)"), t.moment("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
         t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
         *busy_columns(systems), t.text("resolution", "Resolution"),
@@ -258,7 +258,7 @@ def _daily_note(system: Utilization) -> str:
 def plateaus(system: Utilization) -> TableView:
     """Steady stretches, and which of them are saturated."""
     columns = (
-        t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
+        t.time("start", "From (UTC)"), t.time("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
         *fsu_columns([system], "median", "Median"), t.text("saturated", "Saturated"),
     )  # fmt: skip
     rows: list[Row] = [
@@ -297,7 +297,7 @@ def ceiling(plateau: Plateau) -> str:
 def evidence(system: Utilization) -> TableView | None:
     """How many I/Os were in flight and how long they took in the steady stretches, where histograms tell."""
     columns = (
-        t.moment("start", "From (UTC)"), t.text("saturated", "Saturated"),
+        t.time("start", "From (UTC)"), t.text("saturated", "Saturated"),
         t.number("in_flight_p50", "I/Os in flight", "", ",.0f"),
         t.number("window_in_flight_p50", "In the window", "", ",.0f"),
         t.number("io_time_p50_ms", "I/O time", "ms", ",.0f"),
@@ -356,8 +356,8 @@ def calibration(systems: list[Utilization]) -> TableView:
     columns: list[TableColumn] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
     several = any(system.calibrations for system in systems)
     if several:
-        columns += [t.text("target_class", "For class"), t.count("targets", "Targets"), t.moment("valid_from", "From"),
-                    t.moment("valid_until", "Until")]  # fmt: skip
+        columns += [t.text("target_class", "For class"), t.count("targets", "Targets"), t.time("valid_from", "From"),
+                    t.time("valid_until", "Until")]  # fmt: skip
     for direction in ("write", "read"):
         columns += [
             t.number(f"{direction}_latency_s", f"{direction.capitalize()} latency", "s"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 NO_SIZES: Final = "No request sizes in this window."
-WAYS: Final = ("read", "write")
+DIRECTIONS: Final = ("read", "write")
 PERCENT: Final = 100.0
 DAY_MINUTES: Final = 1440
 ORDINALS: Final = {95.0: "95th percentile", 99.0: "99th percentile", 100.0: "largest"}
@@ -116,7 +116,7 @@ def targets(result: Workload) -> TableView:
     """Percentiles of bandwidth by target (Fig. 4), and of all together."""
     columns = (
         t.text("target", "Target"), t.count("samples", "Samples"),
-        *(t.rate(f"{direction}_{name}_bytes_per_s", f"{heading} {direction}") for direction in WAYS
+        *(t.rate(f"{direction}_{name}_bytes_per_s", f"{heading} {direction}") for direction in DIRECTIONS
           for name, heading in (("p95", "95 %"), ("p99", "99 %"), ("max", "Max"))),
         t.percent("idle_pct", "Idle"),
     )  # fmt: skip
@@ -253,7 +253,7 @@ def size_peaks(result: Workload) -> TableView:
     rows = t.rows_of(result.size_peaks, columns)
     shares = [
         f"{sum(peak.requests_pct for peak in mine):.3g} % of the {direction}s"
-        for direction in WAYS
+        for direction in DIRECTIONS
         if (mine := [size_peak for size_peak in result.size_peaks if size_peak.direction == direction])
     ]
     nothing = "No bin holds 5 % of the requests and more than the bins beside it." if result.sizes else NO_SIZES
@@ -266,7 +266,7 @@ def sizes(result: Workload) -> TableView:
     """Request sizes of all targets (Fig. 8): the bins with most requests."""
     columns = (
         t.size("size_bytes", "Up to"),
-        *(column for direction in WAYS for column in (
+        *(column for direction in DIRECTIONS for column in (
             t.count(f"{direction}_requests", f"{direction.capitalize()}s"),
             t.percent(f"{direction}_pct", f"{direction.capitalize()}s"),
             t.percent(f"{direction}_cumulative_pct", f"{direction.capitalize()}s up to here"))),
@@ -275,12 +275,12 @@ def sizes(result: Workload) -> TableView:
         (size.direction, size.size_bytes): (size.requests, 100.0 * size.pdf, 100.0 * size.cdf) for size in result.sizes
     }
     requests = {
-        size: sum(cells.get((direction, size), (0,))[0] for direction in WAYS)
+        size: sum(cells.get((direction, size), (0,))[0] for direction in DIRECTIONS)
         for size in {size.size_bytes for size in result.sizes}
     }
     shown = sorted(sorted(requests, key=requests.__getitem__, reverse=True)[: result.top])
     rows: list[Row] = [
-        (size, *(value for direction in WAYS for value in cells.get((direction, size), (None, None, None))))
+        (size, *(value for direction in DIRECTIONS for value in cells.get((direction, size), (None, None, None))))
         for size in shown
     ]
     note = "" if rows else NO_SIZES
@@ -313,7 +313,7 @@ def throughput(result: Workload) -> TableView:
     """Mean, peak and how bursty it is (D §4)."""
     columns = (
         t.rate("mean_bytes_per_s", "Mean"), t.rate("peak_bytes_per_s", "Peak"), t.text("peak_origin", "Peak is"),
-        t.rate("largest_bytes_per_s", "Largest minute"), t.moment("peak_time", "It ended at (UTC)"),
+        t.rate("largest_bytes_per_s", "Largest minute"), t.time("peak_time", "It ended at (UTC)"),
         t.rate("peak_read_bytes_per_s", "Largest minute, reads"),
         t.rate("peak_write_bytes_per_s", "Largest minute, writes"),
         t.volume("read_bytes_per_day", "Read per day"), t.volume("write_bytes_per_day", "Written per day"),
@@ -361,7 +361,7 @@ def _periods(title: str, lines: Sequence[IdlePeriods]) -> TableView:
 def maintenance(result: Workload) -> TableView:
     """Times in which the file system was not in use."""
     columns = (
-        t.moment("start", "From (UTC)"), t.moment("end", "To (UTC)"), t.text("name", "Name"),
+        t.time("start", "From (UTC)"), t.time("end", "To (UTC)"), t.text("name", "Name"),
         t.text("origin", "Origin"),
     )  # fmt: skip
     rows = t.rows_of(result.maintenance, columns)
