@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--part", choices=list(PARTS), help="Only this one")
-    parser.add_argument("--share", type=float, default=1.0, help="Of the moments that would be gone through")
+    parser.add_argument("--share", type=float, default=1.0, help="Of the times that would be gone through")
     options = parser.parse_args()
     if not has_strace():
         sys.exit("strace is not installed")

@@ -1,4 +1,4 @@
-"""Writers that die: many processes load captures into one store, are killed at random moments, and send again.
+"""Writers that die: many processes load captures into one store, are killed at random times, and send again.
 
 `python -m bench.soak --kills 200` exits non-zero when a row is lost or there twice. Every stream has targets of its own
 whose counters only grow, so what the store must hold in the end is known exactly.
@@ -177,7 +177,7 @@ class Report:
 
 
 def soak(folder: Path, *, kills: int, writers: int, seed: int = 1, longest_s: float = 1.5) -> Report:
-    """Kill writers `kills` times at random moments, send everything again, and compare."""
+    """Kill writers `kills` times at random times, send everything again, and compare."""
     chance = random.Random(seed)
     began = time.monotonic()
     url = str(folder / "store")

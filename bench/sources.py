@@ -34,7 +34,7 @@ FOLDERS = (
 )  # fmt: skip
 SUPPLIED = ReadOptions(filesystem="scratch", timezone="America/Los_Angeles", interval_s=5.0)
 LEAST_S = 1.0
-LMT_MOMENTS, LMT_OSTS = 1440, 24  # two hours
+LMT_TIMES, LMT_OSTS = 1440, 24  # two hours
 DAY_STEPS, DAY_OSTS = 17280, 96
 
 
@@ -83,7 +83,7 @@ def show(name: str, paths: list[Path]) -> None:
 def lmt_copy(folder: Path) -> Path:
     """A SQLite copy of an LMT database."""
     path = folder / "scratch_2018-01-28.sqlite3"
-    small_copy(path, LMT_MOMENTS, LMT_OSTS)
+    small_copy(path, LMT_TIMES, LMT_OSTS)
     return path
 
 

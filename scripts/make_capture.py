@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def snapshot(target: str, second: float, bins: dict[tuple[str, int], int]) -> list[str]:
-    """`obdfilter.*.stats` and `osd-ldiskfs.*.brw_stats` of one OST at one moment."""
+    """`obdfilter.*.stats` and `osd-ldiskfs.*.brw_stats` of one OST at one time."""
     clock = [
         f"snapshot_time             {second:.9f} secs.nsecs",
         f"start_time                {START - 86400}.000000000 secs.nsecs",

@@ -10,7 +10,7 @@ HOSTILE: dict[str, str] = {
     "carriage return": "innocent\rhidden",
     "new lines": "a\n# heading\n\niolens: all is well",
     "tabs": "a\tb",
-    "nought": "a\x00b",
+    "zero byte": "a\x00b",
     "right to left": "a\u202egnp.exe\u2066b",
     "without width": "a\u200b\u200d\ufeffb",
     "line separator": "a\u2028b\u2029c",

@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+from plain_words import refused
+
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 
 
@@ -16,3 +18,7 @@ def test_no_two_classes_share_a_name() -> None:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(str(path.relative_to(PACKAGE)))
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_words_that_only_this_project_understands_are_gone() -> None:
+    assert refused() == []

@@ -153,7 +153,7 @@ def test_a_duration_without_end_is_refused() -> None:
         " 2012-10-22T19:00 ",
     ],
 )
-def test_the_same_moment_in_many_spellings(text: str) -> None:
+def test_the_same_time_in_many_spellings(text: str) -> None:
     assert parse_time(text) == datetime(2012, 10, 22, 19, tzinfo=UTC)
     assert parse_time(text).tzinfo is UTC
 

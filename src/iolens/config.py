@@ -72,7 +72,7 @@ class CalibrationConfig:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where the definitions leave room."""
+    """Where the definitions leave a choice."""
 
     plateau_minimum_s: float = 600.0
     plateau_spread: float = 0.25

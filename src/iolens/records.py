@@ -32,7 +32,7 @@ class CounterSet(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The raw, cumulative counters of one target for one table, read at one moment.
+    """The raw, cumulative counters of one target for one table, read at one time.
 
     `sets` has one entry named "" for wide tables; in `metadata_ops` there may be one more per client, and what they
     move adds up. For `target_histograms` it has one per histogram with counters named `read:<bin>` and `write:<bin>`;
@@ -51,7 +51,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One finished row of a table: a moment (capacity, state) or an interval that needs no differencing."""
+    """One finished row of a table: a reading (capacity, state) or an interval that needs no differencing."""
 
     table: str
     values: Mapping[str, object]
@@ -59,9 +59,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """The raw, cumulative counters of one target for one wide table over many moments, in the order of the input.
+    """The raw, cumulative counters of one target for one wide table over many times, in the order of the input.
 
-    That order is evidence where the clock was set back: it is not sorted. Means the same as one `Sample` per moment.
+    That order is evidence where the clock was set back: it is not sorted. Means the same as one `Sample` per time.
     `counters` are arrays of one length; a masked (NumPy masked array) or absent value was not readable. `forgets`: as
     in `CounterSet`.
     """
@@ -83,7 +83,7 @@ class Samples:
 class Rows:
     """Many finished rows of one table, column by column: arrays or lists of one length, or one value for all rows.
 
-    Means the same as one `Row` each. Moments are integers, microseconds since 1970; None, NaN or masked is NULL.
+    Means the same as one `Row` each. Times are integers, microseconds since 1970; None, NaN or masked is NULL.
     """
 
     table: str

@@ -73,7 +73,7 @@ class Table:
 
     @property
     def partitioned(self) -> bool:
-        """Interval and moment tables live in one directory per UTC day."""
+        """Interval and reading tables live in one directory per UTC day."""
         return self.kind != "record"
 
     @property
@@ -133,7 +133,7 @@ _LONGEST_S: Final = LATEST_US // 1_000_000
 _PERCENT: Final = 101  # a share is rounded, and taken a little after its whole
 
 _TIME = Column("time", "timestamp", "end of the interval's tick, UTC")
-_READ_AT = Column("time", "timestamp", "moment of the reading, UTC")
+_READ_AT = Column("time", "timestamp", "time of the reading, UTC")
 _DATE = Column("date", "date", "UTC day in which the interval starts (partition)")
 _FILESYSTEM = _text("filesystem", "name of the file system")
 _SOURCE = _text("source", "which importer or agent wrote the row")
@@ -252,7 +252,7 @@ SERVER_OPS = _interval(
 )
 TARGET_CAPACITY = _time(
     "target_capacity",
-    "Fullness of a target at a moment.",
+    "Fullness of a target at one time.",
     ("source", "filesystem", "target", "time"),
     (
         _TARGET,
@@ -268,7 +268,7 @@ TARGET_CAPACITY = _time(
 )
 TARGET_STATE = _time(
     "target_state",
-    "State of a target at a moment: software version, recovery, clients, locks.",
+    "State of a target at one time: software version, recovery, clients, locks.",
     ("source", "filesystem", "target", "time"),
     (
         _TARGET,
@@ -290,7 +290,7 @@ TARGET_STATE = _time(
 )
 HOST_LOAD = _time(
     "host_load",
-    "Load of a server at a moment, where a source reports it beside the targets.",
+    "Load of a server at one time, where a source reports it beside the targets.",
     ("source", "filesystem", "host", "time"),
     (
         _text("host", "server host name"),
@@ -300,7 +300,7 @@ HOST_LOAD = _time(
 )
 AGENT_HEALTH = _time(
     "agent_health",
-    "One agent at a moment; counts are since its start.",
+    "One agent at one time; counts are since its start.",
     ("source", "host", "run", "time"),
     (
         _text("host", "where it runs"),
@@ -308,7 +308,7 @@ AGENT_HEALTH = _time(
         Column("ticks", "int64", "ticks sampled"),
         Column("late_ticks", "int64", "ticks begun late"),
         Column("missed_ticks", "int64", "ticks not sampled"),
-        Column("lost_ticks", "int64", "ticks sampled with no room to spool them"),
+        Column("lost_ticks", "int64", "ticks sampled with no space to spool them"),
         Column("clock_steps_back", "int64", "times the clock was set back"),
         Column("targets", "int64", "targets seen at this tick"),
         Column("samples", "int64", "raw samples spooled"),
@@ -467,9 +467,9 @@ CONTENTS = Table(
         Column("time", "timestamp", "when the scan was taken; ages count from here"),
         _SOURCE,
         _FILESYSTEM,
-        _text("scan", "which scan, where a file system has several of one moment; its parts share the name"),
-        _text("owner", "user; NULL: not told"),
-        _text("project", "project by directory rule or project id; NULL: none, or not told"),
+        _text("scan", "which scan, where a file system has several of one time; its parts share the name"),
+        _text("owner", "user; NULL: not reported"),
+        _text("project", "project by directory rule or project id; NULL: none, or not reported"),
         _text("inode_type", "file, dir, symlink, blk, chr, fifo, sock"),
         _text("histogram", "size (bytes), atime and mtime (age in seconds), width (entries of a directory), or total"),
         Column("bin_from", "int64", "what the bin holds is larger than this; NULL: the first bin, or total"),
@@ -486,9 +486,9 @@ CONTENTS = Table(
 )
 DRIVES = Table(
     "drives",
-    "One drive at a moment.",
+    "One drive at one time.",
     (
-        Column("time", "timestamp", "moment of the reading"),
+        Column("time", "timestamp", "time of the reading"),
         _SOURCE,
         _FILESYSTEM,
         _text("serial", "serial number, or its hash"),
@@ -512,7 +512,7 @@ BENCHMARK_RUNS = Table(
     "benchmark_runs",
     "One benchmark result: one direction of one iteration of one test.",
     (
-        Column("time", "timestamp", "end of the run, or its beginning where only that is told"),
+        Column("time", "timestamp", "end of the run, or its beginning where only that is reported"),
         _SOURCE,
         _FILESYSTEM,
         _text("tool", "ior, mdtest, fio, sequential"),
@@ -570,7 +570,7 @@ CALIBRATIONS = Table(
         Column("filesystem", "string", "file system it was made on; NULL: a published one for comparison"),
         _text("name", "how to ask for it"),
         _text("target_class", "which targets it holds for; NULL: all"),
-        Column("valid_from", "timestamp", "first moment it applies to"),
+        Column("valid_from", "timestamp", "first time it applies to"),
         Column("write_latency_s", "float64", "w0, seconds"),
         Column("write_s_per_byte", "float64", "w1, seconds per byte"),
         Column("read_latency_s", "float64", "r0, seconds"),

@@ -72,7 +72,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_time(text: str) -> datetime:
-    """A moment in UTC from ISO-8601 (`2012-10-22`, `2012-10-22T19:00:00Z`) or epoch seconds; no zone means UTC."""
+    """A time in UTC from ISO-8601 (`2012-10-22`, `2012-10-22T19:00:00Z`) or epoch seconds; no zone means UTC."""
     time = parse_local_time(text)
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
@@ -108,7 +108,7 @@ def epoch_us(time: datetime) -> int:
 
 
 def from_epoch_us(microseconds: int) -> datetime:
-    """The UTC moment of `epoch_us`."""
+    """The UTC time of `epoch_us`."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 

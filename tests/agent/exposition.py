@@ -29,7 +29,7 @@ def parsed(body: bytes, content_type: str = TEXT) -> Samples:
     return samples
 
 
-def one(samples: Samples, name: str, **labels: str) -> float:
+def only(samples: Samples, name: str, **labels: str) -> float:
     """The only sample of that name that has these labels."""
     values = list(matching(samples, name, **labels))
     assert len(values) == 1, (name, labels, values)

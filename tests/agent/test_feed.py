@@ -121,7 +121,7 @@ def test_block_devices_of_the_machine(tmp_path: Path) -> None:
 
 
 class Agent:
-    """A sampler that writes a spool when told."""
+    """A sampler that writes a spool when reported."""
 
     def __init__(self, directory: Path, root: Path, host: str = "oss1", slow_s: int = 60) -> None:
         self.server = Server(root, osts=2)
@@ -199,7 +199,7 @@ def test_a_line_that_is_half_written_waits(agent: Agent) -> None:
     assert len(rows(feed.poll(), "target_io")) == 2
 
 
-def test_damage_is_told_and_the_rest_read(agent: Agent) -> None:
+def test_damage_is_reported_and_the_rest_read(agent: Agent) -> None:
     for number in range(4):
         agent.tick(number)
     path = agent.spool.close_segment()
@@ -240,9 +240,9 @@ def test_two_agents_in_one_directory_are_both_followed(tmp_path: Path, agent: Ag
 def test_what_the_agent_says_is_wrong_is_passed_on(agent: Agent) -> None:
     feed = SpoolFeed(agent.directory)
     assert feed.trouble() == ""
-    agent.sampler.health.trouble = "no room"
+    agent.sampler.health.trouble = "no space"
     agent.sampler.health.write(agent.directory)
-    assert feed.trouble() == "no room"
+    assert feed.trouble() == "no space"
     (agent.directory / "health.json").write_text("{cut")
     assert feed.trouble() == ""
 

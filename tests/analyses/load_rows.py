@@ -13,7 +13,7 @@ MISSING = float("nan")
 def rows_of(
     load: np.ndarray, *, first_tick: int = 0, kind: str | None = "controller", background: np.ndarray | None = None
 ) -> list[dict]:
-    """A third of the load is read; NaN: no row. `background` (bytes per second) comes on top, NaN: not told."""
+    """A third of the load is read; NaN: no row. `background` (bytes per second) comes on top, NaN: not reported."""
     rows = []
     for tick, target in zip(*np.nonzero(~np.isnan(load)), strict=True):
         start = T0_US + (first_tick + int(tick)) * TICK_US

@@ -157,7 +157,7 @@ def test_a_system_that_is_too_slow_fails_by_name(
     assert {check.measure for check in result.checks if check.verdict == "fail"} == failing
 
 
-def test_a_step_that_fails_is_told_and_the_others_go_on(
+def test_a_step_that_fails_is_reported_and_the_others_go_on(
     suite: Path, place: Path, programs: Path, tmp_path: Path
 ) -> None:
     put_job_fio(programs, ops=1e5, fail="read-bandwidth.fio")

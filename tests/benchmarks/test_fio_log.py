@@ -18,7 +18,7 @@ LINES = """\
 """
 
 
-def test_reads_and_writes_are_told_apart_and_trims_left_out(tmp_path: Path) -> None:
+def test_reads_and_writes_are_distinguished_and_trims_left_out(tmp_path: Path) -> None:
     (tmp_path / "a_lat.1.log").write_text(LINES)
     (tmp_path / "a_lat.2.log").write_text("5, 4000000, 1, 16384, 4096\n")  # before priorities were logged
     log = read_logs(sorted(tmp_path.glob("*_lat.*.log")))

@@ -190,7 +190,7 @@ def test_a_result_of_the_wrong_direction_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("on_a_disk")
-def test_without_room_nothing_is_written(tmp_path: Path) -> None:
+def test_without_space_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"free; the sweep needs"):
         check_plan(Plan(tmp_path, 1 << 60, direct=False), destroy_data=False)
 

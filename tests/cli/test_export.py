@@ -1,4 +1,4 @@
-"""`iolens export prometheus` as a user runs it: one page, a server until it is told to stop, clear refusals."""
+"""`iolens export prometheus` as a user runs it: one page, a server until it is reported to stop, clear refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.exposition import matching, one, parsed
+from tests.agent.exposition import matching, only, parsed
 from tests.agent.server import Server
 from tests.cli.command import iolens
 
@@ -57,10 +57,10 @@ def test_one_page(root: Path) -> None:
     assert (done.code, done.err) == (0, "")
     samples = parsed(done.out.encode())
     busy_s = 100 * (1.04e-3 + 1.73e-9 * (1 << 20))
-    assert one(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000") == pytest.approx(busy_s)
-    assert one(samples, "lustre_write_bytes_total", target="scratch-OST0001") == 200 << 20
-    assert one(samples, "iolens_calibration_info", borrowed="true") == 1
-    assert one(samples, "iolens_fsu_ceiling_percent", filesystem="scratch", origin="default") == 100
+    assert only(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000") == pytest.approx(busy_s)
+    assert only(samples, "lustre_write_bytes_total", target="scratch-OST0001") == 200 << 20
+    assert only(samples, "iolens_calibration_info", borrowed="true") == 1
+    assert only(samples, "iolens_fsu_ceiling_percent", filesystem="scratch", origin="default") == 100
     assert len({dict(pairs)["jobid"] for _, pairs in samples if "jobid" in dict(pairs)}) == 3
 
 
@@ -72,11 +72,11 @@ def test_a_configured_calibration(root: Path, tmp_path: Path) -> None:
     )
     done = iolens("export", "prometheus", "--once", "--root", root, "--config", config)
     samples = parsed(done.out.encode())
-    assert one(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000", calibration="ours") == 50
-    assert one(samples, "iolens_calibration_info", borrowed="false", calibration="ours") == 1
-    assert one(samples, "iolens_fsu_ceiling_percent", filesystem="scratch", origin="configured") == 70
+    assert only(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000", calibration="ours") == 50
+    assert only(samples, "iolens_calibration_info", borrowed="false", calibration="ours") == 1
+    assert only(samples, "iolens_fsu_ceiling_percent", filesystem="scratch", origin="configured") == 70
     done = iolens("export", "prometheus", "--once", "--root", root, "--config", config, "--calibration", "grace-2012")
-    assert one(parsed(done.out.encode()), "iolens_calibration_info", calibration="grace-2012", borrowed="false") == 1
+    assert only(parsed(done.out.encode()), "iolens_calibration_info", calibration="grace-2012", borrowed="false") == 1
 
 
 def test_exit_codes_of_one_page(root: Path, tmp_path: Path) -> None:
@@ -115,10 +115,10 @@ def test_a_taken_port_is_said(root: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_until_it_is_told_to_stop(root: Path, number: int) -> None:
+def test_it_serves_until_it_is_reported_to_stop(root: Path, number: int) -> None:
     with serving("--root", root) as (process, url):
         samples = parsed(urllib.request.urlopen(f"{url}/metrics", timeout=10).read())
-        assert one(samples, "iolens_scrape_success", collector="lustre") == 1
+        assert only(samples, "iolens_scrape_success", collector="lustre") == 1
         assert urllib.request.urlopen(f"{url}/-/healthy", timeout=10).status == 200
         process.send_signal(number)
         assert process.wait(timeout=10) == 0
@@ -133,7 +133,7 @@ def test_a_hung_file_does_not_keep_it_from_answering_or_from_stopping(
         began = time.monotonic()
         samples = parsed(urllib.request.urlopen(f"{url}/metrics", timeout=10).read())
         assert time.monotonic() - began < 5
-        assert one(samples, "iolens_scrape_success", collector="lustre") == 0
+        assert only(samples, "iolens_scrape_success", collector="lustre") == 0
         assert list(matching(samples, "lustre_write_bytes_total")) == []
         process.terminate()
         assert process.wait(timeout=10) == 0
@@ -143,4 +143,4 @@ def test_it_stays_small(root: Path) -> None:
     with serving("--root", root, "--interval", "50ms") as (_, url):
         for _ in range(20):
             samples = parsed(urllib.request.urlopen(f"{url}/metrics", timeout=10).read())
-        assert one(samples, "process_resident_memory_bytes") < 60 << 20
+        assert only(samples, "process_resident_memory_bytes") < 60 << 20

@@ -1,4 +1,4 @@
-"""`iolens imbalance`: formats, thresholds, moments, figures and errors."""
+"""`iolens imbalance`: formats, thresholds, times, figures and errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_thresholds_by_value_by_percentile_or_both(store: Path) -> None:
     assert [item["name"] for item in both["thresholds"]] == ["p99.5", "1000000_bytes_per_s"]
 
 
-def test_moments_are_in_the_zone_that_is_named(store: Path) -> None:
+def test_times_are_in_the_zone_that_is_named(store: Path) -> None:
     base = ("imbalance", "--store", store, "-f", "scratch", "--format", "json", "--timezone", "Europe/Berlin")
     result = json.loads(iolens(*base, "--at", "2020-09-14T02:00:10,2020-09-14T00:01:00Z").out)
     assert [item["time"] for item in result["snapshots"]] == ["2020-09-14T00:00:12Z", "2020-09-14T00:01:02Z"]

@@ -1,4 +1,4 @@
-"""Slips of the pen are told at once, with what may have been meant: targets, figures, files, resolutions, engines."""
+"""Typing errors are reported, with what may have been meant: targets, figures, files, resolutions, engines."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_short_name_selects_the_target(store: Path) -> None:
         (("--engine", "duckdbb"), "no engine is called 'duckdbb'; did you mean duckdb?"),
     ],
 )
-def test_what_is_not_there_is_told_before_any_work(
+def test_what_is_not_there_is_reported_before_any_work(
     store: Path, no_work: None, arguments: tuple[str, ...], message: str
 ) -> None:
     assert message in refused("utilization", "--store", store, *arguments)

@@ -183,6 +183,6 @@ def test_operations_and_transfer_sizes_need_no_unit(tmp_path: Path) -> None:
     assert iolens("plan", "endurance", *known, "--raid-block", "131072", cwd=tmp_path).code == 0
 
 
-def test_a_number_without_a_unit_is_told_by_its_option(tmp_path: Path) -> None:
+def test_a_number_without_a_unit_is_reported_by_its_option(tmp_path: Path) -> None:
     done = iolens("plan", "capacity", "--daily-growth", "133", cwd=tmp_path)
     assert (done.code, done.err) == (2, "iolens: --daily-growth: 133 of what? write 133TB\n")

@@ -19,7 +19,7 @@ from iolens.cli.scan_progress import ProgressLines, progress_text
 from iolens.scan.workers import Advance
 from iolens.store.store import Store
 from tests.cli.command import Finished, iolens
-from tests.sources.trees import found, grow, histogram_of, once
+from tests.sources.trees import grow, histogram_of, listed_inodes, once
 from tests.views.documented import undocumented
 
 AT = "2023-11-14T22:13:20Z"  # what the made-up trees take for now
@@ -56,7 +56,7 @@ def sums(rows: list[dict[str, Any]]) -> dict[Any, int]:
 def test_the_store_has_what_find_finds_and_no_path(tmp_path: Path, tree: Path, scan: Any) -> None:
     done = scan(tree, "--store", "centre", "-f", "scratch", "--at", AT, "--format", "json")
     assert done.code == 0, done.err
-    names = found(tree)
+    names = listed_inodes(tree)
     result = json.loads(done.out)
     files = [item for item in once(names) if item.kind == "file"]
     assert result["files"] == len(files)
@@ -129,7 +129,7 @@ def test_parts_of_two_nodes(tmp_path: Path, tree: Path, scan: Any) -> None:
         assert json.loads(done.out)["stored_rows"] is None
     done = scan("--merge", "part1.json.gz", "part2.json.gz", "--store", "centre", "--format", "json")
     assert done.code == 0, done.err
-    names = found(tree)
+    names = listed_inodes(tree)
     assert sums(stored(tmp_path / "centre")) == histogram_of(names)
     assert json.loads(done.out)["walk"]["names"] == len(names)
     again = iolens("ingest", "part1.json.gz", "part2.json.gz", "--store", "other", cwd=tmp_path)
@@ -148,7 +148,7 @@ def test_entries_are_kept_only_where_asked(tmp_path: Path, tree: Path, scan: Any
     rows = pq.read_table(tmp_path / "entries.parquet").to_pylist()
     root = os.fsencode(tree)
     expected = {
-        (root + b"/" + item.path).rstrip(b"/").decode("utf-8", "backslashreplace"): item for item in found(tree)
+        (root + b"/" + item.path).rstrip(b"/").decode("utf-8", "backslashreplace"): item for item in listed_inodes(tree)
     }
     assert {row["path"] for row in rows} == set(expected)
     assert len(rows) == len(expected)
@@ -194,7 +194,7 @@ def test_interrupted_and_resumed(tmp_path: Path, how: signal.Signals) -> None:
     done = iolens("scan", *arguments, "--resume", cwd=tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
     assert done.code == 0, done.err
     assert "Resumed: " in done.out
-    names = found(tree)
+    names = listed_inodes(tree)
     assert sums(stored(tmp_path / "centre")) == histogram_of(names)
 
     import pyarrow.parquet as pq
@@ -209,7 +209,7 @@ def test_a_scan_whose_store_failed_is_not_lost(tmp_path: Path, tree: Path, scan:
     (tmp_path / "centre").unlink()
     done = scan(tree, "--store", "centre", "-f", "scratch", "--at", AT, "--resume")
     assert done.code == 0, done.err
-    assert sums(stored(tmp_path / "centre")) == histogram_of(found(tree))
+    assert sums(stored(tmp_path / "centre")) == histogram_of(listed_inodes(tree))
 
 
 def test_restart_forgets(tmp_path: Path, tree: Path, scan: Any) -> None:

@@ -266,7 +266,7 @@ def test_a_server_without_a_second_sample_says_so(tmp_path: Path, monkeypatch: p
     assert "no interval of scratch yet; expected two samples that differ in time" in str(done.exception)
 
 
-def test_a_moment_without_data_says_so(tmp_path: Path) -> None:
+def test_a_time_without_data_says_so(tmp_path: Path) -> None:
     options = ("--osts", 1, "--mdts", 0, "--days", 1 / 720, "--no-jobs", "--store", tmp_path)
     assert iolens("simulate", "telemetry", *options).code == 0
     done = iolens("top", "--store", tmp_path, "--once", "--at", "2012-11-01")

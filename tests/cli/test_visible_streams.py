@@ -15,7 +15,14 @@ from tests.cli.command import iolens
 from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 from tests.views.test_hostile_names import is_harmless
 
-NOT_OF_FILES = ("nought", "half a pair", "three thousand characters", "markup of pages", "links", "markup of terminals")
+NOT_OF_FILES = (
+    "zero byte",
+    "half a pair",
+    "three thousand characters",
+    "markup of pages",
+    "links",
+    "markup of terminals",
+)
 FILES = [name for what, name in HOSTILE.items() if what not in NOT_OF_FILES and "/" not in name]
 
 

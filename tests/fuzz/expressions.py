@@ -123,7 +123,7 @@ def _leads(pattern: re.Pattern[Any]) -> set[str]:
             return walk(value, before)
         if kind is sre.BRANCH:
             return next(iter([walk(branch, before) for branch in value[1]]))  # every branch is walked
-        return before + _one(kind, value)
+        return before + _case(kind, value)
 
     walk(parser.parse(pattern.pattern, pattern.flags & ~re.LOCALE), "")
     return leads
@@ -135,7 +135,7 @@ def _literals(pattern: re.Pattern[Any]) -> set[str]:
     return {word for word in _WORD.findall(text) if len(word) > 1}
 
 
-def _one(kind: Any, value: Any) -> str:
+def _case(kind: Any, value: Any) -> str:
     """A character that such a part matches."""
     if kind is sre.LITERAL:
         return chr(value)

@@ -1,4 +1,4 @@
-"""The oracles notice what they are there for: a source that fails on purpose is told in each of its ways."""
+"""The oracles notice what they are there for: a source that fails on purpose is reported in each of its ways."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class PrometheusServer:
             return json.load(answer)["data"]
 
     def query(self, expression: str, at: float | None = None) -> dict[Labels, float]:
-        """Values by labels at a moment."""
+        """Values by labels at a time."""
         parameters = {"query": expression} | ({} if at is None else {"time": at})
         data = self.api("query", **parameters)
         if data["resultType"] == "scalar":

@@ -43,5 +43,5 @@ def from_lmt_database(path, begin, end):
 
 if __name__ == "__main__":
     kind, path, *rest = sys.argv[1:]
-    found = from_hdf5(path, rest) if kind == "hdf5" else from_lmt_database(path, *rest)
-    json.dump(found, sys.stdout)
+    rows = from_hdf5(path, rest) if kind == "hdf5" else from_lmt_database(path, *rest)
+    json.dump(rows, sys.stdout)

@@ -1,4 +1,4 @@
-"""A controller export in a real MariaDB gives the same rows as the same content in CSV; its password is never told."""
+"""A controller export in a real MariaDB gives the same rows as the same content in CSV; its password is never shown."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def made_up_readings(filesystem: str) -> list[dict]:
 
 
 def made_up_scans(filesystem: str) -> list[dict]:
-    """Scans around a midnight; owners and projects that are not told, sums beyond 2⁶³, and one without any bytes."""
+    """Scans around a midnight; owners and projects not reported, sums beyond 2⁶³, and one without any bytes."""
     midnight = T0_US + 86_400_000_000
     holders = {("ada", "earth"): 300, ("bob", "earth"): 20, ("bob", None): 100, (None, "climate"): 50}
     rows = []

@@ -1,4 +1,4 @@
-"""The report in a real browser without a network: it draws, zooms, asks for nothing and runs nothing it was told."""
+"""The report in a real browser without a network: it draws, zooms, asks for nothing and runs no script of the data."""
 
 from __future__ import annotations
 

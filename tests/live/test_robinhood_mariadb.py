@@ -153,7 +153,7 @@ def test_a_version_without_names_or_project_ids(reader: MariaDb) -> None:
     assert {row["project"] for row in rows_of(result, "contents")} == {None}
 
 
-def test_nulls_huge_sizes_and_times_of_nought(reader: MariaDb, tmp_path: Path) -> None:
+def test_nulls_huge_sizes_and_times_of_zero(reader: MariaDb, tmp_path: Path) -> None:
     made = made_up(24, 50)
     made.add(uid="null", size=None)
     made.add(uid="blockless", blocks=None)
@@ -195,7 +195,7 @@ def test_empty_tables(reader: MariaDb) -> None:
     assert not any(isinstance(item, Rows) for item in result)
 
 
-def test_the_moment_is_told_or_the_servers_own(reader: MariaDb) -> None:
+def test_the_time_is_reported_or_the_servers_own(reader: MariaDb) -> None:
     made = made_up(25, 20)
     url = create(reader, "robinhood_clock", made, leave_out=["md_update"])
     before = datetime.now(UTC).timestamp()
@@ -233,7 +233,7 @@ def test_a_user_that_may_read_the_totals_alone(reader: MariaDb) -> None:
         ("bob", "size", 0, 1, None),
         ("bob", "total", None, 1, None),
     ]
-    assert problems_of(result) == ["ACCT_STAT: file of bob: a total is no whole number from 0 to 2^63-1: not told"]
+    assert problems_of(result) == ["ACCT_STAT: file of bob: a total is no whole number from 0 to 2^63-1: not reported"]
 
 
 def test_a_wrong_password_is_refused_without_being_said(reader: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_the_bands_hold_the_truth_for_any_files_of_the_bins(
 
 @settings(max_examples=200)
 @given(sizes.filter(any), edges, thresholds, thresholds, st.booleans())
-def test_more_of_every_file_never_takes_less_room(
+def test_more_of_every_file_never_takes_less_space(
     files: list[int], name: str, value: int, other: int, with_bytes: bool
 ) -> None:
     bins = binned(files, EDGES[name], with_bytes=with_bytes)
@@ -105,12 +105,12 @@ def test_the_tight_band_is_reached_by_some_files_of_the_bins(files: list[int], s
     """Brute force over every tree with the same histogram."""
     small = [0, 1, 2, 4, 8]
     bins = binned(files, small)
-    rooms = [
+    spaces = [
         range(low + 1, high + 1) if high else range(1)
         for size in files
         for low, high in [next((a, b) for a, b in zip([-1, *small], small, strict=False) if a < size <= b)]
     ]
-    every = [dom_truth(list(tree), s0) for tree in itertools.product(*rooms) if any(tree)]
+    every = [dom_truth(list(tree), s0) for tree in itertools.product(*spaces) if any(tree)]
     band = dom_band("tight", bins, CAPACITY, s0)
     assert band.low == pytest.approx(min(every), rel=1e-9, abs=1e-6)
     assert band.high == pytest.approx(max(every), rel=1e-9, abs=1e-6)

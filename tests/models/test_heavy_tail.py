@@ -23,13 +23,13 @@ def pareto(alpha: float, xm: float = 1.0, size: int = MANY, seed: int = 1) -> Fl
     return xm * (1.0 - np.random.default_rng(seed).random(size)) ** (-1.0 / alpha)
 
 
-def found(values: Floats, resamples: int = 0) -> HeavyTail:
+def tail_of(values: Floats, resamples: int = 0) -> HeavyTail:
     return heavy_tail(TailSample.of_values(values), "s", resamples)
 
 
 @pytest.mark.parametrize("alpha", [1.24, 2.6, 1.17, 1.72, 1.36, 1.43])  # all that paper S prints
 def test_alpha_comes_back_by_both_methods(alpha: float) -> None:
-    result = found(pareto(alpha, 2e6))
+    result = tail_of(pareto(alpha, 2e6))
     assert result.paper is not None
     assert result.mle is not None
     assert result.paper.alpha == pytest.approx(alpha, rel=0.02)
@@ -55,8 +55,8 @@ def rivals(seed: int) -> dict[str, Floats]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_families_are_told_apart(family: str, seed: int) -> None:
-    result = found(rivals(seed)[family])
+def test_families_are_distinguished(family: str, seed: int) -> None:
+    result = tail_of(rivals(seed)[family])
     assert result.best_model == family
     if "pareto" not in family:
         assert result.verdict.startswith("not Pareto")
@@ -178,7 +178,7 @@ def test_quantiles_of_counted_values_are_those_of_the_values() -> None:
 def test_only_values_that_measuring_rounds_have_a_quantised_fit() -> None:
     values = pareto(1.5, size=1000)
     assert fit_quantised(TailSample.of_values(values)) is None
-    assert found(values).quantised is None
+    assert tail_of(values).quantised is None
     edges = np.geomspace(1.0, values.max() * 1.01, 300)
     assert fit_quantised(TailSample.of_bins(edges[:-1], edges[1:], np.histogram(values, edges)[0])) is None
 
@@ -206,7 +206,7 @@ def test_x_m_has_the_smallest_distance_of_all_values(seed: int) -> None:
 def test_a_tail_below_a_body_is_found() -> None:
     random = np.random.default_rng(7)
     values = np.concatenate([random.uniform(0.1, 1.0, 20_000), pareto(1.5, size=20_000, seed=7)])
-    result = found(values)
+    result = tail_of(values)
     assert result.mle is not None
     assert result.mle.xm == pytest.approx(1.0, rel=0.2)
     assert result.mle.alpha == pytest.approx(1.5, rel=0.03)
@@ -274,7 +274,7 @@ def test_bins_tell_what_the_values_tell() -> None:
     edges = np.exp(np.arange(0.0, np.log(values.max()) + 0.02, 0.01))
     counts, _ = np.histogram(values, edges)
     binned = heavy_tail(TailSample.of_bins(edges[:-1], edges[1:], counts, zeros=MANY), "s")
-    exact = found(values)
+    exact = tail_of(values)
     assert binned.paper is not None
     assert exact.paper is not None
     assert binned.paper.alpha == pytest.approx(exact.paper.alpha, rel=0.005)
@@ -284,22 +284,22 @@ def test_bins_tell_what_the_values_tell() -> None:
 
 def test_zeros_are_a_share_and_nothing_else() -> None:
     values = pareto(1.3, size=1000)
-    with_zeros = found(np.concatenate([np.zeros(3000), values]))
+    with_zeros = tail_of(np.concatenate([np.zeros(3000), values]))
     assert with_zeros.zero_share_pct == 75.0
     assert with_zeros.samples == 1000
-    assert with_zeros.paper == found(values).paper
+    assert with_zeros.paper == tail_of(values).paper
 
 
 @pytest.mark.parametrize("values", [[], [1.0] * 10, [3.0] * 1000, [0.0] * 1000, [1.0, 2.0]])
 def test_too_little_is_said_to_be_so(values: list[float]) -> None:
-    result = found(np.array(values))
+    result = tail_of(np.array(values))
     assert result.best_model is None
     assert result.paper is None
     assert "too few to tell" in result.verdict
 
 
 def test_huge_and_tiny_values_do_no_harm() -> None:
-    result = found(np.concatenate([pareto(0.3, 1e-200, 500), pareto(0.3, 1e200, 500)]))
+    result = tail_of(np.concatenate([pareto(0.3, 1e-200, 500), pareto(0.3, 1e200, 500)]))
     assert result.best_model is not None
     assert all(np.isfinite(family.log_likelihood) for family in result.families)
 
@@ -321,11 +321,11 @@ def test_gains_are_against_pareto() -> None:
 
 def test_a_verdict_does_not_call_a_tail_pareto_that_the_test_refuses() -> None:
     """Best of five is not good: with a p-value below 0.1 the sentence says so."""
-    refused = found(np.random.default_rng(8).uniform(1.0, 2.0, 5000), resamples=20)
+    refused = tail_of(np.random.default_rng(8).uniform(1.0, 2.0, 5000), resamples=20)
     assert refused.mle is not None
     assert refused.mle.p_value == 0.0
     assert refused.verdict.endswith("0 % of true Pareto samples fit worse: by this test not even its tail is Pareto")
-    kept = found(pareto(1.5, size=2000, seed=3), resamples=20)
+    kept = tail_of(pareto(1.5, size=2000, seed=3), resamples=20)
     assert kept.mle is not None
     assert kept.mle.p_value is not None
     assert kept.mle.p_value >= 0.1
@@ -337,4 +337,4 @@ def test_a_verdict_does_not_call_a_tail_pareto_that_the_test_refuses() -> None:
     [([], "0 positive values:"), ([2.0], "1 positive value:"), ([3.0] * 1000, "1,000 positive values, all alike:")],
 )
 def test_how_few_is_said_in_numbers(values: list[float], words: str) -> None:
-    assert found(np.array(values)).verdict.startswith(words)
+    assert tail_of(np.array(values)).verdict.startswith(words)

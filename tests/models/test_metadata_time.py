@@ -72,7 +72,7 @@ def test_nothing_to_go_by_is_refused(phases: dict[str, float]) -> None:
         metadata_calibration("x", rates(**phases))
 
 
-def test_a_rate_that_still_rises_is_told() -> None:
+def test_a_rate_that_still_rises_is_reported() -> None:
     result = [BenchmarkRate("file_stat", rate, 1.0, tasks) for tasks, rate in ((1, 10_000), (4, 30_000), (8, 40_000))]
     flat = [BenchmarkRate("file_read", rate, 1.0, tasks) for tasks, rate in ((4, 30_000), (8, 31_000), (None, 99_000))]
     once = [BenchmarkRate("file_removal", 5_000, 1.0, 8)]

@@ -46,7 +46,7 @@ def test_no_byte_is_lost_when_spread_over_days(pairs: list[tuple[float, int]]) -
     assert by_day[:28].sum() == pytest.approx(distribution.younger(28.0).likely)
 
 
-def test_what_was_used_this_moment_counts() -> None:
+def test_what_was_used_this_time_counts() -> None:
     distribution = AgeDistribution(np.array([0.0, 0.0]), np.array([0.0, 2.0]), np.array([7.0, 4.0]))
     assert distribution.younger(0.0).likely == 7.0
     assert distribution.by_day().tolist()[:2] == [9.0, 2.0]

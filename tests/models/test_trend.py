@@ -51,7 +51,7 @@ def test_a_line_comes_back(method: trend.Method) -> None:
 
 
 @pytest.mark.parametrize("method", trend.METHODS)
-def test_one_reading_or_one_moment_has_no_line(method: trend.Method) -> None:
+def test_one_reading_or_one_time_has_no_line(method: trend.Method) -> None:
     assert fit(method, np.array([1.0]), np.array([5.0])) is None
     assert fit(method, np.array([]), np.array([])) is None
     assert fit(method, np.array([1.0, 1.0]), np.array([5.0, 6.0])) is None

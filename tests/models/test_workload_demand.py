@@ -25,7 +25,7 @@ def test_one_target_that_is_never_silent_has_the_percentiles_of_its_distribution
 
 @pytest.mark.parametrize("targets", [1, 8])
 def test_percentiles_are_those_of_synthetic_telemetry(targets: int) -> None:
-    """Two ways from one model: moments drawn at once, and series of busy runs and silences."""
+    """Two ways from one model: times drawn at once, and series of busy runs and silences."""
     made = model()
     demand = drawn_demand(made, targets)
     blocks = list(SyntheticActivity(made, targets, seed=5, first_tick=0, ticks=80_000).blocks())

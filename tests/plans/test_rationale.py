@@ -33,7 +33,7 @@ def test_evidence_says_which_telemetry_from_when_to_when() -> None:
     assert "ticks of 0 complete and 5 partial days" in result["demand"].origin
 
 
-def test_what_was_left_out_is_told() -> None:
+def test_what_was_left_out_is_reported() -> None:
     from iolens.analyses.growth.analysis import growth
     from iolens.plans.capacity import plan_capacity
     from tests.analyses.capacity_rows import readings, selection

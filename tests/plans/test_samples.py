@@ -40,6 +40,6 @@ def test_what_is_unknown_is_refused() -> None:
         statistic("waf", "median", [], "0 drives")
 
 
-def test_inputs_can_be_told_apart() -> None:
+def test_inputs_can_be_distinguished() -> None:
     item, other = (statistic("waf", which, WAFS, "drives", WAFS) for which in ("median", "fleet"))
     assert len({item, other}) == 2

@@ -18,7 +18,7 @@ from iolens.scan.walk import ScanPart
 from iolens.sources import get_source, recognise
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.readers import guarded
-from tests.sources.trees import NOW_S, found, grow, histogram_of, scanned
+from tests.sources.trees import NOW_S, grow, histogram_of, listed_inodes, scanned
 
 NOW_US = NOW_S * 1_000_000
 
@@ -60,7 +60,7 @@ def sums(whole: WholeScan) -> dict[Any, int]:
 
 
 def test_parts_in_any_order_are_the_whole(tree: Path, parts: list[Path]) -> None:
-    names = found(tree)
+    names = listed_inodes(tree)
     for order in (parts, parts[::-1]):
         whole = merged(order)
         assert sums(whole) == histogram_of(names)
@@ -108,7 +108,7 @@ def test_sub_trees_are_parts_too(tmp_path: Path, tree: Path) -> None:
     assert counts == {"dir": 2, "file": 1}
 
 
-def test_what_was_not_readable_is_told_without_its_path(tmp_path: Path, tree: Path) -> None:
+def test_what_was_not_readable_is_reported_without_its_path(tmp_path: Path, tree: Path) -> None:
     findings = scanned(tree)
     findings.cannot_read("/scratch/secret", "Permission denied")
     findings.vanished = 4
@@ -130,7 +130,7 @@ def test_ingest_reads_all_parts_as_one(parts: list[Path]) -> None:
     assert [type(item) for item in items] == [Rows]
 
 
-def test_parts_of_several_scans_are_told_apart(tmp_path: Path, tree: Path) -> None:
+def test_parts_of_several_scans_are_distinguished(tmp_path: Path, tree: Path) -> None:
     files = [save(tmp_path / f"{day}.json", scanned(tree), time_us=NOW_US + day) for day in (0, 1)]
     assert len(list(get_source("scan").captures(files, ReadOptions()))) == 2
 
@@ -159,8 +159,8 @@ def test_a_part_twice(tmp_path: Path, parts: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"time_us": NOW_US + 1}, "not of the same file system and moment"),
-        ({"filesystem": "home"}, "not of the same file system and moment"),
+        ({"time_us": NOW_US + 1}, "not of the same file system and time"),
+        ({"filesystem": "home"}, "not of the same file system and time"),
         ({"part": ScanPart(1, 2)}, "cut differently"),
         ({"part": ScanPart(3, 3, 5)}, "cut differently"),
         ({"root": "/scratch/inner", "part": ScanPart()}, "lies in /scratch"),

@@ -41,7 +41,7 @@ from iolens.scan.pace import ScanPace
 from iolens.scan.walk import ScanPart, Signals, TreeWalk, WalkRule
 from iolens.scan.workers import Interrupted, ScanOrder, new_progress, run_scan
 from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
-from tests.sources.trees import NOW_S, found, grow, histogram, histogram_of, once, records, scanned
+from tests.sources.trees import NOW_S, grow, histogram, histogram_of, listed_inodes, once, records, scanned
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 NOW_US = NOW_S * 1_000_000
@@ -85,7 +85,7 @@ def totals(findings: Findings) -> tuple[int, int]:
 def test_a_scan_is_what_find_finds(tmp_path: Path, seed: int) -> None:
     grow(tmp_path / "tree", seed)
     findings = scanned(tmp_path / "tree", workers=1 + seed % 3)
-    names = found(tmp_path / "tree")
+    names = listed_inodes(tmp_path / "tree")
     assert findings.names == len(names)
     assert any(name.links > 1 and name.kind == "file" for name in names)
     assert histogram(findings) == histogram_of(names)
@@ -96,14 +96,14 @@ def test_the_same_where_names_cannot_be_looked_at_in_batches(tmp_path: Path, mon
     monkeypatch.setattr(tree_walk, "usable", lambda descriptor: False)
     grow(tmp_path / "tree", 7)
     findings = scanned(tmp_path / "tree")
-    names = found(tmp_path / "tree")
+    names = listed_inodes(tmp_path / "tree")
     assert findings.names == len(names)
     assert histogram(findings) == histogram_of(names)
 
 
-def test_hard_links_count_once_and_their_names_are_told(tmp_path: Path) -> None:
+def test_hard_links_count_once_and_their_names_are_reported(tmp_path: Path) -> None:
     grow(tmp_path / "tree", 99)
-    names = [item for item in found(tmp_path / "tree") if item.links > 1 and item.kind != "dir"]
+    names = [item for item in listed_inodes(tmp_path / "tree") if item.links > 1 and item.kind != "dir"]
     links = scanned(tmp_path / "tree").settle()
     assert links == (len(once(names)), len(names))
     assert links.names > links.inodes > 0
@@ -387,7 +387,7 @@ def test_files_above_4_eib_are_counted(endless_path: Path, monkeypatch: pytest.M
         assert all(0 <= row["bytes"] <= LARGEST for row in mine)
 
 
-def test_a_size_that_cannot_be_is_told_and_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_size_that_cannot_be_is_reported_and_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(b"x")
     whole = EntryStats.rows
 
@@ -509,7 +509,7 @@ def test_a_throttled_walk_asks_for_every_entry(tmp_path: Path) -> None:
     clock = Clock()
     pace = ScanPace(100.0, SimpleNamespace(value=0.0), nullcontext(), clock.now, clock.sleep)
     findings = walked(rule(tmp_path / "tree"), pace=pace, now=clock.now)
-    names = found(tmp_path / "tree")
+    names = listed_inodes(tmp_path / "tree")
     directories = sum(name.kind == "dir" for name in names)
     # Each entry when it is listed, each directory again when it is opened; the root is listed nowhere.
     assert (clock.now_s - 100.0) * 100 == pytest.approx(findings.names - 1 + directories, abs=pace.chunk)
@@ -528,14 +528,14 @@ def test_steps_add_up_and_what_is_unfinished_is_known(tmp_path: Path) -> None:
         given, waiting = waiting, []
         for step in walk.steps(given):
             assert set(step.done) <= set(progress.unfinished)
-            assert not set(step.found) & set(progress.unfinished) - set(step.done)
+            assert not set(step.discovered) & set(progress.unfinished) - set(step.done)
             progress.take(step)
             assert set(step.given) <= set(progress.unfinished)
             waiting += step.given
             steps += 1
     assert steps > 40
     assert not progress.unfinished
-    assert histogram(progress.findings) == histogram_of(found(tmp_path / "tree"))
+    assert histogram(progress.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
 
 
 def test_threads_of_the_caller_are_respected(tmp_path: Path) -> None:
@@ -545,13 +545,13 @@ def test_threads_of_the_caller_are_respected(tmp_path: Path) -> None:
     other = threading.Thread(target=done.wait)
     other.start()
     try:
-        assert histogram(scanned(tmp_path / "tree")) == histogram_of(found(tmp_path / "tree"))
+        assert histogram(scanned(tmp_path / "tree")) == histogram_of(listed_inodes(tmp_path / "tree"))
     finally:
         done.set()
         other.join()
 
 
-def test_a_process_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_dies_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").mkdir()
     monkeypatch.setattr(TreeWalk, "_visit", lambda self, directory: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(IolensError, match="ended unasked"):
@@ -589,7 +589,7 @@ def test_a_scan_broken_off_goes_on(tmp_path: Path) -> None:
             progress = journal.progress()
             journal.begin(order.plain(), progress)
     assert turns > 1
-    assert histogram(progress.findings) == histogram_of(found(tmp_path / "tree"))
+    assert histogram(progress.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
     journal.discard()
     assert not (tmp_path / "state").exists()
 
@@ -607,7 +607,7 @@ def test_a_cut_line_is_as_if_the_step_had_not_been(tmp_path: Path, cut: int) -> 
     progress = journal.progress()
     journal.begin(order.plain(), progress)
     run_scan(order, progress, workers=2, journal=journal)
-    assert histogram(progress.findings) == histogram_of(found(tmp_path / "tree"))
+    assert histogram(progress.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
     journal.close()
 
 
@@ -630,7 +630,7 @@ def test_a_line_that_is_there_twice_counts_once(tmp_path: Path, places: list[int
         progress = journal.progress()
         run_scan(order, progress, workers=2)
         assert histogram(progress.findings) == expected
-    assert expected == histogram_of(found(tmp_path / "tree"))
+    assert expected == histogram_of(listed_inodes(tmp_path / "tree"))
     journal.close()
 
 
@@ -698,7 +698,7 @@ def test_a_long_journal_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert began
     again = journal.progress()
     assert not again.unfinished
-    assert histogram(again.findings) == histogram_of(found(tmp_path / "tree"))
+    assert histogram(again.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
     assert again.findings.names == progress.findings.names
     journal.close()
 
@@ -718,7 +718,7 @@ print("done", flush=True)
 """
 
 
-def test_killed_at_any_moment_it_goes_on_to_the_same_sums(tmp_path: Path) -> None:
+def test_killed_at_any_time_it_goes_on_to_the_same_sums(tmp_path: Path) -> None:
     """kill -9 of the scan, not of its processes: they see that nobody wants them any more."""
     grow(tmp_path / "tree", 11, directories=150, files=400)
     command = [sys.executable, "-c", KILLED, str(tmp_path / "tree"), str(tmp_path / "state"), str(NOW_US)]
@@ -747,7 +747,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_sums(tmp_path: Path) -> Non
     journal = Journal(tmp_path / "state")
     progress = journal.progress()
     assert not progress.unfinished
-    assert histogram(progress.findings) == histogram_of(found(tmp_path / "tree"))
+    assert histogram(progress.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
     journal.close()
 
 
@@ -765,7 +765,7 @@ def test_parts_add_up_to_the_whole(tmp_path: Path, of: int, depth: int) -> None:
         part.settle_complete()
         for piece in part.plain():  # as they are saved
             whole.add(from_plain(NOW_US, json.loads(json.dumps(piece))))
-    names = found(tmp_path / "tree")
+    names = listed_inodes(tmp_path / "tree")
     assert whole.names == len(names)
     assert histogram(whole) == histogram_of(names)
 

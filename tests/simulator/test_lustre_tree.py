@@ -33,7 +33,7 @@ class VirtualClock:
         self.second = start_s
 
     def now(self) -> float:
-        """The moment it is."""
+        """The current time."""
         return self.second
 
     def wait_until(self, second: float) -> None:

@@ -60,7 +60,7 @@ class Pace(NamedTuple):
     fewest: int  # intervals of each target
 
     def events_us(self, target: str) -> list[int]:
-        """Moments from which on that target counts from zero."""
+        """Times from which on that target counts from zero."""
         seconds = [self.failover_s, self.reset_s] if target == MOVED else [self.reset_s]
         return [START_US + second * 1_000_000 for second in seconds]
 

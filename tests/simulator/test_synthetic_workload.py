@@ -67,7 +67,7 @@ def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
         assert path.read_text("utf-8").startswith("# Where it is from\n# and more\nkind")
 
 
-def test_models_and_workloads_are_told_apart(tmp_path: Path) -> None:
+def test_models_and_workloads_are_distinguished(tmp_path: Path) -> None:
     mine = changed(tmp_path, "targets = 48", "targets = 3")
     assert is_model("spider")
     assert is_model(str(mine))

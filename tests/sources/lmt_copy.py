@@ -58,14 +58,14 @@ class LmtCopy:
         self.run(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", filled)
 
     def times(self, first: str, count: int, *, ts_id: int = 1) -> None:
-        """Moments five seconds apart by the clock on the wall."""
+        """Times five seconds apart by the clock on the wall."""
         begin = datetime.fromisoformat(first)
         stamps = [(begin + timedelta(seconds=STEP_S * n)).isoformat(sep=" ") for n in range(count)]
         self.add("TIMESTAMP_INFO", *((ts_id + n, stamp) for n, stamp in enumerate(stamps)))
 
 
 def small_copy(path: Path, times: int = 4, osts: int = 2, first: str = "2018-01-28 00:00:00") -> LmtCopy:
-    """`osts` OSTs that write 1000 bytes more at each moment and read 10, one OSS each, and one MDT."""
+    """`osts` OSTs that write 1000 bytes more at each time and read 10, one OSS each, and one MDT."""
     copy = LmtCopy(path)
     copy.add("FILESYSTEM_INFO", (1, "scratch", "", 1.1))
     copy.add("OSS_INFO", *((n, 1, f"oss{n}") for n in range(1, osts + 1)))
@@ -79,7 +79,7 @@ def small_copy(path: Path, times: int = 4, osts: int = 2, first: str = "2018-01-
 
 
 def grow(copy: LmtCopy, first: str, times: int, osts: int = 2, *, since: int = 0) -> None:
-    """More moments of the same kind, from number `since` on."""
+    """More times of the same kind, from number `since` on."""
     ticks = range(since, since + times)
     copy.times(first, times, ts_id=since + 1)
     copy.add("OST_DATA", *(ost_row(ost, n) for n in ticks for ost in range(1, osts + 1)))
@@ -92,6 +92,6 @@ def grow(copy: LmtCopy, first: str, times: int, osts: int = 2, *, since: int = 0
 
 
 def ost_row(ost: int, tick: int) -> tuple[object, ...]:
-    """What `small_copy` has of an OST at a moment."""
+    """What `small_copy` has of an OST at a time."""
     read, write = 10**12 * ost + 10 * tick, 2 * 10**12 * ost + 1000 * tick
     return ost, tick + 1, read, write, 0.0, 600 - tick, 400 + tick, 80, 20

@@ -77,7 +77,7 @@ def recognised(path: Path) -> bool:
     try:
         return bool(recognise(path))
     except InputError:
-        return False  # the columns of controllers are told by the configuration
+        return False  # the columns of controllers are reported by the configuration
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)

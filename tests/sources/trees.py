@@ -23,7 +23,7 @@ NAMES = ["plain", "with space", "new\nline", os.fsdecode(b"\xff\xfe-latin"), "gr
 FIELDS = ("%y", "%s", "%b", "%U", "%A@", "%T@", "%n", "%i", "%P")
 
 
-class Found(NamedTuple):
+class ListedInode(NamedTuple):
     """One name, as `find` sees it."""
 
     kind: str
@@ -74,26 +74,26 @@ def _make(draw: random.Random, path: Path, made: list[Path], places: list[Path])
                 stream.truncate(draw.randrange(1 << 33))
 
 
-def found(root: Path) -> list[Found]:
+def listed_inodes(root: Path) -> list[ListedInode]:
     """Every name below `root`, and `root` itself, by `find`."""
     format_ = "".join(field + r"\0" for field in FIELDS)  # a name may hold any other byte
     done = subprocess.run(["find", os.fsencode(root), "-xdev", "-printf", format_], capture_output=True, check=True)
     fields = done.stdout.split(b"\0")[:-1]
-    return [_one(*fields[begin : begin + len(FIELDS)]) for begin in range(0, len(fields), len(FIELDS))]
+    return [_listed(*fields[begin : begin + len(FIELDS)]) for begin in range(0, len(fields), len(FIELDS))]
 
 
-def _one(kind: bytes, *fields: bytes) -> Found:
+def _listed(kind: bytes, *fields: bytes) -> ListedInode:
     *numbers, path = fields
     size, blocks, uid, atime, mtime, links, inode = (int(number.partition(b".")[0]) for number in numbers)
-    return Found(TYPES[kind.decode()], size, blocks * 512, uid, atime, mtime, links, inode, path)
+    return ListedInode(TYPES[kind.decode()], size, blocks * 512, uid, atime, mtime, links, inode, path)
 
 
-def once(names: list[Found]) -> list[Found]:
+def once(names: list[ListedInode]) -> list[ListedInode]:
     """Each inode once."""
     return list({name.inode: name for name in names}.values())
 
 
-def histogram_of(names: list[Found], now_s: int = NOW_S) -> Counter[Any]:
+def histogram_of(names: list[ListedInode], now_s: int = NOW_S) -> Counter[Any]:
     """By definition, one by one: owner, type, histogram, bin → inodes, and the same with bytes and allocation."""
     sums: Counter[Any] = Counter()
     for item in once(names):

@@ -1,7 +1,7 @@
 """What a disk may hold after a power cut: the system calls of a process, and every state its files could be left in.
 
 The process runs under strace. Names and contents that were not synced may be lost, alone or together; what was synced
-is there. `make soak` goes through all moments, the tests through some.
+is there. `make soak` goes through all times, the tests through some.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _arguments(text: str) -> list[str | bytes]:
 
 
 def states(disk: Disk, trace: Path, chance: random.Random, share: float = 1.0) -> Iterator[tuple[str, Tree]]:
-    """What the disk may hold after a power cut at each moment, or at a share of the moments; with a name for it."""
+    """What the disk may hold after a power cut at each time, or at a share of the times; with a name for it."""
     numbers = count()
     for call, arguments, result in calls(trace):
         number = next(numbers)

@@ -79,7 +79,7 @@ def test_a_reset_after_the_step_counts_what_can_be_known(store: Store, form: str
     assert (tally.resets, tally.set_back) == (1, 2)
 
 
-def test_a_reset_and_a_step_at_once_are_told_by_the_start_of_counting(store: Store) -> None:
+def test_a_reset_and_a_step_at_once_are_reported_by_the_start_of_counting(store: Store) -> None:
     """Set back by more than the capture is long: in order of time no counter would fall."""
     before = [io_sample(second, 100 + second, 100, start=T0 - 10**9) for second in (50, 55, 60)]
     after = [io_sample(second, 10 + second, 10, start=T0) for second in (0, 5, 65)]

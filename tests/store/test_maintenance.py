@@ -145,7 +145,7 @@ def test_a_compacted_store_takes_the_next_sample(store: Store) -> None:
     assert sum(frame.collect(backend="pyarrow").to_native().column("read_bytes").to_pylist()) == 100 * 140
 
 
-def test_a_table_without_files_is_compacted_verified_and_told_of(store: Store) -> None:
+def test_a_table_without_files_is_compacted_verified_and_reported_of(store: Store) -> None:
     handle = store.tables.load("target_io")
     assert handle is not None
     handle.delete()
@@ -309,7 +309,7 @@ def test_a_window_is_exported_by_the_start_of_its_intervals(suffix: str, store: 
     assert starts == {since + timedelta(seconds=5 * n) for n in range(4)}
 
 
-def test_records_are_exported_by_their_moment_and_file_system(store: Store, tmp_path: Path) -> None:
+def test_records_are_exported_by_their_time_and_file_system(store: Store, tmp_path: Path) -> None:
     def job(number: int, filesystem: str) -> Row:
         timestamp = (T0 + number) * 1_000_000
         return Row(

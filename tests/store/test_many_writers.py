@@ -112,7 +112,7 @@ def test_logs_of_finished_rows_that_grew_and_are_sent_at_once_leave_every_row_on
     assert sum(json.loads(text).get("target_io", 0) for (text,) in by_table) == longest
 
 
-def test_writers_that_are_killed_at_any_moment_lose_and_repeat_nothing_once_everything_is_sent_again(
+def test_writers_that_are_killed_at_any_time_lose_and_repeat_nothing_once_everything_is_sent_again(
     tmp_path: Path,
 ) -> None:
     report = soak(tmp_path, kills=12, writers=3, longest_s=1.0)

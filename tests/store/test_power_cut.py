@@ -1,4 +1,4 @@
-"""A power cut at any moment: what was shipped is there, the store opens, and the agent goes on shipping.
+"""A power cut at any time: what was shipped is there, the store opens, and the agent goes on shipping.
 
 Once on a real ext4 file system, whose image is copied without a sync, and once on a model of what any file system may
 lose, at every system call. `make soak` goes through all of them.
@@ -136,7 +136,7 @@ def check(folder: Path, total: int = SHIPPED) -> None:
 def check_states(
     disk: Disk, trace: Path, work: Path, seed: int, share: float, check_one: Callable[[Path], None]
 ) -> int:
-    """Check what a power cut may leave, at a share of the moments; how many states there were."""
+    """Check what a power cut may leave, at a share of the times; how many states there were."""
     number = 0
     for number, (label, tree) in enumerate(states(disk, trace, random.Random(seed), share), 1):
         folder = work / f"state {number}"
@@ -307,7 +307,7 @@ def test_readers_recover_a_torn_log_too(store: Store) -> None:
     assert reads(store) == [100]
 
 
-def test_a_reader_who_may_not_write_is_told_who_can_help(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_who_may_not_write_is_reported_who_can_help(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = newest_entry(store, "target_io")
     tear(entry, entry.read_bytes()[:50])
 

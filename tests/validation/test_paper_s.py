@@ -19,7 +19,7 @@ def rows() -> dict[tuple[str, str], CheckedNumber]:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[tuple[str, str], CheckedNumber]:
+def checked_numbers() -> dict[tuple[str, str], CheckedNumber]:
     return rows()
 
 

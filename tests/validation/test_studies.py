@@ -103,7 +103,7 @@ def test_published_equations(without_data: Validation) -> None:
     )
 
 
-def test_progress_is_told_for_every_number() -> None:
+def test_progress_is_reported_for_every_number() -> None:
     seen: list[str] = []
     result = validate(None, ["U"], seen.append)
     assert len(seen) == len(result.checks)

@@ -118,7 +118,7 @@ def test_the_rest_stands_beside_the_whole() -> None:
     assert len(table(usual(without_projects=[]), "Files by age").columns) == 5
 
 
-def test_ages_before_the_first_bin_are_nought() -> None:
+def test_ages_before_the_first_bin_are_zero() -> None:
     rows = [row("size", 0, 8, 3, bytes=9), row("atime", 0, DAY_S, 1, bytes=3), row("atime", DAY_S, None, 2, bytes=6),
             row("mtime", DAY_S, 7 * DAY_S, 3, bytes=9)]  # fmt: skip
     result = table(contents(selection(rows)), "Files by age")
@@ -160,7 +160,7 @@ def test_the_figure_of_sizes_draws_both() -> None:
     assert (lines["files"].x == lines["files without earth"].x).all()
 
 
-def test_bytes_that_are_not_told_are_a_band() -> None:
+def test_bytes_that_are_not_reported_are_a_band() -> None:
     (panel,) = figures_of(rough())["sizes"]().panels
     (band,) = (mark for mark in panel.marks if isinstance(mark, BandMark))
     assert (band.low <= band.high).all()

@@ -40,7 +40,7 @@ def nothing() -> Drives:
     return drives(FrameSelection({}, "burst"))
 
 
-def one() -> Drives:
+def one_drive() -> Drives:
     return drives(selection([drive("only", 0, 5000, None, capacity_bytes=None)]))
 
 
@@ -69,7 +69,7 @@ def test_the_verdict_admits_what_low_use_does_not_explain(low_use: int, says: st
 
 def test_the_verdict_of_little() -> None:
     assert verdict(nothing()) == "No readings of drives in this window."
-    assert verdict(one()) == "1 drive."
+    assert verdict(one_drive()) == "1 drive."
     assert "1 drive has a WAF above 3," in verdict(drives(selection([drive("a", 0, 9, 90)]), waf_limit=3.0))
 
 
@@ -91,8 +91,8 @@ def test_tables_show_the_fleet_outliers_and_groups() -> None:
 
 
 def test_rows_without_a_number_are_left_out() -> None:
-    assert [row[0] for row in table(one(), "Spread").rows] == ["Power-on time (h)"]
-    assert "needs --rated-dwpd" in table(one(), "Years left").note
+    assert [row[0] for row in table(one_drive(), "Spread").rows] == ["Power-on time (h)"]
+    assert "needs --rated-dwpd" in table(one_drive(), "Years left").note
     assert [item.title for item in tables_of(nothing())] == ["burst: drives"]
 
 
@@ -108,7 +108,7 @@ def test_many_names_are_shortened_and_centuries_are_not_counted() -> None:
 
 @pytest.mark.parametrize(
     "result",
-    [fleet(), fleet(3, 1), nothing(), one(), drives(selection(made_up_drives(1, 30, 20)), rated_dwpd=3.0)],
+    [fleet(), fleet(3, 1), nothing(), one_drive(), drives(selection(made_up_drives(1, 30, 20)), rated_dwpd=3.0)],
     ids=["usual", "once", "empty", "one", "mixed"],
 )
 @pytest.mark.parametrize("suffix", ["svg", "html"])
@@ -166,8 +166,8 @@ def test_wear_over_time() -> None:
     assert bottom.right is not None
     unworn = drives(selection([drive("a", day, 5, 5, wear_pct=0.0) for day in (0, 1)]))
     assert figures_of(unworn)["wear"]().panels[0].message == "every drive reports 0 %"
-    assert figures_of(one())["wear"]().panels[0].message == "no drive tells its wear"
-    assert "read once" in figures_of(one())["wear"]().panels[1].message
+    assert figures_of(one_drive())["wear"]().panels[0].message == "no drive tells its wear"
+    assert "read once" in figures_of(one_drive())["wear"]().panels[1].message
 
 
 def test_the_report_has_drives() -> None:

@@ -49,7 +49,7 @@ def test_purges_on_ages_are_tabled() -> None:
     assert "survive_pct" not in [column.name for column in tables_of(given())[2].columns]
 
 
-def test_cases_are_told_apart_by_what_differs() -> None:
+def test_cases_are_distinguished_by_what_differs() -> None:
     assert labels(measured()) == ["SSI 3", "SSI 4"]
     assert labels(given()) == ["SSI 3"]
 

@@ -86,7 +86,7 @@ def test_no_class_is_said_so_and_not_left_empty() -> None:
     assert next(row for row in rows if row[0] == "Class of drives")[2] == "none suffices"
 
 
-def test_given_growth_beside_measured_growth_is_told() -> None:
+def test_given_growth_beside_measured_growth_is_reported() -> None:
     result = from_telemetry()
     assert result.capacity is not None
     given = published().capacity
@@ -122,7 +122,7 @@ def test_an_empty_design_is_still_a_document() -> None:
         ("", []),
     ],
 )
-def test_what_is_to_be_typed_is_told_apart(text: str, pieces: list[tuple[str, bool]]) -> None:
+def test_what_is_to_be_typed_is_distinguished(text: str, pieces: list[tuple[str, bool]]) -> None:
     assert runs(text) == pieces
 
 

@@ -101,7 +101,7 @@ def test_it_says_what_when_and_by_which_version(two: str) -> None:
     assert "Generated 2026-01-02 03:04:05 UTC by iolens 1.2.3" in result.text
 
 
-def test_a_window_in_another_zone_is_told_in_both() -> None:
+def test_a_window_in_another_zone_is_reported_in_both() -> None:
     window = (START, START + timedelta(days=1))
     result = page(minutes(), about=replace(ABOUT, window=window, timezone="Europe/Berlin"))
     assert "2012-10-22 02:00:00 to 2012-10-23 02:00:00 Europe/Berlin (2012-10-22 00:00:00 to" in result.text
@@ -255,7 +255,7 @@ def test_bytes_without_sizes_have_a_load_but_no_utilisation() -> None:
     assert "How busy it was" not in result.headings
 
 
-def test_an_empty_window_is_told_as_such() -> None:
+def test_an_empty_window_is_reported_as_such() -> None:
     result = page(empty())
     assert "No data in this window." in result.text
     assert "nothing from OST0000, OST0001" in result.text
@@ -265,7 +265,7 @@ def test_an_empty_window_is_told_as_such() -> None:
     assert "complete: all" not in result.text
 
 
-def test_no_results_at_all_are_told_as_such() -> None:
+def test_no_results_at_all_are_reported_as_such() -> None:
     result = page()
     assert "This store holds no data to report on." in result.text
     assert result.headings == ["Storage report", "Summary", "Nothing to report"]
@@ -277,7 +277,7 @@ def test_one_of_two_file_systems_may_be_empty() -> None:
     assert "Side by side" in result.headings
 
 
-def test_what_failed_is_told_on_top() -> None:
+def test_what_failed_is_reported_on_top() -> None:
     result = page(minutes(), about=replace(ABOUT, refused=("blame of scratch is not in this report: no jobs",)))
     assert "blame of scratch is not in this report: no jobs" in result.text
 
@@ -345,7 +345,7 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readings and scans are moments: the report's window is that of its intervals."""
+    """Readings and scans are times: the report's window is that of its intervals."""
     install(monkeypatch, "weather.report", report_sections=lambda result: [])
     later = START + timedelta(days=300)
     answer = page(busy_day("a", 300), Weather("a", later, later))

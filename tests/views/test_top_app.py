@@ -31,7 +31,7 @@ WIDE = (140, 40)
 
 
 class Feed:
-    """Gives what it is told to give; raises when it is told to."""
+    """Gives what it is reported to give; raises when it is reported to."""
 
     origin, interval_s, said = "made up", 0.05, ""
 
@@ -47,7 +47,7 @@ class Feed:
     def poll(self) -> Sequence[Item]:
         with self.lock:
             self.asked += 1
-            again = self.failing and len(self.polls) == 1  # fails until it is told otherwise
+            again = self.failing and len(self.polls) == 1  # fails until it is reported otherwise
             result = self.polls[0] if again else self.polls.pop(0) if self.polls else []
         if isinstance(result, Exception):
             raise result
@@ -404,7 +404,7 @@ def test_before_the_first_interval_it_says_what_it_waits_for() -> None:
     run(app, script)
 
 
-def test_a_feed_that_fails_is_told_and_tried_again() -> None:
+def test_a_feed_that_fails_is_reported_and_tried_again() -> None:
     feed = Feed(StoreError("s3://centre: unreachable"))
     feed.failing = True
 
@@ -422,7 +422,7 @@ def test_a_feed_that_fails_is_told_and_tried_again() -> None:
     run(view(feed=feed), script)
 
 
-def test_a_writer_that_stopped_is_missed_and_its_trouble_told() -> None:
+def test_a_writer_that_stopped_is_missed_and_its_trouble_reported() -> None:
     async def script(app: TopApp, pilot: Pilot[None]) -> None:
         assert "no data for 100 s" in text(app, "message")
         await pilot.press("space")
@@ -430,10 +430,10 @@ def test_a_writer_that_stopped_is_missed_and_its_trouble_told() -> None:
 
     run(view(now_us=lambda: at(40)), script)
     feed = Feed()
-    feed.said = "no room for a sample"
+    feed.said = "no space for a sample"
 
     async def trouble(app: TopApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "the agent says: no room for a sample" in text(app, "message"))
+        await until(pilot, lambda: "the agent says: no space for a sample" in text(app, "message"))
 
     run(view(feed=feed), trouble)
 
@@ -455,7 +455,7 @@ def test_old_data_are_not_shown_as_the_present() -> None:
     run(view(now_us=lambda: at(20) + 300 * 86_400_000_000), script)
 
 
-def test_problems_are_told_once_and_notes_not_at_all() -> None:
+def test_problems_are_reported_once_and_notes_not_at_all() -> None:
     problem, note = Problem("/proc/x", 3, "not a counter line"), Note("/proc/y", None, "left out by rule")
     feed = Feed([problem, note], [problem], [Problem("/proc/z", None, "cannot be read")])
 
@@ -512,7 +512,7 @@ def test_it_plays_back_with_speed_pause_step_and_seek() -> None:
     run(recording(), script)
 
 
-def test_a_moment_of_the_past_is_held() -> None:
+def test_a_time_of_the_past_is_held() -> None:
     async def script(app: TopApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: tick(app) == 100)
         await pilot.pause(0.3)
@@ -522,7 +522,7 @@ def test_a_moment_of_the_past_is_held() -> None:
     run(recording(at(100)), script)
 
 
-def test_a_page_that_does_not_come_is_told_and_asked_for_again() -> None:
+def test_a_page_that_does_not_come_is_reported_and_asked_for_again() -> None:
     tape = Tape()
     tape.failures = 1
 

@@ -1,4 +1,4 @@
-"""What the terminal view shows: order, filter, columns, signs, and the moment that is looked at."""
+"""What the terminal view shows: order, filter, columns, signs, and the time that is looked at."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_the_detail_of_a_silent_target_says_so() -> None:
     assert "no disk I/O sizes for this interval" in text
 
 
-# The moment: live ---------------------------------------------------------------------------------------------------
+# The time: live ---------------------------------------------------------------------------------------------------
 
 
 def live(last: int = 10) -> Session:
@@ -304,7 +304,7 @@ def test_a_reading_is_not_computed_again_without_need() -> None:
     assert newer.targets is not first.targets
 
 
-# The moment: playback -----------------------------------------------------------------------------------------------
+# The time: playback -----------------------------------------------------------------------------------------------
 
 
 class Tape:
@@ -422,5 +422,5 @@ def test_speeds_have_ends() -> None:
     assert session.speed == SPEEDS[0]
 
 
-def test_a_heading_has_room_for_the_arrow() -> None:
+def test_a_heading_has_space_for_the_arrow() -> None:
     assert [column.key for column in COLUMNS if not column.is_text and len(column.heading) >= column.width] == []

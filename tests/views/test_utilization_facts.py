@@ -144,7 +144,7 @@ def test_a_steady_load_below_the_ceiling_is_never_called_saturated_or_out_of_bre
     assert not [span for span in spans if span.colour == f.SATURATED]
 
 
-def test_a_saturated_stretch_is_told_with_its_ceiling_its_length_and_the_others() -> None:
+def test_a_saturated_stretch_is_reported_with_its_ceiling_its_length_and_the_others() -> None:
     result = steady(*LEVELS, 66.0, ceiling_pct=70.0, ceiling_origin="calibration ours")
     summary = words_of(*report_summary(result))
     assert "It was saturated once, for 30 min from 2012-10-22 03:00:00 UTC, when FSU stayed near 66 %" in summary
@@ -184,7 +184,7 @@ def test_samples_that_are_too_long_say_nothing_of_saturation() -> None:
 # Days.
 
 
-def test_means_are_told_of_complete_days_and_the_others_are_listed() -> None:
+def test_means_are_reported_of_complete_days_and_the_others_are_listed() -> None:
     first = RESULT.daily[0].date
     daily = [
         DailyVolume(first + timedelta(days=n), 10**12, 10**11, pct, pct >= 95) for n, pct in enumerate((100, 99, 3.5))

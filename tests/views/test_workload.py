@@ -196,7 +196,7 @@ def test_periods_without_a_byte_are_shown_where_there_are_any(result: Workload, 
     assert any("without a byte" in table.title for table in tables(still))
 
 
-def test_what_could_not_be_told_is_a_dash(still: Workload) -> None:
+def test_what_could_not_be_reported_is_a_dash(still: Workload) -> None:
     shown = to_terminal(tables(still))
     assert "too few to tell" in shown
     assert "No request sizes in this window." in shown

@@ -20,7 +20,7 @@ from iolens.units import from_epoch_us
 
 MINUTE_US: Final = 60_000_000
 WINDOW_US: Final = 15 * MINUTE_US  # so much is shown at first …
-LATE_US: Final = 10 * MINUTE_US  # … and so much is read again, because agents ship at different moments
+LATE_US: Final = 10 * MINUTE_US  # … and so much is read again, because agents ship at different times
 HISTOGRAM: Final = "io_time_ms"
 TICK_TABLES: Final = ("target_sizes", "target_io", "metadata_ops")
 _SIZES: Final = tuple(size_column(direction, size) for direction in ("read", "write") for size in SIZE_BINS)

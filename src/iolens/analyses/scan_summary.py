@@ -25,7 +25,7 @@ class TypeTotal:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one owner or project has: all its inodes, and the bytes of its files. None: nobody's, or not told."""
+    """What one owner or project has: all its inodes, and the bytes of its files. None: nobody's, or not reported."""
 
     name: str | None
     inodes: int

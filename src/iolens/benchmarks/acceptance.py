@@ -193,7 +193,7 @@ def suite_text(suite: Suite) -> str:
         f"filesystem = {_toml(suite.filesystem)}  # whose workload it is",
         f"ssi = {suite.ssi!r}  # how many times the work of that system",
         f"share = {suite.share!r}  # of its traffic",
-        f"percentile = {suite.percentile!r}  # of its demand, over all moments",
+        f"percentile = {suite.percentile!r}  # of its demand, over all times",
         f"file_bytes = {suite.file_bytes}  # of each process",
         f"jobs = {suite.jobs}",
         f"direct = {str(suite.direct).lower()}  # around the page cache",

@@ -1,6 +1,6 @@
 """What the disk saw while a benchmark ran: the counters of the block device below a path, or of a Lustre target.
 
-Which device carries a path is told by the kernel, from the path's device number down to the disk. Where it is not told
+The kernel says which device carries a path, from the path's device number down to the disk. Where it does not
 (overlay, btrfs, network file systems) there is no observation, and the reason is given instead of a guess.
 """
 
@@ -23,7 +23,7 @@ MOUNTS: Final = "proc/self/mountinfo"
 
 
 class Counts(NamedTuple):
-    """Cumulative counters at one moment; `sizes` by direction and bin, where the device counts sizes."""
+    """Cumulative counters at one time; `sizes` by direction and bin, where the device counts sizes."""
 
     ops: Mapping[str, int]
     bytes: Mapping[str, int] | None

@@ -1,4 +1,4 @@
-"""Running a benchmark program: found on PATH, stopped with us, its failure told in its own words."""
+"""Running a benchmark program: found on PATH, stopped with us, its failure reported in its own words."""
 
 from __future__ import annotations
 

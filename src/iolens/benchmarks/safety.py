@@ -1,4 +1,4 @@
-"""Before a sweep writes anything: is this a disk, is there room, is nobody using it, can memory be kept out of it."""
+"""Before a sweep writes anything: is this a disk, is there space, is nobody using it, can memory be kept out of it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def fio_workload(model: WorkloadModel, bounds: TrafficBounds, demand: DrawnDeman
     demand = demand or drawn_demand(model, bounds.targets(model))
     sizes = {direction: request_sizes(model.of(direction), bounds.block_bytes, MOST_SIZES) for direction in DIRECTIONS}
     largest = max(size for shares in sizes.values() for size, _ in shares)
-    busy = round((1.0 - demand.silent_share) * len(demand.requests_per_s["read"]))  # moments
+    busy = round((1.0 - demand.silent_share) * len(demand.requests_per_s["read"]))  # times
     number = max(1, min(PHASES, busy, int(bounds.max_s / (2 * SHORTEST_PHASE_S))))
     order = np.random.default_rng(SEED).permutation(number)  # bursts and lulls take turns
     levels = {direction: (_levels(demand, direction, number) * bounds.ssi)[order] for direction in DIRECTIONS}

@@ -42,7 +42,7 @@ class IorRun:
 
 @dataclass(frozen=True, slots=True)
 class IorWorkload:
-    """The runs of a script; `files` has the transfers that the file of each size has room for."""
+    """The runs of a script; `files` has the transfers that the file of each size has space for."""
 
     runs: tuple[IorRun, ...]
     files: Mapping[int, int]

@@ -22,7 +22,7 @@ Example:
 @click.option("--target-class", metavar="NAME", help="Class of targets it holds for; left out: all")
 @click.option("--write", "write_cost", required=True, metavar="LATENCY,S_PER_BYTE", help="w0 in seconds, w1 in s/byte")
 @click.option("--read", "read_cost", required=True, metavar="LATENCY,S_PER_BYTE", help="r0 in seconds, r1 in s/byte")
-@click.option("--from", "valid_from", type=TIME, metavar="TIME", help="First moment it holds for")
+@click.option("--from", "valid_from", type=TIME, metavar="TIME", help="First time it holds for")
 @click.option("--queue-depth", type=int, help="Transfers in flight while it was measured")
 @click.option(
     "--ceiling", type=click.FloatRange(0, min_open=True), metavar="PCT", help="FSU seen while a saturating test ran"

@@ -47,7 +47,7 @@ Examples:
 )
 @click.option("--filesystem", "-f", metavar="NAME", help="File system of the runs, and of the calibration")
 @click.option("--target-class", metavar="NAME", help="Class of targets the calibration holds for")
-@click.option("--valid-from", type=TIME, metavar="TIME", help="First moment it holds for [the last run]")
+@click.option("--valid-from", type=TIME, metavar="TIME", help="First time it holds for [the last run]")
 @click.option("--format", "format_", type=FORMAT, default="table")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here")
 @click.option(

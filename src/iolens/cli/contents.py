@@ -77,7 +77,7 @@ Examples:
     metavar="AGES",
     help="Ages up to which shares are given",
 )
-@click.option("--scan", metavar="NAME", help="The scan of this name, where one moment has several")
+@click.option("--scan", metavar="NAME", help="The scan of this name, where one time has several")
 @click.option(
     "--top", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Projects and owners in a table"
 )

@@ -70,7 +70,7 @@ def COMMAND(
     """Serve this server's targets, their FSU and the busiest jobs to Prometheus.
 
     Reads when scraped. A file that hangs costs its collector, not the scrape: see iolens_scrape_success. Whoever can
-    connect can read; it listens on this machine only, unless told otherwise.
+    connect can read; it listens on this machine only, unless set otherwise.
     """
     from iolens import __version__
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors

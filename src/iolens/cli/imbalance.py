@@ -40,11 +40,11 @@ Examples:
     help="Thresholds as values, such as 112MB/s, instead of percentiles (or beside them)",
 )  # fmt: skip
 @click.option(
-    "--without-background", is_flag=True, help="Leave out scrubbing, rebuilding and the like where told apart"
+    "--without-background", is_flag=True, help="Leave out scrubbing, rebuilding and the like where counted apart"
 )
 @click.option(
     "--at", type=QuantityType("list", _times), metavar="TIMES",
-    help="Moments to show in the snapshot [the worst of two days]",
+    help="Times to show in the snapshot [the worst of two days]",
 )  # fmt: skip
 @analysis_options
 def COMMAND(

@@ -37,8 +37,8 @@ Examples:
     "--interval", type=DURATION, metavar="TIME", help="Nominal sampling interval, such as 5s, instead of the one found"
 )
 @click.option("--at", type=TIME, metavar="TIME", help="When the snapshot was taken, where the files do not say")
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Read a database only from this moment on")
-@click.option("--to", "until", type=TIME, metavar="TIME", help="Read a database only up to this moment")
+@click.option("--from", "since", type=TIME, metavar="TIME", help="Read a database only from this time on")
+@click.option("--to", "until", type=TIME, metavar="TIME", help="Read a database only up to this time")
 @click.option("--rebuild", is_flag=True, help="Fit samples older than what is stored between the stored ones")
 @click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Processes that parse many files at once [one per core]"

@@ -29,7 +29,7 @@ class QuantityType(click.ParamType[Any]):
         self.parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The plain number or moment, or a usage error that shows how to write it."""
+        """The plain number or time, or a usage error that shows how to write it."""
         if not isinstance(value, str):
             return value
         try:

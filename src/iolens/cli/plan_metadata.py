@@ -32,7 +32,7 @@ Examples:
 @click.option("--capacity", required=True, metavar="SIZE", help="Capacity of the new file system, such as 30PB")
 @usual("--dom", type=WORDS, metavar="SIZES", help="DOM thresholds to answer for")
 @usual("--method", type=click.Choice(DOM_METHODS), help="How the band is found")
-@usual("--inode-size", type=BYTES, metavar="SIZE", help="Room of an inode")
+@usual("--inode-size", type=BYTES, metavar="SIZE", help="Space for an inode")
 @click.option("--largest-file", type=BYTES, metavar="SIZE", help="Largest file, where the last bin has no upper end")
 @click.option("--cost-mdt", type=click.FloatRange(0), metavar="MONEY", help="Cost of a raw TB on MDTs")
 @click.option("--cost-ost", type=click.FloatRange(0), metavar="MONEY", help="Cost of a raw TB on OSTs")
@@ -43,6 +43,6 @@ def COMMAND(asked: Asked, **options: Any) -> None:
     """Capacity of the metadata targets: the first bytes of every file (Data-on-MDT) and all inodes.
 
     Sizes come from a histogram or a listing of the reference system, or from the newest scan in the store. A histogram
-    leaves room inside its bins: the answer has a lowest, an average and a highest value.
+    leaves a range inside its bins: the answer has a lowest, an average and a highest value.
     """
     asked.show(asked.plan("metadata", options))

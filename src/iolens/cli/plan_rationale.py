@@ -57,7 +57,7 @@ Examples:
 @click.option("--file-sizes", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Histogram of sizes, or a listing of files [the newest scan in the store]")  # fmt: skip
 @usual("--dom", type=WORDS, metavar="SIZES", help="DOM thresholds")
-@usual("--inode-size", type=BYTES, metavar="SIZE", help="Room of an inode")
+@usual("--inode-size", type=BYTES, metavar="SIZE", help="Space for an inode")
 @click.option("--largest-file", type=BYTES, metavar="SIZE", help="Largest file, where the last bin has no upper end")
 @usual("--layout-mdt", metavar="D+P", help="Data and parity blocks of MDTs")
 @click.option("--cost-mdt", type=click.FloatRange(0), metavar="MONEY", help="Cost of a raw TB on MDTs")

@@ -19,7 +19,7 @@ from iolens.cli.workload_option import workload_option
 @click.option("--osts", type=click.IntRange(1, 65535), help="Number of OSTs  [the workload's]")
 @click.option("--mdts", type=click.IntRange(0, 65535), help="Number of MDTs  [the workload's]")
 @click.option("--days", type=click.FloatRange(0, 36525, min_open=True), default=1.0, show_default=True)
-@click.option("--start", type=TIME, default="2012-10-22", show_default=True, metavar="DATE", help="First moment, UTC")
+@click.option("--start", type=TIME, default="2012-10-22", show_default=True, metavar="DATE", help="First time, UTC")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes, a day each")
 @click.option("--jobs/--no-jobs", default=True, show_default=True, help="Also what each job did, every 60 s")

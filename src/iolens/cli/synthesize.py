@@ -40,7 +40,7 @@ Examples:
 @click.option("--model", "model_name", metavar="FILE", help="Take the model of this file, or a shipped one: spider")
 @click.option("--targets", type=click.IntRange(1, 65535), help="Number of targets  [the model's]")
 @click.option("--days", type=click.FloatRange(0, 36525, min_open=True), help="Length  [the original's; 1 of a file]")
-@click.option("--start", type=TIME, metavar="TIME", help=f"First moment, UTC  [the original's; {START} of a file]")
+@click.option("--start", type=TIME, metavar="TIME", help=f"First time, UTC  [the original's; {START} of a file]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
 @click.option("--as", "name", metavar="NAME", help="Name of the synthetic file system  [the model's]")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the model here, as TOML")

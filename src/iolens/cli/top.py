@@ -40,7 +40,7 @@ Examples:
 )  # fmt: skip
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Play the store back from here")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the playback  [an hour later]")
-@click.option("--at", "at", type=TIME, metavar="TIME", help="The store at this moment, held")
+@click.option("--at", "at", type=TIME, metavar="TIME", help="The store at this time, held")
 @click.option("--timezone", metavar="ZONE", help="Zone of times given without one  [UTC]")
 @store_options
 def COMMAND(

@@ -37,7 +37,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class LimitCheck:
-    """One limit of a step and what was measured; `ratio` is above 1 where the limit is kept with room to spare."""
+    """One limit of a step and what was measured; `ratio` is above 1 where the limit is kept with a margin."""
 
     step: str
     measure: str

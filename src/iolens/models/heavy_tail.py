@@ -32,7 +32,7 @@ from iolens.units import format_bytes_si
 
 SIGNIFICANT: Final = 0.01  # below this, a difference between two families is believed
 LEAST_P: Final = 0.1  # share of true Pareto samples that fit worse, below which the tail is hardly one (Clauset et al.)
-FEWEST: Final = 50  # values below which families are not told apart
+FEWEST: Final = 50  # values below which families are not distinguished
 LEAST_GAIN: Final = 3.32  # log-likelihood that one more parameter wins by chance in 1 of 100 cases
 WORDS: Final = {
     PARETO: "Pareto",

@@ -55,7 +55,7 @@ class AgeDistribution:
         days = np.arange(min(int(np.ceil(longest)), LONGEST_DAYS) + 1, dtype=np.float64)
         cumulative = np.array([self.younger(day).likely for day in days])
         cohorts = np.append(np.diff(cumulative), self.total - cumulative[-1])
-        cohorts[0] += cumulative[0]  # what was used this very moment
+        cohorts[0] += cumulative[0]  # what was used at this very time
         return cohorts
 
 

@@ -71,7 +71,7 @@ def fit_transactions(runs: Sequence[Run], resamples: int = RESAMPLES, seed: int 
     plain = _solve(*_sums(iops, rates))
     latency, s_per_byte = _not_negative(plain, *_sums(iops, rates))
     if np.isnan(latency):
-        raise FitError("all runs have the same size of I/O: latency and time per byte cannot be told apart")
+        raise FitError("all runs have the same size of I/O: latency and time per byte cannot be distinguished")
     fitted = Coefficients(float(latency), float(s_per_byte))
     negative = float(min(plain)) < 0
     predicted = [predicted_bytes_per_s(run, fitted) for run in runs]

@@ -57,7 +57,7 @@ class TrendLines:
 
 
 def fit(method: Method, days: Floats, values: Floats) -> TrendLine | None:
-    """The line by one of the methods; None unless there are two moments."""
+    """The line by one of the methods; None unless there are two times."""
     return least_squares(days, values) if method == "linear" else theil_sen(days, values)
 
 

@@ -1,6 +1,6 @@
 """How much a workload model asks for at once: bytes and requests per second of targets together (SPEC S12, B10).
 
-Moments are drawn from the model's own distributions: which targets are busy, and how fast, with their correlation. The
+Times are drawn from the model's own distributions: which targets are busy, and how fast, with their correlation. The
 rhythm of the week is left out: its hours are already in the distributions, only their coincidence is not.
 """
 
@@ -18,30 +18,30 @@ from iolens.models.workload_model import WorkloadModel
 
 DIRECTIONS: Final = ("read", "write")
 SEED: Final = 20100
-MOST_MOMENTS: Final = 20_000
+MOST_TIMES: Final = 20_000
 FEWEST_TIMES: Final = 2_000
 MOST_TARGETS: Final = 2_000  # drawn; more than these are as even as these
-DRAWS: Final = MOST_TARGETS * FEWEST_TIMES  # targets × moments
+DRAWS: Final = MOST_TARGETS * FEWEST_TIMES  # targets × times
 AT_ONCE: Final = 1_000_000
 _GRID: Final = np.linspace(-6.0, 6.0, 1201)  # normal scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnDemand:
-    """Moments of all targets together, in no order: [bytes/s] and [requests/s] by direction."""
+    """Times of all targets together, in no order: [bytes/s] and [requests/s] by direction."""
 
     bytes_per_s: dict[str, Floats]
     requests_per_s: dict[str, Floats]
 
     def percentile(self, measure: Literal["bytes", "requests"], direction: str | None, percent: float) -> float:
-        """Of bytes or requests per second over all moments, silent ones too; of both directions together for None."""
+        """Of bytes or requests per second over all times, silent ones too; of both directions together for None."""
         arrays = self.bytes_per_s if measure == "bytes" else self.requests_per_s
         values = arrays["read"] + arrays["write"] if direction is None else arrays[direction]
         return float(np.percentile(values, percent))
 
     @property
     def silent_share(self) -> float:
-        """Share of the moments without any request."""
+        """Share of the times without any request."""
         return float((self.requests_per_s["read"] + self.requests_per_s["write"] == 0).mean())
 
 
@@ -54,7 +54,7 @@ def drawn_demand(model: WorkloadModel, targets: float, seed: int = SEED) -> Draw
     with suppress(ValueError):
         model = model.balanced()
     whole = min(max(1, round(targets)), MOST_TARGETS)
-    times = min(MOST_MOMENTS, DRAWS // whole)
+    times = min(MOST_TIMES, DRAWS // whole)
     drawn = {
         direction: _direction(model, direction, whole, times, seed + number)
         for number, direction in enumerate(DIRECTIONS)
@@ -63,7 +63,7 @@ def drawn_demand(model: WorkloadModel, targets: float, seed: int = SEED) -> Draw
     reads, writes = (float(drawn[direction][1].mean()) for direction in DIRECTIONS)
     wanted = model.read_requests_pct / 100.0
     mixed = {"read": 1.0, "write": 1.0}
-    if reads and writes:  # a direction may be so rare that no moment has it
+    if reads and writes:  # a direction may be so rare that no time has it
         mixed = {"read": wanted * (reads + writes) / reads, "write": (1.0 - wanted) * (reads + writes) / writes}
     return DrawnDemand(
         {direction: part * drawn[direction][0] for direction in DIRECTIONS},
@@ -72,11 +72,11 @@ def drawn_demand(model: WorkloadModel, targets: float, seed: int = SEED) -> Draw
 
 
 def _direction(model: WorkloadModel, direction: str, targets: int, times: int, seed: int) -> tuple[Floats, Floats]:
-    """Bytes and requests per second, added up over targets moment by moment."""
+    """Bytes and requests per second, added up over targets, tick by tick."""
     direction_model = model.of(direction)
     below = normal_cdf(_GRID)
     speed = direction_model.bandwidth.quantile(below)
-    # Fast moments have many requests: the same score, from the other end of the times between them.
+    # Fast samples have many requests: the same score, from the other end of the times between them.
     requests = direction_model.requests(direction_model.interarrival.quantile(1.0 - below), model.tick_s) / model.tick_s
     busy_share = direction_model.busy_share(model.tick_s)
     random = np.random.default_rng(seed)

@@ -207,7 +207,7 @@ class _MetadataInputs:
         return {name: number if math.isfinite(number) else None for name, number in values.items()}
 
     def _price(self, capacity: float, on_dom: float, on_mdt: float) -> float:
-        """Raw terabytes of both kinds; what DOM holds needs no room on OSTs."""
+        """Raw terabytes of both kinds; what DOM holds needs no space on OSTs."""
         assert self.prices is not None
         mdt = on_mdt * self.prices.mdt_layout.overhead * self.prices.mdt_per_tb
         ost = max(capacity - on_dom, 0.0) * self.prices.ost_layout.overhead * self.prices.ost_per_tb
@@ -283,7 +283,7 @@ def _notes(sizes: InodeSizes, methods: Sequence[Method], huge: list[HugeFiles]) 
     if sizes.files.has_bytes.all() and "tight" in methods:
         notes.append("the bytes of every bin are known: a threshold at the edge of a bin has no band of its own")
     if not sizes.others:
-        notes.append("only files are counted in the histogram: directories and links take room that is not here")
+        notes.append("only files are counted in the histogram: directories and links take space that is not here")
     if "paper" in methods:
         notes.append("method paper counts neither empty files nor inodes in bins without files (Eqs. 8, 10)")
     return notes

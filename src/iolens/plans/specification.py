@@ -30,7 +30,7 @@ INPUT_NAMES: Final = {
     "rmw": "RMW, bytes on drives ÷ those of full stripes",
     "capacity_ratio": "C_ref/C_new, old ÷ new capacity",
     "capacity_bytes": "C, capacity of the new system",
-    "inode_bytes": "room of an inode",
+    "inode_bytes": "space for an inode",
     "reference_drive_bytes": "size of a drive",
     "cost_mdt_per_raw_tb": "cost of a raw TB on MDTs",
     "cost_ost_per_raw_tb": "cost of a raw TB on OSTs",

@@ -20,7 +20,7 @@ class SharedTime(Protocol):
 class ScanPace:
     """Hands out entries no faster than `rate` a second; what was not used is not saved up for a burst.
 
-    `free_at` is the moment from which the next entry may be had, shared with `lock` by all who take.
+    `free_at` is the time from which the next entry may be had, shared with `lock` by all who take.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class WholeScan:
     links: Links
 
     def items(self) -> Iterator[Item]:
-        """Rows of `contents`; what could not be read is told without its path, for the store keeps none."""
+        """Rows of `contents`; what could not be read is reported without its path, for the store keeps none."""
         findings = self.findings
         if findings.unreadable:
             yield Problem(
@@ -102,7 +102,7 @@ def _check(headers: Mapping[Path, PartHeader]) -> None:
     seen: dict[tuple[str, ScanPart], Path] = {}
     for path, header in headers.items():
         if (header.filesystem, header.time_us) != (first.filesystem, first.time_us):
-            raise InputError(str(path), f"not of the same file system and moment as {first_path}", "one --at for all")
+            raise InputError(str(path), f"not of the same file system and time as {first_path}", "one --at for all")
         if (before := seen.setdefault((header.root, header.part), path)) is not path:
             raise InputError(str(path), f"the same part of {header.root} as {before}")
     for path, header in headers.items():

@@ -37,9 +37,9 @@ _ENCODING: Final = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 class WalkStep:
     """What one process did since its last step. Directories are relative to the root.
 
-    What is unfinished is now what was, without `done`, with `discovered`; a process keeps all of it but what it has `given`
-    away. Steps are whole: what is in `findings` belongs to directories that are finished with. After its last step a
-    process waits for more.
+    What is unfinished is now what was, without `done`, with `discovered`; a process keeps all of it but what it has
+    `given` away. Steps are whole: what is in `findings` belongs to directories that are finished with. After its last
+    step a process waits for more.
     """
 
     done: list[str]

@@ -33,7 +33,7 @@ from iolens.scan.rule import ROOT, ScanPart, WalkRule
 from iolens.scan.walk import Signals, TreeWalk, WalkStep
 from iolens.sources.contents.inode_counts import InodeCounts
 
-LOOK_S: Final = 0.25  # how often progress is told
+LOOK_S: Final = 0.25  # how often progress is reported
 GRACE_S: Final = 5.0  # how long processes may take to end the directories they are at when the scan is broken off
 ORPHAN_S: Final = 1.0  # how often a process without work looks whether anybody still wants it
 

@@ -1,4 +1,4 @@
-"""How full the simulated targets are at a moment."""
+"""How full the simulated targets are at one time."""
 
 from __future__ import annotations
 

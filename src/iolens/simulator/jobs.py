@@ -1,4 +1,4 @@
-"""Who did it: the jobs that run at a moment, and the share of the disk I/Os that is each one's."""
+"""Who did it: the jobs that run at one time, and the share of the disk I/Os that is each one's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Job(NamedTuple):
 
 
 def running_jobs(workload: SimulatedWorkload, second: int) -> list[Job]:
-    """The job of each stream at that moment, in the order of the workload."""
+    """The job of each stream at that time, in the order of the workload."""
     return [_job(workload, number, job, second) for number, job in enumerate(workload.jobs)]
 
 

@@ -15,7 +15,7 @@ _AT: Final = "@"
 
 @dataclass(frozen=True, slots=True)
 class SimulatedEvent:
-    """Something that happens at a moment; to all targets when none is named."""
+    """Something that happens at one time; to all targets when none is named."""
 
     at_s: float
     action: Action
@@ -40,7 +40,7 @@ class Centre:
         return [self.server] if self.partner is None else [self.server, self.partner]
 
     def advance_to(self, second: float) -> None:
-        """Let time pass on both servers; events happen at their own moments on the way."""
+        """Let time pass on both servers; events happen at their own times on the way."""
         while self.events and self.events[0].at_s <= second:
             event = self.events.pop(0)
             for tree in self.trees:
@@ -78,7 +78,7 @@ def event_of(
 def run(
     centre: Centre, clock: SimulatedClock, until_s: float | None = None, step: Callable[[float], None] | None = None
 ) -> int:
-    """Keep the servers up to date, a tick at a time, until that moment (None: for ever); updates made."""
+    """Keep the servers up to date, a tick at a time, up to that time (None: for ever); updates made."""
     tick_s, updates = centre.server.workload.tick_s, 0
     while until_s is None or centre.server.second < until_s:
         following = (clock.now() // tick_s + 1) * tick_s

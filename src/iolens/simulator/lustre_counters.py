@@ -203,7 +203,7 @@ def mdt_jobs(mdt: MdtCounters, dialect: Dialect) -> list[JobEntry]:
 
 
 def operation_counts(counts: Array) -> dict[str, int]:
-    """Counts by name, with renames told apart, in the order of md_stats."""
+    """Counts by name, with renames distinguished, in the order of md_stats."""
     done = dict(zip(OPERATIONS, (int(count) for count in counts), strict=True))
     done |= {"samedir_rename": done["rename"] - done["rename"] // 16, "crossdir_rename": done["rename"] // 16}
     return {name: done[name] for name in JOB_MDT_COUNTERS}

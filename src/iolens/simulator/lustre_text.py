@@ -22,7 +22,7 @@ class Dialect:
     write_head_width: int  # of `rpcs` in the write half of a brw_stats header
     tabs: bool  # our 1.8 captures have blanks where the kernel prints tabs
     blank_at_end: bool  # brw_stats ends with an empty line
-    starts: bool  # start_time and elapsed_time are told
+    starts: bool  # start_time and elapsed_time are reported
     timed: bool  # operations are counted in microseconds, with sumsq
     early: bool  # 1.8: other counters on an MDS, delayed clients in recovery_status
     ost_counters: tuple[str, ...]  # what an OST counts beside its I/O, in this order

@@ -37,10 +37,10 @@ class SimulatedClock(Protocol):
     """Simulated time, in seconds since 1970."""
 
     def now(self) -> float:
-        """The moment it is."""
+        """The current time."""
 
     def wait_until(self, second: float) -> None:
-        """Return when it is that moment."""
+        """Return at that time."""
 
 
 class RealClock:
@@ -51,11 +51,11 @@ class RealClock:
         self._began = time.monotonic()
 
     def now(self) -> float:
-        """The moment it is."""
+        """The current time."""
         return self.start_s + (time.monotonic() - self._began) * self.speed
 
     def wait_until(self, second: float) -> None:
-        """Return when it is that moment."""
+        """Return at that time."""
         time.sleep(max(0.0, (second - self.now()) / self.speed))
 
 
@@ -142,7 +142,7 @@ class Tree:
             self._mount(name)
 
     def advance_to(self, second: float) -> None:
-        """Let time pass to that moment and write the state at it. Counters move in whole ticks."""
+        """Let time pass up to then and write the state at it. Counters move in whole ticks."""
         if second < self.second:
             raise UsageError(f"time does not run backwards: it is {self.second:.3f}, not yet {second:.3f}")
         self._pass_time(second)

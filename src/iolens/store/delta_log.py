@@ -2,7 +2,7 @@
 is put aside.
 
 An entry is made visible whole, by a link, but not written through. So a power cut may leave the newest ones empty or
-torn. Nobody was told that they are safe: each is put aside, an entry that says nothing takes its place, and what it
+torn. Nobody was reported that they are safe: each is put aside, an entry that says nothing takes its place, and what it
 said is sent again.
 """
 
@@ -112,7 +112,7 @@ class DeltaLog:
             return False
 
     def torn_at_the_end(self, newest: int | None = None) -> list[int]:
-        """Torn entries among the newest, which nobody was told to be safe."""
+        """Torn entries among the newest, which nobody was assured are safe."""
         if newest is None:
             newest = max(self.versions(), default=-1)
         since = _modified(self.entry(newest)) - CONTEMPORARY_S

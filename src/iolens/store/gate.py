@@ -172,12 +172,12 @@ class _GateRows:
 
     @property
     def names(self) -> set[str]:
-        """Columns without which a row is not told from others, or has no place."""
+        """Columns without which a row is not distinguished from others, or has no place."""
         return {*self.table.key, *(("time",) if self.table.partitioned else ()),
                 *(("start",) if self.table.kind == "interval" else ())}  # fmt: skip
 
     def checked(self) -> pa.Table:
-        """The rows that can be, with those values that can be; the gate is told of all others."""
+        """The rows that can be, with those values that can be; the gate is reported all others."""
         for column in self.table.columns:
             self._check_range(column)
         if self.table.partitioned:

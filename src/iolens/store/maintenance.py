@@ -225,7 +225,7 @@ def _exported(
 
 
 def _records(tables: Tables, name: str, filesystem: str | None, since: datetime | None, until: datetime | None) -> Any:
-    """Rows of a table that is not cut by day, by file system and moment where asked."""
+    """Rows of a table that is not cut by day, by file system and time where asked."""
     table = TABLES[name]
     rows = relation(tables, name, Snapshot.of(tables.load(name)).paths)
     if filesystem is not None and "filesystem" in (column.name for column in table.columns):

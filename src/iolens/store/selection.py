@@ -64,7 +64,7 @@ class Chunk(Protocol):
 
     @property
     def end_us(self) -> int | None:
-        """No later part has an interval that ends at or before this moment; None: this part is all there is."""
+        """No later part has an interval that ends at or before this time; None: this part is all there is."""
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """The table's rows in this part."""
@@ -370,7 +370,7 @@ def with_epochs(native: Any) -> nw.LazyFrame[Any]:
         frame = plain.with_columns(*(nw.col(name).dt.timestamp("us").alias(alias) for name, alias in times))
     if "start" in names:
         return frame
-    if "duration_s" not in names:  # a moment is over when it begins
+    if "duration_s" not in names:  # a time is over when it begins
         return frame.with_columns(nw.col("epoch_us").alias("start_us"))
     whole_us = (nw.col("duration_s").round() * nw.lit(1e6, nw.Float64)).cast(nw.Int64)
     return frame.with_columns((nw.col("epoch_us") - whole_us).alias("start_us"))

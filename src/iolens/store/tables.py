@@ -447,7 +447,7 @@ def exchange_mark(handle: DeltaTable, folder: str) -> Transaction:
 def commit_properties(marks: Iterable[Transaction] = (), actions: int | None = None) -> CommitProperties:
     """Marks of one commit, one per application: of several, the log would keep the first instead of the highest.
 
-    With the number of `actions` beside them, an entry that lost its end can be told from a whole one.
+    With the number of `actions` beside them, an entry that lost its end can be distinguished from a whole one.
     """
     highest: dict[str, Transaction] = {}
     for mark in marks:

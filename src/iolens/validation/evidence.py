@@ -92,7 +92,7 @@ class AnsweredNumber:
     answer: Callable[[PublicData], Any]
     path: str
     unit: float = 1.0
-    file: PublicFile | None = None  # where it should be told
+    file: PublicFile | None = None  # where it should be reported
 
     def __call__(self, evidence: PublicData) -> float:
         """The number; an error where the data do not tell it."""

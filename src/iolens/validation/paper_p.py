@@ -186,7 +186,7 @@ METADATA: Final = (
         "ends of a bin", partial(data.bin_mass, end="low")),
     PublishedCheck("section V.A", "most bytes of 512 files of 1025 to 2048 bytes", printed("1024", "KiB"),
         "ends of a bin", partial(data.bin_mass, end="high")),
-    out_of_reach("section V.B", "room for an inode on an MDT", "4", "KiB", ASSUMED),
+    out_of_reach("section V.B", "space for an inode on an MDT", "4", "KiB", ASSUMED),
     PublishedCheck("Fig. 5", "largest directory",
         exactly("nearly 1", 1.0, "GiB", "a histogram tells the bin: above 512 MiB, up to 1 GiB"),
         "upper end of the last bin that holds a directory", data.largest_directory, (SIZES,)),

@@ -145,7 +145,7 @@ CHECKS: Final = (
         partial(_quantile, what="read_idle", share=0.9), otherwise=Explained("10.9", ONE_SAMPLE)),
     PublishedCheck("Fig. 12", "10 % of the write idle times are above", _about(16.0, 0.5, "s", ROUNDED), LOOP,
         partial(_quantile, what="write_idle", share=0.9), otherwise=Explained("10.0", ONE_SAMPLE)),
-    out_of_reach("Fig. 1", "least, most, mean and spread of two moments", "0; 2449; 373.2; 724.6", "MB/s", SPIDER),
+    out_of_reach("Fig. 1", "least, most, mean and spread of two times", "0; 2449; 373.2; 724.6", "MB/s", SPIDER),
     out_of_reach("section 2", "controllers, drives, servers", "96; 13440; 192", "", "an inventory, not a result"),
     out_of_reach("section 4", "largest read and write bandwidth of a week", "90; 65", "GB/s", SPIDER),
     out_of_reach("section 4", "95th percentile of controller 1, read and write", "115; 153", "MB/s", SPIDER),

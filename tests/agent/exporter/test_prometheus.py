@@ -21,7 +21,7 @@ from iolens.models.transaction_time import GRACE_2012, counter_costs, histogram_
 from iolens.schema import size_column
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload
-from tests.agent.exposition import Samples, exporter, matching, one, parsed
+from tests.agent.exposition import Samples, exporter, matching, only, parsed
 from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 
 MIB = 1 << 20
@@ -71,10 +71,10 @@ def test_the_paper_s_second_has_an_fsu_of_20_93(tmp_path: Path) -> None:
     plant(tmp_path, OST, brw_stats=brw(T0 + 1, {"4K": (0, 100), "1M": (50, 0)}))
     after = parsed(served.page(TEXT).body)
     labels = {"filesystem": "scratch", "target": OST, "component": "ost", "model": "histogram"}
-    assert one(after, "iolens_fsu_percent", **labels) == pytest.approx(20.93, abs=0.005)
-    assert one(after, "iolens_target_busy_seconds_total", **labels) == pytest.approx(0.2093, abs=0.00005)
-    assert one(after, "iolens_target_busy_seconds_total", calibration="grace-2012") == pytest.approx(0.2093, abs=5e-5)
-    assert one(after, "iolens_calibration_info", calibration="grace-2012", borrowed="true") == 1
+    assert only(after, "iolens_fsu_percent", **labels) == pytest.approx(20.93, abs=0.005)
+    assert only(after, "iolens_target_busy_seconds_total", **labels) == pytest.approx(0.2093, abs=0.00005)
+    assert only(after, "iolens_target_busy_seconds_total", calibration="grace-2012") == pytest.approx(0.2093, abs=5e-5)
+    assert only(after, "iolens_calibration_info", calibration="grace-2012", borrowed="true") == 1
 
 
 def test_busy_seconds_never_fall_while_the_counts_grow() -> None:
@@ -109,15 +109,15 @@ def test_every_version_in_both_formats(tmp_path: Path, version: str) -> None:
         here = {"target": target, "component": "ost", "filesystem": "scratch"}
         for side, direction in enumerate(("read", "write")):
             assert sum(matching(text, "lustre_disk_io_total", operation=direction, **here)) == counts[side].sum()
-            assert one(text, "iolens_disk_io_size_bytes_count", direction=direction, **here) == counts[side].sum()
-            assert one(text, f"lustre_{direction}_samples_total", **here) == counts[side].sum()
-            assert one(text, "iolens_disk_io_time_seconds_count", direction=direction, **here) == counts[side].sum()
+            assert only(text, "iolens_disk_io_size_bytes_count", direction=direction, **here) == counts[side].sum()
+            assert only(text, f"lustre_{direction}_samples_total", **here) == counts[side].sum()
+            assert only(text, "iolens_disk_io_time_seconds_count", direction=direction, **here) == counts[side].sum()
         busy_s = (counts * tree.activity.seconds).sum()
-        assert one(text, "iolens_target_busy_seconds_total", **here) == pytest.approx(busy_s, rel=1e-9), number
-    assert one(text, "lustre_stats_total", component="mdt", operation="open") > 0
-    assert one(text, "lustre_capacity_kilobytes", component="mdt") == 1 << 30
-    assert one(text, "recovery_status", kind="OST", target="scratch-OST0000") == 0
-    assert one(text, "iolens_scrape_success", collector="lustre") == 1
+        assert only(text, "iolens_target_busy_seconds_total", **here) == pytest.approx(busy_s, rel=1e-9), number
+    assert only(text, "lustre_stats_total", component="mdt", operation="open") > 0
+    assert only(text, "lustre_capacity_kilobytes", component="mdt") == 1 << 30
+    assert only(text, "recovery_status", kind="OST", target="scratch-OST0000") == 0
+    assert only(text, "iolens_scrape_success", collector="lustre") == 1
     assert len(list(matching(text, "iolens_target_info"))) == 4
 
 
@@ -168,21 +168,21 @@ def test_buckets_are_cumulative_and_the_sum_is_the_upper_bound(tmp_path: Path) -
     samples = page(tmp_path)
     size, took = "iolens_disk_io_size_bytes", "iolens_disk_io_time_seconds"
     written = {"direction": "write"}
-    assert one(samples, f"{size}_bucket", le="2048.0", **written) == 0
-    assert one(samples, f"{size}_bucket", le="4096.0", **written) == 7
-    assert one(samples, f"{size}_bucket", le=f"{MIB}.0", **written) == 8
-    assert one(samples, f"{size}_bucket", le=f"{64 * MIB}.0", **written) == 8
-    assert one(samples, f"{size}_bucket", le="+Inf", **written) == one(samples, f"{size}_count", **written) == 11
-    assert one(samples, f"{size}_sum", **written) == 7 * 4096 + MIB
-    assert one(samples, "iolens_disk_ios_outside_total", **written) == 3
-    assert one(samples, "iolens_disk_ios_outside_total", direction="read") == 5
-    assert one(samples, f"{took}_bucket", le="0.001", direction="read") == 3
-    assert one(samples, f"{took}_bucket", le="0.004", direction="read") == 5
-    assert one(samples, f"{took}_bucket", le="65.536", direction="read") == 5
-    assert one(samples, f"{took}_count", direction="read") == 6
-    assert one(samples, f"{took}_sum", direction="write") == pytest.approx(0.004)
-    assert one(samples, "lustre_io_time_milliseconds_total", operation="read", size="4") == 2
-    assert one(samples, "lustre_io_time_milliseconds_total", operation="read", size="2") == 0
+    assert only(samples, f"{size}_bucket", le="2048.0", **written) == 0
+    assert only(samples, f"{size}_bucket", le="4096.0", **written) == 7
+    assert only(samples, f"{size}_bucket", le=f"{MIB}.0", **written) == 8
+    assert only(samples, f"{size}_bucket", le=f"{64 * MIB}.0", **written) == 8
+    assert only(samples, f"{size}_bucket", le="+Inf", **written) == only(samples, f"{size}_count", **written) == 11
+    assert only(samples, f"{size}_sum", **written) == 7 * 4096 + MIB
+    assert only(samples, "iolens_disk_ios_outside_total", **written) == 3
+    assert only(samples, "iolens_disk_ios_outside_total", direction="read") == 5
+    assert only(samples, f"{took}_bucket", le="0.001", direction="read") == 3
+    assert only(samples, f"{took}_bucket", le="0.004", direction="read") == 5
+    assert only(samples, f"{took}_bucket", le="65.536", direction="read") == 5
+    assert only(samples, f"{took}_count", direction="read") == 6
+    assert only(samples, f"{took}_sum", direction="write") == pytest.approx(0.004)
+    assert only(samples, "lustre_io_time_milliseconds_total", operation="read", size="4") == 2
+    assert only(samples, "lustre_io_time_milliseconds_total", operation="read", size="2") == 0
 
 
 def test_a_counter_that_steps_back_a_little_is_held(tmp_path: Path) -> None:
@@ -193,13 +193,13 @@ def test_a_counter_that_steps_back_a_little_is_held(tmp_path: Path) -> None:
     back = stats(T0 + 5, 1000, 600).replace("read_bytes 1000 ", "read_bytes 999 ")
     plant(tmp_path, OST, stats=back, brw_stats=brw(T0 + 5, {"4K": (900, 600), "1M": (999, 1)}))
     samples = parsed(served.page(TEXT).body)
-    assert one(samples, "lustre_read_samples_total") == 1000
-    assert one(samples, "lustre_write_samples_total") == 600
-    assert one(samples, "lustre_disk_io_total", operation="read", size=str(MIB)) == 1000
+    assert only(samples, "lustre_read_samples_total") == 1000
+    assert only(samples, "lustre_write_samples_total") == 600
+    assert only(samples, "lustre_disk_io_total", operation="read", size=str(MIB)) == 1000
     plant(tmp_path, OST, stats=stats(T0 + 10, 1003, 600), brw_stats=brw(T0 + 10, {"4K": (900, 600), "1M": (1003, 1)}))
     samples = parsed(served.page(TEXT).body)
-    assert one(samples, "lustre_read_samples_total") == 1003
-    assert one(samples, "iolens_fsu_percent") == pytest.approx(100 / 5 * 3 * (8.02e-4 + 1.23e-9 * MIB))
+    assert only(samples, "lustre_read_samples_total") == 1003
+    assert only(samples, "iolens_fsu_percent") == pytest.approx(100 / 5 * 3 * (8.02e-4 + 1.23e-9 * MIB))
 
 
 def test_a_reset_is_passed_on_and_only_what_came_after_it_is_load(tmp_path: Path) -> None:
@@ -210,11 +210,11 @@ def test_a_reset_is_passed_on_and_only_what_came_after_it_is_load(tmp_path: Path
     plant(tmp_path, OST, stats=stats(T0 + 5, 10, 20, start=T0 + 2), brw_stats=late)
     after = parsed(served.page(TEXT).body)
     busy_s = 20 * (1.04e-3 + 1.73e-9 * 4096) + 10 * (8.02e-4 + 1.23e-9 * MIB)
-    assert one(after, "iolens_target_busy_seconds_total") == pytest.approx(busy_s)
-    assert one(after, "iolens_target_busy_seconds_total") < one(before, "iolens_target_busy_seconds_total")
-    assert one(after, "iolens_fsu_percent") == pytest.approx(100 * busy_s / 5)
-    assert one(after, "lustre_read_bytes_total") == 10 * MIB
-    assert one(after, "iolens_target_start_timestamp_seconds") == T0 + 2
+    assert only(after, "iolens_target_busy_seconds_total") == pytest.approx(busy_s)
+    assert only(after, "iolens_target_busy_seconds_total") < only(before, "iolens_target_busy_seconds_total")
+    assert only(after, "iolens_fsu_percent") == pytest.approx(100 * busy_s / 5)
+    assert only(after, "lustre_read_bytes_total") == 10 * MIB
+    assert only(after, "iolens_target_start_timestamp_seconds") == T0 + 2
 
 
 def test_a_clock_that_is_set_back_begins_anew(tmp_path: Path) -> None:
@@ -222,8 +222,8 @@ def test_a_clock_that_is_set_back_begins_anew(tmp_path: Path) -> None:
     for second, count in ((T0, 100), (T0 - 3600, 200), (T0 - 3590, 300)):
         plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
         samples = parsed(served.page(TEXT).body)
-        assert one(samples, "lustre_disk_io_total", operation="write", size="4096") == count
-    assert one(samples, "iolens_fsu_percent") == pytest.approx(100 / 10 * 100 * (1.04e-3 + 1.73e-9 * 4096))
+        assert only(samples, "lustre_disk_io_total", operation="write", size="4096") == count
+    assert only(samples, "iolens_fsu_percent") == pytest.approx(100 / 10 * 100 * (1.04e-3 + 1.73e-9 * 4096))
 
 
 def test_nothing_new_keeps_the_last_fsu(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_nothing_new_keeps_the_last_fsu(tmp_path: Path) -> None:
     for second, count in ((T0, 0), (T0 + 5, 100)):
         plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
         first = parsed(served.page(TEXT).body)
-    assert one(parsed(served.page(TEXT).body), "iolens_fsu_percent") == one(first, "iolens_fsu_percent") > 0
+    assert only(parsed(served.page(TEXT).body), "iolens_fsu_percent") == only(first, "iolens_fsu_percent") > 0
 
 
 def test_an_fsu_of_long_ago_is_not_served(tmp_path: Path) -> None:
@@ -263,19 +263,19 @@ def test_a_target_that_leaves_and_returns_is_measured_from_its_return(tmp_path: 
     tree.advance_to(T0 + 180)
     back = parsed(served.page(TEXT).body)
     assert list(matching(back, "iolens_fsu_percent", target="scratch-OST0001")) == []
-    assert one(back, "iolens_target_busy_seconds_total", target="scratch-OST0001") < 60
+    assert only(back, "iolens_target_busy_seconds_total", target="scratch-OST0001") < 60
 
 
 def test_a_server_without_targets_is_well_but_empty(tmp_path: Path) -> None:
     samples = page(tmp_path)
-    assert one(samples, "iolens_scrape_success", collector="lustre") == 1
+    assert only(samples, "iolens_scrape_success", collector="lustre") == 1
     assert list(matching(samples, "iolens_target_info")) == []
 
 
 def test_a_root_that_is_missing_is_a_failure_of_its_collector(tmp_path: Path) -> None:
     samples = page(tmp_path / "nowhere")
-    assert one(samples, "iolens_scrape_success", collector="lustre") == 0
-    assert one(samples, "iolens_build_info", version="1.2.3") == 1
+    assert only(samples, "iolens_scrape_success", collector="lustre") == 0
+    assert only(samples, "iolens_build_info", version="1.2.3") == 1
 
 
 @pytest.mark.parametrize(
@@ -294,16 +294,18 @@ def test_damage_costs_one_target_and_is_counted(tmp_path: Path, damage: object) 
     plant(tmp_path, "scratch-OST0001", brw_stats=whole, stats=stats(T0, 1, 1))
     samples = page(tmp_path)
     assert list(matching(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000")) == []
-    assert one(samples, "iolens_target_busy_seconds_total", target="scratch-OST0001") == pytest.approx(0.2093, abs=5e-5)
-    assert one(samples, "lustre_read_samples_total", target="scratch-OST0000") == 1
-    assert one(samples, "iolens_scrape_problems", collector="lustre") >= 1
+    assert only(samples, "iolens_target_busy_seconds_total", target="scratch-OST0001") == pytest.approx(
+        0.2093, abs=5e-5
+    )
+    assert only(samples, "lustre_read_samples_total", target="scratch-OST0000") == 1
+    assert only(samples, "iolens_scrape_problems", collector="lustre") >= 1
 
 
 def test_crlf_and_the_largest_numbers(tmp_path: Path) -> None:
     largest = 2**64 - 1
     plant(tmp_path, OST, brw_stats=brw(T0, {"1M": (largest, 0)}).replace("\n", "\r\n"))
     body = exporter(tmp_path).page(TEXT).body
-    assert one(parsed(body), "lustre_disk_io_total", operation="read", size=str(MIB)) == largest
+    assert only(parsed(body), "lustre_disk_io_total", operation="read", size=str(MIB)) == largest
     assert b"nan" not in body.lower()
     assert b" inf" not in body.lower()
 
@@ -312,7 +314,7 @@ def test_names_that_are_not_text_do_not_break_the_page(tmp_path: Path) -> None:
     odd = os.fsdecode(b'a"\\\xff-OST0000')
     plant(tmp_path, odd, stats=stats(T0, 1, 1))
     samples = parsed(exporter(tmp_path).page(OPENMETRICS).body, OPENMETRICS)
-    assert one(samples, "lustre_read_samples_total", target='a"\\\\udcff-OST0000') == 1
+    assert only(samples, "lustre_read_samples_total", target='a"\\\\udcff-OST0000') == 1
 
 
 def test_a_target_has_a_bounded_number_of_series(tmp_path: Path) -> None:
@@ -334,7 +336,7 @@ def test_a_target_has_a_bounded_number_of_series(tmp_path: Path) -> None:
         samples = parsed(served.page(TEXT).body)
     of_target = [series for series in samples if ("target", OST) in series[1]]
     assert 500 < len(of_target) <= MOST_SERIES_PER_TARGET
-    assert one(samples, "iolens_scrape_problems", collector="lustre") > 1000  # the rows that are no Lustre's
+    assert only(samples, "iolens_scrape_problems", collector="lustre") > 1000  # the rows that are no Lustre's
 
 
 def test_counts_go_through_unchanged_for_real_servers(shared_data: Path) -> None:
@@ -345,7 +347,7 @@ def test_counts_go_through_unchanged_for_real_servers(shared_data: Path) -> None
         for path in root.glob("proc/fs/lustre/obdfilter/*-OST*/stats"):
             moved = dict(re.findall(r"^(\w+) +\d+ samples \[bytes\] \d+ \d+ (\d+)", path.read_text(), re.MULTILINE))
             for name, total in moved.items():
-                assert one(samples, f"lustre_{name}_total", target=path.parent.name) == float(total)
+                assert only(samples, f"lustre_{name}_total", target=path.parent.name) == float(total)
                 checked += 1
         for target in {dict(pairs)["target"] for name, pairs in samples if name == "lustre_disk_io_total"}:
             (path,) = [*root.glob(f"**/osd-*/{target}/brw_stats"), *root.glob(f"**/obdfilter/{target}/brw_stats")][:1]
@@ -354,7 +356,7 @@ def test_counts_go_through_unchanged_for_real_servers(shared_data: Path) -> None
                 size = str(int(number) * {"": 1, "K": 1024, "M": MIB}[unit])
                 if size_column("read", int(size)) in histogram_costs(GRACE_2012):
                     result = [
-                        one(samples, "lustre_disk_io_total", target=target, operation=direction, size=size)
+                        only(samples, "lustre_disk_io_total", target=target, operation=direction, size=size)
                         for direction in ("read", "write")
                     ]
                     assert result == [float(read), float(written)]
@@ -381,12 +383,12 @@ def test_block_devices_have_fsu_beside_the_kernel_s_busy(tmp_path: Path) -> None
     first = parsed(served.page(TEXT).body)
     labels = {"component": "device", "filesystem": "oss1", "target": "oss1:sda", "model": "counters"}
     busy_s = 100 * 8.02e-4 + 800 * 512 * 1.23e-9
-    assert one(first, "iolens_target_busy_seconds_total", **labels) == pytest.approx(busy_s)
+    assert only(first, "iolens_target_busy_seconds_total", **labels) == pytest.approx(busy_s)
     (proc / "diskstats").write_text(line.format(ops=200, sectors=1600, busy_ms=1000))
     second = parsed(served.page(TEXT).body)
-    assert one(second, "iolens_target_busy_seconds_total", **labels) == pytest.approx(2 * busy_s)
-    assert one(second, "iolens_fsu_percent", **labels) > 0
-    assert one(second, "iolens_device_kernel_busy_percent", target="oss1:sda") == 0
+    assert only(second, "iolens_target_busy_seconds_total", **labels) == pytest.approx(2 * busy_s)
+    assert only(second, "iolens_fsu_percent", **labels) > 0
+    assert only(second, "iolens_device_kernel_busy_percent", target="oss1:sda") == 0
     assert not [name for name, _ in second if name.startswith("node_")]
 
 
@@ -395,14 +397,14 @@ def test_the_agent_s_health(tmp_path: Path) -> None:
     health.trouble = "store away"
     health.write(tmp_path)
     samples = page(tmp_path, spool=tmp_path)
-    assert one(samples, "iolens_agent_last_tick_timestamp_seconds") == T0
-    assert one(samples, "iolens_agent_ticks_total") == 12
-    assert one(samples, "iolens_agent_late_ticks_total") == 3
-    assert one(samples, "iolens_agent_spool_bytes") == 4096
-    assert one(samples, "iolens_agent_cpu_seconds_total") == 1.5
-    assert one(samples, "iolens_agent_trouble") == 1
-    assert one(samples, "iolens_agent_info", host="oss1", run="20260101-abc") == 1
-    assert one(samples, "iolens_scrape_success", collector="agent") == 1
+    assert only(samples, "iolens_agent_last_tick_timestamp_seconds") == T0
+    assert only(samples, "iolens_agent_ticks_total") == 12
+    assert only(samples, "iolens_agent_late_ticks_total") == 3
+    assert only(samples, "iolens_agent_spool_bytes") == 4096
+    assert only(samples, "iolens_agent_cpu_seconds_total") == 1.5
+    assert only(samples, "iolens_agent_trouble") == 1
+    assert only(samples, "iolens_agent_info", host="oss1", run="20260101-abc") == 1
+    assert only(samples, "iolens_scrape_success", collector="agent") == 1
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[1]", "\0\xff", '"x"'])
@@ -410,8 +412,8 @@ def test_a_status_file_that_is_none_fails_its_collector_only(tmp_path: Path, tex
     if text is not None:
         (tmp_path / STATUS_FILE).write_text(text, "latin-1")
     samples = page(tmp_path, spool=tmp_path)
-    assert one(samples, "iolens_scrape_success", collector="agent") == 0
-    assert one(samples, "iolens_scrape_success", collector="lustre") == 1
+    assert only(samples, "iolens_scrape_success", collector="agent") == 0
+    assert only(samples, "iolens_scrape_success", collector="lustre") == 1
     assert not [name for name, _ in samples if name.startswith("iolens_agent_")]
 
 
@@ -420,10 +422,10 @@ def test_a_status_file_with_odd_values_is_taken_as_far_as_it_goes(tmp_path: Path
         json.dumps({"ticks": "many", "refused": float("nan"), "targets": 3, "time": -1})
     )
     samples = page(tmp_path, spool=tmp_path)
-    assert one(samples, "iolens_agent_targets") == 3
+    assert only(samples, "iolens_agent_targets") == 3
     assert list(matching(samples, "iolens_agent_ticks_total")) == []
     assert list(matching(samples, "iolens_agent_last_tick_timestamp_seconds")) == []
-    assert one(samples, "iolens_scrape_problems", collector="agent") >= 3
+    assert only(samples, "iolens_scrape_problems", collector="agent") >= 3
 
 
 def test_readings_are_kept_for_the_interval(tmp_path: Path) -> None:
@@ -432,8 +434,8 @@ def test_readings_are_kept_for_the_interval(tmp_path: Path) -> None:
     first = parsed(served.page(TEXT).body)
     plant(tmp_path, OST, brw_stats=brw(T0 + 5, {"4K": (0, 2)}))
     again = parsed(served.page(TEXT).body)
-    assert one(again, "lustre_disk_io_total", operation="write", size="4096") == 1
-    assert one(again, "iolens_scrape_age_seconds", collector="lustre") >= one(first, "iolens_scrape_age_seconds")
+    assert only(again, "lustre_disk_io_total", operation="write", size="4096") == 1
+    assert only(again, "iolens_scrape_age_seconds", collector="lustre") >= only(first, "iolens_scrape_age_seconds")
 
 
 def test_jobs_are_not_read_when_nobody_wants_them(tmp_path: Path) -> None:
@@ -494,5 +496,5 @@ def test_hostile_names_are_the_value_of_their_label_and_nothing_else(name: str, 
     page = render([lines], content_type_)
     result = parsed(page, content_type_)
     same = name.encode("utf-8", "backslashreplace").decode()
-    assert one(result, "iolens_jobs", filesystem=same, component="ost") == 3
+    assert only(result, "iolens_jobs", filesystem=same, component="ost") == 3
     assert len(result) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from iolens.agent.exporter import jobs as prometheus_jobs
 from iolens.agent.exporter.text import OPENMETRICS, TEXT
-from tests.agent.exposition import exporter, matching, one, parsed
+from tests.agent.exposition import exporter, matching, only, parsed
 
 T0 = 1_600_000_000
 TARGETS = ("scratch-OST0000", "scratch-OST0001")
@@ -58,7 +58,7 @@ def test_ten_thousand_jobs_are_a_handful_of_series(tmp_path: Path, clock: Clock)
     for page in (first, samples):
         of_jobs = [series for series in page if dict(series[1]).get("jobid")]
         assert len(of_jobs) <= 10 * len(TARGETS) * 4 + 2 * (10 + 1)
-        assert one(page, "iolens_jobs", component="ost") == 10_000
+        assert only(page, "iolens_jobs", component="ost") == 10_000
     assert len({dict(pairs)["jobid"] for name, pairs in first if "jobid" in dict(pairs)}) == 10
 
     busiest = {dict(pairs)["jobid"] for name, pairs in samples if name == "iolens_job_bytes_per_second"}
@@ -69,8 +69,8 @@ def test_ten_thousand_jobs_are_a_handful_of_series(tmp_path: Path, clock: Clock)
         for direction in ("read", "write")
     }
     assert sum(rates["write"]) == moved
-    assert one(samples, "iolens_job_bytes_per_second", direction="write", jobid="job.8999") == 2 * 8_999
-    counter = one(samples, "lustre_job_write_bytes_total", jobid="job.8999", target=TARGETS[0])
+    assert only(samples, "iolens_job_bytes_per_second", direction="write", jobid="job.8999") == 2 * 8_999
+    counter = only(samples, "lustre_job_write_bytes_total", jobid="job.8999", target=TARGETS[0])
     assert counter == 8_999_000 + 8_999
 
 
@@ -87,16 +87,16 @@ def test_a_job_that_drops_out_takes_its_series_along_and_others_keep_theirs(tmp_
     served.page(TEXT)
     plant(tmp_path, {"a": 1000, "b": 10}, TARGETS[:1])
     samples = parsed(served.page(TEXT).body)
-    assert one(samples, "iolens_job_bytes_per_second", jobid="a", direction="write") == 1000
-    assert one(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 10
+    assert only(samples, "iolens_job_bytes_per_second", jobid="a", direction="write") == 1000
+    assert only(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 10
     plant(tmp_path, {"a": 1000, "b": 900}, TARGETS[:1])  # one good second does not oust the job that leads
     samples = parsed(served.page(TEXT).body)
-    assert one(samples, "iolens_job_bytes_per_second", jobid="a", direction="write") == 0
-    assert one(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 890
+    assert only(samples, "iolens_job_bytes_per_second", jobid="a", direction="write") == 0
+    assert only(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 890
     clock.second += 3600  # an hour later what it did has faded
     plant(tmp_path, {"a": 1000, "b": 1900}, TARGETS[:1])
     samples = parsed(served.page(TEXT).body)
-    assert one(samples, "lustre_job_write_bytes_total", jobid="b") == 1900
+    assert only(samples, "lustre_job_write_bytes_total", jobid="b") == 1900
     assert list(matching(samples, "lustre_job_write_bytes_total", jobid="a")) == []
     assert list(matching(samples, "lustre_job_write_bytes_total", jobid="other")) == []
 
@@ -107,9 +107,9 @@ def test_a_job_that_began_since_counts_whole_and_one_that_was_cleaned_up_is_gone
     served.page(TEXT)
     plant(tmp_path, {"new": 80}, TARGETS[:1], start=T0 + 1)
     samples = parsed(served.page(TEXT).body)
-    assert one(samples, "iolens_job_bytes_per_second", jobid="new", direction="write") == 80
+    assert only(samples, "iolens_job_bytes_per_second", jobid="new", direction="write") == 80
     assert list(matching(samples, "iolens_job_bytes_per_second", jobid="old")) == []
-    assert one(samples, "iolens_jobs") == 1
+    assert only(samples, "iolens_jobs") == 1
 
 
 def test_ids_nobody_expects(tmp_path: Path, clock: Clock) -> None:
@@ -120,8 +120,8 @@ def test_ids_nobody_expects(tmp_path: Path, clock: Clock) -> None:
     served.page(TEXT)
     plant(tmp_path, names, TARGETS[:1])
     samples = parsed(served.page(OPENMETRICS).body, OPENMETRICS)
-    assert one(samples, "iolens_job_bytes_per_second", jobid=odd, direction="write") == 100
-    assert one(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 500
+    assert only(samples, "iolens_job_bytes_per_second", jobid=odd, direction="write") == 100
+    assert only(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 500
 
 
 def test_jobs_of_an_mdt_are_ranked_by_operations(tmp_path: Path, clock: Clock) -> None:
@@ -139,9 +139,9 @@ def test_jobs_of_an_mdt_are_ranked_by_operations(tmp_path: Path, clock: Clock) -
             )
         )
         samples = parsed(served.page(TEXT).body)
-    assert one(samples, "iolens_job_metadata_operations_per_second", jobid="busy") == 42  # a rename counts once
-    assert one(samples, "iolens_job_metadata_operations_per_second", jobid="other") == 14
-    assert one(samples, "lustre_job_stats_total", jobid="busy", operation="open") == 21
+    assert only(samples, "iolens_job_metadata_operations_per_second", jobid="busy") == 42  # a rename counts once
+    assert only(samples, "iolens_job_metadata_operations_per_second", jobid="other") == 14
+    assert only(samples, "lustre_job_stats_total", jobid="busy", operation="open") == 21
     assert list(matching(samples, "lustre_job_stats_total", jobid="quiet")) == []
 
 
@@ -150,5 +150,5 @@ def test_a_damaged_entry_is_counted_and_the_others_stay(tmp_path: Path, clock: C
     path = tmp_path / f"proc/fs/lustre/obdfilter/{TARGETS[0]}/job_stats"
     path.write_text(path.read_text() + "- job_id: bad\n  write_bytes: { samples: no }\n")
     samples = parsed(exporter(tmp_path).page(TEXT).body)
-    assert one(samples, "lustre_job_write_bytes_total", jobid="good") == 10
-    assert one(samples, "iolens_scrape_problems", collector="jobs") == 1
+    assert only(samples, "lustre_job_write_bytes_total", jobid="good") == 10
+    assert only(samples, "iolens_scrape_problems", collector="jobs") == 1

@@ -19,7 +19,7 @@ from iolens.agent.exporter.server import MOST_ANSWERS, Address, MetricsServer
 from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.sources.lustre import lustre_proc
 from iolens.sources.reading.bounded_input import parameter_bytes
-from tests.agent.exposition import exporter, matching, one, parsed
+from tests.agent.exposition import exporter, matching, only, parsed
 from tests.agent.server import Server
 
 
@@ -67,7 +67,7 @@ def raw(server: MetricsServer, request: bytes) -> bytes:
 def test_the_page_in_the_format_asked_for(server: MetricsServer) -> None:
     answer = get(server, "/metrics")
     assert (answer.status, answer.headers["Content-Type"]) == (200, TEXT)
-    assert one(parsed(answer.read()), "iolens_scrape_success", collector="lustre") == 1
+    assert only(parsed(answer.read()), "iolens_scrape_success", collector="lustre") == 1
     answer = get(server, "/metrics?x=../../etc/passwd", Accept="application/openmetrics-text")
     assert answer.headers["Content-Type"] == OPENMETRICS
     assert parsed(answer.read(), OPENMETRICS)
@@ -138,7 +138,7 @@ def test_a_scrape_is_served_while_a_hundred_slow_clients_hang(server: MetricsSer
             began = time.monotonic()
             answer = get(server, "/metrics")
             assert (answer.status, time.monotonic() - began < 2.0) == (200, True)
-            assert one(parsed(answer.read()), "iolens_scrape_success", collector="lustre") == 1
+            assert only(parsed(answer.read()), "iolens_scrape_success", collector="lustre") == 1
 
 
 def test_a_scrape_is_served_while_others_do_not_read_their_pages(
@@ -189,7 +189,7 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_more_requests_than_can_wait_are_told_to_come_back(
+def test_more_requests_than_can_wait_are_reported_to_come_back(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = threading.Event()
@@ -247,17 +247,17 @@ def test_a_file_that_hangs_costs_its_collector_and_not_the_scrape(root: Path, mo
             began = time.monotonic()
             samples = parsed(get(server, "/metrics").read())
             assert time.monotonic() - began < 3
-            assert one(samples, "iolens_scrape_success", collector="lustre") == 0
-            assert one(samples, "iolens_scrape_success", collector="jobs") == 1
-            assert one(samples, "iolens_scrape_duration_seconds", collector="lustre") >= 0.25
+            assert only(samples, "iolens_scrape_success", collector="lustre") == 0
+            assert only(samples, "iolens_scrape_success", collector="jobs") == 1
+            assert only(samples, "iolens_scrape_duration_seconds", collector="lustre") >= 0.25
             assert list(matching(samples, "lustre_write_bytes_total")) == []  # no old values: they would look idle
         assert threading.active_count() <= threads + 4  # the reading that hangs was not started again
 
         returns.set()
         deadline = time.monotonic() + 10
-        while not one(samples, "iolens_scrape_success", collector="lustre") and time.monotonic() < deadline:
+        while not only(samples, "iolens_scrape_success", collector="lustre") and time.monotonic() < deadline:
             samples = parsed(get(server, "/metrics").read())
-        assert one(samples, "lustre_write_bytes_total", target="scratch-OST0000") > 0
+        assert only(samples, "lustre_write_bytes_total", target="scratch-OST0000") > 0
 
 
 def test_prometheus_own_time_out_is_respected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_prometheus_own_time_out_is_respected(root: Path, monkeypatch: pytest.Mo
         began = time.monotonic()
         samples = parsed(get(server, "/metrics", **{"X-Prometheus-Scrape-Timeout-Seconds": "0.8"}).read())
         assert time.monotonic() - began < 5
-        assert one(samples, "iolens_scrape_success", collector="lustre") == 0
+        assert only(samples, "iolens_scrape_success", collector="lustre") == 0
 
 
 def test_a_reading_that_fails_says_why_once() -> None:

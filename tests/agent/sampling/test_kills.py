@@ -1,4 +1,4 @@
-"""kill -9 at random moments: no spooled sample is lost, none is in the store twice, and all adds up to the truth."""
+"""kill -9 at random times: no spooled sample is lost, none is in the store twice, and all adds up to the truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Survived(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A spooled sample: its tick, and the moment by the server's own clock."""
+    """A spooled sample: its tick, and the time by the server's own clock."""
 
     time_us: int
     snapshot_us: int
@@ -63,7 +63,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 
 def fill_up(ballast: Path) -> None:
-    """Leave no room on the disk."""
+    """Leave no space on the disk."""
     with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as stream:
         while True:
             stream.write(bytes(4096))

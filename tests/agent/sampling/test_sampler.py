@@ -1,4 +1,4 @@
-"""One tick of the sampler: what is kept, what is told, and that it outlives anything it reads."""
+"""One tick of the sampler: what is kept, what is reported, and that it outlives anything it reads."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_every_sample_has_the_tick_as_its_time(tmp_path: Path, spool: Spool) -> 
     assert {item.time_us for item in spooled(spool.directory) if isinstance(item, Sample)} == {T0}
 
 
-def test_a_problem_counts_each_time_and_is_told_once_per_segment(tmp_path: Path, spool: Spool) -> None:
+def test_a_problem_counts_each_time_and_is_reported_once_per_segment(tmp_path: Path, spool: Spool) -> None:
     entry = sampler(spool, tmp_path / "nothing here")
     for number in range(5):
         entry.sample(T0 + number * S)

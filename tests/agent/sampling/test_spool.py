@@ -111,7 +111,7 @@ def test_segments_being_shipped_are_not_thinned(tmp_path: Path) -> None:
         assert taken.read_bytes() == before
 
 
-def test_a_full_disk_thins_in_the_room_of_the_reserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_thins_in_the_space_of_the_reserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Spool.open(tmp_path, 1 << 20) as spool:
         for number in range(40):
             spool.append(T0 + number * 5 * S, items(number))
@@ -120,13 +120,13 @@ def test_a_full_disk_thins_in_the_room_of_the_reserve(tmp_path: Path, monkeypatc
         write = SegmentWriter.write
         held = []
 
-        def no_room_until_thinned(writer: SegmentWriter, line: bytes) -> None:
+        def no_space_until_thinned(writer: SegmentWriter, line: bytes) -> None:
             if not spool.thinned_samples:
                 held.append((tmp_path / RESERVE).exists())
                 raise OSError(errno.ENOSPC, "No space left on device")
             write(writer, line)
 
-        monkeypatch.setattr(spool_module.SegmentWriter, "write", no_room_until_thinned)
+        monkeypatch.setattr(spool_module.SegmentWriter, "write", no_space_until_thinned)
         assert spool.append(T0 + 40 * 5 * S, items(40))
         assert held == [True]
         assert spool.thinned_samples
@@ -135,17 +135,17 @@ def test_a_full_disk_thins_in_the_room_of_the_reserve(tmp_path: Path, monkeypatc
     assert after - before == sums([*items(39), *items(40)])
 
 
-def test_no_room_for_the_thinned_copy_is_not_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_space_for_the_thinned_copy_is_not_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Spool.open(tmp_path, 16 * 4096) as spool:
         for number in range(20):
             spool.append(T0 + number * S, items(number))
         spool.close_segment()
         spool.limit_bytes = 1
 
-        def no_room(path: Path) -> None:
+        def no_space(path: Path) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(spool_module, "thin_segment", no_room)
+        monkeypatch.setattr(spool_module, "thin_segment", no_space)
         assert not spool.append(T0 + 21 * S, items(21))
         assert spool.lost_ticks == 1
 

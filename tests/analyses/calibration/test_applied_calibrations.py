@@ -86,7 +86,7 @@ def test_a_class_has_its_own_and_the_others_the_general_one() -> None:
     assert notes == ()
 
 
-def test_classes_that_find_no_partner_are_told() -> None:
+def test_classes_that_find_no_partner_are_reported() -> None:
     rows = [row("disks", 1e-3), row("tape", 1.0, None, "tape")]
     names, notes = held(rows, config(flash=("*-OST0003",), nvme=("nothing*",)))
     assert [name[0] for name in names] == ["disks"]

@@ -146,7 +146,7 @@ def test_osts_come_before_the_devices_below_them() -> None:
     assert usage(rows).readings.used.tolist() == [10, 12]
 
 
-def test_targets_read_at_moments_of_their_own() -> None:
+def test_targets_read_at_times_of_their_own() -> None:
     """No two answer in the same second, so the last of each target in a day is the reading."""
     rows = [
         row
@@ -158,7 +158,7 @@ def test_targets_read_at_moments_of_their_own() -> None:
     result = usage(rows)
     assert result.readings.complete.all()
     assert result.readings.used.tolist() == [4 * (day * 10 + 5) for day in range(20)]
-    assert "moments of their own" in result.notes[0]
+    assert "times of their own" in result.notes[0]
 
 
 def test_nothing_at_all() -> None:

@@ -76,7 +76,7 @@ def test_a_bin_without_a_lower_bound_begins_where_the_last_ended() -> None:
     assert result.distribution.starts.tolist() == [0, 2]
 
 
-def test_two_sources_at_one_moment_are_not_added() -> None:
+def test_two_sources_at_one_time_are_not_added() -> None:
     result = ages(selection([*SCAN, *({**item, "source": "robinhood"} for item in SCAN)]), "atime")
     assert result is not None
     assert result.distribution.total == 168
@@ -91,7 +91,7 @@ def test_ages_are_those_of_files_alone() -> None:
 
 
 def test_a_purge_of_a_counted_scan() -> None:
-    """The bins of every listing: from those of this very moment to those without an end."""
+    """The bins of every listing: from those of at this very time to those without an end."""
     now_s = SECOND // 1_000_000
     days = [-1, 0, 0.01, 0.5, 1, 20, 28, 28.5, 29, 200, 5000]
     counts = InodeCounts(SECOND)

@@ -64,7 +64,7 @@ def test_the_distribution_of_sizes_adds_up(one_scan: Contents) -> None:
     assert points == {0: (1, 0), 128: (2, 100), 131_072: (5, 290_100), 8_388_608: (6, 5_290_100)}
     assert [round(item.files_pct, 1) for item in one_scan.size_cdf] == [16.7, 33.3, 83.3, 100.0]
     assert one_scan.size_cdf[2].bytes_pct == pytest.approx(100 * 290_100 / 5_290_100)
-    assert one_scan.size_cdf[2].bytes_min_pct is None  # bytes are told: there is nothing to bound
+    assert one_scan.size_cdf[2].bytes_min_pct is None  # bytes are reported: there is nothing to bound
     summary = one_scan.sizes
     assert (summary.median_bytes, summary.p95_bytes, summary.largest_bytes) == (131_072, 8_388_608, 8_388_608)
     assert (summary.most_common_above_bytes, summary.most_common_bytes) == (65_536, 131_072)
@@ -211,7 +211,7 @@ def test_totals_alone_have_no_distribution_and_say_so() -> None:
     result = contents(selection(TABLE_V), without_projects=["EarthScience"])
     assert (result.files, result.bytes, result.size_cdf, result.at_most) == (191_400_000, 1_280 * TERA, [], [])
     assert "the source tells totals only: there is no distribution of sizes" in result.notes
-    assert result.directories is None  # not told, which is not none
+    assert result.directories is None  # not reported, which is not none
     assert result.sizes.mean_bytes == pytest.approx(1_280 * TERA / 191_400_000)
     assert result.without is not None
     assert result.without.files == 95_200_000
@@ -253,7 +253,7 @@ def test_counts_by_size_and_bytes_in_total() -> None:
     assert any("only in total" in note for note in result.notes)
 
 
-def test_totals_that_disagree_with_the_histogram_are_told() -> None:
+def test_totals_that_disagree_with_the_histogram_are_reported() -> None:
     result = contents(selection([row("size", 0, 1, 10), total(12, 500)]))
     assert "the totals count 12 files, the histogram of sizes 10" in result.notes
 
@@ -361,11 +361,11 @@ def test_the_newest_scan_of_the_window_counts() -> None:
     assert contents(FrameSelection({}, "scratch")).samples == 0
 
 
-def test_names_of_scans_of_one_moment_are_told_apart() -> None:
+def test_names_of_scans_of_one_time_are_distinguished() -> None:
     chosen = selection([month(0, 50, scan="b"), month(1, 100, scan="a"), month(1, 7, scan="b")])
     result = contents(chosen)
     assert (result.files, result.scan, result.samples) == (100, "a", 2)
-    assert "of the same moment are left out: b; --scan chooses one" in result.notes
+    assert "of the same time are left out: b; --scan chooses one" in result.notes
     named = contents(chosen, scan="b")
     assert (named.files, [item.files for item in named.history]) == (7, [50, 7])
     assert not any("--scan" in note for note in named.notes)

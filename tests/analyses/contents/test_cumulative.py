@@ -30,7 +30,7 @@ def pct(part: float, whole: float) -> float:
 
 
 @given(sizes_of_files)
-def test_told_bytes_are_added_up_exactly(sizes: list[int]) -> None:
+def test_reported_bytes_are_added_up_exactly(sizes: list[int]) -> None:
     result = CumulativeHistogram.of(binned(sizes, reported=True))
     assert result.total_bytes == sum(sizes)
     for item, count, size, share in zip(result.bins, result.counts, result.bytes, result.byte_shares(), strict=True):
@@ -93,10 +93,10 @@ def test_an_open_bin_without_bytes_leaves_much_open() -> None:
     assert (last.low, last.high) == (100.0, 100.0)
     bounded = CumulativeHistogram.of([Bin(0, 10, 2), Bin(10, None, 1)], 100).byte_shares()[0]
     assert (bounded.low, bounded.high) == (2.0, 20.0)
-    assert bounded.middle == pytest.approx(2 + 18 * 87 / (18 + 87))  # 87 of 105 bytes of room are taken, in both alike
+    assert bounded.middle == pytest.approx(2 + 18 * 87 / (18 + 87))  # 87 of 105 bytes of space are taken, in both alike
 
 
-def test_a_told_total_moves_the_middle_of_all_bins_alike() -> None:
+def test_a_reported_total_moves_the_middle_of_all_bins_alike() -> None:
     bins = [Bin(0, 10, 1), Bin(10, 20, 1)]
     assert CumulativeHistogram.of(bins).byte_shares()[0].middle == pytest.approx(pct(5.5, 21))
     assert CumulativeHistogram.of(bins, 12).byte_shares()[0].middle == pytest.approx(pct(1, 12))
@@ -104,7 +104,7 @@ def test_a_told_total_moves_the_middle_of_all_bins_alike() -> None:
     assert CumulativeHistogram.of(bins, 21).byte_shares()[0].middle == pytest.approx(pct(5.5, 21))
 
 
-def test_told_bytes_have_no_band_however_large() -> None:
+def test_reported_bytes_have_no_band_however_large() -> None:
     large = 2**60 + 1
     result = CumulativeHistogram.of([Bin(2**59, 2**60 + 1, 3, 3 * large), Bin(2**60 + 1, None, 7, 7 * large + 7)])
     share = result.bytes_at_most(2**60 + 1)

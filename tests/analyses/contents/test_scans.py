@@ -15,14 +15,14 @@ from iolens.store.store import Store
 from tests.analyses.contents_rows import DAY_US, JANUARY_US, MARCH_US, row, selection, table_of
 
 
-def found(rows: list[dict[str, Any]], **settings: Any) -> list[tuple[int, str | None, str | None]]:
+def counted_scans(rows: list[dict[str, Any]], **settings: Any) -> list[tuple[int, str | None, str | None]]:
     chosen = selection(rows, **settings)
     frame = scan_rows(chosen)
     assert frame is not None
     return [(scan.time_us, scan.source, scan.scan) for scan in scans(chosen, frame)]
 
 
-def test_scans_in_time_order_the_preferred_of_a_moment_last() -> None:
+def test_scans_in_time_order_the_preferred_of_a_time_last() -> None:
     rows = [
         row("size", 0, 1, 1, source="robinhood"),
         row("size", 0, 1, 1, scan="b"),
@@ -30,19 +30,19 @@ def test_scans_in_time_order_the_preferred_of_a_moment_last() -> None:
         row("size", 0, 1, 1, scan="a", owner="bob"),
         row("size", 0, 1, 1, time=JANUARY_US),
     ]
-    assert found(rows) == [
+    assert counted_scans(rows) == [
         (JANUARY_US, "scan", None), (MARCH_US, "scan", "b"), (MARCH_US, "scan", "a"), (MARCH_US, "robinhood", None),
     ]  # fmt: skip
-    assert found(rows, source_order=["scan"])[-1] == (MARCH_US, "scan", "a")
+    assert counted_scans(rows, source_order=["scan"])[-1] == (MARCH_US, "scan", "a")
 
 
-def test_of_one_moment_the_scan_that_tells_most_counts() -> None:
+def test_of_one_time_the_scan_that_tells_most_counts() -> None:
     rows = [row("total", None, None, 1, source="rbh-report"), row("size", 0, 1, 1, source="robinhood")]
-    assert found(rows)[-1][1] == "rbh-report"
-    assert found([*rows, row("atime", 0, 1, 1, source="robinhood")])[-1][1] == "robinhood"
+    assert counted_scans(rows)[-1][1] == "rbh-report"
+    assert counted_scans([*rows, row("atime", 0, 1, 1, source="robinhood")])[-1][1] == "robinhood"
 
 
-def test_one_scan_counts_of_each_moment() -> None:
+def test_one_scan_counts_of_each_time() -> None:
     chosen = selection([row("size", 0, 1, 1, scan=name, time=time) for name in "ab" for time in (JANUARY_US, MARCH_US)])
     frame = scan_rows(chosen)
     assert frame is not None
@@ -65,7 +65,7 @@ def test_a_scan_without_a_name_is_not_mixed_with_one_that_has_one() -> None:
 
 def test_a_window_without_scans_has_none() -> None:
     window = (datetime(2010, 2, 1, tzinfo=UTC), datetime(2010, 3, 1, tzinfo=UTC))
-    assert found([row("size", 0, 1, 1), row("size", 0, 1, 1, time=JANUARY_US)], window=window) == []
+    assert counted_scans([row("size", 0, 1, 1), row("size", 0, 1, 1, time=JANUARY_US)], window=window) == []
 
 
 def test_a_frame_that_is_no_table_of_scans_has_no_rows() -> None:

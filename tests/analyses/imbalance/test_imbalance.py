@@ -271,7 +271,7 @@ def test_within_one_day_the_worst_ticks_of_two_hours_are_shown() -> None:
     assert [snapshot.time for snapshot in measured(load).snapshots] == [end_of(100), end_of(3000)]
 
 
-def test_moments_can_be_asked_for(load: np.ndarray) -> None:
+def test_times_can_be_asked_for(load: np.ndarray) -> None:
     asked = [start_of(1000), start_of(20) + timedelta(seconds=1.5)]
     answer = measured(load, at=asked)
     assert [snapshot.time for snapshot in answer.snapshots] == [end_of(20), end_of(1000)]
@@ -279,7 +279,7 @@ def test_moments_can_be_asked_for(load: np.ndarray) -> None:
     assert [target.target for target in answer.snapshots[0].targets] == reporting
 
 
-def test_a_moment_without_data_is_refused_with_the_nearest(load: np.ndarray) -> None:
+def test_a_time_without_data_is_refused_with_the_nearest(load: np.ndarray) -> None:
     with pytest.raises(
         UsageError, match="no two targets report at 2020-09-14T00:16:41Z; they do from 2020-09-14T00:16:38Z"
     ):

@@ -105,7 +105,7 @@ def test_a_row_of_many_ticks_ends_among_those_of_the_next_day() -> None:
     assert at_50.rate("read_bytes")[line, 0] == pytest.approx(7 / 480)
 
 
-def test_ticks_far_apart_take_no_room() -> None:
+def test_ticks_far_apart_take_no_space() -> None:
     far = replace(whole, tick_us=1)
     rows = [row("a", TICK_US, read_bytes=1), row("b", 10**15, read_bytes=2)]
     (matrix,) = far.matrices(FrameSelection({"target_io": frame(rows)}))

@@ -167,7 +167,7 @@ def test_mdtest_results_of_the_store_are_the_calibration(rows: list[dict], tmp_p
         store.metadata(calibration="grace-2012")
 
 
-def test_an_unsaturated_mdtest_is_told(rows: list[dict], tmp_path: Path) -> None:
+def test_an_unsaturated_mdtest_is_reported(rows: list[dict], tmp_path: Path) -> None:
     store = opened(tmp_path, *rows)
     runs = [run(), run(run_id="r2", tasks=16, operations=160_000)]
     store.store.append("benchmark_runs", table_of("benchmark_runs", runs))

@@ -165,7 +165,7 @@ def test_targets_of_unknown_kind_are_not_taken_for_disks(rows: list[dict], tmp_p
         store.utilization(model="counters")
 
 
-def test_osts_beside_disks_are_told_apart(rows: list[dict], tmp_path: Path) -> None:
+def test_osts_beside_disks_are_distinguished(rows: list[dict], tmp_path: Path) -> None:
     """One file system with histograms of OSTs and counters of the disks below them: the same bytes twice."""
     part = made_up(1, ticks=400, targets=3)
     disks = [{**row, "filesystem": "scratch"} for row in rows]

@@ -212,7 +212,7 @@ def test_an_empty_window_is_answered_with_nulls_not_zeros(part: Telemetry, tmp_p
     assert answer.coverage.missing_targets == sorted({row["target"] for row in part.sizes})
 
 
-def test_several_file_systems_must_be_told_apart(part: Telemetry, tmp_path: Path) -> None:
+def test_several_file_systems_must_be_distinguished(part: Telemetry, tmp_path: Path) -> None:
     opened = filled(tmp_path, part, made_up(5, ticks=10, targets=2, filesystem="scratch2"))
     with pytest.raises(UsageError, match="scratch, scratch2"):
         opened.utilization()
@@ -225,7 +225,7 @@ def test_metadata_targets_do_not_count_as_disks(part: Telemetry, tmp_path: Path)
     assert opened.utilization().targets == 5
 
 
-def test_of_two_sources_the_first_in_order_wins_and_the_overlap_is_told(part: Telemetry, tmp_path: Path) -> None:
+def test_of_two_sources_the_first_in_order_wins_and_the_overlap_is_reported(part: Telemetry, tmp_path: Path) -> None:
     other = Telemetry(
         [{**row, "source": "other"} for row in part.sizes], [{**row, "source": "other"} for row in part.io]
     )
@@ -300,7 +300,7 @@ def test_times_without_a_zone_are_utc(part: Telemetry, tmp_path: Path) -> None:
     )
 
 
-def test_data_older_than_every_calibration_are_told(part: Telemetry, tmp_path: Path) -> None:
+def test_data_older_than_every_calibration_are_reported(part: Telemetry, tmp_path: Path) -> None:
     opened = filled(tmp_path, part)
     later = int(datetime(2030, 1, 1, tzinfo=UTC).timestamp() * 1e6)
     opened.store.add_calibration(

@@ -159,7 +159,7 @@ def test_windows_are_thinned_where_they_are_many(centre, selection: FrameSelecti
     result = WindowPeaks(every=7)
     for matrice in ticks.matrices(selection):
         result.add(matrice)
-    minutes = {int(window) for parts in result.found.values() for part in parts for window in part[0]}
+    minutes = {int(window) for parts in result.parts.values() for part in parts for window in part[0]}
     assert minutes
     assert all(minute % 7 == 0 for minute in minutes)
     assert all(item.size_bytes.size for item in result.against(selection, ticks.targets))

@@ -272,7 +272,7 @@ def test_without_counts_of_requests_bytes_tell_idleness(centre: Centre) -> None:
     assert answer.silences == with_counts.silences
 
 
-def test_a_target_without_counts_among_others_is_told_by_its_bytes(centre: Centre, result: Workload) -> None:
+def test_a_target_without_counts_among_others_is_reported_by_its_bytes(centre: Centre, result: Workload) -> None:
     table = centre.tables["target_io"]
     mine = np.array(table.column("target").to_pylist()) == centre.targets[0]
     for name in ("read_ops", "write_ops"):

@@ -141,7 +141,7 @@ def test_a_result_line_cut_in_the_middle_is_refused(tmp_path: Path) -> None:
     assert "result not understood" in result.problems[0].reason
 
 
-def test_failures_are_told_in_the_words_of_the_program(tmp_path: Path) -> None:
+def test_failures_are_reported_in_the_words_of_the_program(tmp_path: Path) -> None:
     error = "ERROR: block size must be a multiple of transfer size, (../src/ior.c:1520)\n"
     result = read(tmp_path, "ior", error * 3 + "Abort(-1) on node 0 (rank 0 in comm 0)\n")
     assert result.rows == []

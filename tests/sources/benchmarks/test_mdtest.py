@@ -104,7 +104,7 @@ def test_a_run_cut_off_says_so(tmp_path: Path, cut: str) -> None:
     assert len(result.rows) == {"SUMMARY": 0, "   File creation": 1, "-- finished": 3}[cut]
 
 
-def test_a_failure_is_told_once(tmp_path: Path) -> None:
+def test_a_failure_is_reported_once(tmp_path: Path) -> None:
     warning = "WARNING: unable to create directory /lake/md/1\n" * 50
     error = 'ERROR: open64("/lake/md/f") failed. Error: No such file or directory, (../src/aiori-POSIX.c:6)\n'
     result = read(tmp_path, "mdtest", HEAD + warning + error * 2)

@@ -57,7 +57,7 @@ def one_by_one(entries: Iterable[Entry]) -> Sums:
             ends = [None, *ENDS[histogram], None]
             place = sum(value > end for end in ENDS[histogram])
             sums = numbers.setdefault((*group, histogram, ends[place], ends[place + 1]), [0, 0, 0])
-            for position, number in enumerate((1, entry["size"], entry.get("room", 0))):
+            for position, number in enumerate((1, entry["size"], entry.get("space", 0))):
                 sums[position] += number
     return {key: (sums[0], sums[1], sums[2]) for key, sums in numbers.items()}
 
@@ -74,10 +74,10 @@ def test_a_listing_becomes_histograms_and_no_path(file: Path) -> None:
     assert problems_of(items) == []
     assert sums_of(items) == one_by_one(
         [
-            {"type": "d", "size": 4096, "room": 4096, "atime": 1767600000, "mtime": 1767500000},
-            {"type": "f", "size": 0, "room": 0, "atime": 1767600000, "mtime": 1767600000},
-            {"type": "f", "size": 5000, "room": 8192, "atime": 1600000000, "mtime": 1500000000},
-            {"type": "l", "size": 24, "room": 0, "atime": -5, "mtime": 1767600000},
+            {"type": "d", "size": 4096, "space": 4096, "atime": 1767600000, "mtime": 1767500000},
+            {"type": "f", "size": 0, "space": 0, "atime": 1767600000, "mtime": 1767600000},
+            {"type": "f", "size": 5000, "space": 8192, "atime": 1600000000, "mtime": 1500000000},
+            {"type": "l", "size": 24, "space": 0, "atime": -5, "mtime": 1767600000},
         ]
     )
     assert "blanks" not in repr([item.columns for item in items if hasattr(item, "columns")])
@@ -89,7 +89,7 @@ def test_a_real_listing_counted_line_by_line(shared_data: Path) -> None:
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         kind, size, blocks, inode, atime, mtime, _ = line.split(" ", 6)
         times = {"atime": int(atime.partition(".")[0]), "mtime": int(mtime.partition(".")[0])}
-        entries.append({"type": kind, "size": int(size), "room": int(blocks) * 512, "inode": inode, **times})
+        entries.append({"type": kind, "size": int(size), "space": int(blocks) * 512, "inode": inode, **times})
     assert recognise(path).name == "find"
     items = items_of("find", path, OPTIONS)
     assert problems_of(items) == []
@@ -137,7 +137,7 @@ def test_any_names_and_numbers(tmp_path: Path, entries: list[Entry]) -> None:
     """With NUL at their ends records hold any name: newlines, tabs, bytes that are no text."""
     lines = []
     for entry in entries:
-        entry["room"] = entry["blocks"] * 512
+        entry["space"] = entry["blocks"] * 512
         place = b"/scratch/" + (entry["project"].encode() + b"/" if entry["project"] else b"")
         numbers = "\t".join(str(entry[name]) for name in ("type", "size", "blocks"))
         rest = "\t".join([str(entry["inode"]), entry["owner"], f"{entry['atime']}.25", f"{entry['mtime']}.0"])
@@ -185,7 +185,7 @@ def entry_of(path: Path, in_project: bool) -> Entry:
     return {
         "type": letter,
         "size": status.st_size,
-        "room": status.st_blocks * 512,
+        "space": status.st_blocks * 512,
         "inode": status.st_ino,
         "atime": status.st_atime_ns // 10**9,
         "mtime": status.st_mtime_ns // 10**9,
@@ -239,8 +239,8 @@ def test_other_formats(file: Path, format_: str, text: str, expected: dict[str, 
     items = items_of("find", file, ReadOptions("scratch", at=AT, settings={"format": format_}))
     assert problems_of(items) == []
     assert totals_of(items) == expected
-    rooms = {space for _, _, space in sums_of(items).values()}
-    assert rooms == ({4096, 0} if "%k" in format_ else {None})
+    spaces = {space for _, _, space in sums_of(items).values()}
+    assert spaces == ({4096, 0} if "%k" in format_ else {None})
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_other_formats(file: Path, format_: str, text: str, expected: dict[str, 
         ({"format": "%s, %p"}, "one and the same character"),
         ({"format": "%s %p\\0 "}, "after the last directive"),
         ({"format": "%s %p %f"}, "names hold any character"),
-        ({"format": "%s %k %b"}, "each thing told once"),
+        ({"format": "%s %k %b"}, "each field once"),
         ({"format": ""}, "%s among them"),
         ({"format": 7}, "in quotes"),
         ({"formt": "%s"}, "unknown setting"),
@@ -339,7 +339,7 @@ def test_a_record_longer_than_any_path_is_skipped_and_what_follows_is_read(file:
     assert totals_of(items)["file"] == (3, 5007)
 
 
-def test_a_record_without_end_is_told(file: Path) -> None:
+def test_a_record_without_end_is_reported(file: Path) -> None:
     file.write_bytes(SMALL.encode() + b"f" * (5 << 20))
     items = items_of("find", file, OPTIONS)
     assert f"a record of {5 << 20} bytes" in problems_of(items)[0]
@@ -370,7 +370,7 @@ def test_what_is_not_a_listing(file: Path) -> None:
         list(capture.items())
 
 
-def test_the_moment_of_a_listing(tmp_path: Path) -> None:
+def test_the_time_of_a_listing(tmp_path: Path) -> None:
     """`--at`, else a day in the name, else when the file was written; what was not said is noted."""
     dated, undated = tmp_path / "scratch_20260104.txt", tmp_path / "scratch.txt"
     for path in (dated, undated):

@@ -98,7 +98,7 @@ def test_streaming_without_a_match_equals_the_count_by_the_database(tmp_path: Pa
     assert plain_rows(read(path, elsewhere)) == plain_rows(read(path, BY_ID))
 
 
-def test_damage_is_told_alike_by_both_ways_of_counting(tmp_path: Path) -> None:
+def test_damage_is_reported_alike_by_both_ways_of_counting(tmp_path: Path) -> None:
     made = made_up(6, 60)
     for number, values in enumerate(
         [
@@ -121,17 +121,19 @@ def test_damage_is_told_alike_by_both_ways_of_counting(tmp_path: Path) -> None:
     expected = [
         "ENTRIES.type 'door' is not known: 1 entries left out",
         "ENTRIES.type None is not known: 1 entries left out",
-        "ENTRIES.last_access: not told of 1 entries: not in the histogram of access times",
+        "ENTRIES.last_access: not reported 1 entries: not in the histogram of access times",
         "ENTRIES.blocks: 1 values are no whole numbers from 0 to 2^63-1: the bins they are in tell no allocated bytes",
-        "ENTRIES.blocks: not told of 1 entries: the bins they are in tell no allocated bytes",
+        "ENTRIES.blocks: not reported 1 entries: the bins they are in tell no allocated bytes",
         "ENTRIES.last_mod: 1 values are no whole numbers from 0 to 2^63-1: not in the histogram of modification times",
         "ENTRIES.size: 2 values are no whole numbers from 0 to 2^63-1: those entries left out",
-        "ENTRIES.size: not told of 2 entries: those entries left out",
+        "ENTRIES.size: not reported 2 entries: those entries left out",
     ]
     assert sorted(problems_of(by_id)) == sorted(expected)
     assert sorted(problems_of(by_path)) == sorted(expected)
     notes = [item.reason for item in by_id if isinstance(item, Note)]
-    assert sorted(notes) == sorted(item for item in expected if "not told" in item)  # nothing wrong: not looked up yet
+    assert sorted(notes) == sorted(
+        item for item in expected if "not reported" in item
+    )  # nothing wrong: not looked up yet
     sizes = {row["owner"]: row for row in contents(by_id, "size")}
     assert not {"owner0", "owner1", "owner2", "owner7", "owner8", "owner10"} & sizes.keys()
     assert (sizes["owner3"]["bytes"], sizes["owner3"]["allocated_bytes"]) == (100, None)
@@ -182,8 +184,8 @@ def test_what_a_copy_lacks_is_said_and_nothing_is_made_of_it(tmp_path: Path) -> 
     result = items_of("robinhood", path, BY_PATH)
     assert problems_of(result) == [
         "no table NAMES tells paths: no directory rule finds a project",
-        "ENTRIES has no column uid: owners are not told",
-        "ENTRIES has no column blocks: allocated bytes are not told",
+        "ENTRIES has no column uid: owners are not reported",
+        "ENTRIES has no column blocks: allocated bytes are not reported",
         "ENTRIES has no column last_access: there is no histogram of access times",
         "ENTRIES has no column last_mod: there is no histogram of modification times",
         "NAMES does not tell which directory a name is in: there is no histogram of directory widths",
@@ -272,7 +274,7 @@ def test_names_that_are_whole_paths(tmp_path: Path) -> None:
     assert "NAMES does not tell which directory a name is in" in problems_of(result)[-1]
 
 
-def test_directories_that_hang_nowhere_are_told(tmp_path: Path) -> None:
+def test_directories_that_hang_nowhere_are_reported(tmp_path: Path) -> None:
     made = MadeUp()
     made.add(name="alpha", type="dir")
     lost = made.add(parent="0x1:0x99:0x0", name="beta", type="dir")
@@ -304,7 +306,9 @@ def test_rules_need_a_mount(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing here tells where the file system is mounted"):
         read(made.write(tmp_path / "unknown.sqlite3"), without)
     made.variables["FS_Path"] = "/scratch"
-    assert plain_rows(read(made.write(tmp_path / "told.sqlite3"), without)) == made.counted(Projects(RULE), "/scratch")
+    assert plain_rows(read(made.write(tmp_path / "reported.sqlite3"), without)) == made.counted(
+        Projects(RULE), "/scratch"
+    )
     off = ReadOptions("scratch", at=AT, projects=RULE, settings={"directories": False})
     assert plain_rows(read(tmp_path / "unknown.sqlite3", off)) == made.counted(Projects(IDS))
 
@@ -329,7 +333,7 @@ def times(items: list[Item]) -> set[int]:
     return {row["time"] for row in rows_of(items, "contents")}
 
 
-def test_the_moment_is_the_last_that_robinhood_looked(tmp_path: Path) -> None:
+def test_the_time_is_the_last_that_robinhood_looked(tmp_path: Path) -> None:
     made = made_up(3, 20)
     unreported = ReadOptions("scratch")
     path = made.write(tmp_path / "a.sqlite3")
@@ -343,7 +347,7 @@ def test_the_moment_is_the_last_that_robinhood_looked(tmp_path: Path) -> None:
     assert times(read(tmp_path / "c.sqlite3", PLAIN)) == {AT_S * 1_000_000}
 
 
-def test_without_a_moment_it_is_the_files_and_said(tmp_path: Path) -> None:
+def test_without_a_time_it_is_the_files_and_said(tmp_path: Path) -> None:
     import os
 
     path = made_up(3, 20).write(tmp_path / "copy.sqlite3", leave_out=["md_update"])
@@ -404,7 +408,7 @@ def test_a_capture_travels_and_can_be_read_again(tmp_path: Path) -> None:
     assert plain_rows(list(capture.items())) == plain_rows(list(travelled.items())) == plain_rows(list(capture.items()))
 
 
-def test_no_room_for_the_directories_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_space_for_the_directories_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made_up(4, 50).write(tmp_path / "copy.sqlite3")
 
     def full(*_: object) -> None:
@@ -480,7 +484,7 @@ def test_totals_that_went_wrong(tmp_path: Path) -> None:
     )
     result = read(path)
     assert problems_of(result) == [
-        "ACCT_STAT: file of ada: a total is no whole number from 0 to 2^63-1: not told",
+        "ACCT_STAT: file of ada: a total is no whole number from 0 to 2^63-1: not reported",
         "ACCT_STAT: file of bob: the count is no whole number from 0 to 2^63-1: left out",
         "ACCT_STAT: door of cyd: 1 inodes of no type that is known: left out",
         "file of dan: 1 inodes, but 0 in the size profile",

@@ -234,7 +234,7 @@ def test_a_heading_alone_is_a_problem(file: Path) -> None:
 def test_published_histograms(shared_data: Path) -> None:
     lustre = items_of("size-histogram", shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv", OPTIONS)
     assert [str(item.reason) for item in lustre if isinstance(item, Problem)] == [
-        "its name dates it 2019-01-15; say the very moment with --at"
+        "its name dates it 2019-01-15; state the exact time with --at"
     ]
     assert inodes(lustre).files.total == 1_179_109_385
     assert inodes(lustre).others["dir"].total == 108_701_768
@@ -414,17 +414,17 @@ def test_files_of_one_day_that_tell_different_things_are_one_scan(tmp_path: Path
     assert sum(count for histogram, count in counts if histogram == "width") == 15
 
 
-def test_the_moment_is_part_of_what_a_file_says(tmp_path: Path) -> None:
+def test_the_time_is_part_of_what_a_file_says(tmp_path: Path) -> None:
     path = tmp_path / "scratch.csv"
     path.write_text(BY_END)
     os.utime(path, (1_600_000_000, 1_600_000_000))
 
-    def one(**options: Any) -> tuple[str, set[int]]:
+    def histogram_scan(**options: Any) -> tuple[str, set[int]]:
         (capture,) = get_source("size-histogram").captures([path], ReadOptions("scratch", **options))
         return capture.identity, {row["time"] for row in rows_of(list(capture.items()), "contents")}
 
-    first = one()
+    first = histogram_scan()
     assert first[1] == {1_600_000_000_000000}
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    assert one()[0] == first[0]  # a copy of the same file is the same scan
-    assert one(at=datetime(2026, 1, 5, tzinfo=UTC))[0] != first[0]
+    assert histogram_scan()[0] == first[0]  # a copy of the same file is the same scan
+    assert histogram_scan(at=datetime(2026, 1, 5, tzinfo=UTC))[0] != first[0]

@@ -193,7 +193,7 @@ def test_counts_since_the_last_sample_cover_a_gap(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "column", ["1275393600", "1275393600000", "1275393600.0", "2010-06-01T12:00:00Z", "2010-06-01 07:00:00-05:00"]
 )
-def test_moments_in_many_forms(tmp_path: Path, column: str) -> None:
+def test_times_in_many_forms(tmp_path: Path, column: str) -> None:
     text = f"time,controller,read_bytes_per_s\n{column},a,8\n"
     (row,) = rows_of(
         items_of("controller", write(tmp_path, text), ReadOptions(filesystem="f", interval_s=2.0)), "target_io"
@@ -263,7 +263,7 @@ def test_a_quotation_that_does_not_end_costs_its_line_alone(tmp_path: Path) -> N
     assert ["1 lines with a quotation that does not end" in problem for problem in problems_of(items)] == [True]
 
 
-def test_a_direction_that_is_neither_is_told(tmp_path: Path) -> None:
+def test_a_direction_that_is_neither_is_reported(tmp_path: Path) -> None:
     items = items_of("controller", write(tmp_path, LONG + "2010-06-01T12:02:00Z,ddn02,512,verify,9\n"), PLAIN)
     assert problems_of(items) == ["direction 'verify' is neither read nor write: 1 rows left out"]
 

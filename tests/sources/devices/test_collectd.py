@@ -1,4 +1,4 @@
-"""Documents of collectd, from Elasticsearch or posted: rates or counters told apart, devices counted once."""
+"""Documents of collectd, from Elasticsearch or posted: rates or counters distinguished, devices counted once."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_posted_counters_stay_raw(tmp_path: Path) -> None:
     )
 
 
-def test_posted_rates_are_told_by_their_fractions_though_the_type_says_derive(tmp_path: Path) -> None:
+def test_posted_rates_are_reported_by_their_fractions_though_the_type_says_derive(tmp_path: Path) -> None:
     path = write(tmp_path, [posted(1_000_000_000, [51.2, None]), posted(1_000_000_010, [0, 1.5])])
     rows = rows_of(items_of("collectd", path, BB), "target_io")
     assert [(row["read_bytes"], row["write_bytes"]) for row in rows] == [(512, None), (0, 15)]
@@ -146,7 +146,7 @@ def test_partitions_and_what_lies_over_disks_are_not_counted_again(tmp_path: Pat
     devices = ("nvme0n1", "nvme0n1p1", "dm-0", "loop3", "sdb1")
     path = write(tmp_path, [hit(10 * n, 0.5, 0.5, device=device) for n in range(2) for device in devices])
     items = items_of("collectd", path, BB)
-    assert {row["target"] for row in rows_of(items, "target_io")} == {"bb1:nvme0n1", "bb1:sdb1"}  # sdb is not told
+    assert {row["target"] for row in rows_of(items, "target_io")} == {"bb1:nvme0n1", "bb1:sdb1"}  # sdb is not reported
     (note,) = [item for item in items if isinstance(item, Note)]
     assert "partition of nvme0n1" in note.reason
     chosen = ReadOptions(filesystem="bb", devices=DeviceRule(include=("dm-0",)))
@@ -154,15 +154,15 @@ def test_partitions_and_what_lies_over_disks_are_not_counted_again(tmp_path: Pat
 
 
 def test_processors_and_memory_become_loads(tmp_path: Path) -> None:
-    def one(plugin: str, kind: str, state: str, value: float, instance: str = "") -> dict[str, Any]:
+    def value_of(plugin: str, kind: str, state: str, value: float, instance: str = "") -> dict[str, Any]:
         source = {"plugin": plugin, "plugin_instance": instance, "collectd_type": kind, "type_instance": state}
         return {"_source": {**source, "hostname": "bb1", "@timestamp": "2017-12-13T08:00:00Z", "value": value}}
 
-    idle = [one("cpu", "percent", "idle", 100.0, "0"), one("cpu", "percent", "idle", 50.0, "1")]
+    idle = [value_of("cpu", "percent", "idle", 100.0, "0"), value_of("cpu", "percent", "idle", 50.0, "1")]
     memory = [
-        one("memory", "memory", state, value) for state, value in (("used", 10), ("buffered", 20), ("cached", 30))
+        value_of("memory", "memory", state, value) for state, value in (("used", 10), ("buffered", 20), ("cached", 30))
     ]
-    free = [one("memory", "memory", "free", 40)]
+    free = [value_of("memory", "memory", "free", 40)]
     (row,) = rows_of(items_of("collectd", write(tmp_path, idle + memory + free), BB), "host_load")
     assert (row["host"], row["cpu_pct"], row["memory_pct"]) == ("bb1", 25.0, 60.0)
     (partly,) = rows_of(items_of("collectd", write(tmp_path, idle + memory), BB), "host_load")
@@ -191,7 +191,7 @@ def test_single_rates_do_not_tell_their_interval(tmp_path: Path) -> None:
     assert row["read_bytes"] == 1005
 
 
-def test_two_values_for_one_moment_are_told(tmp_path: Path) -> None:
+def test_two_values_for_one_time_are_reported(tmp_path: Path) -> None:
     items = items_of("collectd", write(tmp_path, [*RATES, hit(8.785, 999.0, 0.0)]), BB)
     assert rows_of(items, "target_io")[0]["read_bytes"] == 1005
     assert any("has another already" in problem for problem in problems_of(items))

@@ -284,7 +284,7 @@ class TestTimes:
         times = [row["time"] // S for row in rows(items(tmp_path, text, ReadOptions(timezone="Europe/Berlin")))]
         assert times == list(range(times[0], times[0] + 600 * 18, 600))
 
-    def test_midnight_passes_where_only_the_time_is_told(self, tmp_path: Path) -> None:
+    def test_midnight_passes_where_only_the_time_is_reported(self, tmp_path: Path) -> None:
         stamps = ["Time: 11:59:00 PM", "Time: 12:00:00 AM", "Time: 12:01:00 AM"]
         text = BANNER + "\n\n" + "".join(report(new("sda"), stamp=stamp) for stamp in stamps)
         times = [row["time"] // S for row in rows(items(tmp_path, text, UTC_TIMES))]
@@ -395,7 +395,7 @@ class TestDamage:
         assert len(rows(result)) == 2
         assert problems(result) == ["the file ends within this report: left out"]
 
-    def test_missing_columns_and_words_are_told(self, tmp_path: Path) -> None:
+    def test_missing_columns_and_words_are_reported(self, tmp_path: Path) -> None:
         text = BANNER + "\n" + since_boot() + report(new("sda"), "sdb 1.00 2.00\n", new("sdc").replace(" 1.50", " nan"))
         result = items(tmp_path, text)
         assert [row["target"] for row in rows(result)] == ["oss1:sda"]

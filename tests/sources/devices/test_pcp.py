@@ -179,7 +179,7 @@ class TestInstances:
             "oss1:sda": [100, 101, 102], "oss1:sdb": [0, 7], "oss1:nvme0n1": [1],
         }  # fmt: skip
 
-    def test_names_may_be_told_before_the_metric_that_needs_them(self, tmp_path: Path) -> None:
+    def test_names_may_be_reported_before_the_metric_that_needs_them(self, tmp_path: Path) -> None:
         made = Writer(3)
         made.names(T0, {0: "sda"})
         made.disks()
@@ -207,7 +207,7 @@ class TestTimes:
         made.values(at, {100 + item: {0: number} for item in range(4)})
         made.values(at + delay_us, {100 + item: {0: number} for item in range(4, 8)})
 
-    def test_records_of_one_moment_are_one_sample(self, tmp_path: Path) -> None:
+    def test_records_of_one_time_are_one_sample(self, tmp_path: Path) -> None:
         made = Writer(3).disks()
         made.names(T0, {0: "sda"})
         for number in range(4):
@@ -280,7 +280,7 @@ class TestTimes:
         ticks = {item.target: item.time_us.tolist() for item in result if isinstance(item, Samples)}
         assert ticks["oss1:sda"] == ticks["oss1:sdb"] == [T0 + number * 10 * S for number in range(6)]
 
-    def test_logging_ten_times_a_second_is_not_one_moment(self, tmp_path: Path) -> None:
+    def test_logging_ten_times_a_second_is_not_one_time(self, tmp_path: Path) -> None:
         made = Writer(3).disks()
         made.names(T0, {0: "sda"})
         for number in range(30):

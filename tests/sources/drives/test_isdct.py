@@ -128,7 +128,7 @@ def test_directory_archive_csv_and_json_are_the_same(tmp_path: Path) -> None:
     assert recognise(dump).name == recognise(tmp_path / "dump.tgz").name == "isdct"
 
 
-def test_a_counter_told_twice_is_the_later_one(tmp_path: Path) -> None:
+def test_a_counter_reported_twice_is_the_later_one(tmp_path: Path) -> None:
     """`DataUnitsRead` is 16 in one list and 17 in the one that was printed later."""
     assert {row["host_read_bytes"] for row in by_serial(write_dump(tmp_path))} == {17 * 512_000}
 
@@ -272,7 +272,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
     return info
 
 
-def test_hostile_members_are_ignored_and_told(tmp_path: Path) -> None:
+def test_hostile_members_are_ignored_and_reported(tmp_path: Path) -> None:
     """Nothing is unpacked to disk, wherever a member would like to go."""
     evil = lists("EVIL-1")["smart_info"].encode()
     extra = [
@@ -371,7 +371,7 @@ def test_a_cut_list_leaves_null(tmp_path: Path) -> None:
         ("power_on_hours", "1.5e400", "is not a count"),
     ],
 )
-def test_a_field_that_cannot_be_read_is_null_and_told(tmp_path: Path, name: str, value: str, reason: str) -> None:
+def test_a_field_that_cannot_be_read_is_null_and_reported(tmp_path: Path, name: str, value: str, reason: str) -> None:
     rows = list(series().values())
     rows[1][name] = value
     del rows[1]["data_units_written_bytes"], rows[0]["data_units_written_bytes"], rows[2]["data_units_written_bytes"]
@@ -387,7 +387,7 @@ def test_a_field_that_cannot_be_read_is_null_and_told(tmp_path: Path, name: str,
         assert [row[column] for row in rows_of(items, "drives")].count(None) == 1
 
 
-def test_lines_that_are_wrong_are_told_and_the_others_count(tmp_path: Path) -> None:
+def test_lines_that_are_wrong_are_reported_and_the_others_count(tmp_path: Path) -> None:
     rows = list(series().values())
     lines = series_csv(rows).splitlines()
     other = lines[1].rsplit(",", 1)[0] + ",OTHER"
@@ -402,7 +402,7 @@ def test_lines_that_are_wrong_are_told_and_the_others_count(tmp_path: Path) -> N
         (6, "serialnumber is there twice,"),
         (7, "a drive without a serial number"),
         (8, "timestamp '99999999999' is not a time in"),
-        (9, "drive 'CVFA-1' again at the same moment,"),
+        (9, "drive 'CVFA-1' again at the same time,"),
         (10, "2 columns, the heading has 21"),
     ]
 

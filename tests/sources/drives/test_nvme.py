@@ -167,7 +167,7 @@ def test_a_counter_that_the_drive_does_not_keep_is_null(tmp_path: Path) -> None:
     assert (row["nand_write_bytes"], row["host_write_bytes"]) == (None, 3_000_000 * 512_000)
 
 
-def test_a_log_of_uncertain_unit_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_log_of_uncertain_unit_is_left_out_and_reported(tmp_path: Path) -> None:
     seagate = "Seagate Extended SMART Information :\nPhysical (NAND) bytes written    60137   0x2d0cdc01b\n"
     items = items_of("nvme", write(tmp_path, OLD + seagate), NAMED)
     assert rows_of(items, "drives")[0]["nand_write_bytes"] is None
@@ -224,7 +224,7 @@ def test_a_device_name_alone_is_no_serial_number(tmp_path: Path) -> None:
     assert (row["serial"], row["host"], row["device"]) == ("node17:nvme0", "node17", "nvme0n1")
 
 
-def test_a_log_of_no_drive_is_told(tmp_path: Path) -> None:
+def test_a_log_of_no_drive_is_reported(tmp_path: Path) -> None:
     items = items_of("nvme", write(tmp_path, SAMSUNG, "samsung_vs-smart-add-log.txt"), POND)
     assert rows_of(items, "drives") == []
     assert "does not tell which drive it is of: supply --target" in problems_of(items)[0]
@@ -253,14 +253,14 @@ def test_a_target_names_one_drive(tmp_path: Path) -> None:
     text = OLD + OLD.replace("nvme0n1", "nvme1n1")
     items = items_of("nvme", write(tmp_path, text), NAMED)
     assert [row["device"] for row in rows_of(items, "drives")] == ["nvme0n1"]
-    assert problems_of(items) == ["a smart-log of nvme1n1, but 'S1' is nvme0n1 at this moment: left out"]
+    assert problems_of(items) == ["a smart-log of nvme1n1, but 'S1' is nvme0n1 at this time: left out"]
 
 
 def test_two_logs_that_disagree(tmp_path: Path) -> None:
     paths = [write(tmp_path, OLD, "S1.smart-log.txt"), write(tmp_path, OLD.replace("7%", "8%"), "S1_smart-log.txt")]
     items = items_of("nvme", paths, POND)
     assert [row["wear_pct"] for row in rows_of(items, "drives")] == [7.0]
-    assert "another smart-log of 'S1' at the same moment: the first counts" in problems_of(items)
+    assert "another smart-log of 'S1' at the same time: the first counts" in problems_of(items)
     again = items_of("nvme", write(tmp_path, OLD + OLD), NAMED)
     assert (len(rows_of(again, "drives")), problems_of(again)) == (1, [])
 
@@ -338,7 +338,7 @@ def test_damaged_json_costs_itself(tmp_path: Path) -> None:
         ("7%", "999%", "is not a percentage"),
     ],
 )
-def test_a_value_that_cannot_be_is_null_and_told(tmp_path: Path, old: str, new: str, reason: str) -> None:
+def test_a_value_that_cannot_be_is_null_and_reported(tmp_path: Path, old: str, new: str, reason: str) -> None:
     items = items_of("nvme", write(tmp_path, OLD.replace(old, new)), NAMED)
     (row,) = rows_of(items, "drives")
     assert row["host_write_bytes" if old != "7%" else "wear_pct"] is None

@@ -128,7 +128,7 @@ def test_an_attribute_of_uncertain_unit_is_null(tmp_path: Path, name: str) -> No
     assert row["host_write_bytes"] is row["nand_write_bytes"] is None
 
 
-def test_that_is_told(tmp_path: Path) -> None:
+def test_that_is_reported(tmp_path: Path) -> None:
     items = items_of("smartctl", write(tmp_path, sata({241: ("Total_LBAs_Written", 100, 7)})), POND)
     assert problems_of(items) == ["'Maker Model' does not tell the unit of Total_LBAs_Written: left out"]
     assert isinstance(items[0], Note)
@@ -295,7 +295,7 @@ def test_a_list_of_devices_is_no_drive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 2**62, "many", True, 1.5, [1]])
-def test_a_counter_that_cannot_be_is_null_and_told(tmp_path: Path, value: object) -> None:
+def test_a_counter_that_cannot_be_is_null_and_reported(tmp_path: Path, value: object) -> None:
     items = items_of("smartctl", write(tmp_path, nvme(log={"data_units_written": value})), POND)
     (row,) = rows_of(items, "drives")
     assert (row["host_write_bytes"], row["host_read_bytes"]) == (None, 2000 * 512_000)

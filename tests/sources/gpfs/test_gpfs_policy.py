@@ -203,7 +203,7 @@ def test_settings_that_make_no_sense(file: Path, settings: dict[str, Any], messa
         read(file, LIST, ReadOptions("gpfs1", at=AT, settings=settings))
 
 
-def test_files_of_one_moment_are_parts_of_one_scan(tmp_path: Path) -> None:
+def test_files_of_one_time_are_parts_of_one_scan(tmp_path: Path) -> None:
     """The policy engine may write several lists; each file counts once over all of them."""
     lines = LIST.splitlines(keepends=True)
     parts = [tmp_path / "list.1", tmp_path / "list.2"]

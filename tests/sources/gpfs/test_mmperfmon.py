@@ -107,7 +107,7 @@ def test_calls_of_applications_are_preferred_to_a_clients_transfers(tmp_path: Pa
     assert [row["read_bytes"] for row in rows] == [50, 60]
 
 
-def test_a_server_is_a_target_only_where_its_disks_are_not_told(tmp_path: Path) -> None:
+def test_a_server_is_a_target_only_where_its_disks_are_not_reported(tmp_path: Path) -> None:
     server = {"nsd1.site|GPFSNSDFS|pond|gpfs_nsdfs_bytes_read": ["10", "20"]}
     alone = rows_of(items_of("mmperfmon", write(tmp_path, output(server)), LAKE), "target_io")
     assert [(row["target"], row["target_kind"], row["filesystem"]) for row in alone] == [
@@ -215,7 +215,7 @@ def test_settings_are_checked(tmp_path: Path, settings: dict[str, object]) -> No
         ("\nLegend:", "mmperfmon: a warning\nLegend:", "not a line of `mmperfmon query`"),
     ],
 )
-def test_what_is_not_understood_is_told_with_its_line(tmp_path: Path, old: str, new: str, reason: str) -> None:
+def test_what_is_not_understood_is_reported_with_its_line(tmp_path: Path, old: str, new: str, reason: str) -> None:
     assert old in DISKS
     items = items_of("mmperfmon", write(tmp_path, DISKS.replace(old, new)), LAKE)
     reported = [item for item in items if isinstance(item, Problem) and reason in item.reason]

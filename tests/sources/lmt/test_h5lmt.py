@@ -1,4 +1,4 @@
-"""h5lmt day files: bytes of every interval, and zero told from nothing known."""
+"""h5lmt day files: bytes of every interval, and zero reported from nothing known."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_operations_of_the_one_mds(path: Path) -> None:
     assert problems(items(path)) == []
 
 
-def test_load_is_of_the_moment_of_a_step(path: Path) -> None:
+def test_load_is_of_the_time_of_a_step(path: Path) -> None:
     load = rows(items(path), "host_load", by="host")
     assert sorted(load) == ["oss1", "oss2"]
     assert load["oss1"].columns["time"].tolist() == [(T0 + 5 * n) * 10**6 for n in range(6)]
@@ -188,7 +188,7 @@ def test_a_file_of_a_day_with_25_hours_has_steps_without_a_column(tmp_path: Path
 
 
 @pytest.mark.parametrize("value", [-3.0, 1e300, np.inf])
-def test_what_is_no_rate_is_told_and_not_known(tmp_path: Path, value: float) -> None:
+def test_what_is_no_rate_is_reported_and_not_known(tmp_path: Path, value: float) -> None:
     rates = np.full((4, 6), 100.0)
     rates[1, 2] = value
     result = items(day_file(tmp_path / "day.h5lmt", **{"OSTReadGroup/OSTBulkReadDataSet": rates}))
@@ -242,7 +242,7 @@ def test_a_file_that_names_no_file_system_asks_for_one(path: Path, tmp_path: Pat
     assert {row.columns["filesystem"] for row in rows(items(dated)).values()} == {"home"}
 
 
-def test_an_operation_or_data_set_nobody_knows_is_told(path: Path) -> None:
+def test_an_operation_or_data_set_nobody_knows_is_reported(path: Path) -> None:
     with h5py.File(path, "a") as file:
         names = [b"open", b"close", b"levitate", b"sync", b"getattr"]
         file["MDSOpsGroup/MDSOpsDataSet"].attrs["OpNames"] = np.array(names)

@@ -1,4 +1,4 @@
-"""LMT databases: raw counters of every target at the right moment, in any zone, whatever is missing or was reset."""
+"""LMT databases: raw counters of every target at the right time, in any zone, whatever is missing or was reset."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_of_a_row_that_is_there_twice_the_larger_count_holds(copy: LmtCopy) -> N
     assert mdt.counters["open"].tolist() == [10**6, 10**6 + 7, 10**6 + 99, 10**6 + 21]
 
 
-def test_an_operation_nobody_knows_is_told_once(copy: LmtCopy) -> None:
+def test_an_operation_nobody_knows_is_reported_once(copy: LmtCopy) -> None:
     copy.add("OPERATION_INFO", (5, "levitate", "reqs"))
     copy.add("MDS_OPS_DATA", (1, 1, 5, 3, 0, 0), (1, 2, 5, 4, 0, 0), (1, 2, 77, 4, 0, 0))
     assert problems(items(copy.path)) == [
@@ -168,7 +168,7 @@ def test_null_is_not_known(copy: LmtCopy) -> None:
 
 
 @pytest.mark.parametrize("value", ["'many'", "''", "-1", "x'00'", "1e300", "'99999999999999999999'"])
-def test_what_is_no_count_is_told_and_not_known(copy: LmtCopy, value: str) -> None:
+def test_what_is_no_count_is_reported_and_not_known(copy: LmtCopy, value: str) -> None:
     copy.run(f"UPDATE OST_DATA SET WRITE_BYTES = {value} WHERE OST_ID = 1 AND TS_ID = 2")
     result = items(copy.path)
     assert samples(result)["scratch-OST0000"].counters["write_bytes"].tolist()[1] is None
@@ -187,17 +187,17 @@ def test_a_number_may_be_kept_as_text_or_real(copy: LmtCopy, value: str) -> None
 def test_capacity_beyond_any_column_is_refused(copy: LmtCopy) -> None:
     copy.run(f"UPDATE OST_DATA SET KBYTES_USED = {2**60} WHERE OST_ID = 1 AND TS_ID = 2")
     result = items(copy.path)
-    assert problems(result) == ["scratch-OST0000: 1 moments with more than 8 EiB left out"]
+    assert problems(result) == ["scratch-OST0000: 1 times with more than 8 EiB left out"]
     assert len(rows(result, "target_capacity")[0]) == 3
 
 
-def test_a_row_whose_moment_is_not_known_is_left_out(copy: LmtCopy) -> None:
+def test_a_row_whose_time_is_not_known_is_left_out(copy: LmtCopy) -> None:
     copy.add("OST_DATA", ost_row(1, 500))
     assert len(samples(items(copy.path))["scratch-OST0000"]) == 4
 
 
 @pytest.mark.parametrize("stamp", ["'yesterday'", "NULL", "1517126410", "'2018-01-28T08:00:10+00:00'"])
-def test_a_moment_that_is_no_local_time_is_told(copy: LmtCopy, stamp: str) -> None:
+def test_a_time_that_is_no_local_time_is_reported(copy: LmtCopy, stamp: str) -> None:
     copy.run(f"UPDATE TIMESTAMP_INFO SET TIMESTAMP = {stamp} WHERE TS_ID = 3")
     result = items(copy.path)
     assert problems(result) == ["TS_ID 3 to 3: TIMESTAMP is not a time such as 2018-01-28 00:00:00"]
@@ -280,7 +280,7 @@ def autumn(path: Path, *, first_pass: int = 720, second_pass: int = 720) -> LmtC
     return copy
 
 
-def test_the_hour_that_comes_twice_is_told_apart_by_the_order(tmp_path: Path) -> None:
+def test_the_hour_that_comes_twice_is_distinguished_by_the_order(tmp_path: Path) -> None:
     item = samples(items(autumn(tmp_path / "lmt.sqlite3").path))["scratch-OST0000"]
     assert np.diff(item.time_us).tolist() == [5_000_000] * (12 + 720 + 720 + 12 - 1)
     assert item.time_us[0] == datetime(2018, 11, 4, 7, 59, tzinfo=UTC).timestamp() * 1e6
@@ -314,7 +314,7 @@ def test_an_hour_that_never_was_means_the_wrong_zone(tmp_path: Path) -> None:
 
 
 def test_a_capture_is_a_utc_day_and_they_come_in_order(tmp_path: Path) -> None:
-    copy = small_copy(tmp_path / "lmt.sqlite3", 6, first="2018-01-28 15:59:45")  # midnight UTC after three moments
+    copy = small_copy(tmp_path / "lmt.sqlite3", 6, first="2018-01-28 15:59:45")  # midnight UTC after three times
     first, second = captures(copy.path)
     assert first.identity != second.identity
     times = [samples(list(item.items()))["scratch-OST0000"].time_us.tolist() for item in (first, second)]
@@ -360,7 +360,7 @@ def test_only_a_window(tmp_path: Path) -> None:
     result = items(copy.path, ReadOptions(timezone="America/Los_Angeles", since=begin, until=end))
     assert (samples(result)["scratch-OST0000"].time_us - MIDNIGHT_US).tolist() == [5_000_000 * n for n in range(2, 6)]
     nothing = ReadOptions(timezone="UTC", since=datetime(2030, 1, 1, tzinfo=UTC))
-    with pytest.raises(InputError, match="no moments from 2030-01-01"):
+    with pytest.raises(InputError, match="no times from 2030-01-01"):
         items(copy.path, nothing)
 
 
@@ -443,7 +443,7 @@ def test_zeros_at_the_end_wait_for_what_follows(tmp_path: Path) -> None:
 
 def test_zeros_around_midnight_look_beyond_the_day(tmp_path: Path) -> None:
     copy = small_copy(tmp_path / "lmt.sqlite3", 8, first="2018-01-28 15:59:40")
-    set_counters(copy, 1, {4: (0, 0), 5: (0, 0), 6: (0, 0)})  # the fifth moment is midnight UTC
+    set_counters(copy, 1, {4: (0, 0), 5: (0, 0), 6: (0, 0)})  # the fifth time is midnight UTC
     assert [len(samples(list(capture.items()))["scratch-OST0000"]) for capture in captures(copy.path)] == [3, 2]
 
 
@@ -492,7 +492,7 @@ def test_a_table_with_a_row_per_size_is_named_in_the_configuration(tmp_path: Pat
     result = items(copy.path, options)
     sizes = samples(result, "target_sizes")["scratch-OST0000"]
     assert sizes.counters["write_ios_4096"].tolist() == [7]
-    assert problems(result) == ["OST_SIZES: 1 moments of scratch-OST0000 with values that are no numbers left out"]
+    assert problems(result) == ["OST_SIZES: 1 times of scratch-OST0000 with values that are no numbers left out"]
 
 
 def test_a_table_with_a_column_per_size(tmp_path: Path) -> None:
@@ -578,10 +578,10 @@ def test_a_database_that_lacks_a_table_or_column_is_refused(copy: LmtCopy) -> No
         items(copy.path)
 
 
-def test_a_database_without_moments_is_refused(tmp_path: Path) -> None:
+def test_a_database_without_times_is_refused(tmp_path: Path) -> None:
     copy = LmtCopy(tmp_path / "lmt.sqlite3", STOCK)
     copy.add("FILESYSTEM_INFO", (1, "scratch", "", 1.1))
-    with pytest.raises(InputError, match="TIMESTAMP_INFO has no moments"):
+    with pytest.raises(InputError, match="TIMESTAMP_INFO has no times"):
         items(copy.path)
 
 

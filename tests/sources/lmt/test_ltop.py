@@ -193,7 +193,7 @@ def test_recovery_as_it_is_printed() -> None:
         ("half a li", "not a recorded metric string"),
     ],
 )
-def test_what_is_not_understood_is_told_with_its_line(tmp_path: Path, text: str, reason: str) -> None:
+def test_what_is_not_understood_is_reported_with_its_line(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "record.log"
     path.write_text(RECORDING + text)
     items = items_of("ltop", path)

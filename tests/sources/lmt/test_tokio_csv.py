@@ -80,7 +80,7 @@ def test_what_the_file_lacks_must_be_supplied(tmp_path: Path) -> None:
         ("9999-12-31,1,1", "is not a day"),
     ],
 )
-def test_a_bad_line_is_told_and_the_others_count(tmp_path: Path, line: str, reason: str) -> None:
+def test_a_bad_line_is_reported_and_the_others_count(tmp_path: Path, line: str, reason: str) -> None:
     items = items_of("tokio-csv", write(tmp_path, RATES + line + "\n"), LAKE)
     assert len(rows_of(items, "target_io")) == 2
     (problem,) = [item for item in items if problems_of([item])]
@@ -149,7 +149,7 @@ def test_growth_if_the_day_with_138_osts_is_taken_at_face_value(shared_data: Pat
     assert statistics.mean(growth_tb(shared_data, by_fullness=False)) == pytest.approx(178.8, abs=0.05)
 
 
-def test_the_day_with_138_osts_can_be_told(shared_data: Path) -> None:
+def test_the_day_with_138_osts_can_be_reported(shared_data: Path) -> None:
     rows = rows_of(items_of("tokio-csv", shared_data / "nersc-fs-design" / FULLNESS_FILE, CSCRATCH), "target_capacity")
     assert len(rows) == 431
     few = [row for row in rows if row["targets"] != 248]

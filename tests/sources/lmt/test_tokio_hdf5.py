@@ -180,7 +180,7 @@ def test_without_a_name_the_file_system_is_asked_for(tmp_path: Path) -> None:
         items(series_file(tmp_path / "a.hdf5", datasets))
 
 
-def test_known_data_sets_of_no_table_are_silent_and_strangers_are_told(tmp_path: Path) -> None:
+def test_known_data_sets_of_no_table_are_silent_and_strangers_are_reported(tmp_path: Path) -> None:
     datasets = {
         "datatargets/readbytes": ([[1], [1]], OSTS[:1], "bytes"),
         "dataservers/netinbytes": ([[1], [1]], ["oss1"], "bytes"),
@@ -191,7 +191,7 @@ def test_known_data_sets_of_no_table_are_silent_and_strangers_are_told(tmp_path:
     assert problems(result) == ["data set datatargets/temperature is of no known TOKIO series: left out"]
 
 
-def test_negative_amounts_are_told(tmp_path: Path) -> None:
+def test_negative_amounts_are_reported(tmp_path: Path) -> None:
     path = series_file(tmp_path / "a.hdf5", {"datatargets/readbytes": ([[1], [-5], [2]], OSTS[:1], "bytes")})
     result = items(path)
     assert problems(result) == ["datatargets/read_bytes: 1 values are negative or too large to be counts"]

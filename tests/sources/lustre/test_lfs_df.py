@@ -1,4 +1,4 @@
-"""`lfs df`: exact KiB, one row per target and moment, summaries as a check, silent targets said and never zero."""
+"""`lfs df`: exact KiB, one row per target and time, summaries as a check, silent targets said and never zero."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_kib_become_bytes_and_free_is_not_available(tmp_path: Path) -> None:
     assert kib == [2_000_000, 500_000, 1_500_000, 1_400_000]
 
 
-def test_bytes_and_inodes_of_one_moment_are_one_row(tmp_path: Path) -> None:
+def test_bytes_and_inodes_of_one_time_are_one_row(tmp_path: Path) -> None:
     rows = rows_of(items_of("lfs-df", write(tmp_path, BLOCKS + INODES), AT), "target_capacity")
     assert len(rows) == 3
     ost = next(row for row in rows if row["target"] == "lake-OST0001")
@@ -72,7 +72,7 @@ def test_stamps_may_be_iso_times_in_the_stated_zone(tmp_path: Path) -> None:
     assert {row["time"] for row in rows_of(pacific, "target_capacity")} == {1_767_614_400_000_000}
 
 
-def test_without_a_stamp_the_moment_must_be_supplied(tmp_path: Path) -> None:
+def test_without_a_stamp_the_time_must_be_supplied(tmp_path: Path) -> None:
     items = items_of("lfs-df", write(tmp_path, BLOCKS))
     assert rows_of(items, "target_capacity") == []
     assert problems_of(items) == ["nothing here tells the time: supply it with --at"]
@@ -102,7 +102,7 @@ def test_a_silent_target_has_no_row_and_the_summary_is_not_held_against_it(tmp_p
     assert "did not answer" in note.reason
 
 
-def test_a_summary_that_does_not_add_up_is_told(tmp_path: Path) -> None:
+def test_a_summary_that_does_not_add_up_is_reported(tmp_path: Path) -> None:
     items = items_of("lfs-df", write(tmp_path, BLOCKS.replace("1200000     26", "1300000     26")), AT)
     assert problems_of(items) == ["the summary says 1300000 KiB used, the OSTs above add up to 1200000"]
     assert len(rows_of(items, "target_capacity")) == 3
@@ -140,7 +140,7 @@ def test_a_cut_list_loses_its_last_line_and_says_so(tmp_path: Path, cut: int) ->
     assert any("no summary" in problem for problem in problems_of(items))
 
 
-def test_impossible_and_unknown_lines_are_told_with_their_number(tmp_path: Path) -> None:
+def test_impossible_and_unknown_lines_are_reported_with_their_number(tmp_path: Path) -> None:
     text = BLOCKS.replace("     500000 ", "    5000000 ") + "a line of something else\n"
     items = items_of("lfs-df", write(tmp_path, text), AT)
     result = [(item.line, item.reason[:20]) for item in items if problems_of([item])]
@@ -189,7 +189,7 @@ def test_a_single_dump_plain_and_gzip(shared_data: Path) -> None:
 
 
 def test_46_stamped_dumps_add_up_as_pytokio_reads_them(shared_data: Path) -> None:
-    """pytokio 0.13.0, NerscLfsOstFullness: 46 moments, 15,640 entries, and these sums of used KiB."""
+    """pytokio 0.13.0, NerscLfsOstFullness: 46 times, 15,640 entries, and these sums of used KiB."""
     items = items_of("lfs-df", shared_data / "lfs-df" / "ost-fullness.txt.gz")
     assert problems_of(items) == []  # every summary agrees with its OSTs
     rows = rows_of(items, "target_capacity")

@@ -20,7 +20,7 @@ def test_kilobytes_become_bytes_and_used_is_total_less_free() -> None:
     }
 
 
-def test_what_is_not_told_is_none() -> None:
+def test_what_is_not_reported_is_none() -> None:
     result = capacity({"kbytestotal": 100})
     assert result["total_bytes"] == 102400
     assert {name for name, value in result.items() if value is not None} == {"total_bytes"}

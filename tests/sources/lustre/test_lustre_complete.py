@@ -78,7 +78,7 @@ def tree_items(root: Path) -> list[Item]:
     return [item for capture in PROC.captures([root], OPTIONS) for item in capture.items()]
 
 
-def is_told_elsewhere(path: Path, root: Path) -> bool:
+def is_reported_elsewhere(path: Path, root: Path) -> bool:
     """Fullness and disk I/Os of an OST are in up to two places: one is read."""
     family, target, leaf = path.parts[-3:]
     if family == "obdfilter" and leaf == "brw_stats":
@@ -97,7 +97,7 @@ def test_every_file_of_a_tree(shared_data: Path, tmp_path: Path, name: str) -> N
     for base in BASES:
         for path in sorted((root / base).rglob("*")):
             parameter = str(path.relative_to(root / base)).replace("/", ".")
-            if not path.is_file() or is_named(parameter, patterns) or is_told_elsewhere(path, root):
+            if not path.is_file() or is_named(parameter, patterns) or is_reported_elsewhere(path, root):
                 continue
             content = path.read_text()
             for text in (RUBBISH, *changed_lines(content, patterns, parameter, 2)):

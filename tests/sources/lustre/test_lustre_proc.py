@@ -145,7 +145,7 @@ def test_a_target_found_at_two_paths_is_read_once(tmp_path: Path) -> None:
     assert [sample.sets[""].counters["write_bytes"] for sample in of(result, "target_io")] == [7]
 
 
-def test_the_time_is_the_newest_snapshot_or_the_one_told(tmp_path: Path) -> None:
+def test_the_time_is_the_newest_snapshot_or_the_one_reported(tmp_path: Path) -> None:
     tree_of_2_15(tmp_path)
     plant(tmp_path, {"proc/fs/lustre/mdt/fs-MDT0000/md_stats": f"snapshot_time {T0 + 3}.0 secs.usecs\n"})
     assert {sample.time_us for sample in items([tmp_path]) if isinstance(sample, Sample)} == {(T0 + 3) * S}
@@ -162,7 +162,7 @@ def test_several_roots_are_several_samples_in_order_of_time(tmp_path: Path) -> N
     ]
 
 
-def test_the_identity_is_of_the_content_and_the_time_told(tmp_path: Path) -> None:
+def test_the_identity_is_of_the_content_and_the_time_reported(tmp_path: Path) -> None:
     def identity(path: Path, options: ReadOptions | None = None) -> str:
         (capture,) = SOURCE.captures([path], options or ReadOptions())
         return capture.identity

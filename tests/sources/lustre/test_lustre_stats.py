@@ -167,7 +167,7 @@ def test_trailing_columns_of_requests_are_no_time() -> None:
     assert "close_us" not in counters
 
 
-def test_before_renames_were_told_apart_only_eight_operations_are_certain() -> None:
+def test_before_renames_were_distinguished_only_eight_operations_are_certain() -> None:
     counters = metadata(TIME + b"open 3 samples [reqs]\nrename 1568 samples [reqs]\n")
     assert set(counters) == set(EARLY_MDT_OPERATIONS)
 

@@ -75,7 +75,7 @@ def test_it_is_what_the_standard_library_reads(text: bytes, cuts: list[int]) -> 
     assert bounded_input.inflated(io.BytesIO(packed)).read() == gzip.decompress(packed) == text
 
 
-def test_what_came_before_damage_is_kept_and_the_damage_is_told(tmp_path: Path) -> None:
+def test_what_came_before_damage_is_kept_and_the_damage_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     packed = gzip.compress(TEXT)
     damages = {

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 Kind = Literal["counter", "gauge", "histogram"]
 BOTH, WHAMCLOUD, HPE, OURS = "both", "lustrefs-exporter", "lustre_exporter", "iolens"
 TARGET: Final = ("component", "filesystem", "target")
-WAY: Final = (*TARGET, "operation")
+BY_DIRECTION: Final = (*TARGET, "operation")
 BIN: Final = (*TARGET, "operation", "size")
 DIRECTION: Final = (*TARGET, "direction")
 RECOVERY: Final = ("filesystem", "kind", "target")
@@ -29,14 +29,16 @@ class ExportedMetric(NamedTuple):
     origin: str = OURS
 
 
-READ_BYTES: Final = ExportedMetric("lustre_read_bytes_total", "counter", "Bytes read by clients.", WAY, BOTH)
-WRITE_BYTES: Final = ExportedMetric("lustre_write_bytes_total", "counter", "Bytes written by clients.", WAY, BOTH)
-READ_SAMPLES: Final = ExportedMetric("lustre_read_samples_total", "counter", "Read RPCs.", WAY, BOTH)
-WRITE_SAMPLES: Final = ExportedMetric("lustre_write_samples_total", "counter", "Write RPCs.", WAY, BOTH)
-STATS: Final = ExportedMetric("lustre_stats_total", "counter", "Metadata operations of an MDT.", WAY, BOTH)
+READ_BYTES: Final = ExportedMetric("lustre_read_bytes_total", "counter", "Bytes read by clients.", BY_DIRECTION, BOTH)
+WRITE_BYTES: Final = ExportedMetric(
+    "lustre_write_bytes_total", "counter", "Bytes written by clients.", BY_DIRECTION, BOTH
+)
+READ_SAMPLES: Final = ExportedMetric("lustre_read_samples_total", "counter", "Read RPCs.", BY_DIRECTION, BOTH)
+WRITE_SAMPLES: Final = ExportedMetric("lustre_write_samples_total", "counter", "Write RPCs.", BY_DIRECTION, BOTH)
+STATS: Final = ExportedMetric("lustre_stats_total", "counter", "Metadata operations of an MDT.", BY_DIRECTION, BOTH)
 STATS_TIME: Final = ExportedMetric(
     "lustre_stats_time_total", "counter",
-    "Summed time of the metadata operations in microseconds; Lustre 2.15 on.", WAY, WHAMCLOUD,
+    "Summed time of the metadata operations in microseconds; Lustre 2.15 on.", BY_DIRECTION, WHAMCLOUD,
 )  # fmt: skip
 DISK_IO_SIZES: Final = ExportedMetric(
     "lustre_disk_io_total", "counter", "Disk I/Os by size; `size` is the bin's upper bound in bytes.", BIN, BOTH
@@ -194,7 +196,7 @@ AGENT_FIELDS: Final[dict[str, ExportedMetric]] = {
     "late_ticks": ExportedMetric("iolens_agent_late_ticks_total", "counter", "Ticks begun late."),
     "missed_ticks": ExportedMetric("iolens_agent_missed_ticks_total", "counter", "Ticks not sampled."),
     "lost_ticks": ExportedMetric(
-        "iolens_agent_lost_ticks_total", "counter", "Ticks sampled with no room to spool them."
+        "iolens_agent_lost_ticks_total", "counter", "Ticks sampled with no space to spool them."
     ),
     "clock_steps_back": ExportedMetric(
         "iolens_agent_clock_steps_back_total", "counter", "Times the clock was set back."

@@ -64,7 +64,7 @@ class Metronome:
     _last: int | None = None
 
     def floor(self, time_us: int) -> int:
-        """The tick at or before a moment."""
+        """The tick at or before a time."""
         return time_us // self.interval_us * self.interval_us
 
     def next_tick(self) -> int | None:

@@ -119,7 +119,7 @@ class _Desk:
         health.measure()
         if spool.trouble and spool.trouble != self.trouble:
             self.trouble = health.trouble = spool.trouble
-            self.say(f"no room for a sample: {spool.trouble}")
+            self.say(f"no space for a sample: {spool.trouble}")
         try:
             health.write(spool.directory)
         except OSError as error:  # a full disk must not stop the sampling

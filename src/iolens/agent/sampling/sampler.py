@@ -93,7 +93,7 @@ class Sampler:
             yield Problem(str(self.root), None, f"cannot be sampled: {type(error).__name__}: {error}")
 
     def _news(self, problem: Problem) -> list[Item]:
-        """Each problem counts; it is told once per segment."""
+        """Each problem counts; it is reported once per segment."""
         self.health.refused += 1
         segment = self.spool.sequence + (self.spool.writer is None)  # the one this tick goes into
         if self.reported_in != segment:

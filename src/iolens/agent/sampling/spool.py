@@ -27,10 +27,10 @@ from iolens.sources.spool import CLOSED, OPEN, TAKEN, Segment, SegmentHeader, Ti
 
 SEGMENT_BYTES: Final = 4 << 20
 SETS_PER_LINE: Final = 256  # counter sets: a target's jobs have one each
-RESERVE: Final = "reserve"  # room to thin in when the disk is full
+RESERVE: Final = "reserve"  # space to thin in when the disk is full
 LATE, BAD = "late", "bad"
 SAMPLER_LOCK, SHIP_LOCK, CHANGE_LOCK = "sampler.lock", "ship.lock", "change.lock"
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 def new_run() -> str:
@@ -192,7 +192,7 @@ class Spool:
         self._keep_reserve()
 
     def append(self, time_us: int, items: Iterable[Item]) -> bool:
-        """Spool one tick; False when there was no room for it, which costs resolution, not bytes."""
+        """Spool one tick; False when there was no space for it, which costs resolution, not bytes."""
         line = b"".join(encode_tick(Tick(time_us, part)) for part in _parts(items))
         if not line:
             return True
@@ -202,7 +202,7 @@ class Spool:
             try:
                 self._write(line)
             except OSError as error:
-                if last_try or error.errno not in _NO_ROOM or not self._thin_in_reserve():
+                if last_try or error.errno not in _NO_SPACE or not self._thin_in_reserve():
                     return self._lose(f"{self.directory}: {error.strerror}")
             else:
                 return True
@@ -257,11 +257,11 @@ class Spool:
     def _thin_somehow(self) -> bool:
         try:
             return self.thin()
-        except OSError:  # not even room for the thinned copy
+        except OSError:  # not even space for the thinned copy
             return self._thin_in_reserve()
 
     def _thin_in_reserve(self) -> bool:
-        """Thin with the room the reserve held, then hold it again."""
+        """Thin with the space the reserve held, then hold it again."""
         (self.directory / RESERVE).unlink(missing_ok=True)
         try:
             return self.thin()

@@ -131,7 +131,7 @@ def _key(item: Item) -> Hashable | None:
 
 def _may_go(kept: Item, candidate: Item, following: Item) -> bool:
     if not (isinstance(kept, Sample) and isinstance(candidate, Sample) and isinstance(following, Sample)):
-        return True  # moments, not counters
+        return True  # times, not counters
     in_order = kept.snapshot_us < candidate.snapshot_us < following.snapshot_us
     return (
         in_order

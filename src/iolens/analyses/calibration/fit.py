@@ -143,7 +143,7 @@ class CalibrationFit:
     saturating: list[SaturatingRun] | None = not_in_json()
 
     def record(self, name: str, sizes: Sizes | None = None) -> dict[str, object]:
-        """What a stored calibration keeps of it: on observed sizes where both directions have them, unless told."""
+        """What a stored calibration keeps of it: on observed sizes where both directions have them, unless set."""
         both = self.observed.write is not None and self.observed.read is not None
         which = sizes or ("observed" if both else "requested")
         fits = self.observed if which == "observed" else self.requested

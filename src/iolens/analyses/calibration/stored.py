@@ -25,7 +25,7 @@ def find_calibration(
     at: datetime | None,
     target_class: str | None = None,
 ) -> tuple[Calibration, tuple[str, ...]]:
-    """The calibration for a file system (and class of targets) at a moment, and what the reader must know about it.
+    """The calibration for a file system (and class of targets) at a time, and what the reader must know about it.
 
     Rows of the class come before those for all targets; of several the newest that had begun by then.
     """

@@ -35,7 +35,7 @@ SUM_KIND: Final = "filesystem"
 
 @dataclass(frozen=True, slots=True)
 class UsedBytes:
-    """Bytes used at a moment."""
+    """Bytes used at a time."""
 
     time: datetime
     bytes: int
@@ -76,7 +76,7 @@ class ByteProjection:
 
 @dataclass(frozen=True, slots=True)
 class UsedInodes:
-    """Inodes used at a moment."""
+    """Inodes used at a time."""
 
     time: datetime
     inodes: int

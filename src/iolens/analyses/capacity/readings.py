@@ -3,7 +3,7 @@
 The rule. A target is expected from its first to its last reading, and at the ends of the window also when it is silent
 there for a day at most. A reading is complete when every expected target is in it. Bytes are those of the data targets
 (OSTs; else LUNs, controllers, devices), inodes those of the MDTs where there are any. Rows that already are a sum over
-a file system serve on days without readings of single targets. Where targets are read at moments of their own, a
+a file system serve on days without readings of single targets. Where targets are read at times of their own, a
 reading is the last of each target in a day (in an hour, when the window is short).
 """
 
@@ -30,7 +30,7 @@ QUARTER_US: Final = 900_000_000  # clocks change on quarter-hours
 DAYS_TO_THIN_DAILY: Final = 10
 HOURS_TO_THIN_HOURLY: Final = 10
 DAILY_SPACING_US: Final = DAY_US // 2  # readings this far apart come about daily, and are taken as they come
-LEAST_COMPLETE: Final = 0.5  # share of readings: with fewer, targets are read at moments of their own
+LEAST_COMPLETE: Final = 0.5  # share of readings: with fewer, targets are read at times of their own
 
 Unit = Literal["bytes", "inodes"]
 Step = Literal["as read", "hourly", "daily"]
@@ -103,7 +103,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class CapacityRows:
-    """The rows of a selection, summed by moment and by target; ask it for usage in one unit or the other."""
+    """The rows of a selection, summed by time and by target; ask it for usage in one unit or the other."""
 
     frame: nw.LazyFrame[Any]
     times: Columns
@@ -131,7 +131,7 @@ def gather(selection: Selection, *units: Unit) -> CapacityRows:
 
 
 def local_days(time_us: Integers, zone: str | None) -> Integers:
-    """The calendar day of each moment in a time zone (UTC without one), as days since 1970."""
+    """The calendar day of each time in a time zone (UTC without one), as days since 1970."""
     if zone is None or zone == "UTC" or not len(time_us):
         return time_us // DAY_US
     there = ZoneInfo(zone)
@@ -153,7 +153,7 @@ def _usage(frame: nw.LazyFrame[Any], unit: Unit, times: Columns, targets: Column
         width, word = (DAY_US, "day") if _span_us(readings) >= DAYS_TO_THIN_DAILY * DAY_US else (HOUR_US, "hour")
         again = _arrays(_per_time(_last_of_each_bucket(frame, unit, width), (unit,), width))
         readings = _readings(again, unit, kinds, extents, width)
-        notes.append(f"targets are read at moments of their own: a reading is the last of each target in its {word}")
+        notes.append(f"targets are read at times of their own: a reading is the last of each target in its {word}")
     merged, left_out = _merged(readings, _readings(times, unit, WHOLE, extents, 1))
     if left_out:
         notes.append(f"{left_out} sums over the whole file system are left out: its targets tell those days")
@@ -165,7 +165,7 @@ def _span_us(readings: Readings) -> int:
 
 
 def _extents(targets: Columns, unit: Unit, kinds: Sequence[str]) -> tuple[Integers, Integers]:
-    """First and last reading of every target of those kinds that told its usage at all."""
+    """First and last reading of every target of those kinds that reported its usage at all."""
     mine = np.isin(targets["target_kind"].astype(str), kinds) & (targets[f"{unit}_answered"] > 0)
     return targets[f"{unit}_first"][mine], targets[f"{unit}_last"][mine]
 
@@ -248,7 +248,7 @@ def _with_all_columns(frame: nw.LazyFrame[Any], units: Sequence[Unit]) -> nw.Laz
 
 
 def _per_time(frame: nw.LazyFrame[Any], units: Sequence[Unit], bucket_us: int = 1) -> nw.LazyFrame[Any]:
-    """Sums over the targets of each kind at each moment or in each bucket."""
+    """Sums over the targets of each kind at each time or in each bucket."""
     time = nw.col("epoch_us")
     key = ((time - 1) // bucket_us).alias("bucket")
     return (
@@ -290,14 +290,14 @@ def _sums(unit: Unit) -> tuple[nw.Expr, ...]:
 def _per_target(frame: nw.LazyFrame[Any], units: Sequence[Unit]) -> nw.LazyFrame[Any]:
     """First and last reading of each target."""
     reported = (
-        nw.when(~nw.col(f"used_{unit}").is_null()).then(nw.col("epoch_us")).alias(f"told_{unit}") for unit in units
+        nw.when(~nw.col(f"used_{unit}").is_null()).then(nw.col("epoch_us")).alias(f"reported_{unit}") for unit in units
     )
     ends = (nw.col("epoch_us").max().alias("newest"), *(column for unit in units for column in _ends(unit)))
     return frame.with_columns(*reported).group_by("target", "target_kind").agg(*ends)
 
 
 def _ends(unit: Unit) -> tuple[nw.Expr, ...]:
-    reported = nw.col(f"told_{unit}")
+    reported = nw.col(f"reported_{unit}")
     return (
         reported.count().alias(f"{unit}_answered"),
         reported.min().alias(f"{unit}_first"),

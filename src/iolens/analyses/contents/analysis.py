@@ -66,7 +66,7 @@ NAMED: Final = 12  # names a message lists
 
 @dataclass(frozen=True, slots=True)
 class ProjectContents:
-    """What belongs to a project (None: to none, or it is not told)."""
+    """What belongs to a project (None: to none, or it is not reported)."""
 
     project: str | None
     files: int | None
@@ -81,7 +81,7 @@ class ProjectContents:
 
 @dataclass(frozen=True, slots=True)
 class OwnerContents:
-    """What belongs to an owner (None: it is not told whose it is)."""
+    """What belongs to an owner (None: it is not reported whose it is)."""
 
     owner: str | None
     files: int | None
@@ -178,8 +178,8 @@ def contents(
     """The newest scan of the window, by size, age, owner, project and type, and what became of it since before.
 
     `projects` and `owners` look at theirs alone; `without_projects` shows the rest beside the whole. `compare` is the
-    `first` scan of the window, the `previous` one, or the last up to a moment; None: not compared. `scan` is a name,
-    where scans of one moment have several.
+    `first` scan of the window, the `previous` one, or the last up to a time; None: not compared. `scan` is a name,
+    where scans of one time have several.
     """
     _check(projects, without_projects, threshold_files, top)
     rows = scan_rows(selection)
@@ -381,7 +381,7 @@ def _left_out(known: Iterable[Scan], scan: Scan) -> list[str]:
     twins = [str(item.scan) for item in known if (item.time_us, item.source) == (scan.time_us, scan.source)]
     if len(twins) > 1:
         names = _listed(sorted(name for name in twins if name != str(scan.scan)))
-        notes.append(f"of the same moment are left out: {names}; --scan chooses one")
+        notes.append(f"of the same time are left out: {names}; --scan chooses one")
     return notes
 
 

@@ -68,7 +68,7 @@ class EarlierScan:
 
 @dataclass(frozen=True, slots=True)
 class ScanComparison:
-    """All changes since an earlier scan; those that gained most files first. Empty lists: not told by both scans."""
+    """Changes since an earlier scan, most files gained first. Empty lists: not reported by both scans."""
 
     earlier: EarlierScan
     days: float
@@ -81,7 +81,7 @@ class ScanComparison:
 def earlier_scan(known: Sequence[Scan], scan: Scan, compare: str | datetime | None) -> Scan | None:
     """The scan to compare with: of the same source where there is one.
 
-    Neither `first` nor `previous` may exist; a moment before all scans is an error.
+    Neither `first` nor `previous` may exist; a time before all scans is an error.
     """
     before = [item for item in known if item.time_us < scan.time_us]
     same = [item for item in before if item.source == scan.source]

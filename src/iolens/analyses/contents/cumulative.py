@@ -26,7 +26,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CumulativeHistogram:
-    """Bins in order, each upper end once. `total_bytes` is their sum where it is told, by the bins or otherwise."""
+    """Bins in order, each upper end once. `total_bytes` is their sum where it is reported, by the bins or otherwise."""
 
     bins: tuple[Bin, ...]
     total_bytes: int | None
@@ -78,7 +78,7 @@ class CumulativeHistogram:
 
     @property
     def most_common(self) -> Bin | None:
-        """The bin with most inodes, the smallest of several; its lower end is told."""
+        """The bin with most inodes, the smallest of several; its lower end is reported."""
         if not self.total:
             return None
         place = max(range(len(self.bins)), key=lambda value: self.bins[value].count)
@@ -102,7 +102,7 @@ class CumulativeHistogram:
         return Share(least.low, least.middle if (surely == perhaps).all() else None, most.high)
 
     def known_bytes_at_most(self, value: int) -> tuple[float | None, float | None]:
-        """The same by told bytes alone, for bins that are of something else than size."""
+        """The same by reported bytes alone, for bins that are of something else than size."""
         if not self.has_bytes:
             return None, None
         surely, perhaps = self._up_to(value)
@@ -139,7 +139,7 @@ class CumulativeHistogram:
         return round(least), round((least + most) / 2.0), round(most)
 
     def _middle(self, chosen: Booleans, low: float | None, high: float | None) -> float | None:
-        """With all sizes at the same place in their bins: the middle, or where they add up to the total told."""
+        """With all sizes at the same place in their bins: the middle, or where they add up to the total reported."""
         least, most = self._byte_bounds()
         if low is None or high is None or (self.total_bytes is None and not np.isfinite(most).all()):
             return None

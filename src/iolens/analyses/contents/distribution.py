@@ -210,7 +210,7 @@ def age_points(ages: CumulativeHistogram) -> list[AgePoint]:
 
 
 def size_summary(sizes: CumulativeHistogram, files: InodeSum) -> SizeSummary:
-    """Sizes in a few numbers; the mean is that of `files`, whose bytes may be told where those of bins are not."""
+    """Sizes in a few numbers; the mean is that of `files`, whose bytes may be reported where those of bins are not."""
     common = sizes.most_common
     held = [item for item in sizes.bins if item.count]
     return SizeSummary(
@@ -237,7 +237,7 @@ def at_most(sizes: CumulativeHistogram, limits: Sequence[int]) -> list[AtMost]:
 
 
 def within(bins: ScanHistograms, limits: Sequence[int]) -> list[Within]:
-    """Shares up to each of those ages, by both clocks as far as they are told."""
+    """Shares up to each of those ages, by both clocks as far as they are reported."""
     result = []
     for clock, ages in ((ATIME, bins.atimes), (MTIME, bins.mtimes)):
         for age in limits if ages.total else ():
@@ -262,5 +262,5 @@ def widths_of(widths: CumulativeHistogram, whole: Holdings) -> Widths | None:
 
 
 def mean_size(files: InodeSum) -> float | None:
-    """Bytes per file, where both are told."""
+    """Bytes per file, where both are reported."""
     return files.bytes / files.inodes if files.inodes and files.bytes is not None else None

@@ -40,7 +40,7 @@ class Holdings:
         return self.where(lambda holder: holder.project not in projects)
 
     def with_name(self, name: Name) -> Holdings:
-        """Those whose owner, or project, is told."""
+        """Those whose owner, or project, is reported."""
         return self.where(lambda holder: getattr(holder, name) is not None)
 
     def of_type(self, inode_type: str) -> InodeSum:
@@ -62,7 +62,7 @@ class Holdings:
         return {value for holder in self.held if (value := getattr(holder, name)) is not None}
 
     def by(self, name: Name) -> list[tuple[str | None, Holdings]]:
-        """Divided by owner, project or type, those with most bytes first; by files where bytes are not told."""
+        """Divided by owner, project or type, those with most bytes first; by files where bytes are not reported."""
         inode_sums: dict[str | None, dict[Holder, InodeSum]] = {}
         for holder, inode_sum in self.held.items():
             inode_sums.setdefault(getattr(holder, name), {})[holder] = inode_sum

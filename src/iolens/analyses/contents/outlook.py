@@ -27,7 +27,7 @@ Unit = Literal["files", "inodes"]
 
 @dataclass(frozen=True, slots=True)
 class ScanTotals:
-    """One scan in a few numbers; None: not told."""
+    """One scan in a few numbers; None: not reported."""
 
     time: datetime
     scan: str | None

@@ -24,7 +24,7 @@ _HALF: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One scan: its moment, who brought it, its name where it has one, the histograms it has, in how many rows."""
+    """One scan: its time, who brought it, its name where it has one, the histograms it has, in how many rows."""
 
     time_us: int
     source: str | None
@@ -47,7 +47,7 @@ class Scan:
 
 
 class InodeSum(NamedTuple):
-    """Inodes and their bytes; None where some of them are not told."""
+    """Inodes and their bytes; None where some of them are not reported."""
 
     inodes: int | None
     bytes: int | None
@@ -68,7 +68,7 @@ def scan_rows(selection: Selection) -> nw.LazyFrame[Any] | None:
 def scans(selection: Selection, rows: nw.LazyFrame[Any]) -> list[Scan]:
     """The scans that those rows belong to, in time order.
 
-    Of several at one moment the last counts: the one whose source the configuration names first, else the one that
+    Of several at one time the last counts: the one whose source the configuration names first, else the one that
     tells most, else by name.
     """
     numbers: dict[tuple[int, str | None, str | None], dict[str, int]] = {}
@@ -96,7 +96,7 @@ def newest(selection: Selection, rows: nw.LazyFrame[Any]) -> Scan | None:
 
 
 def one_per_time(known: Iterable[Scan]) -> list[Scan]:
-    """Of several scans at one moment the one that counts."""
+    """Of several scans at one time the one that counts."""
     return list({scan.time_us: scan for scan in known}.values())
 
 
@@ -150,7 +150,7 @@ def collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
 
 
 def last_time(text: str) -> datetime:
-    """The moment a text names, or the last moment of a day; without a zone unless the text has one."""
+    """The time a text names, or the end of a day; without a zone unless the text has one."""
     try:
         return datetime.combine(date.fromisoformat(text.strip()), time.max)
     except ValueError:

@@ -57,7 +57,7 @@ class FleetWindow:
 
 @dataclass(frozen=True, slots=True)
 class YearsLeft:
-    """Over the drives of which it can be told: by the wear they report, and by the rating that was given."""
+    """Over the drives of which it is known: by the wear they report, and by the rating that was given."""
 
     by_wear: DriveSpread
     by_rating: DriveSpread

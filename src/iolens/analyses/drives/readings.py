@@ -52,7 +52,7 @@ class DriveStretch:
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A drive at its last reading. None: not told."""
+    """A drive at its last reading. None: not reported."""
 
     serial: str
     source: str

@@ -29,7 +29,7 @@ from iolens.target_names import of_like_kind
 from iolens.units import epoch_us, from_epoch_us, iso
 
 PERCENTILES: Final = (80.0, 95.0)
-TOLD: Final = (0.5, 0.8, 0.95, 0.99, 1.0)  # of the least, mean and most loaded target
+REPORTED: Final = (0.5, 0.8, 0.95, 0.99, 1.0)  # of the least, mean and most loaded target
 BINS_PER_DECADE: Final = 4
 MOST_BUCKETS: Final = 240  # of the map of hot targets
 MEASURES: Final = (*(f"{direction}_bytes" for direction in DIRECTIONS), BACKGROUND)
@@ -166,7 +166,7 @@ def imbalance(
     at: Sequence[datetime] = (),
     progress: Callable[[date], None] | None = None,
 ) -> Imbalance:
-    """Measure the window. `thresholds` are in bytes per second; `at` are the moments to show, else the worst two."""
+    """Measure the window. `thresholds` are in bytes per second; `at` are the times to show, else the worst two."""
     _check(percentiles, thresholds)
     ticks = ticks_of(selection)
     if ticks is None or not ticks.known & set(MEASURES[:-1]):
@@ -335,10 +335,10 @@ def _hot_map(series: SpreadSeries, chosen: Booleans, ticks: Ticks) -> HotMap:
 
 def _extremes(series: SpreadSeries) -> dict[str, RatePercentiles]:
     percentiles = {
-        name: RatePercentiles(*(quantile or 0.0 for quantile in series.extremes[name].quantiles(list(TOLD))))
+        name: RatePercentiles(*(quantile or 0.0 for quantile in series.extremes[name].quantiles(list(REPORTED))))
         for name in EXTREMES
     }
-    return percentiles | {"std": RatePercentiles(*np.quantile(series.std, TOLD).tolist())}
+    return percentiles | {"std": RatePercentiles(*np.quantile(series.std, REPORTED).tolist())}
 
 
 def _background(ticks: _ImbalanceTicks, mine: tuple[float, float]) -> Background | None:
@@ -396,7 +396,7 @@ def _notes(imbalance_ticks: _ImbalanceTicks, thresholds: Sequence[tuple[str, flo
             yield f"no target tells the bytes of its {direction}s: loads are of the other direction alone"
     never = [ticks.targets[place] for place in np.flatnonzero(peers.reported == 0).tolist()]
     if never:
-        yield f"{', '.join(never)}: never in a tick with others, or a direction is not told: not compared"
+        yield f"{', '.join(never)}: never in a tick with others, or a direction is not reported: not compared"
     if imbalance_ticks.included and not peers.tells_background.all():
         without = len(ticks.targets) - int(peers.tells_background.sum())
         yield f"{without} of {len(ticks.targets)} targets do not tell background I/O: they are taken without it"

@@ -1,4 +1,4 @@
-"""What every target moved at single moments: those asked for, or the most unbalanced ones (Fig. 1 of paper S)."""
+"""What every target moved at single times: those asked for, or the most unbalanced ones (Fig. 1 of paper S)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class TargetLoad:
-    """Bytes per second of one target in a tick; None: not told."""
+    """Bytes per second of one target in a tick; None: not reported."""
 
     target: str
     read_bytes_per_s: float | None
@@ -45,13 +45,13 @@ class LoadSnapshot:
 class LoadSnapshots:
     """Feed matrices with their spreads. Of every day (of every hour, in a window of one day) the worst tick is kept.
 
-    With moments given, the ticks that hold them are kept instead.
+    With times given, the ticks that hold them are kept instead.
     """
 
     extent_us: tuple[int, int]
     at_us: Sequence[int] = ()
     worst: dict[int, LoadSnapshot] = field(default_factory=dict)  # by number of the day or hour
-    asked: dict[int, LoadSnapshot] = field(default_factory=dict)  # by moment
+    asked: dict[int, LoadSnapshot] = field(default_factory=dict)  # by time
 
     @property
     def apart_us(self) -> int:

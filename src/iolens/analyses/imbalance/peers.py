@@ -59,7 +59,7 @@ class Peers:
     load: Floats = field(init=False)
     usual: Floats = field(init=False)  # summed means of the ticks it reported
     most: Floats = field(init=False)
-    moved_bytes: Floats = field(init=False)  # read and written, where background is told too
+    moved_bytes: Floats = field(init=False)  # read and written, where background is reported too
     background_bytes: Floats = field(init=False)
     tells_background: Booleans = field(init=False)
     silences: Stretches = field(init=False)

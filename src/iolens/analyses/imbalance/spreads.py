@@ -42,7 +42,7 @@ class TickSpread:
 
 
 def loads(matrix: TickMatrix, with_background: bool) -> Floats:
-    """Bytes per second of every target: read and written, and in the background where that is told.
+    """Bytes per second of every target: read and written, and in the background where that is reported.
 
     NaN where a target does not report, or leaves out a direction that others tell.
     """

@@ -1,4 +1,4 @@
-"""Everything that is told of single targets, gathered from sums by target and time bucket."""
+"""Everything reported of single targets, gathered from sums by target and time bucket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that is told of a file system as a whole, gathered from tick sums in time order.
+"""Everything reported of a file system as a whole, gathered from tick sums in time order.
 
 An observation is one tick: the unweighted mean FSU of the targets that report in it. Ticks at the end of a chunk are
 held back until the next, because a row belongs to the day its interval starts in.

@@ -40,7 +40,7 @@ NAMES_SHOWN: Final = 4
 _LENGTHS: Final = {"target_sizes": 0, "target_io": 1, "metadata_ops": 2}
 _PLACE: Final = {name: number for number, name in enumerate(Measures._fields, len(_LENGTHS))}
 _RESET, _SECONDS = len(_LENGTHS) + len(_PLACE), len(_LENGTHS) + len(_PLACE) + 1
-_TOLD_BY: Final = {
+_REPORTED_BY: Final = {
     "target_sizes": ("fsu_pct", "disk_iops", "small_io_pct"),
     "target_io": ("read_bytes_per_s", "write_bytes_per_s", "ops_per_s", "wait_s", "util_pct", "fsu_bytes_pct"),
     "metadata_ops": ("metadata_ops_per_s",),
@@ -123,7 +123,7 @@ class Board:
         self.version += len(self.names) > known
 
     def take(self, items: Iterable[Item]) -> None:
-        """Take rows of this file system in: intervals, and moments of fullness. The same row again changes nothing."""
+        """Take rows of this file system in: intervals, and readings of fullness. The same row again changes nothing."""
         self.version += 1
         plain: dict[str, list[Mapping[str, object]]] = {}
         for item in items:
@@ -184,7 +184,7 @@ class Board:
         )
 
     def _due(self, tick: int, now_us: int) -> int:
-        """The moment at which the intervals of a tick must hold: rows of later ones may still be on their way."""
+        """The time at which the intervals of a tick must hold: rows of later ones may still be on their way."""
         return max(tick, now_us - max(self.patience_us, LEAST_DELAY_US))
 
     def sizes_of(self, target: str, at_us: int) -> list[SizeRate]:
@@ -223,7 +223,7 @@ class Board:
             self._latency.put(time[latencies.row], target[latencies.row], values, len(self.names))
             return
         measures = self._measures(table, columns, time, target, seconds, good)
-        known = {_PLACE[name]: getattr(measures, name)[good] for name in _TOLD_BY[table]}
+        known = {_PLACE[name]: getattr(measures, name)[good] for name in _REPORTED_BY[table]}
         known |= {_LENGTHS[table]: length[good], _SECONDS: seconds[good]}
         self._ticks.put(time[good], target[good], known, len(self.names))
         reset = good & np.fromiter((bool(item) for item in im.spread(columns.get("after_reset"), count)), bool, count)
@@ -312,7 +312,7 @@ class Board:
 
     def _copy(self, time: int, table: str, which: Booleans, measures: Floats) -> None:
         """What one table said of some targets at a time."""
-        for name in _TOLD_BY[table]:
+        for name in _REPORTED_BY[table]:
             measures[_PLACE[name], which] = self._ticks.row(time, _PLACE[name], len(which))[which]
         reset, seconds = (self._ticks.row(time, row, len(which)) for row in (_RESET, _SECONDS))
         measures[_RESET, which] = np.fmax(measures[_RESET], reset)[which]

@@ -18,7 +18,7 @@ from iolens.units import MIB
 LATENCY_SHARE: Final = 0.95
 IO_TIME: Final = "io_time_ms"
 _LABELS: Final = np.array(SIZE_BINS, np.float64)
-_OF_WAY: Final = {direction: [name == direction for name, _ in SIZE_COLUMNS.values()] for direction in DIRECTIONS}
+_OF_DIRECTION: Final = {direction: [name == direction for name, _ in SIZE_COLUMNS.values()] for direction in DIRECTIONS}
 _IS_SMALL: Final = np.array([size < MIB for _, size in SIZE_COLUMNS.values()])
 
 Columns = Mapping[str, Any]
@@ -52,7 +52,7 @@ def size_counts(columns: Columns, count: int, seen: Booleans) -> Floats:
 
 def of_sizes(columns: Columns, counts: Floats, seconds: Floats, costs: Floats) -> Measures:
     """Rows of `target_sizes`; `costs` has r0, r1, w0, w1 of each row's target."""
-    ios = {direction: counts[:, of_direction] for direction, of_direction in _OF_WAY.items()}
+    ios = {direction: counts[:, of_direction] for direction, of_direction in _OF_DIRECTION.items()}
     ops, moved = (
         [ios[direction].sum(axis=1) for direction in DIRECTIONS],
         [ios[direction] @ _LABELS for direction in DIRECTIONS],

@@ -1,4 +1,4 @@
-"""Everything told of metadata targets, gathered from the engine's answers: their ticks, and operations by bucket."""
+"""Metadata targets, gathered from the engine's answers: their ticks, and operations by bucket."""
 
 from __future__ import annotations
 

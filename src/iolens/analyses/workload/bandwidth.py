@@ -33,7 +33,7 @@ class Bandwidths:
     """Feed matrices; rates of every target, and their sum tick by tick.
 
     A tick counts for the sum where at least nine in ten of the targets are in it that are `expected` there (by the end
-    of a tick: all of them, unless told otherwise).
+    of a tick: all of them, unless set otherwise).
     """
 
     targets: int

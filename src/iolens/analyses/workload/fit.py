@@ -37,7 +37,7 @@ FEWEST_SILENCES: Final = 10
 LEAST_MIX: Final = 0.01  # per cent
 LEAST_QUIET: Final = 0.01  # share of samples
 SIZE_STEP: Final = 16 * KIB
-UNKNOWN: Final = {"bandwidth": "bytes are not told", "interarrival": "requests are not counted"}
+UNKNOWN: Final = {"bandwidth": "bytes are not reported", "interarrival": "requests are not counted"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Runs:
     """Maximal runs of true values down the columns of matrices that come one after the other.
 
     `unknown` is neither true nor false: a gap. Lengths are in ticks; `lengths` are by column, so that one target can
-    be told from another. `at_ends` and `at_gaps` are censored: the lengths that are known of runs that touch either.
+    be distinguished from another. `at_ends` and `at_gaps` are censored: the known lengths of runs that touch either.
     """
 
     columns: int

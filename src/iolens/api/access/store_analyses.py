@@ -122,7 +122,7 @@ def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
 
 
 def _with_resolution(result: Any, selection: StoreSelection) -> Any:
-    """The result with what was read, and how many days only a rollup could have told of."""
+    """The result with what was read, and how many days only a rollup could have reported."""
     if not isinstance(result, OverIntervals):
         return result
     if selection.resolution is not None:

@@ -50,7 +50,7 @@ def document_rows(file: ResultFile, number: int, line: int, document: dict[str, 
         failed = next((job for job in members if job.get("error")), None)
         if failed is not None:
             code = failed["error"]
-            why = os.strerror(code) if count_in_json(code, LARGEST_SMALL) is not None else "not told"
+            why = os.strerror(code) if count_in_json(code, LARGEST_SMALL) is not None else "not reported"
             yield Problem(file.place, line, f"job {name!r} failed with error {code} ({why}): not stored")
             continue
         options = {**_dictionary(document.get("global options")), **_dictionary(members[0].get("job options"))}
@@ -78,7 +78,7 @@ def is_earlier_status(document: dict[str, Any], following: dict[str, Any]) -> bo
 
 
 def size_in_fio(text: object) -> int | None:
-    """`4k`, `1m`, `512`, `4KiB` in bytes (fio's k is 1024 unless told otherwise); None for `50%` and ranges."""
+    """`4k`, `1m`, `512`, `4KiB` in bytes (fio's k is 1024 unless set otherwise); None for `50%` and ranges."""
     match = _SIZE.fullmatch(str(text).strip())
     number = None if match is None else count_or_none(match[1])
     if match is None or number is None:

@@ -1,7 +1,7 @@
 """What fio prints for people (normal output), and its terse versions 3, 4 and 5.
 
 Normal output rounds bytes to three digits but prints operations, milliseconds and the block size exactly: with one
-block size the bytes follow. A run of mixed sizes cannot be told exactly, and is named instead.
+block size the bytes follow. A run of mixed sizes cannot be known exactly, and is named instead.
 """
 
 from __future__ import annotations

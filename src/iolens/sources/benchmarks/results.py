@@ -46,7 +46,7 @@ class ResultFile:
         return "/".join([self.content, ".".join(str(part) for part in parts)])
 
     def rows(self, tool: str, line: int | None, **values: object) -> Iterator[Item]:
-        """A row of `benchmark_runs`, without what is None; a value that nothing can have been is left out and told."""
+        """A row of `benchmark_runs`, without what is None; an impossible value is left out and reported."""
         known: dict[str, object] = {"tool": tool, "filesystem": self.options.filesystem}
         for name, value in values.items():
             if isinstance(value, int | float) and not _is_possible(name, value):
@@ -60,7 +60,7 @@ class ResultFile:
         return whole_text(self.path)
 
     def time_us(self, local: datetime | None) -> int | None:
-        """A local time in the zone the user named (UTC where none was), else the moment given with `--at`."""
+        """A local time in the zone the user named (UTC where none was), else the time given with `--at`."""
         if local is None:
             return epoch_us(self.options.at) if self.options.at is not None else None
         name = zone_name(self.options, self.options.filesystem)

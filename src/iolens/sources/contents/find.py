@@ -1,6 +1,6 @@
 """Listings of `find -printf`: every inode by type, size, allocation, ages, owner and project, hard links once.
 
-The formats in `KNOWN` are recognised; any other is told in `[sources.find]`. Records end with a newline or, safe for
+Formats in `KNOWN` are recognised; any other is described in `[sources.find]`. Records end with a newline or, safe for
 any file name, with NUL. Nothing of a path is kept but the project that a rule finds in it.
 """
 
@@ -42,7 +42,7 @@ class Find:
         return _format_of(unpacked(head)) is not None
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per scan: files of one stated moment are its parts."""
+        """One capture per scan: files of one stated time are its parts."""
         format_ = _configured(options)
         said = {"format": options.settings.get("format")}
         yield from listing_captures(paths, options, partial(_reader, format_=format_), said)

@@ -18,8 +18,8 @@ from iolens.sources.contents.listed_records import (
     MTIME,
     OWNER,
     PATH,
-    ROOM,
     SIZE,
+    SPACE,
     TYPE,
     ListedRecords,
     Unread,
@@ -28,9 +28,9 @@ from iolens.sources.contents.record_fields import RecordText
 from iolens.units import KIB
 
 BLOCK: Final = 512
-OTHER: Final = ""  # told, and not kept
+OTHER: Final = ""  # reported, and not kept
 MEANINGS: Final = {
-    "%y": TYPE, "%M": TYPE, "%s": SIZE, "%b": ROOM, "%k": ROOM, "%i": INODE, "%n": LINKS, "%D": DEVICE, "%u": OWNER,
+    "%y": TYPE, "%M": TYPE, "%s": SIZE, "%b": SPACE, "%k": SPACE, "%i": INODE, "%n": LINKS, "%D": DEVICE, "%u": OWNER,
     "%U": OWNER, "%A@": ATIME, "%T@": MTIME, "%p": PATH, "%P": OTHER, "%f": OTHER, "%h": OTHER, "%H": OTHER,
     "%l": OTHER, "%g": OTHER, "%G": OTHER, "%m": OTHER, "%d": OTHER, "%F": OTHER, "%S": OTHER, "%C@": OTHER,
     "%B@": OTHER, "%Y": OTHER,
@@ -69,7 +69,7 @@ def parse_format(text: str, place: str) -> Format:
     if begin or SIZE not in meanings:
         raise InputError(place, f"format {text!r}", "directives from its beginning on, and %s among them")
     if len(set(meanings)) < len(meanings):
-        raise InputError(place, f"format {text!r}", "each thing told once")
+        raise InputError(place, f"format {text!r}", "each field once")
     if len(set(between)) > 1 or not all(_separates(name) for name in between):
         raise InputError(place, f"format {text!r}", "one and the same character between all directives, such as \\t")
     if end not in ("", "\n", "\0"):
@@ -128,7 +128,7 @@ class FoundRecords:
         return InodeColumns(
             types=records.types(one_letter="%y" in format_.directives),
             sizes=records.sizes(),
-            allocated=records.numbers(ROOM, KIB if "%k" in format_.directives else BLOCK),
+            allocated=records.numbers(SPACE, KIB if "%k" in format_.directives else BLOCK),
             atimes_s=self._seconds(ATIME),
             mtimes_s=self._seconds(MTIME),
             inodes=records.inodes(),

@@ -13,7 +13,7 @@ SIZE, WIDTH, ATIME, MTIME, TOTAL = "size", "width", "atime", "mtime", "total"
 
 
 class CountedBin(NamedTuple):
-    """Inodes of one type: larger than `above` and at most `up_to`; None: no such end, or bytes that are not told."""
+    """Inodes of one type: larger than `above` and at most `up_to`; None: no such end, or bytes not reported."""
 
     inode_type: str
     histogram: str

@@ -42,7 +42,7 @@ class Group(NamedTuple):
 
 
 class BinSum(NamedTuple):
-    """Inodes of one bin; bytes are None where they were not told."""
+    """Inodes of one bin; bytes are None where they were not reported."""
 
     inodes: int
     size: int | None
@@ -86,7 +86,7 @@ class InodeCounts:
         atimes_s: Sequence[int] | Numbers | None = None,
         mtimes_s: Sequence[int] | Numbers | None = None,
     ) -> None:
-        """Count inodes, one per place of the sequences; times are whole seconds since 1970. None: not told."""
+        """Count inodes, one per place of the sequences; times are whole seconds since 1970. None: not reported."""
         group, size = _whole(codes), _whole(sizes)
         space = None if allocated is None else _whole(allocated)
         self._count(SIZE, group, size, size, space)
@@ -106,9 +106,9 @@ class InodeCounts:
         self.sums[key] = bin_sum if before is None else before.plus(bin_sum)
 
     def merge(self, other: InodeCounts) -> None:
-        """Add another part of the same scan. Its ages must count from the same moment."""
+        """Add another part of the same scan. Its ages must count from the same time."""
         if other.time_us != self.time_us:
-            raise ValueError("parts of one scan count ages from the same moment")
+            raise ValueError("parts of one scan count ages from the same time")
         codes = {code: self.code(*group) for group, code in other.groups.items()}
         for (code, histogram, place), bin_sum in other.sums.items():
             self.add_sum(codes[code], histogram, place, bin_sum)

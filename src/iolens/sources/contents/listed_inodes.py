@@ -42,7 +42,7 @@ NO_NAME: Final[Sequence[str | None]] = (None,)
 
 @dataclass(slots=True)
 class InodeColumns:
-    """Some inodes, column by column; None: not told. Types are places in `TYPES`."""
+    """Some inodes, column by column; None: not reported. Types are places in `TYPES`."""
 
     types: Numbers
     sizes: Numbers

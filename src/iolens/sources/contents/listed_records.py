@@ -14,7 +14,7 @@ from iolens.sources.contents.record_fields import RecordText, Spans
 from iolens.sources.contents.seen_inodes import InodeNumbers
 from iolens.sources.reading.parsed_numbers import shown
 
-TYPE, SIZE, ROOM, ATIME, MTIME = "type", "size", "allocation", "time of access", "time of modification"
+TYPE, SIZE, SPACE, ATIME, MTIME = "type", "size", "allocation", "time of access", "time of modification"
 INODE, LINKS, DEVICE, OWNER, PATH = "inode", "number of links", "device", "owner", "path"
 INODE_DIGITS: Final = 20  # an unsigned number of 64 bits
 _SHAPE: Final = -1
@@ -69,7 +69,7 @@ class ListedRecords:
         return np.where(known, values, 0)
 
     def numbers(self, meaning: str, unit: int = 1) -> Numbers | None:
-        """Numbers of so many bytes each; None where the field is not told."""
+        """Numbers of so many bytes each; None where the field is not reported."""
         if meaning not in self.fields:
             return None
         values, good = self.text.numbers(self.fields[meaning], len(str(LARGEST)))
@@ -84,7 +84,7 @@ class ListedRecords:
         return values
 
     def inodes(self) -> InodeNumbers | None:
-        """Inode numbers; None where they are not told."""
+        """Inode numbers; None where they are not reported."""
         if INODE not in self.fields:
             return None
         values, good = self.text.numbers(self.fields[INODE], INODE_DIGITS)

@@ -71,7 +71,7 @@ def listing_captures(
     reader_of: Callable[[Path], ListingReader],
     said: Mapping[str, object],
 ) -> Iterator[Capture]:
-    """One capture per scan. Files of one stated moment are its parts; `said` changes what they mean."""
+    """One capture per scan. Files of one stated time are its parts; `said` changes what they mean."""
     files, refused = read_each(paths, partial(_opened, options=options, reader_of=reader_of))
     yield from refused
     rule = options.projects if options.projects.directories or options.projects.ids else None
@@ -91,7 +91,7 @@ def _opened(path: Path, options: ReadOptions, reader_of: Callable[[Path], Listin
 
 
 def _scans(files: Sequence[_Part]) -> list[tuple[_Part, ...]]:
-    """Files of one stated moment together, in the order in which they were named; any other alone."""
+    """Files of one stated time together, in the order in which they were named; any other alone."""
     groups: dict[object, list[_Part]] = {}
     for place, file in enumerate(files):
         groups.setdefault(file.time.time_us if file.time.stated else (place,), []).append(file)

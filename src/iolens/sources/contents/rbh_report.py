@@ -80,7 +80,7 @@ class Heading:
 
     @property
     def kind(self) -> str:
-        """Which report it is, as the command's option calls it: different ones of one moment must not be added up."""
+        """Which report it is, as the command's option calls it: different ones of one time must not be added up."""
         if OWNER in self.columns:
             return "top-users" if self.is_ranking else "user-info"
         return "group-info" if GROUP in self.columns else "fs-info"

@@ -52,7 +52,7 @@ class Words(NamedTuple):
 def record_pieces(path: Path, terminator: bytes, *, may_lack_end: bool = False) -> Iterator[bytes | Problem]:
     """A file, unpacked if it is gzip, in pieces of whole records; a problem where it ends within one.
 
-    A record that is too long is skipped without being held, and told in place of it. `may_lack_end`: the last record
+    A too long record is skipped without being held, and reported in place of it. `may_lack_end`: the last record
     need not be terminated.
     """
     held: list[bytes] = []

@@ -36,7 +36,7 @@ Key = tuple[str | None, str]  # owner and type
 
 @dataclass(slots=True)
 class Account:
-    """Inodes of one owner and type; None: not told, or not by all that was added."""
+    """Inodes of one owner and type; None: not reported, or not by all that was added."""
 
     inodes: int
     size: int | None
@@ -61,20 +61,20 @@ class Account:
 
 @dataclass(slots=True)
 class Accounts:
-    """Totals by owner and type, as they are told."""
+    """Totals by owner and type, as they are reported."""
 
     place: str
     accounts: dict[Key, Account] = field(default_factory=dict)
 
     def add(self, key: Key, account: Account) -> None:
-        """Add to what is told of that owner and type already."""
+        """Add to what is reported of that owner and type already."""
         if key in self.accounts:
             self.accounts[key].add(account)
         else:
             self.accounts[key] = account
 
     def rows(self, filesystem: str, time_us: int, scan: str | None = None) -> Iterator[Rows | Problem]:
-        """Rows of `contents`; a profile that does not add up is told of, and stored as it is."""
+        """Rows of `contents`; a profile that does not add up is reported, and stored as it is."""
         columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for key, account in sorted(self.accounts.items(), key=lambda pair: (pair[0][0] or "", pair[0][1])):
             whose = f"{key[1]} of {key[0] or 'unknown owners'}"
@@ -147,7 +147,7 @@ def _add(accounts: Accounts, owner: str | None, kind: str | None, numbers: Seque
     reported = profile if profile and min(profile) >= 0 else None
     allocated = blocks * BLOCK_BYTES if blocks >= 0 else None
     accounts.add((owner, kind), Account(inodes, size if size >= 0 else None, allocated, reported))
-    return "a total is no whole number from 0 to 2^63-1: not told" if min(numbers) < -1 else None
+    return "a total is no whole number from 0 to 2^63-1: not reported" if min(numbers) < -1 else None
 
 
 def _plus(value: int | None, other: int | None) -> int | None:

@@ -39,7 +39,7 @@ Schema = Mapping[str, TableSchema]
 
 
 def text(value: object) -> str | None:
-    """A text of either kind of database; nothing, and a text of no letters, is not told."""
+    """A text of either kind of database; nothing, and a text of no letters, is not reported."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace")
     return None if value is None or value == "" else str(value)
@@ -164,8 +164,8 @@ def count_entries(entries: Entries, counts: InodeCounts, projects: Projects) -> 
 def absent_columns(entries: Entries) -> Iterator[Note]:
     """What this version or copy does not tell."""
     lacking = {
-        "owner": "owners are not told",
-        "blocks": "allocated bytes are not told",
+        "owner": "owners are not reported",
+        "blocks": "allocated bytes are not reported",
         ATIME: "there is no histogram of access times",
         MTIME: "there is no histogram of modification times",
     }
@@ -200,7 +200,7 @@ class Troubles:
         for (name, kind), count in sorted(self._unknown.items()):
             where = f"{table}.{NUMBERS[name].lower()}"
             if kind == NULL:
-                yield Note(place, None, f"{where}: not told of {count} entries: {_LOSSES[name]}")
+                yield Note(place, None, f"{where}: not reported for {count} entries: {_LOSSES[name]}")
             else:
                 reason = f"{where}: {count} values are no whole numbers from 0 to 2^63-1: {_LOSSES[name]}"
                 yield Problem(place, None, reason)

@@ -183,7 +183,9 @@ def _scratch(place: str) -> Iterator[sqlite3.Connection]:
                     connection.execute(f"PRAGMA {setting}")
                 yield connection
     except sqlite3.Error as error:
-        expected = f"room for the directories in {tempfile.gettempdir()}; or directories = false in [sources.robinhood]"
+        expected = (
+            f"space for the directories in {tempfile.gettempdir()}; or directories = false in [sources.robinhood]"
+        )
         raise InputError(place, f"its directories cannot be kept on this machine: {error}", expected) from error
 
 

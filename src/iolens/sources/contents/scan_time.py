@@ -19,7 +19,7 @@ _DAY: Final = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
 class ScanTime(NamedTuple):
-    """The moment, whether somebody said it (then files of one moment are parts of one scan), and what to note."""
+    """The time, whether somebody said it (then files of one time are parts of one scan), and what to note."""
 
     time_us: int
     stated: bool
@@ -27,19 +27,19 @@ class ScanTime(NamedTuple):
 
 
 def scan_time_of(path: Path, options: ReadOptions) -> ScanTime:
-    """The moment of the scan in that file. A day without an hour is its beginning, in UTC unless a zone is stated."""
+    """The time of the scan in that file. A day without an hour is its beginning, in UTC unless a zone is stated."""
     if options.at is not None:
         return ScanTime(epoch_us(options.at), True, None)
     if (day := _day_in_name(path.name)) is not None:
         zone = zone_name(options, options.filesystem)
         time = day.replace(tzinfo=UTC if zone is None else find_zone(zone, str(path)))
-        reason = f"its name dates it {day:%Y-%m-%d}; say the very moment with --at"
+        reason = f"its name dates it {day:%Y-%m-%d}; state the exact time with --at"
         return ScanTime(epoch_us(time), True, Note(str(path), None, reason))
     try:
         written_us = path.stat().st_mtime_ns // 1000
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
-    reason = "it does not tell when it was taken: when the file was last written counts; say the moment with --at"
+    reason = "it does not tell when it was taken: when the file was last written counts; say the time with --at"
     return ScanTime(written_us, False, Note(str(path), None, reason))
 
 
@@ -55,5 +55,5 @@ def _day_in_name(name: str) -> datetime | None:
 
 
 def scan_name(identity: str) -> str:
-    """What tells a scan from others of the same moment: a piece of its content's hash."""
+    """What tells a scan from others of the same time: a piece of its content's hash."""
     return identity.rpartition("/")[2][:12]

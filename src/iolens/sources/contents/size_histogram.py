@@ -48,7 +48,7 @@ class SizeHistogram:
         return _reading_of(unpacked(head)) is not None
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per scan: files of one stated moment that tell different histograms are its parts."""
+        """One capture per scan: files of one stated time that tell different histograms are its parts."""
         refuse_settings(options, "size-histogram", _WHERE, ("timezone",))
         files, refused = read_each(paths, partial(_opened, options=options))
         yield from refused
@@ -119,7 +119,7 @@ def _reading_of(head: bytes) -> Reading | None:
 
 
 def _scans(files: Sequence[_HistogramFile]) -> list[tuple[_HistogramFile, ...]]:
-    """Files of one stated moment together, unless they tell the same: then they are not of one scan."""
+    """Files of one stated time together, unless they tell the same: then they are not of one scan."""
     groups: list[list[_HistogramFile]] = []
     for file in files:
         for group in groups:

@@ -33,7 +33,7 @@ Column = np.ma.MaskedArray[Any, Any]
 
 @dataclass(slots=True)
 class Clockwork:
-    """Ticks of a table: counted from its first moment, at the interval given or found in its first piece."""
+    """Ticks of a table: counted from its first time, at the interval given or found in its first piece."""
 
     place: str
     interval_us: int | None
@@ -53,10 +53,10 @@ class Clockwork:
                 self.interval_us = max(round_to(value, SECOND_US), SECOND_US) if value >= SECOND_US else value
         if self.interval_us is None:
             expected = "--interval, or interval in the configuration"
-            raise InputError(self.place, "one moment does not tell the interval", expected)
+            raise InputError(self.place, "one time does not tell the interval", expected)
 
     def ticks(self, time_us: Times) -> Times:
-        """The ticks of these moments."""
+        """The ticks of these times."""
         step, origin = self.interval_us or SECOND_US, self.origin_us or 0
         values: Times = round_to(origin, step) + (2 * (time_us - origin) + step) // (2 * step) * step
         return values
@@ -172,7 +172,7 @@ def _counts(numbers: Column, factor: int, seconds: float | None) -> tuple[Column
 
 
 class _Bins(NamedTuple):
-    """Counts of one controller at one moment, by direction and upper bound."""
+    """Counts of one controller at one time, by direction and upper bound."""
 
     time_us: int
     controller: int
@@ -204,7 +204,7 @@ class SizesReader(Reader):
             yield from self._long(piece)
 
     def end(self) -> Iterator[Item]:
-        """The last moment."""
+        """The last time."""
         if self.held is not None:
             held, self.held = self.held, None
             yield from self._grouped(held)
@@ -252,7 +252,7 @@ class SizesReader(Reader):
         return codes[which], strange[0] if strange else None
 
     def _whole_times(self, columns: tuple[NDArray[np.int64], ...]) -> Iterator[Item]:
-        """Hold back the last moment: its rows may go on in the next piece."""
+        """Hold back the last time: its rows may go on in the next piece."""
         if self.held is not None:
             columns = tuple(np.concatenate(pair) for pair in zip(self.held, columns, strict=True))
             self.held = None
@@ -260,7 +260,7 @@ class SizesReader(Reader):
         if not len(time_us):
             return
         last = time_us == time_us[-1]
-        if not (np.diff(time_us) >= 0).all():  # one controller after another: only its own moment may go on
+        if not (np.diff(time_us) >= 0).all():  # one controller after another: only its own time may go on
             last &= controller == controller[-1]
         self.held = tuple(column[last] for column in columns)
         yield from self._grouped(tuple(column[~last] for column in columns))
@@ -288,7 +288,7 @@ class SizesReader(Reader):
         if self.sizes.kind == CUMULATIVE:
             seen = self.seen.setdefault(bins.controller, {})
             seen |= dict.fromkeys(bins.counts, 0)
-            counters = CounterSet(seen | bins.counts)  # a bin that fell to zero is told, so that a reset shows
+            counters = CounterSet(seen | bins.counts)  # a bin that fell to zero is reported, so that a reset shows
             yield Sample(
                 "target_histograms", self.filesystem, target, tick, bins.time_us, {HISTOGRAM: counters}, KIND
             )  # fmt: skip

@@ -1,6 +1,6 @@
 """Tables of a controller export, piece by piece: CSV through Arrow, SQLite and MySQL through their own readers.
 
-Whatever they come from, pieces have moments in UTC, names of controllers and columns of numbers, masked where a cell is
+Whatever they come from, pieces have times in UTC, names of controllers and columns of numbers, masked where a cell is
 empty or not a number.
 """
 
@@ -239,7 +239,7 @@ class _PieceMaker:
         return codes[column.indices.fill_null(0).to_numpy(zero_copy_only=False)], known
 
     def _numbers(self, column: Any, name: str, problems: list[Problem]) -> Column:
-        """Whole numbers stay exact; a cell that is no number is masked and told."""
+        """Whole numbers stay exact; a cell that is no number is masked and reported."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -262,7 +262,7 @@ class _PieceMaker:
         return np.ma.masked_invalid(numbers)
 
     def _times(self, column: Any, problems: list[Problem]) -> tuple[Times, NDArray[np.bool_]]:
-        """Moments in UTC, and which of them are known. Many rows share a moment: each is understood once."""
+        """Times in UTC, and which of them are known. Many rows share a time: each is understood once."""
         encoded = column.dictionary_encode()
         times, zoned = self._distinct_times(encoded.dictionary)
         places = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
@@ -316,7 +316,7 @@ def local_to_utc(local_us: Column, clock: LocalClock | None, place: str) -> Colu
 
 
 def _epoch_us(numbers: Column) -> Column:
-    """Seconds, milli- or microseconds since 1970, told apart by their size."""
+    """Seconds, milli- or microseconds since 1970, distinguished by their size."""
     known = np.abs(numbers.compressed())
     usual = float(np.median(known)) if known.size else 0.0  # one damaged stamp must not move the others
     factor = next((unit for limit, unit in _EPOCH_UNITS if usual < limit), 1)

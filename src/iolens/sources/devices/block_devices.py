@@ -128,7 +128,7 @@ def given_by_user(options: ReadOptions) -> dict[str, object]:
 
 
 def is_asked_for(time_us: int, options: ReadOptions) -> bool:
-    """Whether a moment lies in the window the user named, if any."""
+    """Whether a time lies in the window the user named, if any."""
     begins = options.since is None or time_us >= epoch_us(options.since)
     return begins and (options.until is None or time_us < epoch_us(options.until))
 
@@ -151,7 +151,7 @@ def left_out_notes(place: str, left_out: Mapping[str, str]) -> Iterator[Note]:
 
 @dataclass(slots=True)
 class DeviceSeries:
-    """Raw counters of one server's devices over many moments, on their way into columns."""
+    """Raw counters of one server's devices over many times, on their way into columns."""
 
     filesystem: str
     host: str

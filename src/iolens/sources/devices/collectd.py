@@ -387,7 +387,7 @@ class _DocumentReader:
         return fallen <= RESETS_EXPECTED * (fallen + risen)
 
     def _origins(self) -> dict[str, int]:
-        """The first moment of each host: its ticks are counted from there, so that jitter cannot move them."""
+        """The first time of each host: its ticks are counted from there, so that jitter cannot move them."""
         origins: dict[str, int] = {}
         for (host, _), columns in self.disks.items():
             first = min(min(column.time_us) for column in columns.values())
@@ -435,7 +435,7 @@ def _memory_pct(states: Mapping[str, _Column], interval: int) -> dict[int, float
 
 
 class _Grid(NamedTuple):
-    """Ticks of one host, counted from its first moment."""
+    """Ticks of one host, counted from its first time."""
 
     origin_us: int
     interval_us: int
@@ -457,7 +457,7 @@ class _Ticked:
 
     @classmethod
     def of(cls, columns: Mapping[str, _Column], grid: _Grid) -> _Ticked:
-        """Put each column on its ticks; of several values for a tick the first counts, and others are told."""
+        """Put each column on its ticks; of several values for a tick the first counts, and others are reported."""
         parts = {name: column.sorted() for name, column in columns.items()}
         ticks = {name: grid.ticks(times) for name, (times, _) in parts.items()}
         together = np.unique(np.concatenate(list(ticks.values())))

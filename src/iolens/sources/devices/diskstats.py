@@ -65,7 +65,7 @@ _MARKS: Final = re.compile(r"(?:BEGIN|[#=\-\s])*")
 
 
 class DeviceLine(NamedTuple):
-    """One device at one moment."""
+    """One device at one time."""
 
     number: str  # major:minor
     name: str

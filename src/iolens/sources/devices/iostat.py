@@ -31,7 +31,7 @@ from iolens.sources.devices.block_devices import (
     refuse_settings,
     target_name,
 )
-from iolens.sources.devices.iostat_reports import STAMP, Banner, Found, IostatReport, read_json, read_text
+from iolens.sources.devices.iostat_reports import STAMP, Banner, IostatReport, Parsed, read_json, read_text
 from iolens.sources.reading.bounded_input import DAMAGED, blocks_of, bounded_lines, opened, unpacked
 from iolens.sources.reading.captures import FileSource
 from iolens.sources.reading.options import ReadOptions
@@ -151,7 +151,7 @@ class _IostatRecording:
             what = "no device in it" if self.path.stat().st_size else "empty file"
             yield Problem(self.place, None, f"{what}: expected device reports, as of `iostat -d` or `iostat -x`")
 
-    def _sections(self) -> Iterator[Found]:
+    def _sections(self) -> Iterator[Parsed]:
         try:
             with opened(self.path) as stream:
                 is_json = stream.read(64).lstrip().startswith(b"{")
@@ -165,7 +165,7 @@ class _IostatRecording:
 
 
 class _Timed(NamedTuple):
-    """A report and the moment it was printed, where it tells."""
+    """A report and the time it was printed, where it tells."""
 
     report: IostatReport
     time_us: int | None
@@ -401,7 +401,7 @@ class _Columns:
 
 @dataclass
 class _Clock:
-    """Moments from what iostat prints: a local time, in the order of some locale, or ISO-8601."""
+    """Times from what iostat prints: a local time, in the order of some locale, or ISO-8601."""
 
     recording: _IostatRecording
     banner: Banner
@@ -414,7 +414,7 @@ class _Clock:
         return stated_zone(self.recording.options, filesystem, self.recording.place)
 
     def time_us(self, stamp: str | None) -> int | None:
-        """The moment of a report; None when it tells none."""
+        """The time of a report; None when it tells none."""
         if stamp is None:
             return None
         match = STAMP.fullmatch(stamp.strip())
@@ -424,7 +424,7 @@ class _Clock:
         if match["zone"]:
             return epoch_us(datetime.fromisoformat(f"{timestamp.isoformat()}{match['zone']}"))
         if not match["day"] and self.last is not None and timestamp < self.last.replace(tzinfo=None):
-            timestamp += timedelta(days=1)  # the banner told the day iostat was started, and midnight has passed
+            timestamp += timedelta(days=1)  # the banner reported the day iostat was started, and midnight has passed
         local = timestamp.replace(tzinfo=self.zone)
         again = local.replace(fold=1)
         if self.last is not None and epoch_us(local) <= epoch_us(self.last) and again.utcoffset() != local.utcoffset():
@@ -486,5 +486,5 @@ def _date_order(path: Path, options: ReadOptions) -> str:
                 if match is not None and int(match[1]) > 12:
                     return DAY_FIRST
     except DAMAGED:
-        pass  # told when the reports are read
+        pass  # reported when the reports are read
     return MONTH_FIRST

@@ -73,10 +73,10 @@ class IostatReport:
         return {name for columns in self.columns.values() for name in columns}
 
 
-Found = Banner | IostatReport | Problem
+Parsed = Banner | IostatReport | Problem
 
 
-def read_text(lines: Iterable[bytes | LongLine], place: str) -> Iterator[Found]:
+def read_text(lines: Iterable[bytes | LongLine], place: str) -> Iterator[Parsed]:
     """The banners and reports of a text, in its order."""
     return _TextReader(place).read(lines)
 
@@ -93,7 +93,7 @@ class _TextReader:
     shape: set[str] | None = None  # of the first report
     lost: bool = False
 
-    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Parsed]:
         number = 0
         for number, raw in enumerate(lines, 1):
             if isinstance(raw, LongLine):
@@ -111,7 +111,7 @@ class _TextReader:
             self.blank_lines = 0
         yield from self._end(is_whole=self.blank_lines > 0, number=number)
 
-    def _line(self, line: str, number: int) -> Iterator[Found]:
+    def _line(self, line: str, number: int) -> Iterator[Parsed]:
         words = line.split()
         if (banner := BANNER.match(line)) is not None:
             yield from self._end()
@@ -137,14 +137,14 @@ class _TextReader:
             self.lost = True
             yield Problem(self.place, number, f"not understood: {line.strip()[:60]!r}")
 
-    def _table(self, words: list[str], number: int) -> Iterator[Found]:
+    def _table(self, words: list[str], number: int) -> Iterator[Parsed]:
         self.name_first = words[0].rstrip(":") == "Device"
         columns = words[1:] if self.name_first else words[:-1]
         if self.report is None or self.report.shape & set(columns):  # `-h` prints a report as several tables
             yield from self._begin(number)
         self.columns, self.long_name = columns, None
 
-    def _row(self, line: str, words: list[str], number: int) -> Iterator[Found]:
+    def _row(self, line: str, words: list[str], number: int) -> Iterator[Parsed]:
         assert self.columns is not None
         assert self.report is not None
         if len(words) == 1 and self.name_first:
@@ -163,12 +163,12 @@ class _TextReader:
         except ValueError as error:
             yield Problem(self.place, number, str(error))
 
-    def _begin(self, number: int) -> Iterator[Found]:
+    def _begin(self, number: int) -> Iterator[Parsed]:
         blank_lines = self.blank_lines
         yield from self._end()
         self.report = IostatReport(number, blank_lines=blank_lines)
 
-    def _end(self, *, is_whole: bool = True, number: int = 0) -> Iterator[Found]:
+    def _end(self, *, is_whole: bool = True, number: int = 0) -> Iterator[Parsed]:
         report, self.report, self.columns = self.report, None, None
         if report is None:
             return
@@ -179,7 +179,7 @@ class _TextReader:
             yield report
 
 
-def read_json(blocks: Iterable[bytes], place: str) -> Iterator[Found]:
+def read_json(blocks: Iterable[bytes], place: str) -> Iterator[Parsed]:
     """The reports of `-o JSON`, each as soon as it is complete."""
     return _JsonReader(place, iter(blocks)).read()
 
@@ -193,14 +193,14 @@ class _JsonReader:
         self.decode = json.JSONDecoder().raw_decode
         self.text, self.position, self.line = "", 0, 1
 
-    def read(self) -> Iterator[Found]:
+    def read(self) -> Iterator[Parsed]:
         while (begin := self._next_match(_STATISTICS)) is not None:
             reported = dict(_FIELD.findall(self.text, self.position, begin.start()))
             yield Banner(reported.get("nodename"), reported.get("date"))
             self._advance(begin.end())
             yield from self._reports()
 
-    def _reports(self) -> Iterator[Found]:
+    def _reports(self) -> Iterator[Parsed]:
         while (begin := self._next_match(_PAST)) is not None:
             self._advance(begin.start())
             if self.text[self.position] != "{":
@@ -249,7 +249,7 @@ class _JsonReader:
         self.position = end
 
 
-def _from_json(plain: Any, place: str, line: int) -> Iterator[Found]:
+def _from_json(plain: Any, place: str, line: int) -> Iterator[Parsed]:
     stamp = plain.get("timestamp") if isinstance(plain, dict) else None
     report = IostatReport(line, stamp if isinstance(stamp, str) else None)
     disks = plain.get("disk", []) if isinstance(plain, dict) else []

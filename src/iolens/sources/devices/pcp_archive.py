@@ -112,7 +112,7 @@ class InstanceNames:
     names: list[dict[int, str]] = field(default_factory=list)
 
     def at(self, time_us: int) -> Mapping[int, str]:
-        """The names that hold at a moment; before the first observation, that one."""
+        """The names that hold at a time; before the first observation, that one."""
         place = bisect_right(self.times_us, time_us)
         return self.names[max(place - 1, 0)] if self.names else {}
 
@@ -232,7 +232,7 @@ def read_label(stream: BinaryIO, path: Path) -> Label:
         raise InputError(str(path), "no label of a PCP archive, version 2 or 3") from None
     except _BROKEN as error:
         raise InputError(str(path), f"cannot be read: {error}", "a PCP archive") from error
-    place += 4 if version == 2 else 12  # the volume; from version 3 on features and room for more
+    place += 4 if version == 2 else 12  # the volume; from version 3 on features and space for more
     host_bytes, zone_bytes = (64, 40) if version == 2 else (256, 256)
     return Label(
         version, start_us, _string(body, place, host_bytes), _string(body, place + host_bytes, zone_bytes), length

@@ -139,12 +139,12 @@ def _dumps(texts: Sequence[Path], options: ReadOptions) -> list[_IsdctPiece]:
         folders.setdefault(owner(file.resolve().parts)[0], []).append(file)
     if len(folders) > 1 and options.at is not None:
         first = next(iter(folders))
-        raise InputError(first, f"{len(folders)} dumps, whose moments --at cannot all tell", "one dump, or no --at")
+        raise InputError(first, f"{len(folders)} dumps, whose times --at cannot all tell", "one dump, or no --at")
     return [_piece(_DUMP, Path(folder), tuple(files), options) for folder, files in folders.items()]
 
 
 def _piece(kind: str, path: Path, files: tuple[Path, ...], options: ReadOptions) -> _IsdctPiece:
-    """Its identity covers the names, which may tell the host and the moment."""
+    """Its identity covers the names, which may tell the host and the time."""
     filesystem = needed_filesystem(options, str(path))
     names = [str(file.resolve().relative_to(path)) for file in files]
     supplied = {
@@ -258,7 +258,7 @@ def _dump_time(piece: _IsdctPiece, dump: Dump) -> int:
         first, last = min(dump.modified_s), max(dump.modified_s)
         if last - first > LONGEST_DUMP_S:
             days = (last - first) / 86400
-            raise InputError(piece.place, f"its members were written over {days:.1f} days", "--at to tell its moment")
+            raise InputError(piece.place, f"its members were written over {days:.1f} days", "--at to tell its time")
         return first * 1_000_000
     alone = (piece.files[0].name,) if len(piece.files) == 1 else ()
     return stated_time(piece.options, (*alone, Path(dump.folder).name, piece.path.resolve().name), piece.place)

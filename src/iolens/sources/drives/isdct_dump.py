@@ -55,7 +55,7 @@ class DumpedDrive:
     counters: dict[str, object] = field(default_factory=dict)
 
     def add(self, name: str, value: object) -> None:
-        """Lists are read seconds apart: of a counter told twice the larger is the later; else the first counts."""
+        """Lists are read seconds apart: of a counter reported twice the larger is the later; else the first counts."""
         if name not in self.counters:
             self.counters[name] = value
         elif name in GROWING:

@@ -1,7 +1,7 @@
 """Logs of nvme-cli: `nvme smart-log` and the vendors' additions with bytes written to flash, as text or JSON.
 
 They lack the serial number and the time. `id-ctrl` or `nvme list` beside them, `--target`, or the file's name tells the
-drive; `--at`, lines that tell the time, or a date in the name the moment. Logs of one drive and moment are one row.
+drive; `--at`, lines that tell the time, or a date in the name the time. Logs of one drive and time are one row.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Token(NamedTuple):
     device: str | None  # by the host's name for it
 
 
-_Key = tuple[Token, int]  # a drive at a moment
+_Key = tuple[Token, int]  # a drive at a time
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class _Logs:
     devices: dict[_Key, str] = field(default_factory=dict)
     places: dict[_Key, tuple[str, int]] = field(default_factory=dict)
     kinds: dict[tuple[_Key, str], dict[str, object]] = field(default_factory=dict)
-    called: set[str] = field(default_factory=set)  # names that stand for serial numbers, already told
+    called: set[str] = field(default_factory=set)  # names that stand for serial numbers, already reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class _Folder:
             zone=zone_name(options, options.filesystem),
             at=options.at,
             target=options.target,
-            names=[self._host, *(path.name for path in self.paths)],  # they may tell the drive and the moment
+            names=[self._host, *(path.name for path in self.paths)],  # they may tell the drive and the time
             since=options.since,
             until=options.until,
         )
@@ -207,7 +207,7 @@ class _Folder:
         key = (token, time_us)
         known = logs.devices.setdefault(key, device) if device is not None else None
         if known is not None and device is not None and controller(known) != controller(device):
-            reason = f"of {device}, but {_shown_token(token)} is {known} at this moment: left out"
+            reason = f"of {device}, but {_shown_token(token)} is {known} at this time: left out"
             yield Problem(place, log.line, f"a {log.kind} {reason}")
             return
         if known is not None and device is not None:
@@ -215,7 +215,7 @@ class _Folder:
         first = logs.kinds.setdefault((key, log.kind), reported)
         if first is not reported:
             if first != reported:
-                reason = f"another {log.kind} of {_shown_token(token)} at the same moment: the first counts"
+                reason = f"another {log.kind} of {_shown_token(token)} at the same time: the first counts"
                 yield Problem(place, log.line, reason)
             return
         logs.readings.setdefault(key, {}).update(reported)

@@ -69,7 +69,7 @@ class Log:
 
 @dataclass(slots=True)
 class DriveLogs:
-    """Logs of a file that are of one drive and moment."""
+    """Logs of a file that are of one drive and time."""
 
     logs: list[Log] = field(default_factory=list)
 
@@ -79,14 +79,14 @@ class DriveLogs:
         return next((log.device for log in self.logs if log.device is not None), None)
 
     def fits(self, log: Log) -> bool:
-        """Whether a log may be of the same drive and moment: no second of its kind, no other device."""
+        """Whether a log may be of the same drive and time: no second of its kind, no other device."""
         if any(log.kind == other.kind or log.time_us != other.time_us for other in self.logs):
             return False
         return log.device is None or self.device is None or controller(log.device) == controller(self.device)
 
 
 def blocks_of(logs: Sequence[Log]) -> list[DriveLogs]:
-    """Logs by drive and moment. Not every log names its device: it goes with those around it, as a loop prints them."""
+    """Logs by drive and time. Not every log names its device: it goes with those around it, as a loop prints them."""
     blocks: list[DriveLogs] = []
     for log in logs:
         if not blocks or not blocks[-1].fits(log):

@@ -1,6 +1,6 @@
 """What the sources of drives share: units converted once, numbers as tools write them, dates in names of files.
 
-Whatever tool printed it, a row of `drives` is one drive at a moment. A field that cannot be read is NULL and reported.
+Whatever tool printed it, a row of `drives` is one drive at one time. A field that cannot be read is NULL and reported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SAME_SHARE: Final = 0.01  # two counters of the same bytes, read seconds apart, 
 SAME_BYTES: Final = 1 << 30
 
 _ABSENT: Final = frozenset({"", "nan", "none", "null", "n/a", "na", "-"})
-_UNTOLD_SERIAL: Final = re.compile(r"(?:redacted|unknown|none|null|n/?a|[0x*.\-\s]*)", re.IGNORECASE)
+_UNREPORTED_SERIAL: Final = re.compile(r"(?:redacted|unknown|none|null|n/?a|[0x*.\-\s]*)", re.IGNORECASE)
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,'\u2019\s\u00a0\u202f]\d{2,3})*[.,'\u2019\s\u00a0\u202f]\d{3}")
 _HEXADECIMAL: Final = re.compile(r"0[xX][0-9a-fA-F]++")
 _LONGEST: Final = 200  # characters of a number and what tools print beside it
@@ -100,7 +100,7 @@ def serial_of(value: object) -> str | None:
     """A serial number; None where it is empty or was blotted out (`REDACTED`): every drive would be the same."""
     is_reported = isinstance(value, str) or count_in_json(value) is not None
     text = str(value).strip() if is_reported else ""
-    return None if _UNTOLD_SERIAL.fullmatch(text) else text
+    return None if _UNREPORTED_SERIAL.fullmatch(text) else text
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class ReportedValues:
     problems: list[Problem] = field(default_factory=list)
 
     def count(self, *names: str, unit: int = 1) -> int | None:
-        """The first of these that is told, times the bytes of its unit."""
+        """The first of these that is reported, times the bytes of its unit."""
         for name in names:
             try:
                 value = count_of(self.values.get(name))
@@ -127,7 +127,7 @@ class ReportedValues:
         return None
 
     def percent(self, *names: str) -> float | None:
-        """The first of these that is told."""
+        """The first of these that is reported."""
         for name in names:
             try:
                 value = percent_of(self.values.get(name))
@@ -144,7 +144,7 @@ class ReportedValues:
         return None if value is None else float(value)
 
     def text(self, *names: str) -> str | None:
-        """The first of these that is told and not blotted out."""
+        """The first of these that is reported and not blotted out."""
         for name in names:
             value = self.values.get(name)
             if isinstance(value, str) and (serial := serial_of(value)) is not None:
@@ -157,7 +157,7 @@ class ReportedValues:
 
 @dataclass(frozen=True, slots=True)
 class DriveReading:
-    """One drive at a moment, in bytes, hours and per cent; None where not told.
+    """One drive at one time, in bytes, hours and per cent; None where not reported.
 
     `vendor_host_write_bytes` stands in the log that tells `nand_write_bytes`, `host_write_bytes` in NVMe's own.
     """
@@ -224,7 +224,7 @@ def _storable(text: str | None) -> str | None:
 
 
 class DriveRows:
-    """Rows on their way out. A drive told twice for one moment counts once, and is reported if the two differ."""
+    """Rows on their way out. A drive reported twice for one time counts once, and is reported if the two differ."""
 
     def __init__(self, filesystem: str) -> None:
         self.filesystem = filesystem
@@ -247,7 +247,7 @@ class DriveRows:
         first = self._seen.setdefault((reading.serial, reading.time_us), columns)
         if first is not columns:
             if first != columns:
-                reason = f"drive {shown(reading.serial)} again at the same moment, with other values: the first counts"
+                reason = f"drive {shown(reading.serial)} again at the same time, with other values: the first counts"
                 yield Problem(place, line, reason)
             return
         self.has_rows = True
@@ -267,7 +267,7 @@ class NamedTime(NamedTuple):
     has_zone: bool
 
     def time_us(self, options: ReadOptions, place: str) -> int:
-        """The moment, in the zone the user stated; a date alone is its midnight."""
+        """The time, in the zone the user stated; a date alone is its midnight."""
         zone = UTC if self.has_zone else stated_zone(options, options.filesystem, place)
         return epoch_us(self.local.replace(tzinfo=zone).astimezone(UTC))
 
@@ -289,7 +289,7 @@ def without_date(name: str) -> str:
 
 
 def stated_time(options: ReadOptions, names: tuple[str, ...], place: str) -> int:
-    """The moment of a capture that does not tell it: `--at`, else the date in one of its names."""
+    """The time of a capture that does not tell it: `--at`, else the date in one of its names."""
     if options.at is not None:
         return epoch_us(options.at)
     for name in names:

@@ -97,7 +97,7 @@ class Smartctl(FileSource):
             zone=zone_name(options, filesystem),
             at=options.at,
             target=options.target,
-            names=[host, path.name],  # they may tell the drive and the moment
+            names=[host, path.name],  # they may tell the drive and the time
             since=options.since,
             until=options.until,
         )

@@ -25,8 +25,8 @@ from iolens.sources.contents.listed_records import (
     MTIME,
     OWNER,
     PATH,
-    ROOM,
     SIZE,
+    SPACE,
     TYPE,
     ListedRecords,
 )
@@ -37,7 +37,7 @@ from iolens.units import KIB
 
 FILESET: Final = "fileset"
 MEANINGS: Final = {
-    "FILE_SIZE": SIZE, "KB_ALLOCATED": ROOM, "NLINK": LINKS, "MODE": TYPE, "USER_ID": OWNER, "FILESET_NAME": FILESET,
+    "FILE_SIZE": SIZE, "KB_ALLOCATED": SPACE, "NLINK": LINKS, "MODE": TYPE, "USER_ID": OWNER, "FILESET_NAME": FILESET,
     "ACCESS_TIME": ATIME, "MODIFICATION_TIME": MTIME,
 }  # fmt: skip
 IGNORED: Final = frozenset({"", "GROUP_ID", "POOL_NAME", "MISC_ATTRIBUTES", "NAME", "FILE_HEAT", "INODE", "GENERATION"})
@@ -131,7 +131,7 @@ class _PolicyLines:
         everything = InodeColumns(
             types=records.types(one_letter=False),
             sizes=records.sizes(),
-            allocated=records.numbers(ROOM, KIB),
+            allocated=records.numbers(SPACE, KIB),
             atimes_s=self._seconds(ATIME),
             mtimes_s=self._seconds(MTIME),
             inodes=records.inodes(),

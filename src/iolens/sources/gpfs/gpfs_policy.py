@@ -1,6 +1,6 @@
 """Lists that IBM Spectrum Scale's policy engine writes for a LIST rule (`mmapplypolicy -I defer -f PREFIX`).
 
-By default SHOW prints what `contrib/gpfs-policy.rules` asks for; other rules are told in `[sources.gpfs-policy]`.
+By default SHOW prints what `contrib/gpfs-policy.rules` asks for; other rules are reported in `[sources.gpfs-policy]`.
 Written from the public documentation: no list of a real system was at hand.
 """
 
@@ -36,7 +36,7 @@ class GpfsPolicy:
         return _is_list(unpacked(head))
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
-        """One capture per scan: files of one stated moment are its parts."""
+        """One capture per scan: files of one stated time are its parts."""
         refuse_settings(options, "gpfs-policy", _WHERE, SETTINGS)
         layout = layout_of(options.settings, options.timezone)
         said = {"layout": layout if layout != ListLayout() else None}

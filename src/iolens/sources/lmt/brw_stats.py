@@ -123,7 +123,7 @@ def read_sizes(
 
 
 def _from_long(values: Table) -> SizeCounts:
-    """One row per bin. brw_stats prints no row for a size that never occurred: at a moment that has rows it is zero."""
+    """One row per bin. brw_stats prints no row for a size that never occurred: at a time that has rows it is zero."""
     numbers = np.stack([values[f"v{n}"] for n in range(3)]) if len(values) else np.zeros((3, 0), np.int64)
     ts_ids, where = np.unique(values["ts_id"], return_inverse=True)
     broken = np.unique(where[(numbers < 0).any(axis=0)])

@@ -1,4 +1,4 @@
-"""LMT's moments by UTC day: `TIMESTAMP_INFO` has local times without a zone, in the order of `TS_ID`.
+"""LMT's times by UTC day: `TIMESTAMP_INFO` has local times without a zone, in the order of `TS_ID`.
 
 A day is remembered as the few stretches of `TS_ID` that make it up, each with its offset from UTC, so that a database
 of years is listed in little memory and any one day can be read alone, later and in another process.
@@ -28,7 +28,7 @@ _DTYPE: Final = np.dtype([("ts_id", np.int64), ("local_s", np.int64)])
 
 
 class OffsetStretch(NamedTuple):
-    """Consecutive moments of one day with one offset from UTC."""
+    """Consecutive times of one day with one offset from UTC."""
 
     first: int  # TS_ID
     last: int
@@ -38,7 +38,7 @@ class OffsetStretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The moments of one UTC day."""
+    """The times of one UTC day."""
 
     number: int  # days since 1970
     stretches: tuple[OffsetStretch, ...]
@@ -56,13 +56,13 @@ class Day:
 
     @property
     def count(self) -> int:
-        """How many moments it has."""
+        """How many times it has."""
         return sum(stretch.times for stretch in self.stretches)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleTimes:
-    """The moments of a day, ready to be looked up."""
+    """The times of a day, ready to be looked up."""
 
     ts_ids: Integers
     time_us: Integers
@@ -82,7 +82,7 @@ class Window(NamedTuple):
     until: datetime | None = None
 
     def holds(self, utc_s: Integers) -> NDArray[np.bool_]:
-        """Whether each moment is in it."""
+        """Whether each time is in it."""
         wanted = np.ones(len(utc_s), bool)
         if self.since is not None:
             wanted &= utc_s * 1_000_000 >= epoch_us(self.since)
@@ -96,7 +96,7 @@ class Window(NamedTuple):
 
 
 def days_of(database: Database, schema: Mapping[str, TableSchema], zone: tzinfo, window: Window) -> list[Day]:
-    """Every day that has moments in the window, the earliest first."""
+    """Every day that has times in the window, the earliest first."""
     listing = _Listing(database.place, LocalClock(zone), window)
     for piece in _stamps(database, schema[TIMES], window):
         listing.take(piece)
@@ -105,14 +105,14 @@ def days_of(database: Database, schema: Mapping[str, TableSchema], zone: tzinfo,
         if listing.problems:
             return [Day(0, (OffsetStretch(0, -1, 0, 0),), tuple(listing.problems))]
         wanted = f" from {window}" if window != Window() else ""
-        raise InputError(database.place, f"{TIMES} has no moments{wanted}")
+        raise InputError(database.place, f"{TIMES} has no times{wanted}")
     days = [Day(number, tuple(parts)) for number, parts in sorted(listing.stretches.items())]
     days[0] = Day(days[0].number, days[0].stretches, tuple(listing.problems))
     return days
 
 
 def times_of(database: Database, schema: Mapping[str, TableSchema], day: Day) -> SampleTimes:
-    """The moments of a day, each with its time in UTC."""
+    """The times of a day, each with its time in UTC."""
     table = schema[TIMES]
     columns = dict(zip(_DTYPE.names or (), _columns(database, table), strict=True))
     where = f"{table.column('TS_ID')} BETWEEN ? AND ?"
@@ -159,7 +159,7 @@ class _Listing:
     problems: list[Problem] = field(default_factory=list)
 
     def take(self, piece: Table) -> None:
-        """Note which days a piece of the moments belongs to."""
+        """Note which days a piece of the times belongs to."""
         stamped = (piece["local_s"] > 0) & (piece["local_s"] < LATEST_S) & (piece["ts_id"] >= 0)
         for first, last in _ends(~stamped, piece["ts_id"]):
             self._refuse(f"TS_ID {first} to {last}: TIMESTAMP is not a time such as 2018-01-28 00:00:00")

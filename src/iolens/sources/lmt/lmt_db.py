@@ -168,7 +168,7 @@ def _zone(database: Database, schema: Schema, filesystem: str, options: ReadOpti
 
 
 def _identity(database: Database, schema: Schema, reading: DayReading, zone: tzinfo) -> str:
-    """What the day holds, in brief: which moments, how many rows of each table, and the counters at both ends.
+    """What the day holds, in brief: which times, how many rows of each table, and the counters at both ends.
 
     A day that has grown, or was replaced, is another one; the same day in a copy of the database is the same.
     """
@@ -194,7 +194,7 @@ def _rows_of(database: Database, schema: Schema, name: str, key: str, ts_id: str
 
 
 def _counters_at(database: Database, schema: Schema, ts_id: int) -> list[tuple[Any, ...]]:
-    """The byte counters of every OST at one moment."""
+    """The byte counters of every OST at one time."""
     table, numbers = schema[OST_DATA], _numbers(database, schema[OST_NAMES], "OST_ID")
     if not numbers:
         return []

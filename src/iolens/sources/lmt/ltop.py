@@ -30,7 +30,7 @@ from iolens.units import KIB, SECOND_US
 
 NOT_READ: Final = frozenset({"lmt_osc", "lmt_router"})  # how an MDS sees its OSTs; LNET routers: no table of ours
 
-# Fields of one OST in lmt_ost 2, which grew without a new version number: told apart by how many there are.
+# Fields of one OST in lmt_ost 2, which grew without a new version number: distinguished by how many there are.
 _OST_BEGINNING: Final = (
     "name", "free_inodes", "total_inodes", "free_kib", "total_kib", "read_bytes", "write_bytes",
 )  # fmt: skip
@@ -359,7 +359,7 @@ class _Player:
             yield Problem(self.place, line.number, f"{name} of {node}: {error}")
 
     def _is_new(self, node: str, name: str, stamp_us: int, value: str) -> bool:
-        """Several strings of one moment are new as long as they differ: version 1 has one per OST."""
+        """Several strings of one time are new as long as they differ: version 1 has one per OST."""
         last_us, said = self.last.get((node, name), (0, set()))
         if last_us != stamp_us:
             said = set()
@@ -425,7 +425,7 @@ class _Player:
             filesystems = self.served.get(report.host) or ({self.filesystem} if self.filesystem else set())
             if not filesystems:
                 raise MalformedMetric(
-                    "nothing told yet which file system this server is of: supply it with --filesystem"
+                    "nothing reported yet which file system this server is of: supply it with --filesystem"
                 )
         load = {"host": report.host, "cpu_pct": report.cpu_pct, "memory_pct": report.memory_pct}
         for filesystem in sorted(filesystems):

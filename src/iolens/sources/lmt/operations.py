@@ -15,7 +15,7 @@ UNUSED_OPERATIONS: Final = OTHER_COUNTERS | {
     "set_async_flags", "teardown_async_page", "quota_adjust_quint",
 }  # fmt: skip
 
-# What LMT's agent sends for every MDT at every moment; of all others on its list a zero may mean "never looked at".
+# What LMT's agent sends for every MDT at every time; of all others on its list a zero may mean "never looked at".
 SAMPLED_OPERATIONS: Final = frozenset({
     "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getxattr", "statfs", "setattr", "getattr",
 })  # fmt: skip

@@ -68,7 +68,7 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DaySeries:
-    """Columns of one target over the day's moments, in time order."""
+    """Columns of one target over the day's times, in time order."""
 
     time_us: Integers
     columns: Mapping[str, NDArray[np.generic]]
@@ -83,7 +83,7 @@ class DaySeries:
         return np.ma.MaskedArray(values, values < 0)
 
     def where(self, keep: NDArray[np.bool_]) -> DaySeries:
-        """Only those moments."""
+        """Only those times."""
         return DaySeries(
             self.time_us[keep], {name: column[keep] for name, column in self.columns.items()}, self.problems
         )
@@ -91,7 +91,7 @@ class DaySeries:
 
 @dataclass(frozen=True, slots=True)
 class DayTables:
-    """The tables of an open database over the moments of one day."""
+    """The tables of an open database over the times of one day."""
 
     database: Database
     schema: Schema
@@ -158,9 +158,7 @@ class DayTables:
         first, last = self._extent
         size_counts = lmt_brw_stats.read_sizes(self.database, table, brw_stats, ost.number, first, last)
         if size_counts.refused:
-            reason = (
-                f"{table.name}: {size_counts.refused} moments of {ost.name} with values that are no numbers left out"
-            )
+            reason = f"{table.name}: {size_counts.refused} times of {ost.name} with values that are no numbers left out"
             yield Problem(self.database.place, None, reason)
         time_us, is_known = self.times.times(size_counts.ts_ids)
         counters = {name: column[is_known] for name, column in size_counts.counters.items()}
@@ -194,14 +192,14 @@ class DayTables:
         yield from self._samples("metadata_ops", mdt, None, DaySeries(operations.time_us, counters))
 
     def _offline(self, osts: list[DatabasePart]) -> Iterator[Item]:
-        """`OFFLINE` says how an OST is now: at the database's last moment."""
+        """`OFFLINE` says how an OST is now: at the database's last sample."""
         for ost in osts:
             if ost.offline:
                 head = {"time": int(self.times.time_us.max()), "filesystem": self.filesystem, "target": ost.name}
                 yield Row("target_state", head | {"target_kind": "ost", "recovery_status": "OFFLINE"})
 
     def _samples(self, table: str, part: DatabasePart, kind: str | None, series: DaySeries) -> Iterator[Samples]:
-        """Raw counters; moments at which none is known are left out."""
+        """Raw counters; times at which none is known are left out."""
         counters = {name: np.ma.MaskedArray(column) for name, column in series.columns.items()}
         if not counters:
             return
@@ -219,7 +217,7 @@ class DayTables:
         too_much = np.ma.getdata(free_kib) + np.ma.getdata(used_kib) > MOST_KIB
         too_much |= (np.ma.getdata(free_kib) > MOST_KIB) | (np.ma.getdata(used_kib) > MOST_KIB)
         if too_much.any():
-            reason = f"{part.name}: {too_much.sum()} moments with more than 8 EiB left out"
+            reason = f"{part.name}: {too_much.sum()} times with more than 8 EiB left out"
             yield Problem(self.database.place, None, reason)
         known = ~too_much & ~(free_kib.mask & used_kib.mask & free_inodes.mask & used_inodes.mask)
         if not known.any():
@@ -379,7 +377,7 @@ def _add(columns: dict[str, Integers], name: str, values: Integers) -> None:
 
 
 def _joined(time_us: Integers, counters: Mapping[str, Masked], other: DaySeries) -> DaySeries:
-    """The counters, and those of another series at the same moments."""
+    """The counters, and those of another series at the same times."""
     columns: dict[str, NDArray[np.generic]] = dict(counters)
     if len(other) and len(time_us):
         where = np.minimum(np.searchsorted(other.time_us, time_us), len(other) - 1)

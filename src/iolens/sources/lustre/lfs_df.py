@@ -1,7 +1,7 @@
 """Saved output of `lfs df` and `lfs df -i`: how full each OST and MDT is, once or as a stamped series.
 
 Several file systems may follow one another. A line `BEGIN <epoch seconds>`, or an ISO-8601 time alone on a line, says
-when the lists after it were taken; bytes and inodes of one moment become one row.
+when the lists after it were taken; bytes and inodes of one time become one row.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ class _SavedLists:
 
 
 class _ListReader:
-    """Reads lists line by line; a new moment ends the rows of the one before."""
+    """Reads lists line by line; a new time ends the rows of the one before."""
 
     def __init__(self, place: str, options: ReadOptions) -> None:
         self.place, self.options = place, options
         self.time_us = epoch_us(options.at) if options.at is not None else None
         self.open: _List | None = None
         self.lists = 0
-        self.rows: dict[tuple[str, str], dict[str, object]] = {}  # of this moment, by file system and target
+        self.rows: dict[tuple[str, str], dict[str, object]] = {}  # of this time, by file system and target
         self.mounts: dict[tuple[str, str, str], str] = {}  # where each target and unit was first listed
         self.batch = RowBatch()
 

@@ -1,4 +1,4 @@
-"""Saved `lctl get_param` text of a Lustre server: many parameters in one file, one moment or a long series of them.
+"""Saved `lctl get_param` text of a Lustre server: many parameters in one file, one time or a long series of them.
 
 `name=value`, `name=` and lines, or the first line right after the `=`; plain or gzip. A file without names
 (`lctl get_param -n`) is read when the user says which target it is of.
@@ -63,7 +63,7 @@ _NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ",
 _BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read ++\|? *+write")
 _MARKER: Final = re.compile(rb"BEGIN\s++(\d{9,11}(?:\.\d{1,9})?)\s*+")
 
-Found = ParameterText | Problem | int  # a text, something not understood, or the time a marker gives
+Parsed = ParameterText | Problem | int  # a text, something not understood, or the time a marker gives
 _Split = LeftOut | ServerSample | Problem
 
 
@@ -252,7 +252,7 @@ class _NamedReader:
         self.lost = False  # within a run of lines that belong to nothing, reported once
         self.strangers: set[bytes] = set()
 
-    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Parsed]:
         options = self.text.options
         for number, line in enumerate(lines, 1):
             if isinstance(line, LongLine):
@@ -278,7 +278,7 @@ class _NamedReader:
                 yield self._problem(number, f"not a parameter: {_shown(line)}")
         yield from self._end(at_end_of_file=True)
 
-    def _begin(self, name: bytes, value: bytes, number: int) -> Iterator[Found]:
+    def _begin(self, name: bytes, value: bytes, number: int) -> Iterator[Parsed]:
         self.name, self.lines, self.line, self.lost = name, [value], number, False
         family, *rest = name.split(b".")
         if rest and not _is_family(family) and family not in self.strangers:
@@ -289,7 +289,7 @@ class _NamedReader:
         if self.parameter is None and _is_family(family):
             self.left_out.add(pattern_of(text))
 
-    def _end(self, at_end_of_file: bool = False) -> Iterator[Found]:
+    def _end(self, at_end_of_file: bool = False) -> Iterator[Parsed]:
         if self.parameter is None:
             return
         reading = ParameterText(self.parameter, b"".join(self.lines), self.text.place, self.line)
@@ -313,7 +313,7 @@ class _BareReader:
         self.line = 1
         self.is_whole = True
 
-    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Found]:
+    def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Parsed]:
         for number, line in enumerate(lines, 1):
             if isinstance(line, LongLine):
                 self.is_whole = False
@@ -331,7 +331,7 @@ class _BareReader:
     def _holds_text(self) -> bool:
         return any(line.strip() for line in self.lines)
 
-    def _end(self, next_line: int) -> Iterator[Found]:
+    def _end(self, next_line: int) -> Iterator[Parsed]:
         if self._holds_text() and self.is_whole:
             data = b"".join(self.lines)
             parameter = self._parameter(data)

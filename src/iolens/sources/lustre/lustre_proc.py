@@ -160,7 +160,7 @@ class _ServerTree:
     problems: tuple[Problem, ...]
 
     def time_us(self, at_us: int | None) -> int | None:
-        """When it was taken: as told, else the newest time any of its files gives."""
+        """When it was taken: as reported, else the newest time any of its files gives."""
         if at_us is not None:
             return at_us
         return max(self.sample.times, default=None) or self.sample.snapshot_us(None)

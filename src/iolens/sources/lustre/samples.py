@@ -1,6 +1,6 @@
 """Which texts of a long capture belong to one sample of a server.
 
-A parameter that comes again begins a new sample only if it is a new moment: some captures print a file twice.
+A parameter that comes again begins a new sample only if it is a new time: some captures print a file twice.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from iolens.records import Problem
 from iolens.sources.lustre.parameters import JOB_STATS, Parameter
 from iolens.sources.lustre.server import ParameterText
 
-SAME_MOMENT_US: Final = 500_000
+SAME_TIME_US: Final = 500_000
 
 
 @dataclass(slots=True)
 class ServerSample:
-    """The texts of one moment. `marker_us`: the time a marker line before them gave."""
+    """The texts of one time. `marker_us`: the time a marker line before them gave."""
 
     marker_us: int | None = None
     readings: dict[Parameter, ParameterText] = field(default_factory=dict)
@@ -98,8 +98,8 @@ class SampleSplitter:
     def _is_later(self, parameter: Parameter, stamp: int) -> bool:
         stamps = self.current.stamps
         if parameter in stamps:
-            return abs(stamp - stamps[parameter]) > SAME_MOMENT_US
-        return bool(self.pending) and bool(stamps) and stamp - max(stamps.values()) > SAME_MOMENT_US
+            return abs(stamp - stamps[parameter]) > SAME_TIME_US
+        return bool(self.pending) and bool(stamps) and stamp - max(stamps.values()) > SAME_TIME_US
 
     def _take_untimed(self, reading: ParameterText) -> Iterator[ServerSample | Problem]:
         known = self.current.readings.get(reading.parameter)
@@ -118,7 +118,7 @@ class SampleSplitter:
         if reading.parameter.leaf != JOB_STATS:
             return False
         before, now = known.last_activity_us, reading.last_activity_us
-        return before is not None and now is not None and now - before > SAME_MOMENT_US
+        return before is not None and now is not None and now - before > SAME_TIME_US
 
     def _turn(self) -> ServerSample:
         finished, self.current = self.current, ServerSample()

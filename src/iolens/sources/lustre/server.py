@@ -56,7 +56,7 @@ class ParameterText(NamedTuple):
 
     @property
     def stamp_us(self) -> int | None:
-        """The moment the server printed it, where it says so (job_stats only tells the last activity)."""
+        """The time the server printed it, where it says so (job_stats only tells the last activity)."""
         return snapshot_of(self.data) if self.parameter.is_timed else None
 
     @property
@@ -312,7 +312,7 @@ class _TargetReader:
         for text in self.first_of((OBDFILTER, JOB_STATS), (MDT, JOB_STATS)):
             stats = parse_job_stats(text.data, text.place, text.line)
             yield from stats.problems
-            # An empty list is news too: a job that is in the next one began after this moment.
+            # An empty list is news too: a job that is in the next one began after this time.
             if stats.jobs or not stats.problems:
                 yield self.sample("job_io", stats.jobs, None)
             if stats.sizes:

@@ -32,7 +32,7 @@ MDT_OPERATIONS: Final = (
     "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
     "setxattr", "statfs", "sync", "samedir_rename", "crossdir_rename",
 )  # fmt: skip
-# Before renames were told apart by directory (2.1) only these were certain to be counted per MDT.
+# Before renames were distinguished by directory (2.1) only these were certain to be counted per MDT.
 EARLY_MDT_OPERATIONS: Final = MDT_OPERATIONS[:8]
 _RENAMES_APART: Final = ("samedir_rename", "crossdir_rename")
 

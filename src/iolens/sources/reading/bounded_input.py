@@ -124,7 +124,7 @@ def unpacked(head: bytes) -> bytes:
 
 
 def blocks_of(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    """The content in blocks of about `size` bytes; what was read before damage is given before the damage is told."""
+    """The content in blocks of about `size` bytes; what was read before damage comes before its report."""
     read = getattr(stream, "read1", stream.read)
     held: list[bytes] = []
     length = 0
@@ -263,7 +263,7 @@ def _descriptor(path: Path, flags: int = 0) -> int:
 
 
 class _Inflated(io.RawIOBase):
-    """gzip data inflated piece by piece, member after member. What comes before damage is given before it is told."""
+    """gzip data inflated piece by piece, member after member. What comes before damage is given first."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self._packed = packed

@@ -216,7 +216,7 @@ def blocks(steps: int, columns: int) -> Iterator[slice]:
 
 
 def whole_numbers(grid: Grid, place: str, what: str) -> tuple[Grid, list[Problem]]:
-    """Counts rounded to whole numbers; what cannot be a count becomes unknown, and is told."""
+    """Counts rounded to whole numbers; what cannot be a count becomes unknown, and is reported."""
     with np.errstate(invalid="ignore"):
         wrong = (grid < 0) | (np.abs(grid) >= LARGEST)
     if not wrong.any():
@@ -251,7 +251,7 @@ def interval_rows(
 def reading_rows(
     table: str, time_us: Integers, common: Mapping[str, str], values: Mapping[str, NDArray[np.float64]], *, whole: bool
 ) -> Iterator[Rows]:
-    """Rows of one target or server at moments; `whole`: bytes or inodes rather than shares."""
+    """Rows of one target or server at times; `whole`: bytes or inodes rather than shares."""
     known = ~np.logical_and.reduce([np.isnan(column) for column in values.values()])
     if known.any():
         arrays = {name: as_integers(column[known]) if whole else column[known] for name, column in values.items()}

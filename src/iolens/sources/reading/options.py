@@ -19,7 +19,7 @@ class ReadOptions:
     timezone: str | None = None
     interval_s: float | None = None
     at: datetime | None = None
-    since: datetime | None = None  # only moments from here on, where a format can skip
+    since: datetime | None = None  # only times from here on, where a format can skip
     until: datetime | None = None  # and before this one
     settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
     zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system

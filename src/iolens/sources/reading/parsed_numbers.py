@@ -1,7 +1,7 @@
 """Text to numbers, for every source: digits, sign and range are judged here and nowhere else.
 
 Python's own `int` and `float` also take `1_0`, `+1`, `nan`, digits of other scripts and blanks, and `int` fails with an
-exception of its own beyond 4,300 digits. What is no number is told with its name, so that the value is refused with
+exception of its own beyond 4,300 digits. What is no number is reported with its name, so that the value is refused with
 file, line and column, and the rest goes on. Standard library only.
 """
 

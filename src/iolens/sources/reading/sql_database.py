@@ -141,7 +141,7 @@ class Database(Protocol):
         """SQL for a local time as seconds since 1970 on that clock; NULL where it is no time."""
 
     def keeps_utc(self, table: TableSchema, column: str) -> bool:
-        """Whether the column's own type is a moment in UTC, whatever clock wrote it."""
+        """Whether the column's own type is a time in UTC, whatever clock wrote it."""
 
 
 class Opening(Protocol):
@@ -334,7 +334,7 @@ class MysqlOpening:
             raise InputError(self.place, f"the connection was lost: {error}") from error
 
     def arguments(self) -> dict[str, Any]:
-        """What the driver is told: from the URL, the environment and `~/.my.cnf`."""
+        """What the driver is given: from the URL, the environment and `~/.my.cnf`."""
         parts = self._parts()
         given: dict[str, Any] = {
             "database": self.database_name,

@@ -174,7 +174,7 @@ def inodes(usage: InodeUsage) -> TableView:
 
 
 def changes(result: Capacity) -> TableView:
-    """Moments at which targets came or went."""
+    """Times at which targets came or went."""
     columns = (
         t.time("time", "Time (UTC)"), t.count("targets_before", "Targets before"),
         t.count("targets_after", "Targets after"),

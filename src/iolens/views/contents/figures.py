@@ -48,7 +48,7 @@ AGE_TICKS: Final = (
     (HOUR_S, "1 h"), *((days * DAY_S, f"{days} d") for days in (1, 7, 30, 90)),
     *((years * 365 * DAY_S, f"{years} y") for years in (1, 2, 5, 10)),
 )  # fmt: skip
-EMPTY_AT: Final = -1.0  # where empty files, and those of the very moment, stand
+EMPTY_AT: Final = -1.0  # where empty files, and those of the scan's own time, stand
 
 
 FIGURES: Final = ("sizes", "ages", "projects", "widths", "history")
@@ -136,7 +136,7 @@ def _age_place(seconds: float) -> float:
 
 
 def projects(result: Contents) -> Figure:
-    """Shares of files and bytes of the projects that hold most; of owners where no project is told."""
+    """Shares of files and bytes of the projects that hold most; of owners where no project is reported."""
     named = [(contents.project, contents.files_pct, contents.bytes_pct) for contents in result.by_project]
     word = "project"
     if not any(name is not None for name, _, _ in named):
@@ -146,7 +146,7 @@ def projects(result: Contents) -> Figure:
         )
     heading = f"Who holds most, by {word}"
     if not any(name is not None for name, _, _ in named):
-        message = EMPTY if result.time is None else "neither projects nor owners are told"
+        message = EMPTY if result.time is None else "neither projects nor owners are reported"
         axis = Axis("project or owner")
         return Figure("projects", "Who holds most", (Panel(_title(result), axis, _share_axis(), message=message),))
     shown = named[:PROJECTS_SHOWN]
@@ -228,7 +228,7 @@ def _shown_limit(projection: Projection | None, lines: Sequence[CountLine], end:
 
 
 def _at(line: CountLine, times: NDArray[Any], time: int) -> float:
-    """The line at a moment; there are never less than no files."""
+    """The line at a time; there are never less than no files."""
     return max(line.level + line.per_day * (time - int(times[-1])) / DAY_US, 0.0)
 
 

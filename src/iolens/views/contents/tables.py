@@ -206,7 +206,7 @@ def _growers(result: Contents, scan_comparison: ScanComparison) -> list[TableVie
     shown = scan_comparison.by_owner[: result.top]
     rows: list[Row] = [
         (
-            change.owner or "not told",
+            change.owner or "not reported",
             change.files.change,
             change.files.change_pct,
             change.files.share_pct,
@@ -253,7 +253,7 @@ def at_most(result: Contents) -> TableView:
     for item in result.at_most:
         beside = others.get(item.size_bytes)
         rows.append((item.size_bytes, *_pair(item), *(_pair(beside) if beside is not None else ())))
-    note = "Where two numbers are given, the size is inside a bin or the bytes of bins are not told."
+    note = "Where two numbers are given, the size is inside a bin or the bytes of bins are not reported."
     open_ended = any("…" in str(cell) for row in rows for cell in row)
     return t.TableView("Small files", tuple(columns), rows, note if open_ended else "")
 
@@ -374,7 +374,7 @@ def by_project(result: Contents) -> TableView:
 def by_owner(result: Contents) -> TableView:
     """Owners with most bytes."""
     shown = result.by_owner[: result.top]
-    rows: list[Row] = [(contents.owner or "not told", *_holding(contents)) for contents in shown]
+    rows: list[Row] = [(contents.owner or "not reported", *_holding(contents)) for contents in shown]
     return t.TableView("Owners", (t.text("owner", "Owner"), *_HELD), rows, _rest(len(result.by_owner), len(shown)))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BINS: Final = 40
 MARGIN: Final = 1.15  # of a logarithmic axis beyond its values
 NARROWEST: Final = 1.5  # ratio of its ends
-ROOM: Final = 3.0  # … beyond a rating
+SPACE: Final = 3.0  # … beyond a rating
 TICK_STEPS: Final = ((0.5, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)), (1.2, (1, 1.5, 2, 3, 5, 7)), (2.5, (1, 2, 5)))
 NO_WEAR: Final = "no drive tells its wear"
 UNWORN: Final = "every drive reports 0 %"
@@ -88,8 +88,8 @@ def _values(lives: Iterable[DriveLife], number: Callable[[DriveLife], float | No
 
 
 def _log_axis(label: str, values: Floats, rated: float | None = None) -> Axis:
-    """From the smallest to the largest value; a rating stands inside, with room for its text."""
-    low, high = float(values.min()), max(float(values.max()), ROOM * (rated or 0.0))
+    """From the smallest to the largest value; a rating stands inside, with space for its text."""
+    low, high = float(values.min()), max(float(values.max()), SPACE * (rated or 0.0))
     widen = max(1.0, (NARROWEST * low / high) ** 0.5)
     low, high = low / MARGIN / widen, high * MARGIN * widen
     return Axis(f"{label}, log scale", "log", low, high, _ticks(low, high))

@@ -179,7 +179,7 @@ def groups(result: Drives) -> TableView:
 def coverage(result: Drives) -> TableView:
     """What the drives do not tell."""
     columns = (
-        t.text("filesystem", "Not told or not counted"), t.count("without_host_writes", "Without host writes"),
+        t.text("filesystem", "Not reported or not counted"), t.count("without_host_writes", "Without host writes"),
         t.count("without_nand_writes", "Without flash writes"), t.count("without_capacity", "Without capacity"),
         t.count("without_hours", "Without power-on hours"), t.count("without_wear", "Without wear"),
         t.count("never_written", "Never written"), t.count("read_once", "Read only once"),

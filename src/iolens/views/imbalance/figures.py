@@ -73,9 +73,9 @@ def figures(result: Imbalance) -> dict[str, Callable[[], Figure]]:
 
 
 def snapshot(result: Imbalance) -> Figure:
-    """What every target moved at two moments."""
+    """What every target moved at two times."""
     panels = tuple(_snapshot_panel(result, load_snapshot) for load_snapshot in result.snapshots)
-    return Figure("snapshot", "Load of targets at single moments", panels)
+    return Figure("snapshot", "Load of targets at single times", panels)
 
 
 def _snapshot_panel(result: Imbalance, snapshot: LoadSnapshot) -> Panel:

@@ -41,7 +41,7 @@ def report_sections(result: Imbalance) -> list[ReportSection]:
 def report_methods(results: Sequence[Imbalance]) -> list[ReportSection]:
     """What the words mean."""
     words = (
-        "A target's load is what it reads and writes per second, with scrubbing and rebuilding where that is told. A"
+        "A target's load is what it reads and writes per second, with scrubbing and rebuilding where reported. A"
         " tick is unbalanced where the standard deviation of the loads (with n − 1, over the targets that report)"
         " reaches a threshold, by default its own 80th or 95th percentile over the window. A lifetime is a run of"
         " unbalanced ticks, a distance the time from the end of one to the start of the next; missing ticks end both.",

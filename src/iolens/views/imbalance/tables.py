@@ -214,7 +214,7 @@ def background(result: Imbalance) -> TableView:
 
 
 def snapshots(result: Imbalance) -> TableView:
-    """Two moments, as under Fig. 1."""
+    """Two times, as under Fig. 1."""
     columns = (
         t.time("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
         t.rate("max_bytes_per_s", "Most"), t.rate("mean_bytes_per_s", "Mean"), t.rate("std_bytes_per_s", "Std"),

@@ -59,5 +59,5 @@ def _says_something(value: object) -> bool:
 
 
 def figures(result: LiveReading) -> dict[str, Callable[[], Figure]]:
-    """None: one moment has no course."""
+    """None: one time has no course."""
     return {}

@@ -24,7 +24,7 @@ FAMILIES: Final = (
     ("metadata operations", ("metadata_ops_per_s",)),
 )
 COLOURS: Final = (READ, WRITE, FSU)
-DECADES: Final = 6  # below the largest: less is not worth the room
+DECADES: Final = 6  # below the largest: less is not worth the space
 RARE: Final = 0.01
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RANGE: Final = "Low\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}high"
 SSI: Final = (
     "SSI, sustained system improvement: how many times as much work the new system does as the reference system. "
-    "From: where the inputs come from; each is told in its chapter."
+    "From: where the inputs come from; each is reported in its chapter."
 )
 POWERS: Final = "kB, TB, PB are powers of ten; KiB, TiB, PiB powers of two."
 MEANING: Final = (

@@ -28,7 +28,7 @@ STEADY: Final = "#DCEBF5"
 NO_DATA: Final = "#D9D9D9"
 RULE: Final = "#666666"
 
-LONGEST_NAME: Final = 40  # characters beside the picture: more would leave no room for it
+LONGEST_NAME: Final = 40  # characters beside the picture: more would leave no space for it
 LONGEST_TITLE: Final = 160
 
 Scale = Literal["linear", "log", "time"]
@@ -121,7 +121,7 @@ class HeatMapMark:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A shaded stretch of the x axis; `text` stands in it where there is room."""
+    """A shaded stretch of the x axis; `text` stands in it where there is space."""
 
     start: float
     end: float

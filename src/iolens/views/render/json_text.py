@@ -57,7 +57,7 @@ def _plain_collection(value: Any) -> Any:
         return [plain_value(item) for item in value]
     if isinstance(value, PurePath):
         return str(value)
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # NumPy, told by its manner to spare the import
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # NumPy, recognised by its manner to spare the import
         return plain_value(value.tolist())
     raise TypeError(f"{type(value).__name__} has no JSON form")
 

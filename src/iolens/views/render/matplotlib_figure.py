@@ -69,7 +69,7 @@ def draw_with(figure: figures.Figure, renderer: RendererBase) -> None:
 
 @contextmanager
 def _without_missing_glyphs() -> Iterator[None]:
-    """A sign that no font has is drawn as a box; nobody need be told."""
+    """A sign that no font has is drawn as a box; no message is needed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from", UserWarning)
         yield

@@ -33,7 +33,7 @@ class FigureOnPage(Flowable):  # type: ignore[misc]
         self.scale = 1.0
 
     def wrap(self, available_width: float, available_height: float) -> tuple[float, float]:
-        """The room it takes."""
+        """The space it takes."""
         width, height = size_pt(self.figure)
         self.scale = min(self.most[0] / width, self.most[1] / height)
         self.inset = (available_width - self.scale * width) / 2.0

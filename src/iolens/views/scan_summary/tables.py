@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from iolens.views.render.tables import Row, TableView
 
 PLACES_SHOWN: Final = 20
-NOBODY: Final = {"owner": "not told", "project": "no project"}
+NOBODY: Final = {"owner": "not reported", "project": "no project"}
 
 
 def tables(result: ScanSummary) -> list[TableView]:

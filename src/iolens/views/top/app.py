@@ -156,7 +156,7 @@ class TopApp(App[None]):
                     self.session.boards.expect(known)
                     self.session.boards.take(items)
                 trouble = self.feed.trouble()
-            except Exception as error:  # whatever it is, it is told, and tried again
+            except Exception as error:  # whatever it is, it is reported, and tried again
                 failure, trouble = str(error) or type(error).__name__, ""
             problems = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
             with suppress(RuntimeError):  # the application has ended
@@ -188,7 +188,7 @@ class TopApp(App[None]):
         board, failure = self.new_board(page.filesystem), ""
         try:
             board.take(self.recording.rows(page.filesystem, page.since_us - MARGIN_US, page.until_us))
-        except Exception as error:  # told, and tried again
+        except Exception as error:  # reported, and tried again
             failure = str(error) or type(error).__name__
         if failure and self.stopping.wait(1.0):
             return
@@ -365,7 +365,7 @@ class TopApp(App[None]):
         self._ask("filter", self.session.order.pattern, "part of a target's name, or a pattern such as *OST00[0-7]*")
 
     def action_ask_time(self) -> None:
-        """Ask for a moment."""
+        """Ask briefly."""
         self._ask("time", "", "go to: 14:30, 14:30:05 or 2026-01-31T14:30:00Z")
 
     def _open_detail(self, is_open: bool) -> None:

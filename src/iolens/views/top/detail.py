@@ -19,7 +19,7 @@ _KINDS = {"p95_io_time": "95 % of I/Os took at most", "mean_wait": "mean wait"}
 
 
 def detail(board: Board, line: TargetLine, at_us: int, width: int, height: int) -> list[Text]:
-    """Lines of the pane; the histogram gets what room is left."""
+    """Lines of the pane; the histogram gets what space is left."""
     texts = [_facts(line, width)]
     past = board.history_of(line.target, at_us, max(width - LABEL_WIDTH - 2, 1))
     texts += _chart(past, width)

@@ -1,4 +1,4 @@
-"""What the view looks at: file system, moment, order and filter. Keys change it, widgets show it; no terminal here."""
+"""What the view looks at: file system, time, order and filter. Keys change it, widgets show it; no terminal here."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class LineOrder:
 
 
 class _Computed(NamedTuple):
-    """A reading, of which board and moment it is, and when it was made."""
+    """A reading, of which board and time it is, and when it was made."""
 
     state: tuple[Board, int, int | None]
     now_us: int | None
@@ -82,9 +82,9 @@ class _Computed(NamedTuple):
 
 
 class Session:
-    """The moment that is looked at.
+    """The time that is looked at.
 
-    Live, `at_us` None follows the newest tick; a moment is a look back at what is kept. A recording has a `window` and
+    Live, `at_us` None follows the newest tick; a time is a look back at what is kept. A recording has a `window` and
     a clock of its own.
     """
 
@@ -125,7 +125,7 @@ class Session:
         return self.boards.of.get(self.filesystem or "")
 
     def reading(self, now_us: int | None) -> LiveReading | None:
-        """What is to be shown; computed anew when the board or the moment has changed, or it is a while ago."""
+        """What is to be shown; computed anew when the board or the time has changed, or it is a while ago."""
         board = self.board
         if board is None:
             return None
@@ -163,13 +163,13 @@ class Session:
         if self.at_us is None or not times:
             return
         place = bisect.bisect_right(times, self.at_us) - 1 + ticks
-        if place < 0 and self.window is not None:  # before the page: some moment there, and its page is asked for
+        if place < 0 and self.window is not None:  # before the page: some time there, and its page is asked for
             self._go(max(self.window[0], times[0] - USUAL_TICK_US))
         else:
             self._go(times[min(max(place, 0), len(times) - 1)])
 
     def seek(self, at_us: int) -> None:
-        """Go to a moment; live, one that is not kept any more is the oldest that is."""
+        """Go to a time; live, one that is not kept any more is the oldest that is."""
         if self.window is not None:
             self._go(min(max(at_us, self.window[0]), self.window[1]))
             return
@@ -216,7 +216,7 @@ class Session:
         return self._tick() != before or self.page() is not None
 
     def page(self) -> RecordedPage | None:
-        """The page of a recording that must be loaded before its moment can be shown; None: nothing is missing."""
+        """The page of a recording that must be loaded before its time can be shown; None: nothing is missing."""
         if self.window is None or self.filesystem is None or self.at_us is None:
             return None
         page = self._page_of(self.filesystem, min(self.at_us, self.window[1] - 1))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from iolens.arrays import Floats, Integers
 
 
-FOUND: Final = "#DDD6F0"  # maintenance nobody told of
+UNANNOUNCED: Final = "#DDD6F0"  # maintenance nobody reported
 BY_BYTES: Final = "#9A9A9A"
 TOGETHER: Final = "#111111"  # all targets, or both directions
 MOST_MINUTES: Final = LINE_AT_MOST  # beyond, the largest minute of each bucket stands for it
@@ -363,7 +363,7 @@ def _width(seconds: float) -> str:
 
 
 def _maintenance(result: Workload) -> list[Span]:
-    """Maintenance windows, named where there is room."""
+    """Maintenance windows, named where there is space."""
     if result.window_start is None or result.window_end is None:
         return []
     first, last = epoch_us(result.window_start), epoch_us(result.window_end)
@@ -373,7 +373,7 @@ def _maintenance(result: Workload) -> list[Span]:
         if start < end:
             text = maintenance.name if end - start > (last - first) / 12 else ""
             label, colour = (
-                ("maintenance", SATURATED) if maintenance.origin == "configured" else (maintenance.name, FOUND)
+                ("maintenance", SATURATED) if maintenance.origin == "configured" else (maintenance.name, UNANNOUNCED)
             )
             spans.append(Span(start, end, label, colour, text if maintenance.origin == "configured" else ""))
     return spans
