@@ -44,5 +44,5 @@ def present(result: object, format_: str, output: Path | None, figures: tuple[st
         for warning in getattr(result, "warnings", ()):
             click.echo(visible(f"iolens: warning: {warning}"), err=True)
     render(result, cast("Any", format_), output)
-    for path in draw_figures(result, figures):
+    for path in draw_figures(result, figures) if figures else ():
         click.echo(f"drawn: {path}", err=True)
