@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.simulator.lustre_layout import LAYOUTS
+from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
 from iolens.simulator.lustre_text import (
     BrwSection,
     Counter,
@@ -53,36 +53,62 @@ def histograms_of(text: str) -> list[BrwSection]:
     return result
 
 
+def check_brw_stats(text: str, version: str) -> None:
+    stamp = re.match(r"snapshot_time: +(\d+)\.(\d+)", text)
+    start = re.search(r"^start_time: +(\d+)\.(\d+)", text, re.MULTILINE)
+    assert stamp is not None
+    begin = nanoseconds(version, start[1], start[2]) if start else 0
+    printed = brw_stats_text(
+        LAYOUTS[version].dialect, nanoseconds(version, stamp[1], stamp[2]), begin, histograms_of(text)
+    )
+    assert printed == text
+
+
+def check_stats(text: str, version: str) -> None:
+    lines = text.splitlines()
+    times = {}
+    while lines and lines[0].split()[0] in ("snapshot_time", "start_time", "elapsed_time"):
+        name, value, *_ = lines.pop(0).split()
+        times[name] = nanoseconds(version, *value.split(".")[:2])
+    counters = []
+    for line in lines:
+        name, samples, _, unit, *values = line.split()
+        numbers = [int(value) for value in values]
+        squares = numbers[3] if len(numbers) > 3 else None
+        trailing = numbers[:3] or [0, 0, 0]
+        counters.append(Counter(name, int(samples), unit[1:-1], *trailing, squares, bool(values)))
+    assert stats_text(LAYOUTS[version].dialect, times["snapshot_time"], times.get("start_time", 0), counters) == text
+
+
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_a_captured_brw_stats_printed_anew_is_the_same(shared_data: Path, capture: str) -> None:
-    dialect = LAYOUTS[CAPTURES[capture]].dialect
     files = captured(shared_data / "lustre-server-proc" / capture, "brw_stats", "obdfilter", "osd-zfs", "osd-ldiskfs")
     assert files
     for path in files:
-        text = path.read_text()
-        stamp = re.match(r"snapshot_time: +(\d+)\.(\d+)", text)
-        assert stamp is not None
-        now = nanoseconds(CAPTURES[capture], stamp[1], stamp[2])
-        assert brw_stats_text(dialect, now, 0, histograms_of(text)) == text
+        check_brw_stats(path.read_text(), CAPTURES[capture])
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_captured_stats_printed_anew_are_the_same(shared_data: Path, capture: str) -> None:
-    dialect, folder = LAYOUTS[CAPTURES[capture]].dialect, shared_data / "lustre-server-proc" / capture
+    folder = shared_data / "lustre-server-proc" / capture
     files = captured(folder, "stats", "obdfilter", "mds") + captured(folder, "md_stats", "mdt")
     assert files
     for path in files:
-        text = path.read_text()
-        head, *lines = text.splitlines()
-        now = nanoseconds(CAPTURES[capture], *re.findall(r"\d+", head)[:2])
-        counters = []
-        for line in lines:
-            name, samples, _, unit, *values = line.split()
-            numbers = [int(value) for value in values]
-            squares = numbers[3] if len(numbers) > 3 else None
-            trailing = numbers[:3] or [0, 0, 0]
-            counters.append(Counter(name, int(samples), unit[1:-1], *trailing, squares, bool(values)))
-        assert stats_text(dialect, now, 0, counters) == text
+        check_stats(path.read_text(), CAPTURES[capture])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_simulated_tree_printed_anew_is_the_same(tmp_path: Path, version: str) -> None:
+    tree = Tree(tmp_path, version, load_workload("scratch"), start_s=1350900000.25, osts=2, mdts=1, seed=1)
+    tree.advance_to(1350900065.25)
+    histograms = captured(tmp_path, "brw_stats", "obdfilter", "osd-zfs", "osd-ldiskfs")
+    counts = captured(tmp_path, "stats", "obdfilter", "mds") + captured(tmp_path, "md_stats", "mdt")
+    assert histograms
+    assert counts
+    for path in histograms:
+        check_brw_stats(path.read_text(), version)
+    for path in counts:
+        check_stats(path.read_text(), version)
 
 
 def test_captured_job_stats_printed_anew_are_the_same(shared_data: Path) -> None:

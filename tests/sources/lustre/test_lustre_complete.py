@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 
 from iolens.records import Item, Note
+from iolens.simulator.lustre_layout import VERSIONS
+from iolens.simulator.lustre_tree import Tree
+from iolens.simulator.workload import load_workload
 from iolens.sources.lustre.lustre_lctl import SOURCE as LCTL
 from iolens.sources.lustre.lustre_proc import SOURCE as PROC
 from iolens.sources.reading.options import ReadOptions
@@ -87,10 +90,8 @@ def is_reported_elsewhere(path: Path, root: Path) -> bool:
     return family.startswith("osd-") and leaf != "brw_stats" and any(item.exists() for item in of_obdfilter)
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_every_file_of_a_tree(shared_data: Path, tmp_path: Path, name: str) -> None:
-    root = tmp_path / name
-    shutil.copytree(shared_data / "lustre-server-proc" / name, root)
+def check_every_file(root: Path) -> None:
+    """Whatever is changed in a file that no note names, something else comes out."""
     before = tree_items(root)
     patterns = left_out(before)
     read: set[str] = set()
@@ -108,14 +109,29 @@ def test_every_file_of_a_tree(shared_data: Path, tmp_path: Path, name: str) -> N
     assert read
 
 
+@pytest.mark.parametrize("name", TREES)
+def test_every_file_of_a_tree(shared_data: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(shared_data / "lustre-server-proc" / name, tmp_path / name)
+    check_every_file(tmp_path / name)
+
+
+def simulated(root: Path, version: str) -> Path:
+    tree = Tree(root, version, load_workload("scratch"), start_s=1350900000.25, osts=2, mdts=1, seed=1)
+    tree.advance_to(1350900065.25)
+    return root
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_file_of_a_simulated_tree(tmp_path: Path, version: str) -> None:
+    check_every_file(simulated(tmp_path / "root", version))
+
+
 def text_items(path: Path) -> list[Item]:
     return [item for capture in LCTL.captures([path], AT) for item in capture.items()]
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_every_parameter_of_a_text(shared_data: Path, tmp_path: Path, name: str) -> None:
-    text = (shared_data / "lustre-lctl" / f"{name}.txt").read_text()
-    path = tmp_path / "lctl.txt"
+def check_every_parameter(text: str, path: Path) -> None:
+    """Likewise for the parameters of a text of `lctl get_param`."""
 
     def items_of(some: str) -> list[Item]:
         path.write_text(some)
@@ -134,6 +150,25 @@ def test_every_parameter_of_a_text(shared_data: Path, tmp_path: Path, name: str)
         for other in (RUBBISH, *changed_lines(value, patterns, parameter, 2)):
             assert items_of(text[: start.end()] + other + text[end:]) != before, (parameter, other)
     assert read
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_parameter_of_a_text(shared_data: Path, tmp_path: Path, name: str) -> None:
+    check_every_parameter((shared_data / "lustre-lctl" / f"{name}.txt").read_text(), tmp_path / "lctl.txt")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_parameter_of_a_simulated_text(tmp_path: Path, version: str) -> None:
+    root = simulated(tmp_path / "root", version)
+    families = ("obdfilter", "osd-ldiskfs", "mdt")
+    files = sorted(path for base in BASES for path in (root / base).rglob("*") if path.is_file())
+    texts = [
+        f"{'.'.join(path.parts[-3:])}={'' if (content := path.read_text()).count(chr(10)) < 2 else chr(10)}{content}"
+        for path in files
+        if path.parts[-3] in families and not is_reported_elsewhere(path, root)
+    ]
+    assert texts
+    check_every_parameter("".join(texts), tmp_path / "lctl.txt")
 
 
 def test_the_note_names_what_a_tree_of_2_10_1_holds_besides(shared_data: Path) -> None:
