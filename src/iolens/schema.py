@@ -89,8 +89,8 @@ class Table:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Key columns that divide one target's interval further (job, histogram, bin, …)."""
-        return tuple(name for name in self.key if name not in ("source", "filesystem", "target", "time"))
+        """Key columns that divide one target's or node's interval further (job, histogram, bin, …)."""
+        return tuple(name for name in self.key if name not in ("source", "filesystem", self.subject, "time"))
 
     def column(self, name: str) -> Column:
         """The column of that name."""

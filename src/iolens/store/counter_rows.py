@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from iolens.records import CounterSet, Sample
@@ -62,7 +63,12 @@ def _by_counter(moved: Mapping[str, int], table: Table) -> Sequence[Mapping[str,
 
 def _typed(table: Table, column: str, value: str) -> int | str:
     """A value as its column has it."""
-    return _bin(value) if table.column(column).type == "int64" else value
+    return _bin(value) if column in _numbers(table.name) else value
+
+
+@cache
+def _numbers(table: str) -> frozenset[str]:
+    return frozenset(column.name for column in TABLES[table].columns if column.type == "int64")
 
 
 def _bin(label: str) -> int | str:

@@ -69,7 +69,8 @@ class LustreClientProc:
         trees, refused = read_each(paths, _read_client)
         yield from refused
         for tree, tick in in_order(trees, options):
-            yield Capture(str(tree.root), tree.identity(options), partial(_items, tree, nodes[tree.root], tick))
+            node = nodes[tree.root]
+            yield Capture(str(tree.root), tree.identity(options, node.name), partial(_items, tree, node, tick))
 
 
 SOURCE: Final = LustreClientProc()

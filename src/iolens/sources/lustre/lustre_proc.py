@@ -196,9 +196,9 @@ class LustreTree:
         stamp = time_us if snapshot is None else snapshot
         yield from reader.items(self.sample.readings.values(), time_us, stamp)
 
-    def identity(self, options: ReadOptions) -> str:
-        """Hash of every file's relative path and content, and of what the user had to supply."""
-        digest = hashlib.sha256()
+    def identity(self, options: ReadOptions, node: str = "") -> str:
+        """Hash of every file's relative path and content, of what the user had to supply, and of a client's name."""
+        digest = hashlib.sha256(node.encode())
         for reading in sorted(self.sample.readings.values(), key=lambda reading: reading.place):
             relative = Path(reading.place).relative_to(self.root).as_posix()
             digest.update(f"{relative}\0{len(reading.data)}\0".encode() + reading.data)

@@ -99,8 +99,9 @@ def _is_page_size(size: int) -> bool:
 def _said(root: Path) -> Iterator[tuple[str, int]]:
     for place in _AUXV:
         data = _text(root / place)
+        data += bytes(-len(data) % 16)  # what a copy is padded with was taken off
         for order in "<>":
-            pairs = struct.iter_unpack(f"{order}QQ", data[: len(data) // 16 * 16])
+            pairs = struct.iter_unpack(f"{order}QQ", data)
             yield from ((place, value) for key, value in pairs if key == _AT_PAGESZ)
     for place in _SMAPS:
         yield from ((place, int(size) * 1024) for size in _KERNEL_PAGE.findall(_text(root / place))[:1])

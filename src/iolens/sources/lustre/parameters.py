@@ -58,7 +58,7 @@ _ONE_OF_MANY: Final = re.compile(
 _FIXED: Final = frozenset({"OSS", "MDS", "MGS", "services", "namespaces"})
 
 
-class Mount(NamedTuple):
+class ClientMount(NamedTuple):
     """What the name of a client's parameter says: the file system, the OST or MDT, and which mount it is."""
 
     filesystem: str
@@ -84,12 +84,12 @@ class Parameter(NamedTuple):
         return self.family in CLIENT_FAMILIES
 
     @property
-    def mount(self) -> Mount:
+    def mount(self) -> ClientMount:
         """The mount that a client's parameter is of."""
         if (match := _DEVICE.fullmatch(self.target)) is not None:
-            return Mount(match[1], f"{match[1]}-{match[2]}{match[3]}", match[5])
+            return ClientMount(match[1], f"{match[1]}-{match[2]}{match[3]}", match[5])
         match = _MOUNT.fullmatch(self.target)
-        return Mount(match[1], "", match[2]) if match is not None else Mount(self.target, "", "")
+        return ClientMount(match[1], "", match[2]) if match is not None else ClientMount(self.target, "", "")
 
     @property
     def gives_time(self) -> bool:

@@ -78,7 +78,7 @@ def parse_extents_stats(data: bytes, place: str, first_line: int = 1) -> ClientH
     """Read an extents_stats, or extents_stats_per_process: calls by size, labelled with the upper bound in bytes."""
     reader = _ExtentReader(ClientHistograms(place))
     lines = data.decode("ascii", "replace").split("\n")
-    if lines[0].strip() == "disabled":
+    if data.lstrip().startswith(b"disabled"):
         reader.histograms.disabled = True
         return reader.histograms
     for number, line in enumerate(lines, first_line):
