@@ -238,9 +238,13 @@ def test_a_mount_that_cannot_be_read_for_once_is_not_taken_for_a_new_one(tmp_pat
 
 def test_a_late_sample_is_placed(tmp_path: Path) -> None:
     roots = [tree_2_5(tmp_path / f"{n}", T0 + 60 * n, 20 + n * n) for n in range(3)]
-    for root in (roots[0], roots[2], roots[1]):
-        ingest(tmp_path / "store", SOURCE.name, [root], ReadOptions(interval_s=60))
+    options = ReadOptions(interval_s=60)
+    for root in (roots[0], roots[2]):
+        ingest(tmp_path / "store", SOURCE.name, [root], options)
+    late = Store(tmp_path / "store").ingest(SOURCE.captures([roots[1]], options), SOURCE.name, rebuild=True)
+    assert late.unplaced == 0
     assert [(name, count) for _, name, count, _ in opens(tmp_path / "store")] == [("open", 1), ("open", 3)]
+    assert len(stored(tmp_path / "store", "lake", "client_io", "time")) == 2
 
 
 def test_a_node_is_no_target(tmp_path: Path) -> None:
