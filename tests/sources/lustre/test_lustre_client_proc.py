@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,17 @@ from iolens.sources.lustre.rpc_stats import PAGES, parse_rpc_stats
 from iolens.sources.lustre.stats import parse_stats
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
-from tests.sources.lustre.client_trees import MOUNT, T0, TREES, counters, plant, tree_2_5, tree_2_12, tree_2_15
+from tests.sources.lustre.client_trees import (
+    MOUNT,
+    T0,
+    TREES,
+    counters,
+    plant,
+    rpc_stats,
+    tree_2_5,
+    tree_2_12,
+    tree_2_15,
+)
 from tests.sources.lustre.test_lustre_proc import tree_of_2_15
 from tests.sources.stored import ingest, stored
 
@@ -418,3 +429,50 @@ def test_opens_and_rpcs_of_many_nodes_are_apart(tmp_path: Path) -> None:
 def test_a_text_that_has_not_counted_yet(tmp_path: Path) -> None:
     root = plant(tmp_path, {f"llite/lake-{MOUNT}/stats": counters(f"snapshot_time             {T0}.1 secs.nsecs\n")})
     assert counted(items(root), "client_io") == {"read_bytes": 0, "read_ops": 0, "write_bytes": 0, "write_ops": 0}
+
+
+ENZO_READS = (12243, 264, 56, 81, 242, 269, 543, 1812, 26572)  # SPEC N, Table I; the text's 36,576 is a slip
+ENZO_WRITES = (393, 62, 198, 155, 96, 74, 199, 595, 52606)
+
+
+def share(total: int, part: int, parts: int) -> int:
+    """One of `parts` uneven pieces of a whole."""
+    return total * (part + 1) // parts - total * part // parts
+
+
+def enzo_node(root: Path, node: int, ended: bool) -> Path:
+    """One of 4 nodes with 60 OSTs, before and after the job."""
+    time, files = T0 + 600 * ended, {"etc/hostname": f"r1i0n{node}\n"}
+    head = f"snapshot_time:         {time}.5 (secs.usecs)\n"
+    for ost in range(60):
+        part = node * 60 + ost
+        reads, writes = (
+            [7 + (share(count, part, 240) if ended else 0) for count in counts] for counts in (ENZO_READS, ENZO_WRITES)
+        )
+        files[f"proc/fs/lustre/osc/nbp1-OST{ost:04x}-osc-{MOUNT}/rpc_stats"] = rpc_stats(head, reads, writes)
+    opened, closed, stat = (100 + (share(count, node, 4) if ended else 0) for count in (5303, 5769, 12460))
+    files[f"proc/fs/lustre/llite/nbp1-{MOUNT}/stats"] = counters(
+        f"snapshot_time             {time}.5 secs.usecs\n",
+        f"read_bytes                9 samples [bytes] 1 9 {10**9 + (share(54 * 10**9, node, 4) if ended else 0)}",
+        f"write_bytes               9 samples [bytes] 1 9 {10**9 + (share(56 * 10**9, node, 4) if ended else 0)}",
+        f"open                      {opened} samples [regs]",
+        f"close                     {closed} samples [regs]",
+        f"getattr                   {stat} samples [regs]",
+    )
+    return plant(root, files)
+
+
+def test_the_tables_of_the_paper_over_4_nodes_and_60_osts(tmp_path: Path) -> None:
+    roots = [enzo_node(tmp_path / f"{node}-{ended}", node, ended) for node in range(4) for ended in (False, True)]
+    assert ingest(tmp_path / "store", SOURCE.name, roots, ReadOptions()).refused == 0
+    rpcs: Counter[tuple[str, int]] = Counter()
+    for direction, pages, count in stored(tmp_path / "store", "nbp1", "client_rpcs", "direction", "pages", "rpcs"):
+        rpcs[direction, pages * 4] += count
+    assert [rpcs["read", 4 << power] for power in range(9)] == list(ENZO_READS)
+    assert [rpcs["write", 4 << power] for power in range(9)] == list(ENZO_WRITES)
+    operations: Counter[str] = Counter()
+    for name, count in stored(tmp_path / "store", "nbp1", "client_metadata", "operation", "count"):
+        operations[name] += count
+    assert operations == {"open": 5303, "close": 5769, "getattr": 12460}
+    moved = stored(tmp_path / "store", "nbp1", "client_io", "read_bytes", "write_bytes")
+    assert [sum(column) for column in zip(*moved, strict=True)] == [54 * 10**9, 56 * 10**9]

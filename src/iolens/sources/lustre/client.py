@@ -16,7 +16,7 @@ from iolens.schema import DIRECTIONS
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.lustre import llite_stats
 from iolens.sources.lustre.page_size import PageSize, RpcVolume, Verdict, judged, page_size_setting
-from iolens.sources.lustre.parameters import CLIENT_LOCKS, LLITE, MDC, OSC, SERVICE, LeftOut, Parameter
+from iolens.sources.lustre.parameters import CLIENT_LOCKS, LLITE, MDC, OSC, SERVICE, Parameter
 from iolens.sources.lustre.rpc_stats import (
     CALL_SIZES,
     PAGES,
@@ -57,6 +57,11 @@ class ClientNode:
         size = page_size_setting(options.settings, source) or page_size
         return cls(source, name or fallback or "client", size, is_guessed=name is None)
 
+    @property
+    def identity(self) -> str:
+        """What changes the rows of its files: part of the identity of a capture."""
+        return f"{self.name}\0{self.page_size and self.page_size.bytes}"
+
     def notes(self, place: str) -> Iterator[Note]:
         """That its name is only that of a file."""
         if self.is_guessed:
@@ -69,7 +74,6 @@ class ClientReader:
     """Turns one sample after the other of a client into items, and collects what to say once at the end."""
 
     node: ClientNode
-    left_out: LeftOut | None = None
     said: dict[Note, None] = field(default_factory=dict)
 
     def items(self, readings: Iterable[ParameterText], time_us: int, snapshot_us: int) -> Iterator[Item]:

@@ -70,7 +70,7 @@ class LustreClientProc:
         yield from refused
         for tree, tick in in_order(trees, options):
             node = nodes[tree.root]
-            yield Capture(str(tree.root), tree.identity(options, node.name), partial(_items, tree, node, tick))
+            yield Capture(str(tree.root), tree.identity(options, node.identity), partial(_items, tree, node, tick))
 
 
 SOURCE: Final = LustreClientProc()
@@ -97,7 +97,7 @@ def _items(tree: LustreTree, node: ClientNode, tick_us: int | None) -> Iterator[
     place, left_out = str(tree.root), LeftOut(str(tree.root))
     for name in _other_names(tree.root, tree.sample):
         left_out.add(name)
-    reader = ClientReader(node, left_out)
+    reader = ClientReader(node)
     yield from tree.items(reader, tick_us)
     yield from reader.notes(place)
     yield from left_out.notes()

@@ -197,7 +197,7 @@ class LustreTree:
         yield from reader.items(self.sample.readings.values(), time_us, stamp)
 
     def identity(self, options: ReadOptions, node: str = "") -> str:
-        """Hash of every file's relative path and content, of what the user had to supply, and of a client's name."""
+        """Hash of every file's relative path and content, of what the user had to supply, and of what a client is."""
         digest = hashlib.sha256(node.encode())
         for reading in sorted(self.sample.readings.values(), key=lambda reading: reading.place):
             relative = Path(reading.place).relative_to(self.root).as_posix()
@@ -206,8 +206,6 @@ class LustreTree:
             digest.update(f"at={options.at.isoformat()}".encode())
         if options.filesystem and needs_filesystem(self.sample.readings.values()):
             digest.update(f"filesystem={options.filesystem}".encode())
-        for name, value in sorted(options.settings.items()):
-            digest.update(f"{name}={value}".encode())
         return "file/" + digest.hexdigest()
 
 
