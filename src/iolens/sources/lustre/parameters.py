@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from iolens.records import Note
@@ -86,10 +87,7 @@ class Parameter(NamedTuple):
     @property
     def mount(self) -> ClientMount:
         """The mount that a client's parameter is of."""
-        if (match := _DEVICE.fullmatch(self.target)) is not None:
-            return ClientMount(match[1], f"{match[1]}-{match[2]}{match[3]}", match[5])
-        match = _MOUNT.fullmatch(self.target)
-        return ClientMount(match[1], "", match[2]) if match is not None else ClientMount(self.target, "", "")
+        return _mount_called(self.target)
 
     @property
     def gives_time(self) -> bool:
@@ -100,6 +98,14 @@ class Parameter(NamedTuple):
     def is_timed(self) -> bool:
         """Whether its text begins with the time it was printed."""
         return self.leaf in TIMED_LEAVES or self.family == EXPORTS
+
+
+@lru_cache(maxsize=4096)
+def _mount_called(name: str) -> ClientMount:
+    if (match := _DEVICE.fullmatch(name)) is not None:
+        return ClientMount(match[1], f"{match[1]}-{match[2]}{match[3]}", match[5])
+    match = _MOUNT.fullmatch(name)
+    return ClientMount(match[1], "", match[2]) if match is not None else ClientMount(name, "", "")
 
 
 def parameter_of(family: str, target: str, leaf: str) -> Parameter | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from iolens.records import Problem
@@ -26,6 +27,7 @@ SECTIONS: Final = {
 }
 CALL_SIZES: Final = "call_size_bytes"
 MODIFY: Final = ("modify",)
+_DIRECTION_LINES: Final = {"read write": DIRECTIONS, "read | write": DIRECTIONS, "modify": MODIFY}
 _UNITS: Final = ("rpcs", "pages", "count")
 _SHARES: Final = ("%", "cum", "%")
 _NOW: Final = frozenset({
@@ -158,17 +160,15 @@ class _RpcReader(_Reader):
 
     def take(self, text: str, number: int) -> None:
         """One line that is not empty."""
-        words = text.split()
-        if self.take_time(text, number):
+        if self.sections and text[0].isdigit():
+            label, *words = text.split()
+            self.take_row(bin_label(label), words, text)
+        elif text.partition(":")[0] in _NOW or self.take_time(text, number):
             return
-        if words in (["read", "write"], ["read", "|", "write"], ["modify"]):
-            self.directions = MODIFY if words == ["modify"] else DIRECTIONS
-        elif text.partition(":")[0] in _NOW:
-            return
-        elif (name := _header(words, self.directions)) is not None:
+        elif (directions := _DIRECTION_LINES.get(" ".join(text.split()))) is not None:
+            self.directions = directions
+        elif (name := _header(text, self.directions)) is not None:
             self.open(name, self.directions, number)
-        elif self.sections and text[:1].isdigit():
-            self.take_row(bin_label(words[0]), words[1:], text)
         elif "%" in text:
             self.open(None, self.directions, number)
             self.problem(number, f"unknown section {text[:60]!r}")
@@ -178,9 +178,10 @@ class _RpcReader(_Reader):
             self.problem(number, f"line not understood: {text[:60]!r}")
 
 
-def _header(words: list[str], directions: tuple[str, ...]) -> str | None:
+@lru_cache(maxsize=256)
+def _header(text: str, directions: tuple[str, ...]) -> str | None:
     """The histogram that a header such as `pages per rpc  rpcs % cum % | rpcs % cum %` begins."""
-    plain = [word.replace("%%", "%") for word in words if word != "|"]
+    plain = [word.replace("%%", "%") for word in text.split() if word != "|"]
     at = next((index for index, word in enumerate(plain[:-1]) if word in _UNITS and plain[index + 1] == "%"), 0)
     heads = plain[at:]
     if not at or not directions or heads != [heads[0], *_SHARES] * len(directions):
