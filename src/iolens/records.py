@@ -37,7 +37,8 @@ class Sample:
     `sets` has one entry named "" for wide tables; in `metadata_ops` there may be one more per client, and what they
     move adds up. For `target_histograms` it has one per histogram with counters named `read:<bin>` and `write:<bin>`;
     for `job_io` and `job_sizes` one per job; for `server_ops` one per text, with counters `<operation>`,
-    `<operation>:us` and `<operation>:total`.
+    `<operation>:us` and `<operation>:total`. Of a client `target` is the node, and each set is a text of one mount,
+    called `<text>@<mount>`.
     """
 
     table: str

@@ -58,6 +58,7 @@ class CounterForm:
     sets_come_and_go: bool = False  # one per job: it begins at zero, and is gone some time after the job has ended
     sets_show_all: bool = False  # a set always shows all its counters: one that is new was not read before
     sets_add_up: bool = False  # Lustre 2.0 counts an MDT's operations per client, a named set each
+    sets_by_mount: bool = False  # a set's name ends in `@` and its mount: mounts add up, a new one begins at zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,14 @@ class Table:
         return tuple(column.name for column in self.columns if column.counter)
 
     @property
+    def subject(self) -> str:
+        """The column that holds whose counters a sample has: of a client it is the node, else the target."""
+        return "node" if "node" in self.key else "target"
+
+    @property
     def dimensions(self) -> tuple[str, ...]:
-        """Key columns that divide one target's interval further (job, histogram, bin, …)."""
-        return tuple(name for name in self.key if name not in ("source", "filesystem", "target", "time"))
+        """Key columns that divide one target's or node's interval further (job, histogram, bin, …)."""
+        return tuple(name for name in self.key if name not in ("source", "filesystem", self.subject, "time"))
 
     def column(self, name: str) -> Column:
         """The column of that name."""
@@ -330,10 +336,11 @@ CLIENT_IO = _interval(
     "One node and file system over one interval or one job: bytes and calls as the application made them.",
     (_NODE, _JOB),
     _BYTES_AND_OPS,
+    CounterForm(sets_by_mount=True),
 )
 CLIENT_RPCS = _interval(
     "client_rpcs",
-    "One node, file system and OST over one interval or one job: RPCs by pages per RPC.",
+    "One node, file system and target over one interval or one job: RPCs by pages per RPC, only what moved.",
     (
         _NODE,
         _JOB,
@@ -342,12 +349,62 @@ CLIENT_RPCS = _interval(
         Column("pages", "int64", "pages per RPC, upper bound"),
     ),
     (Column("page_bytes", "int64", "the client's page size"), _count("rpcs", "RPCs of that size")),
+    CounterForm(
+        moved_only=True,
+        name_columns=("target", "direction", "pages"),
+        value_columns=(("", "rpcs"),),
+        sets_by_mount=True,
+    ),
 )
 CLIENT_METADATA = _interval(
     "client_metadata",
-    "One node and file system over one interval or one job: metadata operations by kind.",
-    (_NODE, _JOB, _text("operation", "open, close, stat, statfs, …")),
-    (_count("count", "operations"),),
+    "One node and file system over one interval or one job: metadata operations by kind, only what moved.",
+    (_NODE, _JOB, _text("operation", "as Lustre calls it: open, close, getattr (a stat), statfs, …")),
+    (
+        _count("count", "operations"),
+        _count("sum_us", "summed time, microseconds; NULL where the version does not time it"),
+    ),
+    CounterForm(
+        moved_only=True,
+        name_columns=("operation",),
+        value_columns=(("", "count"), (":us", "sum_us")),
+        sets_by_mount=True,
+    ),
+)
+CLIENT_HISTOGRAMS = _interval(
+    "client_histograms",
+    "Long form, non-zero bins only: the other sections of a client's rpc_stats, and extents_stats.",
+    (
+        _NODE,
+        _JOB,
+        _text("target", "OST or MDT; llite: the calls of applications"),
+        _text("histogram", "rpcs_in_flight, modify_rpcs_in_flight, offset_pages, rpc_latency_us; call_size_bytes"),
+        _text("direction", "read or write; modify: requests that change an MDT"),
+        Column("bin", "int64", "the bin's label, as Lustre prints it; of call_size_bytes the upper bound"),
+    ),
+    (_count("count", "how many fell into the bin"),),
+    CounterForm(moved_only=True, name_columns=("target", "histogram", "direction", "bin"), sets_by_mount=True),
+)
+CLIENT_OPS = _interval(
+    "client_ops",
+    "Long form, only what moved: requests of a node to each target, its locks, read-ahead and other calls.",
+    (
+        _NODE,
+        _JOB,
+        _text("target", "OST or MDT; llite: other calls of applications; read_ahead; a service such as ldlm_cbd"),
+        _text("operation", "as Lustre calls it: req_waittime, ost_read, intent_lock, hits, misses, …"),
+    ),
+    (
+        _count("count", "how often"),
+        _count("sum_us", "summed time, microseconds; NULL where it is not timed"),
+        _count("total", "summed value of what is no time: bytes of read_bytes, requests of req_active; else NULL"),
+    ),
+    CounterForm(
+        moved_only=True,
+        name_columns=("target", "operation"),
+        value_columns=(("", "count"), (":us", "sum_us"), (":total", "total")),
+        sets_by_mount=True,
+    ),
 )
 JOB_IO = _interval(
     "job_io",
@@ -639,7 +696,8 @@ TABLES: Final[dict[str, Table]] = {
     table.name: table
     for table in (
         TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, SERVER_OPS, TARGET_CAPACITY, TARGET_STATE,
-        HOST_LOAD, AGENT_HEALTH, CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, JOB_IO, JOB_SIZES, JOBS, RUNS, RUN_FILES,
-        RUN_RANKS, CONTENTS, DRIVES, BENCHMARK_RUNS, CALIBRATIONS, BASELINES, BATCHES,
+        HOST_LOAD, AGENT_HEALTH, CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, CLIENT_HISTOGRAMS, CLIENT_OPS,
+        JOB_IO, JOB_SIZES, JOBS, RUNS, RUN_FILES, RUN_RANKS, CONTENTS, DRIVES, BENCHMARK_RUNS, CALIBRATIONS,
+        BASELINES, BATCHES,
     )
 }  # fmt: skip

@@ -27,7 +27,7 @@ from tests.sources.drives import test_isdct, test_nvme, test_smartctl
 from tests.sources.gpfs import test_gpfs_policy, test_mmperfmon
 from tests.sources.lmt import test_h5lmt, test_ltop, test_tokio_csv, test_tokio_hdf5
 from tests.sources.lmt_copy import small_copy
-from tests.sources.lustre import test_lfs_df, test_lustre_damage, test_lustre_proc
+from tests.sources.lustre import client_trees, test_lfs_df, test_lustre_damage, test_lustre_proc
 from tests.sources.robinhood_copy import made_up
 from tests.sources.trees import grow, scanned
 
@@ -94,6 +94,13 @@ def _lustre() -> Iterator[Example]:
     jobs = capture[capture.index(b"job_stats:") : capture.index(b"osd-ldiskfs.fs-OST0000.brw")]
     tree["proc/fs/lustre/obdfilter/fs-OST0000/job_stats"] = jobs
     yield Example("proc", "lustre-proc", {f"root/{name}": text for name, text in tree.items()}, named=("root",))
+    for version, plant in client_trees.TREES.items():
+        files = {f"root/{name}": text for name, text in _made(plant).items()}
+        yield Example(f"client {version}", "lustre-client-proc", files, named=("root",))
+    client = _made(client_trees.tree_2_15)
+    names = {name: name.partition("/lustre/")[2].replace("/", ".") for name in client if "/lustre/" in name}
+    text = b"".join(names[name].encode() + b"=\n" + client[name] for name in names)
+    yield Example("lctl client", "lustre-lctl", {"client.txt": text})
 
 
 def _spool() -> Iterator[Example]:

@@ -119,6 +119,8 @@ def real_captures(shared_data: Path, name: str) -> list[Path]:
         "lustre-lctl", "lmt-db", "h5lmt", "ltop-record", "iostat", "pcp", "mmperfmon", "collectd", "lfs-df",
         "nersc-fs-design", "ior", "fio", "mdtest", "isdct", "nvme-smart", "fsstats", "robinhood",
     ]  # fmt: skip
+    if name == "lustre-client-proc":  # a directory is one capture
+        return sorted(path for path in (shared_data / name).iterdir() if get_source(name).recognises(path, b""))
     files = sorted(file for folder in folders for file in (shared_data / folder).rglob("*") if file.is_file())
     result = []
     for file in files:

@@ -227,3 +227,34 @@ def test_any_stream_of_moves_resets_and_misses_gives_exactly_what_could_be_seen(
             truth.append(unread)
             unread = 0
     assert [moved(step) for step in run(*samples)[1:]] == truth
+
+
+def mounted(second: float, **opens: int):
+    """`open` of each text and mount, called `text_mount`."""
+    sets = {name.replace("_", "@"): CounterSet({"open": count}) for name, count in opens.items()}
+    return sample("client_metadata", second, sets, "n1")
+
+
+def test_a_mount_that_is_new_has_moved_all_it_shows_and_takes_the_place_of_the_one_that_is_gone() -> None:
+    _, remounted, later = run(mounted(0, llite_a=20), mounted(5, llite_b=50), mounted(10, llite_b=53))
+    assert (moved(remounted, "open", "llite"), remounted.movements["llite"].after_reset) == (50, True)
+    assert (moved(later, "open", "llite"), later.movements["llite"].after_reset) == (3, False)
+    assert list(later.baseline.sets) == ["llite@b"]
+
+
+def test_mounts_add_up_and_a_second_one_is_no_reset() -> None:
+    _, step = run(mounted(0, llite_a=20), mounted(5, llite_a=21, llite_b=7))
+    assert (moved(step, "open", "llite"), step.movements["llite"].after_reset) == (8, False)
+
+
+def test_a_text_of_a_known_mount_or_of_the_node_is_only_a_baseline_at_first() -> None:
+    _, step, later = run(mounted(0, llite_a=20), mounted(5, llite_a=21, osc_a=900, cbd_=800), mounted(10, osc_a=901))
+    assert {name: dict(movement.moved) for name, movement in step.movements.items()} == {"llite": {"open": 1}}
+    assert moved(later, "open", "osc") == 1
+    assert "cbd@" in later.baseline.sets
+
+
+def test_a_mount_from_before_the_baseline_was_not_read_then() -> None:
+    old = sample("client_metadata", 5, {"llite@b": CounterSet({"open": 50}, 1)}, "n1")
+    _, step = run(mounted(0, llite_a=20), old)
+    assert step.movements == {}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from iolens.records import CounterSet, Sample
-from iolens.schema import TABLES, CounterForm, Table
+from iolens.schema import TABLES, Table
 from iolens.store.counters import CounterStep
 
 LONGEST_LABEL: Final = 20  # digits of the largest number a column holds, and its sign
@@ -14,16 +15,17 @@ LONGEST_LABEL: Final = 20  # digits of the largest number a column holds, and it
 
 def interval_rows(sample: Sample, step: CounterStep, source: str) -> Iterator[dict[str, object]]:
     """The rows of one interval."""
+    table = TABLES[sample.table]
     common: dict[str, object] = {
         "time": step.time_us,
         "start": step.start_us,
         "duration_s": step.duration_s,
         "filesystem": sample.filesystem,
         "source": source,
-        "target": sample.target,
-        **sample.labels,
+        table.subject: sample.target,
+        **{name: _typed(table, name, value) for name, value in sample.labels.items()},
     }
-    form = TABLES[sample.table].form
+    form = table.form
     for name, movement in step.movements.items():
         row = {**common, "after_reset": movement.after_reset}
         if not form.moved_only:
@@ -31,26 +33,42 @@ def interval_rows(sample: Sample, step: CounterStep, source: str) -> Iterator[di
             continue
         row |= {} if form.set_column is None else {form.set_column: name}
         if form.name_columns:
-            parts = _by_counter(movement.moved, form)
+            parts = _by_counter(movement.moved, table)
         else:
             parts = [movement.moved] if any(movement.moved.values()) else []
         for values in parts:
             yield {**row, **values}
 
 
-def _by_counter(moved: Mapping[str, int], form: CounterForm) -> Sequence[Mapping[str, object]]:
+def _by_counter(moved: Mapping[str, int], table: Table) -> Sequence[Mapping[str, object]]:
     """One row for each bin or operation of which something moved."""
+    form = table.form
     if form.name_columns == ("direction", "bin"):
         pairs = ((name.partition(":"), count) for name, count in moved.items() if count)
         return [{"direction": direction, "bin": _bin(label), "count": count} for (direction, _, label), count in pairs]
-    columns = dict(form.value_columns)
-    operations: dict[str, dict[str, object]] = {}
+    columns, width = dict(form.value_columns), len(form.name_columns)
+    rows: dict[str, dict[str, object]] = {}
     for counter, value in moved.items():
-        operation, _, what = counter.partition(":")
-        if value:
-            values = operations.setdefault(operation, {"operation": operation, "count": moved.get(operation)})
-            values[columns[counter.removeprefix(operation) if what else ""]] = value
-    return list(operations.values())
+        if not value:
+            continue
+        words = counter.split(":")
+        name = ":".join(words[:width])
+        if name not in rows:
+            named = zip(form.name_columns, words, strict=False)
+            rows[name] = {column: _typed(table, column, word) for column, word in named}
+            rows[name][columns[""]] = moved.get(name)
+        rows[name][columns[counter.removeprefix(name)]] = value
+    return list(rows.values())
+
+
+def _typed(table: Table, column: str, value: str) -> int | str:
+    """A value as its column has it."""
+    return _bin(value) if column in _numbers(table.name) else value
+
+
+@cache
+def _numbers(table: str) -> frozenset[str]:
+    return frozenset(column.name for column in TABLES[table].columns if column.type == "int64")
 
 
 def _bin(label: str) -> int | str:
@@ -83,7 +101,11 @@ def counters_of(table: Table, values: Sequence[Any]) -> dict[str, int | None]:
 
 def as_stored(table: Table, sets: Mapping[str, CounterSet]) -> Mapping[str, CounterSet]:
     """The sets as the table's rows tell them apart: where they do not, all counters as one set."""
-    if not table.form.moved_only or table.form.set_column is not None:
+    form = table.form
+    if not form.sets_by_mount and (not form.moved_only or form.set_column is not None):
         return sets
-    together = {name: value for counter_set in sets.values() for name, value in counter_set.counters.items()}
+    together: dict[str, int] = {}
+    for counter_set in sets.values():
+        for name, value in counter_set.counters.items():
+            together[name] = together.get(name, 0) + value
     return {"": CounterSet(together, None, all(counter_set.complete for counter_set in sets.values()))}

@@ -7,7 +7,7 @@ negative number, never the counter of before a reset, never more than the target
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
@@ -204,7 +204,8 @@ def _moved(
         if before is None:
             sets[name] = now
             if _began_since(now, name, baseline, form):
-                movements[name] = _within(dict(now.counters), ceiling, seconds)
+                movement = _within(dict(now.counters), ceiling, seconds)
+                movements[name] = replace(movement, after_reset=form.sets_by_mount and _is_remount(baseline, sample))
             continue
         if form.sets_show_all:
             now = now._replace(complete=False)
@@ -212,36 +213,70 @@ def _moved(
         if doubts:
             doubted[name] = doubts
     if not form.sets_come_and_go:  # a histogram or client that is missing may be back, and goes on then
-        sets = {**baseline.sets, **sets}
+        known = _still_mounted(baseline.sets, sample.sets) if form.sets_by_mount else baseline.sets
+        sets = {**known, **sets}
         if baseline.doubted:
             unseen = {name: doubts for name, doubts in baseline.doubted.items() if name not in sample.sets}
             doubted = {**unseen, **doubted}
     if form.sets_add_up and len(movements) > 1:
-        movements = {"": _added_up(movements)}
+        movements = {"": _added_up(list(movements.values()))}
+    if form.sets_by_mount:
+        movements = _by_text(movements)
     return movements, sets, doubted
 
 
 def _began_since(now: CounterSet, name: str, baseline: Baseline, form: CounterForm) -> bool:
-    """A job or client that is not in the baseline started counting after it: all it has moved is new.
+    """A job, client or mount that is not in the baseline started counting after it: all it has moved is new.
 
-    Nothing else is; nor is a client where the baseline has none at all, for then clients were not read.
+    Nothing else is; nor is a client where the baseline has none at all, for then clients were not read. A text of a
+    mount that was there before is new to us, not new.
     """
     is_client = form.sets_add_up and bool(name) and any(baseline.sets)
-    if not form.sets_come_and_go and not is_client:
+    is_mount = form.sets_by_mount and bool(_mount(name)) and _mount(name) not in map(_mount, baseline.sets)
+    if not form.sets_come_and_go and not is_client and not (is_mount and baseline.sets):
         return False
     return now.start_us is None or now.start_us >= baseline.seen_us - START_TOLERANCE_US
 
 
-def _added_up(movements: Mapping[str, Movement]) -> Movement:
+def _mount(name: str) -> str:
+    """The mount that a set counts for; empty: of the whole node."""
+    return name.partition("@")[2]
+
+
+def _is_remount(baseline: Baseline, sample: Sample) -> bool:
+    """Whether a mount of the baseline is gone: what it moved last is in no sample."""
+    return not set(map(_mount, baseline.sets)) <= set(map(_mount, sample.sets))
+
+
+def _still_mounted(known: Mapping[str, CounterSet], seen: Mapping[str, CounterSet]) -> dict[str, CounterSet]:
+    """The sets of mounts that are there; one that is gone never comes back, for a new mount has a new name."""
+    mounts = {"", *map(_mount, seen)}
+    return {name: counters for name, counters in known.items() if _mount(name) in mounts}
+
+
+def _by_text(movements: Mapping[str, Movement]) -> dict[str, Movement]:
+    """What all mounts moved, by text. Where one was mounted anew, what is counted is what moved since."""
+    by_text: dict[str, list[Movement]] = {}
+    for name, movement in movements.items():
+        by_text.setdefault(name.partition("@")[0], []).append(movement)
+    return {
+        name: parts[0]
+        if len(parts) == 1
+        else replace(_added_up(parts), after_reset=any(part.after_reset for part in parts))
+        for name, parts in by_text.items()
+    }
+
+
+def _added_up(movements: Sequence[Movement]) -> Movement:
     """What all clients moved. One whose counters fell came back; when half of them did the server was reset."""
     total: dict[str, int] = {}
     refused: dict[str, int] = {}
-    for movement in movements.values():
+    for movement in movements:
         for sums, values in ((total, movement.moved), (refused, movement.refused)):
             for name, value in values.items():
                 sums[name] = sums.get(name, 0) + value
-    fallen = sum(movement.after_reset for movement in movements.values())
-    glitches = sum(movement.glitches for movement in movements.values())
+    fallen = sum(movement.after_reset for movement in movements)
+    glitches = sum(movement.glitches for movement in movements)
     return Movement(total, 2 * fallen >= len(movements), glitches, refused)
 
 

@@ -148,7 +148,7 @@ class Placer:
             end = max(ticks) + 1
             anchor = min((tick for tick in known[key].anchors if tick >= end), default=end)
             bounds.append((*key, min(ticks), end, anchor))
-        names = ("filesystem", "target", "low", "high", "anchor")
+        names = ("filesystem", "who", "low", "high", "anchor")
         self._load_intervals(known, pa.table(dict(zip(names, map(list, zip(*bounds, strict=True)), strict=True))))
         return known
 
@@ -195,18 +195,19 @@ class Placer:
             assert stored is not None and bounds is not None  # noqa: PT018 (used by name)
             return connection().execute(sql, [self.source]).fetchall()
 
-        mine = "stored JOIN bounds USING (filesystem, target) WHERE source = ?"
+        who = self.table.subject
+        mine = f"(SELECT *, {who} AS who FROM stored) AS stored JOIN bounds USING (filesystem, who) WHERE source = ?"  # noqa: S608
         for filesystem, target, end_us in ask(
-            f"SELECT filesystem, target, max(epoch_us) FROM {mine} AND epoch_us <= low GROUP BY ALL"  # noqa: S608 (names of the schema)
+            f"SELECT filesystem, who, max(epoch_us) FROM {mine} AND epoch_us <= low GROUP BY ALL"  # noqa: S608 (names of the schema)
         ):
             known[filesystem, target].left_us = end_us
         name = set_column(self.table)
-        own = f"SELECT filesystem, target, {name}, start_us, epoch_us, duration_s, after_reset"
+        own = f"SELECT filesystem, who, {name}, start_us, epoch_us, duration_s, after_reset"
         for row in ask(
             f"{own}, {counter_columns(self.table, '{}')} FROM {mine} AND epoch_us > low AND start_us < high"
         ):
             self._take(known, row)
-        sums = f"""SELECT filesystem, target, {name}, min(start_us), max(epoch_us),
+        sums = f"""SELECT filesystem, who, {name}, min(start_us), max(epoch_us),
                           sum(epoch_us - start_us), bool_or(after_reset)"""
         rest = f"FROM {mine} AND start_us >= high AND epoch_us <= anchor GROUP BY ALL"
         values = counter_columns(self.table, "CASE WHEN count({0}) = count(*) THEN sum({0}) END")

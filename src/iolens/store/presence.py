@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from iolens.schema import Table
+from iolens.schema import TABLES, Table
 from iolens.store.duckdb_engine import connection, files_of_days, relation
 from iolens.store.tables import Tables
 
@@ -46,9 +46,9 @@ def known_ticks(tables: Tables, handle: DeltaTable, name: str, source: str, late
     days = {time // day_us + shift for time in pc.unique(late.column("time_us")).to_pylist() for shift in (-1, 0, 1)}
     stored = relation(tables, name, files_of_days(handle, days))
     assert stored is not None
-    sql = """WITH ticks AS (SELECT filesystem, target, unnest([epoch_us, start_us]) AS time_us FROM stored
-                            WHERE source = ?)
-             SELECT unit, count(*) FROM late SEMI JOIN ticks USING (filesystem, target, time_us) GROUP BY unit"""
+    sql = f"""WITH ticks AS (SELECT filesystem, {TABLES[name].subject} AS target,
+                                    unnest([epoch_us, start_us]) AS time_us FROM stored WHERE source = ?)
+              SELECT unit, count(*) FROM late SEMI JOIN ticks USING (filesystem, target, time_us) GROUP BY unit"""  # noqa: S608 (column names of the schema)
     return dict(connection().execute(sql, [source]).fetchall())
 
 

@@ -96,7 +96,7 @@ def _exchange(
     whole = _removed_table(source, [interval for interval in removed if interval.counter_set is None])
     sets = _removed_table(source, [interval for interval in removed if interval.counter_set is not None])
     assert all(rows_ is not None for rows_ in (stored, whole, sets))  # used by name below
-    named = f"*, {_who(table)} AS who, {set_column(table)} AS counter_set"
+    named = f"*, {table.subject} AS who, {set_column(table)} AS counter_set"
     staying = f"""(SELECT {named} FROM stored) ANTI JOIN whole USING ({", ".join(_INTERVAL)})
                   ANTI JOIN sets USING ({", ".join(_INTERVAL)}, counter_set)"""  # noqa: S608 (names of the schema)
     sql = f"SELECT (SELECT count(*) FROM stored) - (SELECT count(*) FROM {staying})"  # noqa: S608 (names of the schema)
@@ -117,10 +117,6 @@ def _removed_table(source: str, removed: Sequence[Removed]) -> pa.Table:
     types = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.string())
     arrays = [pa.array(list(column), type_) for column, type_ in zip(columns, types, strict=True)]
     return pa.table([pa.repeat(pa.scalar(source), len(removed)), *arrays], names=[*_INTERVAL, "counter_set"])
-
-
-def _who(table: Table) -> str:
-    return "target" if "target" in table.key else "node"
 
 
 class StoredInterval(NamedTuple):
@@ -150,7 +146,7 @@ def _accepted(
         taken |= {Removed(filesystem, who, *interval[:2]) for interval in new}
         replaced += [Removed(filesystem, who, *interval[:2]) for interval in old]
     same = _unchanged(table, offered, stored)
-    columns = [offered.column(name).to_pylist() for name in ("filesystem", _who(table), "start_us", "epoch_us")]
+    columns = [offered.column(name).to_pylist() for name in ("filesystem", table.subject, "start_us", "epoch_us")]
     intervals = [Removed(*names) for names in zip(*columns, strict=True)]
     keep = [interval in taken and interval not in same for interval in intervals]
     known = sum(interval in same for interval in intervals)
@@ -172,7 +168,7 @@ def _without_repeats(finished: pa.Table, table: Table) -> pa.Table:
 
 def _intervals(table: Table, offered: pa.Table, rows: Any) -> dict[tuple[str, str], list[StoredInterval]]:
     """Intervals by target, in order of time, within the time that is offered of each."""
-    who, sums = _who(table), ", ".join(f'sum("{counter}")' for counter in table.counters)
+    who, sums = table.subject, ", ".join(f'sum("{counter}")' for counter in table.counters)
     sql = f"""
         WITH asked AS (SELECT source, filesystem, {who}, min(start_us) AS low, max(epoch_us) AS high
                        FROM offered GROUP BY ALL)
@@ -188,8 +184,8 @@ def _intervals(table: Table, offered: pa.Table, rows: Any) -> dict[tuple[str, st
 def _unchanged(table: Table, offered: pa.Table, stored: Any) -> set[Removed]:
     """Intervals that the table has just as they are offered."""
     columns = ", ".join(f'"{name}"' for name in arrow_schema(table).names)
-    named = f"filesystem, {_who(table)}, epoch_us(start), epoch_us(time)"
-    interval = f"source, filesystem, {_who(table)}, start, time"
+    named = f"filesystem, {table.subject}, epoch_us(start), epoch_us(time)"
+    interval = f"source, filesystem, {table.subject}, start, time"
     sql = f"""
         WITH ours AS (SELECT {columns} FROM offered),
         theirs AS (SELECT {columns} FROM stored SEMI JOIN (SELECT DISTINCT {interval} FROM offered) USING ({interval}))

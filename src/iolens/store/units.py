@@ -164,7 +164,8 @@ class Unit:
         for item in self.items:
             if isinstance(item, Sample | Samples):
                 named = seen.setdefault(item.filesystem, set())
-                named |= {item.target} if item.labels.get("target_kind") != "service" else set()
+                is_target = TABLES[item.table].subject == "target" and item.labels.get("target_kind") != "service"
+                named |= {item.target} if is_target else set()
         for pieces in self.finished.values():
             rows = pieces.arrow()
             names = [column for column in ("filesystem", "target") if column in rows.column_names]
@@ -203,7 +204,7 @@ def _stretch_rows(series: Samples, stretch: PlainStretch, source: str, gate: Gat
         "duration_s": stretch.duration_s,
         "filesystem": series.filesystem,
         "source": source,
-        "target": series.target,
+        TABLES[series.table].subject: series.target,
         "after_reset": False,
         **series.labels,
         **stretch.moved,

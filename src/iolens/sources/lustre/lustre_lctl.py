@@ -1,4 +1,4 @@
-"""Saved `lctl get_param` text of a Lustre server: many parameters in one file, one time or a long series of them.
+"""Saved `lctl get_param` text of a server or client: many parameters in one file, one time or a long series of them.
 
 `name=value`, `name=` and lines, or the first line right after the `=`; plain or gzip. A file without names
 (`lctl get_param -n`) is read when the user says which target it is of.
@@ -19,12 +19,15 @@ from zoneinfo import ZoneInfo
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
+from iolens.sources.lustre.client import ClientNode, ClientReader
 from iolens.sources.lustre.parameters import (
     JOB_STATS,
+    LLITE,
     MDT,
     OBDFILTER,
     LeftOut,
     Parameter,
+    client_family,
     parameter_named,
     pattern_of,
 )
@@ -54,7 +57,8 @@ SINGLE_NAMES: Final = frozenset({
 
 _NAME: Final = re.compile(rb"[A-Za-z][\w-]*(?:\.[^\s=]+)?")
 _USED_NAME: Final = re.compile(
-    rb"^(?:obdfilter|osd-\w+|mdt|mds|ost\.OSS|mgs\.MGS|ldlm\.(?:services|namespaces\.(?:filter|mdt)-[^\s=.]+))\.[^\s=]+=",
+    rb"^(?:obdfilter|osd-\w+|mdt|mds|ost\.OSS|mgs\.MGS|ldlm\.(?:services|namespaces\.(?:filter|mdt)-[^\s=.]+))\.[^\s=]+="
+    rb"|^(?:llite|osc|mdc)\.[^\s=]+\.(?:\w+_)?stats=",
     re.MULTILINE,
 )
 _BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:)")
@@ -71,7 +75,7 @@ class LustreLctl:
     """Saved `lctl get_param` text."""
 
     name = "lustre-lctl"
-    summary = "saved `lctl get_param` text of Lustre servers, one snapshot or many"
+    summary = "saved `lctl get_param` text of Lustre servers and clients, one snapshot or many"
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether some line names a parameter of a target, or the text is one parameter without its name."""
@@ -117,6 +121,11 @@ class _LctlText:
     def naming(self) -> GivenNames:
         return GivenNames(self.options.filesystem, self.options.target)
 
+    @property
+    def node(self) -> ClientNode:
+        """The client, should the text be of one; such text does not name it."""
+        return ClientNode.of(LustreLctl.name, self.options, None, self.path.name.partition(".")[0])
+
     def samples(self) -> Iterator[_Split]:
         """The samples of the file as it is read; before them what is left out of them, filled as they are read."""
         left_out = LeftOut(self.place)
@@ -140,8 +149,8 @@ class _LctlText:
         """Everything in the file, sample by sample; `ticker` stays as it is, for the next call."""
         ticker = ticker.copy()
         left_out = LeftOut(self.place)
-        reader = ServerReader(self.naming)
-        empty = True
+        reader, client = ServerReader(self.naming), ClientReader(self.node)
+        empty, has_client = True, False
         for sample in samples:
             if isinstance(sample, LeftOut):
                 left_out, reader = sample, ServerReader(self.naming, left_out=sample)
@@ -150,7 +159,8 @@ class _LctlText:
                 empty = False
                 yield sample
                 continue
-            if not sample.has_target and not (sample.series and self.options.filesystem):
+            is_of_server = sample.has_target or not sample.has_client
+            if is_of_server and not sample.has_target and not (sample.series and self.options.filesystem):
                 if sample.series:
                     left_out.say("services and locks of a server that shows no target: supply --filesystem")
                 continue
@@ -161,11 +171,18 @@ class _LctlText:
                 yield Problem(self.place, first.line, "nothing here tells the time: supply it with --at")
                 continue
             tick = ticker.tick(nominal, sample.series)
-            yield from reader.items(sample.readings.values(), tick, snapshot)
+            readings = sample.readings.values()
+            if is_of_server:
+                yield from reader.items(readings, tick, snapshot)
+            if sample.has_client:  # the services of a server that has mounts are the server's
+                has_client = True
+                mine = [text for text in readings if text.parameter.is_of_client or not is_of_server]
+                yield from client.items(mine, tick, snapshot)
+        yield from client.notes(self.place) if has_client else ()
         yield from left_out.notes()
         if empty:
             problem = "no parameter of a Lustre target" if self.path.stat().st_size else "empty file"
-            yield Problem(self.place, None, f"{problem}, expected obdfilter.*.stats, mdt.*.md_stats, …")
+            yield Problem(self.place, None, f"{problem}, expected obdfilter.*.stats, mdt.*.md_stats, llite.*.stats, …")
 
 
 class _LctlScan(NamedTuple):
@@ -184,9 +201,10 @@ class _LctlScan(NamedTuple):
 
 def _scan(path: Path, options: ReadOptions, limit: int) -> _LctlScan:
     text = _LctlText(path, options, _is_bare(path))
+    supplied = {"settings"} if text.node.name and options.settings else set()  # checked before anything is read
     samples = Lookahead(path, text.samples, _size)
-    needed = {"filesystem", "target"} if text.is_bare else set()
-    if needed and not (text.options.filesystem and text.options.target):
+    needed = {"filesystem", "target", *supplied} if text.is_bare else supplied
+    if text.is_bare and not (text.options.filesystem and text.options.target):
         problem = "a text without parameter names does not tell its target"
         raise InputError(text.place, problem, "--filesystem and --target")
     times: list[tuple[int, str]] = []
@@ -335,7 +353,8 @@ class _BareReader:
         if self._holds_text() and self.is_whole:
             data = b"".join(self.lines)
             parameter = self._parameter(data)
-            if parameter.leaf in ("stats", "md_stats") and not names_known_counter(data):
+            named = parameter.is_of_client or names_known_counter(data)
+            if parameter.leaf in ("stats", "md_stats") and not named:
                 # Named, it would be a target that has not counted yet: every counter zero.
                 reason = "a text without its name, and without a counter that Lustre is known to have: left out"
                 yield Problem(self.text.place, self.line, reason)
@@ -345,6 +364,8 @@ class _BareReader:
 
     def _parameter(self, data: bytes) -> Parameter:
         target = self.text.options.target or ""
+        if (family := client_family(target)) is not None:
+            return Parameter(family, target, "rpc_stats" if family != LLITE and b"rpcs in flight" in data else "stats")
         lustre_target = self.text.naming.find(target, ())
         is_mdt = not isinstance(lustre_target, str) and lustre_target.kind == "mdt"
         if data.lstrip().startswith(b"job_stats:"):

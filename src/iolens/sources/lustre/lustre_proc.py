@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
@@ -95,23 +95,28 @@ class LustreProc:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per root, the earliest first."""
-        at_us = epoch_us(options.at) if options.at is not None else None
         trees, refused = read_each(paths, _read_server)
         yield from refused
-        timed = sorted(trees, key=lambda tree: (tree.time_us(at_us) is None, tree.time_us(at_us) or 0))
-        series: dict[str, list[int]] = {}
-        for tree in timed:
-            series.setdefault(tree.sample.series, []).extend(filter(None, [tree.time_us(at_us)]))
-        ticker = Ticker(grid_of(series, options.interval_s))
-        for tree in timed:
-            time_us = tree.time_us(at_us)
-            tick = None if time_us is None else ticker.tick(time_us, tree.sample.series)
+        for tree, tick in in_order(trees, options):
             yield Capture(
                 str(tree.root), tree.identity(options), partial(tree.all_items, GivenNames(options.filesystem), tick)
             )
 
 
 SOURCE: Final = LustreProc()
+
+
+def in_order(trees: Sequence[LustreTree], options: ReadOptions) -> Iterator[tuple[LustreTree, int | None]]:
+    """Trees with their ticks, the earliest first; those that tell no time last."""
+    at_us = epoch_us(options.at) if options.at is not None else None
+    timed = sorted(trees, key=lambda tree: (tree.time_us(at_us) is None, tree.time_us(at_us) or 0))
+    series: dict[str, list[int]] = {}
+    for tree in timed:
+        series.setdefault(tree.sample.series, []).extend(filter(None, [tree.time_us(at_us)]))
+    ticker = Ticker(grid_of(series, options.interval_s))
+    for tree in timed:
+        time_us = tree.time_us(at_us)
+        yield tree, None if time_us is None else ticker.tick(time_us, tree.sample.series)
 
 
 def read_tree(
@@ -132,7 +137,7 @@ def read_tree(
         yield from _job_items(root, reader, time_us, tree)
 
 
-def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _ServerTree) -> Iterator[Item]:
+def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: LustreTree) -> Iterator[Item]:
     """The job_stats of each target, held one at a time."""
     done: set[Parameter] = set()
     for parameter, path in _target_files(root):
@@ -151,8 +156,15 @@ def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: _Ser
             yield from reader.items([reading], tick, tick if snapshot is None else snapshot)
 
 
+class SampleReader(Protocol):
+    """Turns the texts of one sample into items."""
+
+    def items(self, readings: Iterable[ParameterText], time_us: int, snapshot_us: int) -> Iterator[Item]:
+        """`time_us` is the sample's tick, `snapshot_us` stands in for untimed texts."""
+
+
 @dataclass(frozen=True, slots=True)
-class _ServerTree:
+class LustreTree:
     """All texts of one root, as they were when read."""
 
     root: Path
@@ -173,7 +185,7 @@ class _ServerTree:
         yield from self.items(ServerReader(naming, stated_host(self.root), left_out), tick_us)
         yield from left_out.notes()
 
-    def items(self, reader: ServerReader, tick_us: int | None) -> Iterator[Item]:
+    def items(self, reader: SampleReader, tick_us: int | None) -> Iterator[Item]:
         """Samples, rows and problems."""
         yield from self.problems
         time_us = tick_us if tick_us is not None else self.time_us(None)
@@ -184,9 +196,9 @@ class _ServerTree:
         stamp = time_us if snapshot is None else snapshot
         yield from reader.items(self.sample.readings.values(), time_us, stamp)
 
-    def identity(self, options: ReadOptions) -> str:
-        """Hash of every file's relative path and content, and of what the user had to supply."""
-        digest = hashlib.sha256()
+    def identity(self, options: ReadOptions, node: str = "") -> str:
+        """Hash of every file's relative path and content, of what the user had to supply, and of what a client is."""
+        digest = hashlib.sha256(node.encode())
         for reading in sorted(self.sample.readings.values(), key=lambda reading: reading.place):
             relative = Path(reading.place).relative_to(self.root).as_posix()
             digest.update(f"{relative}\0{len(reading.data)}\0".encode() + reading.data)
@@ -197,7 +209,7 @@ class _ServerTree:
         return "file/" + digest.hexdigest()
 
 
-def _read_server(root: Path) -> _ServerTree:
+def _read_server(root: Path) -> LustreTree:
     """The tree of a server that has at least one target, or files of one that could not be read."""
     tree = _read_root(root)
     if not tree.sample.has_target and not tree.problems:
@@ -205,7 +217,7 @@ def _read_server(root: Path) -> _ServerTree:
     return tree
 
 
-def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _ServerTree:
+def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> LustreTree:
     if not root.is_dir():
         raise InputError(str(root), "no such directory", _LOOKED_FOR)
     sample = ServerSample()
@@ -213,16 +225,22 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> _ServerTree:
     for parameter, path in _files(root, problems, skip):
         if parameter in sample.readings or parameter.leaf in skip:
             continue
-        try:
-            reading = ParameterText(parameter, parameter_bytes(path), str(path))
-        except OSError as error:
-            problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
-        else:
+        reading = read_parameter(parameter, path, problems)
+        if reading is not None:
             sample.add(reading, reading.stamp_us)
     if "md_stats" not in skip:
         for reading in _client_readings(root, sample, problems):
             sample.add(reading, reading.stamp_us)
-    return _ServerTree(root, sample, tuple(problems))
+    return LustreTree(root, sample, tuple(problems))
+
+
+def read_parameter(parameter: Parameter, path: Path, problems: list[Problem]) -> ParameterText | None:
+    """The text of one file; one that cannot be read is a problem."""
+    try:
+        return ParameterText(parameter, parameter_bytes(path), str(path))
+    except OSError as error:
+        problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
+        return None
 
 
 def _files(root: Path, problems: list[Problem], skip: frozenset[str]) -> Iterator[tuple[Parameter, Path]]:
@@ -242,7 +260,7 @@ def _server_files(
     """Files of services and lock namespaces, wherever the version keeps them."""
     for base in BASES:
         for folder in folders:
-            for name in _names(root / base / folder, problems):
+            for name in names_in(root / base / folder, problems):
                 for leaf in leaves:
                     parameter = parameter_named(f"{folder}/{name}/{leaf}".replace("/", "."))
                     if parameter is not None and (path := root / base / folder / name / leaf).is_file():
@@ -252,13 +270,13 @@ def _server_files(
 def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) -> Iterator[ParameterText]:
     """What each client did to an MDT, only where the MDT itself does not count it: there may be thousands of them."""
     for directory in (root / place.directory for place in PLACES if place.family == MDT):
-        for target in _names(directory, None):
+        for target in names_in(directory, None):
             exports = directory / target / "exports"
             own = sample.readings.get(Parameter(MDT, target, "md_stats"))
             if own is None and (directory / target / "md_stats").exists():
                 continue
             if own is None or b" samples [" not in own.data or f"\n{SERVICE_MARK} ".encode() in own.data:
-                for client in _names(exports, problems):
+                for client in names_in(exports, problems):
                     parameter = parameter_named(f"mdt.{target}.exports.{client}.stats")
                     if parameter is not None and (path := exports / client / "stats").is_file():
                         yield _client_reading(parameter, path, problems)
@@ -266,25 +284,21 @@ def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) 
 
 def _client_reading(parameter: Parameter, path: Path, problems: list[Problem]) -> ParameterText:
     """One that cannot be read is empty: without it the sum over clients is not known."""
-    try:
-        return ParameterText(parameter, parameter_bytes(path), str(path))
-    except OSError as error:
-        problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
-        return ParameterText(parameter, b"", str(path))
+    return read_parameter(parameter, path, problems) or ParameterText(parameter, b"", str(path))
 
 
 def _other_names(root: Path, sample: ServerSample) -> Iterator[str]:
     """Patterns of the parameters below a root that were not read."""
     for base in BASES:
-        for name in _parameters_below(root / base):
+        for name in parameters_below(root / base):
             parameter = parameter_named(name)
             if parameter is None or parameter not in sample.readings:
                 yield pattern_of(name)
     for base in LNET:
-        yield from (f"lnet.{name}" for name in _parameters_below(root / base))
+        yield from (f"lnet.{name}" for name in parameters_below(root / base))
 
 
-def _parameters_below(directory: Path) -> Iterator[str]:
+def parameters_below(directory: Path) -> Iterator[str]:
     """Dotted names of the files below a directory; of many clients, which all have the same files, one is looked at."""
     for folder, subfolders, files in os.walk(directory):
         above = "" if folder == str(directory) else os.path.relpath(folder, directory).replace("/", ".") + "."
@@ -292,20 +306,23 @@ def _parameters_below(directory: Path) -> Iterator[str]:
         subfolders.sort()
         if folder.endswith("/exports"):
             del subfolders[1:]
+        if "target_obds" in subfolders:  # the devices of osc and mdc once more
+            subfolders.remove("target_obds")
+            yield f"{above}target_obds"
 
 
 def _target_files(root: Path, problems: list[Problem] | None = None) -> Iterator[tuple[Parameter, Path]]:
     for place in PLACES:
         directory = root / place.directory
-        for target in _names(directory, problems):
+        for target in names_in(directory, problems):
             if target in NOT_TARGETS:
                 continue
-            for leaf in _names(directory / target, problems):
+            for leaf in names_in(directory / target, problems):
                 if (parameter := parameter_of(place.family, target, leaf)) is not None:
                     yield parameter, directory / target / leaf
 
 
-def _names(directory: Path, problems: list[Problem] | None) -> list[str]:
+def names_in(directory: Path, problems: list[Problem] | None) -> list[str]:
     """Names in a directory; one that is not there has none, one that may not be read is a problem."""
     try:
         return sorted(os.listdir(directory))  # noqa: PTH208 - called for every target every few seconds

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from iolens.records import Note
@@ -16,6 +17,8 @@ from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
 OBDFILTER, OSD, MDT, MDS, LOCKS, EXPORTS, SERVICE, SERVER = (
     "obdfilter", "osd", "mdt", "mds", "ldlm", "exports", "service", "",
 )  # fmt: skip
+LLITE, OSC, MDC, CLIENT_LOCKS = "llite", "osc", "mdc", "client_ldlm"
+CLIENT_FAMILIES: Final = frozenset({LLITE, OSC, MDC, CLIENT_LOCKS})
 JOB_STATS, OSD_STATS, SERVICE_STATS = "job_stats", "osd_stats", "service_stats"
 _STATE_LEAVES: Final = ("recovery_status", "num_exports")
 # The parameters that are read, by family; what a client did to an MDT is called after the client.
@@ -27,8 +30,14 @@ LEAVES: Final[Mapping[str, frozenset[str]]] = {
     LOCKS: frozenset(LOCK_LEAVES),
     SERVICE: frozenset({SERVICE_STATS}),
     SERVER: frozenset({"version"}),
+    LLITE: frozenset({"stats", "extents_stats", "extents_stats_per_process", "read_ahead_stats"}),
+    OSC: frozenset({"stats", "rpc_stats"}),
+    MDC: frozenset({"stats", "rpc_stats", "md_stats"}),
 }
-TIMED_LEAVES: Final = frozenset({"stats", "md_stats", "brw_stats", OSD_STATS, SERVICE_STATS})
+TIMED_LEAVES: Final = frozenset({
+    "stats", "md_stats", "brw_stats", OSD_STATS, SERVICE_STATS, "rpc_stats", "extents_stats",
+    "extents_stats_per_process", "read_ahead_stats", "pool_stats",
+})  # fmt: skip
 SLOW_LEAVES: Final = frozenset({JOB_STATS, OSD_STATS, SERVICE_STATS, *LOCK_LEAVES})
 """What an agent need not open at every tick."""
 NOT_TARGETS: Final = frozenset({"MGS", "MDS", "OSS", "num_refs"})
@@ -39,12 +48,23 @@ LONGEST_NAME: Final = 300
 
 _SERVICE: Final = re.compile(r"(?:ost\.OSS|mds\.MDS|mdt\.MDS|mgs\.MGS|ldlm\.services)\.(?!osd\.)([\w-]+)\.stats")
 _NAMESPACE: Final = re.compile(r"ldlm\.namespaces\.(?:filter|mdt)-([\w-]+)_UUID\.(?:pool\.)?(\w+)")
+_CLIENT_POOL: Final = re.compile(r"ldlm\.namespaces\.([\w-]+)\.pool\.stats")
+_DEVICE: Final = re.compile(r"(.+)-(OST|MDT)([0-9a-fA-F]{4,})-(osc|mdc)-([0-9a-f]{8,16})")
+_MOUNT: Final = re.compile(r"(.+)-([0-9a-f]{8,16})")
 _EXPORT: Final = re.compile(r"mdt\.([^.]+)\.exports\.(.+)\.stats")
 _ONE_OF_MANY: Final = re.compile(
     r"(?<=^ldlm\.namespaces\.).+?(?=\.(?:pool\.)?\w+$)|(?<=\.exports\.).+(?=\.\w+$)"
     r"|(?<=^ost\.OSS\.)[^.]+(?=\.)|(?<=^md[st]\.MDS\.)[^.]+(?=\.)|(?<=^ldlm\.services\.)[^.]+(?=\.)"
 )
 _FIXED: Final = frozenset({"OSS", "MDS", "MGS", "services", "namespaces"})
+
+
+class ClientMount(NamedTuple):
+    """What the name of a client's parameter says: the file system, the OST or MDT, and which mount it is."""
+
+    filesystem: str
+    target: str  # empty: the file system as a whole
+    instance: str  # an address in the kernel, another one after every mount; empty: not in the name
 
 
 class Parameter(NamedTuple):
@@ -57,7 +77,17 @@ class Parameter(NamedTuple):
     @property
     def is_of_target(self) -> bool:
         """Whether it shows that an OST or MDT is on this server; locks may outlast their target."""
-        return self.family not in (SERVER, SERVICE, LOCKS)
+        return self.family not in (SERVER, SERVICE, LOCKS) and not self.is_of_client
+
+    @property
+    def is_of_client(self) -> bool:
+        """Whether it shows that a file system is mounted here."""
+        return self.family in CLIENT_FAMILIES
+
+    @property
+    def mount(self) -> ClientMount:
+        """The mount that a client's parameter is of."""
+        return _mount_called(self.target)
 
     @property
     def gives_time(self) -> bool:
@@ -70,13 +100,30 @@ class Parameter(NamedTuple):
         return self.leaf in TIMED_LEAVES or self.family == EXPORTS
 
 
+@lru_cache(maxsize=4096)
+def _mount_called(name: str) -> ClientMount:
+    if (match := _DEVICE.fullmatch(name)) is not None:
+        return ClientMount(match[1], f"{match[1]}-{match[2]}{match[3]}", match[5])
+    match = _MOUNT.fullmatch(name)
+    return ClientMount(match[1], "", match[2]) if match is not None else ClientMount(name, "", "")
+
+
 def parameter_of(family: str, target: str, leaf: str) -> Parameter | None:
     """The parameter of a target by that name if it is one that is read, else None."""
     if family.startswith("osd-"):
         family, leaf = OSD, OSD_STATS if leaf == "stats" else leaf
     if leaf not in LEAVES.get(family, ()) or target in NOT_TARGETS:
         return None
+    if family in (OSC, MDC) and client_family(target) != family:  # `fs-OST0000-osc-MDT0000`: an MDT's own
+        return None
     return Parameter(family, target.removesuffix("-osd"), leaf)
+
+
+def client_family(name: str) -> str | None:
+    """llite, osc or mdc: whose parameters are called so; None: not a client's."""
+    if (match := _DEVICE.fullmatch(name)) is not None:
+        return match[4] if (match[2], match[4]) in (("OST", OSC), ("MDT", MDC)) else None
+    return LLITE if _MOUNT.fullmatch(name) is not None else None
 
 
 def parameter_named(name: str) -> Parameter | None:
@@ -87,6 +134,8 @@ def parameter_named(name: str) -> Parameter | None:
         return Parameter(SERVICE, match[1], SERVICE_STATS)
     if (match := _NAMESPACE.fullmatch(name)) is not None:
         return Parameter(LOCKS, match[1], match[2]) if match[2] in LOCK_LEAVES else None
+    if (match := _CLIENT_POOL.fullmatch(name)) is not None:
+        return Parameter(CLIENT_LOCKS, match[1], "pool_stats") if client_family(match[1]) in (OSC, MDC) else None
     if (match := _EXPORT.fullmatch(name)) is not None:
         return Parameter(EXPORTS, match[1], match[2])
     words = name.split(".")

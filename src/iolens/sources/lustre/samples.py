@@ -27,13 +27,18 @@ class ServerSample:
     @property
     def series(self) -> str:
         """Samples of the same server have the same series; empty where there is nothing of a target or service."""
-        names = [parameter.target for parameter in self.readings if parameter.is_of_target]
+        names = [parameter.target for parameter in self.readings if parameter.is_of_target or parameter.is_of_client]
         return min(names or [parameter.target for parameter in self.readings], default="")
 
     @property
     def has_target(self) -> bool:
         """Whether anything here is of an OST or MDT."""
         return any(parameter.is_of_target for parameter in self.readings)
+
+    @property
+    def has_client(self) -> bool:
+        """Whether anything here is of a mounted file system."""
+        return any(parameter.is_of_client for parameter in self.readings)
 
     @property
     def times(self) -> list[int]:

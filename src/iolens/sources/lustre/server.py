@@ -120,6 +120,8 @@ class ServerReader:
         by_target: dict[str, dict[tuple[str, str], ParameterText]] = {}
         for reading in readings:
             family, target, leaf = reading.parameter
+            if reading.parameter.is_of_client:
+                continue
             if family == SERVER:
                 version = capacity.parse_version(reading.data)
             elif family == SERVICE:

@@ -133,10 +133,15 @@ def server_counters(stats: Stats, kind: str) -> dict[str, int]:
     `<op>` counts, `<op>:us` is the summed time and `<op>:total` the sum of what is no time.
     """
     elsewhere = {"ost": _IO_NAMES, "mdt": _OF_METADATA}.get(kind, frozenset())
+    return summed_counters(
+        {name: count for name, count in stats.counts.items() if name not in elsewhere and _is_known(name)}
+    )
+
+
+def summed_counters(counts: Mapping[str, Count]) -> dict[str, int]:
+    """`<name>` counts, `<name>:us` is the summed time and `<name>:total` the sum of what is no time."""
     counters: dict[str, int] = {}
-    for name, count in stats.counts.items():
-        if name in elsewhere or not _is_known(name):
-            continue
+    for name, count in counts.items():
         counters[name] = count.samples
         if count.total is not None:
             factor = US_IN.get(count.unit)
