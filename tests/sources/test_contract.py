@@ -118,6 +118,7 @@ def real_captures(shared_data: Path, name: str) -> list[Path]:
     folders = [
         "lustre-lctl", "lmt-db", "h5lmt", "ltop-record", "iostat", "pcp", "mmperfmon", "collectd", "lfs-df",
         "nersc-fs-design", "ior", "fio", "mdtest", "isdct", "nvme-smart", "fsstats", "robinhood",
+        "slurm",
     ]  # fmt: skip
     files = sorted(file for folder in folders for file in (shared_data / folder).rglob("*") if file.is_file())
     result = []
