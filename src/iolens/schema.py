@@ -70,6 +70,7 @@ class Table:
     key: tuple[str, ...]
     kind: Literal["interval", "reading", "record"]
     form: CounterForm = CounterForm()
+    newest_by: str | None = None  # of several rows with one key the one with the largest value here counts, NULL least
 
     @property
     def partitioned(self) -> bool:
@@ -380,7 +381,7 @@ JOB_SIZES = _interval(
 )
 JOBS = Table(
     "jobs",
-    "The scheduler's record of a job.",
+    "The scheduler's record of a job. Of several rows with one key the one that has ended counts.",
     (
         Column("time", "timestamp", "end of the job; of a running one, when it was recorded"),
         _SOURCE,
@@ -401,6 +402,7 @@ JOBS = Table(
     ),
     ("cluster", "job_id", "start"),
     "record",
+    newest_by="ended",
 )
 RUNS = Table(
     "runs",

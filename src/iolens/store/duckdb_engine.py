@@ -12,6 +12,7 @@ import narwhals as nw
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from iolens.schema import Table
 from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
 
@@ -82,6 +83,16 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
         if source in schema.names
     ]
     return rows.project(", ".join([*columns, *times]))
+
+
+def newest(rows: duckdb.DuckDBPyRelation, table: Table) -> duckdb.DuckDBPyRelation:
+    """Of several rows with one key the one that counts, where the table keeps them all: `Table.newest_by`."""
+    if table.newest_by is None:
+        return rows
+    key = ", ".join(f'"{name}"' for name in table.key)
+    order = f'PARTITION BY {key} ORDER BY "{table.newest_by}" DESC NULLS LAST'
+    numbered = rows.project(f"*, row_number() OVER ({order}) AS _place")
+    return numbered.filter("_place = 1").project("* EXCLUDE (_place)")
 
 
 def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.DuckDBPyRelation:

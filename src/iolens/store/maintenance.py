@@ -18,7 +18,7 @@ from duckdb import ColumnExpression, ConstantExpression
 from iolens.errors import UsageError
 from iolens.schema import BASELINES, SCHEMA_VERSION, TABLES
 from iolens.store.data_files import LARGEST_BYTES
-from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, relation
+from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, newest, relation
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import COMPACT, Tables, arrow_schema, declared, retrying, unreadable
@@ -227,7 +227,7 @@ def _exported(
 def _records(tables: Tables, name: str, filesystem: str | None, since: datetime | None, until: datetime | None) -> Any:
     """Rows of a table that is not cut by day, by file system and time where asked."""
     table = TABLES[name]
-    rows = relation(tables, name, Snapshot.of(tables.load(name)).paths)
+    rows = newest(relation(tables, name, Snapshot.of(tables.load(name)).paths), table)
     if filesystem is not None and "filesystem" in (column.name for column in table.columns):
         rows = rows.filter(ColumnExpression("filesystem") == ConstantExpression(filesystem))
     if since is not None:

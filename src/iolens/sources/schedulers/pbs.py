@@ -96,9 +96,7 @@ class LogReader:
                 self.unknown = []
         yield from self.rows.finish()
         if not self.records:
-            yield Problem(
-                self.place, None, "no record of an accounting log in it: expected `MM/DD/YYYY HH:MM:SS;E;id;…`"
-            )
+            yield Problem(self.place, None, "no record in it: expected `MM/DD/YYYY HH:MM:SS;E;jobid;key=value …`")
         if self.events:
             yield Note(self.place, None, f"{self.events} records of other events (queued, deleted, …) have no row")
         if self.without_start:
