@@ -74,8 +74,14 @@ class Table:
 
     @property
     def partitioned(self) -> bool:
-        """Interval and reading tables live in one directory per UTC day."""
-        return self.kind != "record"
+        """Tables that grow for years live in one directory per UTC day."""
+        return any(column.name == "date" for column in self.columns)
+
+    @property
+    def placed_by(self) -> str:
+        """The column with the time that decides on a row's day, and whether it is in a window."""
+        has_start = any(column.name == "start" for column in self.columns)
+        return "start" if has_start and self.partitioned else "time"
 
     @property
     def counters(self) -> tuple[str, ...]:
@@ -384,6 +390,7 @@ JOBS = Table(
     "The scheduler's record of a job. Of several rows with one key the one that has ended counts.",
     (
         Column("time", "timestamp", "end of the job; of a running one, when it was recorded"),
+        Column("date", "date", "UTC day in which the job starts (partition)"),
         _SOURCE,
         _FILESYSTEM,
         _text("cluster", "scheduler's cluster name"),

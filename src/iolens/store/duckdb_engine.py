@@ -104,7 +104,10 @@ def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.Du
     if not is_partitioned:
         return rows
     first = len(root) + len("date=") + 1
-    return rows.project(f"* EXCLUDE (filename), substr(filename, {first}, {len('2012-10-22')})::DATE AS date")
+    day = (
+        f"TRY_CAST(substr(filename, {first}, {len('2012-10-22')}) AS DATE)"  # a file of 0.1 may lie in no day's folder
+    )
+    return rows.project(f"* EXCLUDE (filename), {day} AS date")
 
 
 def query(

@@ -256,8 +256,8 @@ class StoreSelection:
             yield nw.col("source") == self.source
         if self.targets and "target" in declared(table).key:
             yield nw.col("target").is_in(list(self.targets))
-        start = "start_us" if declared(table).kind == "interval" else "epoch_us"
-        cut_by_day = declared(table).partitioned
+        start = "start_us" if declared(table).placed_by == "start" else "epoch_us"
+        cut_by_day = snapshot.is_cut_by_day
         since, until = self.window
         if since is not None and not (cut_by_day and epoch_us(since) % DAY_US == 0):
             yield nw.col(start) >= epoch_us(since)
