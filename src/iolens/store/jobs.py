@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from iolens.schema import JOBS, LATEST_US
-from iolens.store.duckdb_engine import connection, newest, relation
+from iolens.store.duckdb_engine import connection, newest, query, relation
 from iolens.store.placing import files_between
 from iolens.store.tables import Tables
 from iolens.units import epoch_us
@@ -36,13 +36,10 @@ def stored_jobs(
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
 
-def last_job_us(tables: Tables, source: str, cluster: str | None) -> int | None:
-    """When the last record of a source was taken, of one cluster if it is named; None where there is none."""
+def last_jobs(tables: Tables, source: str) -> dict[str | None, int]:
+    """By cluster, when the last record of a source was taken, in microseconds since 1970."""
     handle = tables.load(JOBS.name)
     if handle is None:
-        return None
-    stored = relation(tables, JOBS.name, files_between(handle, 0, LATEST_US))
-    assert stored is not None
-    sql = "SELECT max(epoch_us) FROM stored WHERE source = $1 AND ($2 IS NULL OR cluster = $2)"
-    ((last,),) = connection().execute(sql, [source, cluster]).fetchall()
-    return None if last is None else int(last)
+        return {}
+    sql = "SELECT cluster, max(epoch_us) FROM stored WHERE source = ? GROUP BY cluster"
+    return dict(query(tables, handle, JOBS.name, sql, [source]))
