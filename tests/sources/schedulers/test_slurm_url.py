@@ -1,4 +1,4 @@
-"""`iolens ingest slurm://` with a stand-in for `sacct`: what it is asked, from when on, and how its failures are said."""
+"""`iolens ingest slurm://` with a stand-in for `sacct`: what it is asked, from when on, and how failures are said."""
 
 from __future__ import annotations
 
