@@ -71,11 +71,18 @@ class Table:
     key: tuple[str, ...]
     kind: Literal["interval", "reading", "record"]
     form: CounterForm = CounterForm()
+    newest_by: str | None = None  # of several rows with one key the one with the largest value here counts, NULL least
 
     @property
     def partitioned(self) -> bool:
-        """Interval and reading tables live in one directory per UTC day."""
-        return self.kind != "record"
+        """Tables that grow for years live in one directory per UTC day."""
+        return any(column.name == "date" for column in self.columns)
+
+    @property
+    def placed_by(self) -> str:
+        """The column with the time that decides on a row's day, and whether it is in a window."""
+        has_start = any(column.name == "start" for column in self.columns)
+        return "start" if has_start and self.partitioned else "time"
 
     @property
     def counters(self) -> tuple[str, ...]:
@@ -437,9 +444,10 @@ JOB_SIZES = _interval(
 )
 JOBS = Table(
     "jobs",
-    "The scheduler's record of a job.",
+    "The scheduler's record of a job. Of several rows with one key the one that has ended counts.",
     (
-        Column("time", "timestamp", "end of the job (or of the record)"),
+        Column("time", "timestamp", "end of the job; of a running one, when it was recorded"),
+        Column("date", "date", "UTC day in which the job starts (partition)"),
         _SOURCE,
         _FILESYSTEM,
         _text("cluster", "scheduler's cluster name"),
@@ -450,13 +458,15 @@ JOBS = Table(
         _text("user", "owner"),
         _text("project", "account or project"),
         _text("name", "job name"),
-        _text("state", "final state"),
+        _text("state", "last known state, in the scheduler's words"),
         Column("nodes", "int64", "compute nodes"),
         Column("cores", "int64", "cores or CPUs"),
-        _text("node_list", "hosts"),
+        _text("node_list", "hosts, as compact as the scheduler printed them: nid[0001-0003,7]"),
+        Column("ended", "bool", "the job had ended; false: it was running; NULL: put together from its steps"),
     ),
     ("cluster", "job_id", "start"),
     "record",
+    newest_by="ended",
 )
 RUNS = Table(
     "runs",

@@ -29,6 +29,7 @@ from tests.sources.lmt import test_h5lmt, test_ltop, test_tokio_csv, test_tokio_
 from tests.sources.lmt_copy import small_copy
 from tests.sources.lustre import client_trees, test_lfs_df, test_lustre_damage, test_lustre_proc
 from tests.sources.robinhood_copy import made_up
+from tests.sources.schedulers import test_jobs_csv, test_pbs, test_slurm
 from tests.sources.trees import grow, scanned
 
 AT: Final = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -254,10 +255,19 @@ def _benchmarks() -> Iterator[Example]:
     yield _text("fio", test_fio.terse(4000, 1001, 999) + "\n", ReadOptions(at=AT), "terse")
 
 
+def _schedulers() -> Iterator[Example]:
+    yield _text("slurm", test_slurm.TEXT, test_slurm.UTC_TIMES, foreign_line=True)
+    yield _text("slurm", test_slurm.BARE, test_slurm.UTC_TIMES, "bare")
+    yield _text("slurm", json.dumps(test_slurm.document(new=False), indent=1), ReadOptions(), "json")
+    yield _text("slurm", json.dumps(test_slurm.document(new=True), indent=1), ReadOptions(), "new json")
+    yield _text("pbs", test_pbs.TEXT, test_pbs.UTC_TIMES, foreign_line=True)
+    yield _text("jobs-csv", test_jobs_csv.TEXT, test_jobs_csv.OPTIONS, foreign_line=True)
+
+
 @cache
 def examples() -> tuple[Example, ...]:
     """All of them."""
-    parts = (_lustre, _spool, _databases, _series, _devices, _drives, _contents, _benchmarks)
+    parts = (_lustre, _spool, _databases, _series, _devices, _drives, _contents, _benchmarks, _schedulers)
     return tuple(example for part in parts for example in part())
 
 

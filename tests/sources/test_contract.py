@@ -118,6 +118,7 @@ def real_captures(shared_data: Path, name: str) -> list[Path]:
     folders = [
         "lustre-lctl", "lmt-db", "h5lmt", "ltop-record", "iostat", "pcp", "mmperfmon", "collectd", "lfs-df",
         "nersc-fs-design", "ior", "fio", "mdtest", "isdct", "nvme-smart", "fsstats", "robinhood",
+        "slurm",
     ]  # fmt: skip
     if name == "lustre-client-proc":  # a directory is one capture
         return sorted(path for path in (shared_data / name).iterdir() if get_source(name).recognises(path, b""))

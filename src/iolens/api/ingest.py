@@ -69,7 +69,9 @@ def ingest_places(
         if source is None:
             recognised(groups)
         for name, group in groups.items():
-            _load(load, name, group, replace(options, settings=config.sources.get(name, {})), total, watcher)
+            last = store.last_jobs(name) if group.urls and getattr(get_source(name), "continues", False) else {}
+            of_source = replace(options, settings=config.sources.get(name, {}), last_jobs=last)
+            _load(load, name, group, of_source, total, watcher)
     return total
 
 
@@ -102,7 +104,9 @@ def _source_of_url(url: str) -> str:
     for source in all_sources():
         if scheme in getattr(source, "schemes", ()):
             return source.name
-    raise InputError(f"{scheme}://…", "no source reads this kind of address", "a file, a directory or mysql://…")
+    raise InputError(
+        f"{scheme}://…", "no source reads this kind of address", "a file, a directory, mysql://… or slurm://"
+    )
 
 
 def _files(path: Path, named: str | None, total: Tally) -> Iterator[tuple[Path, str]]:

@@ -355,6 +355,7 @@ def _append_jobs(store: Store, order: SimulationOrder) -> int:
         "user": [job.user for job in jobs],
         "project": [job.project for job in jobs],
         "state": pa.repeat("COMPLETED", len(jobs)),
+        "ended": pa.repeat(pa.scalar(True), len(jobs)),
     })  # fmt: skip
     store.append("jobs", rows, f"{order.identity}/jobs/{order.start_s}-{order.end_s}")
     return len(jobs)

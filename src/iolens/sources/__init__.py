@@ -24,7 +24,8 @@ class Source(Protocol):
 
     Optional: `stored_as`, the store's source name when it differs; `whole_directories = True` when a directory is one
     piece (otherwise each file below it is read); `takes_base_names = True` when a path may be what several files'
-    names begin with; `schemes`, the URL schemes it answers to, with `url_captures(urls, options)`.
+    names begin with; `schemes`, the URL schemes it answers to, with `url_captures(urls, options)`; `continues = True`
+    when it reads a URL from the last stored job on (`options.last_jobs`).
     """
 
     name: str

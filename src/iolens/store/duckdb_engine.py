@@ -12,6 +12,7 @@ import narwhals as nw
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from iolens.schema import Table
 from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
 
@@ -84,6 +85,16 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
     return rows.project(", ".join([*columns, *times]))
 
 
+def newest(rows: duckdb.DuckDBPyRelation, table: Table) -> duckdb.DuckDBPyRelation:
+    """Of several rows with one key the one that counts, where the table keeps them all: `Table.newest_by`."""
+    if table.newest_by is None:
+        return rows
+    key = ", ".join(f'"{name}"' for name in table.key)
+    order = f'PARTITION BY {key} ORDER BY "{table.newest_by}" DESC NULLS LAST'
+    numbered = rows.project(f"*, row_number() OVER ({order}) AS _place")
+    return numbered.filter("_place = 1").project("* EXCLUDE (_place)")
+
+
 def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.DuckDBPyRelation:
     """Files below the table's directory. The day is that of the log, which is the path below the table; what stands
     above it (`…/read_bytes=7/store`) is nobody's column.
@@ -93,7 +104,10 @@ def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.Du
     if not is_partitioned:
         return rows
     first = len(root) + len("date=") + 1
-    return rows.project(f"* EXCLUDE (filename), substr(filename, {first}, {len('2012-10-22')})::DATE AS date")
+    day = (
+        f"TRY_CAST(substr(filename, {first}, {len('2012-10-22')}) AS DATE)"  # a file of 0.1 may lie in no day's folder
+    )
+    return rows.project(f"* EXCLUDE (filename), {day} AS date")
 
 
 def query(

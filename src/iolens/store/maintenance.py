@@ -18,7 +18,7 @@ from duckdb import ColumnExpression, ConstantExpression
 from iolens.errors import UsageError
 from iolens.schema import BASELINES, SCHEMA_VERSION, TABLES
 from iolens.store.data_files import LARGEST_BYTES
-from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, relation
+from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, newest, relation
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import COMPACT, Tables, arrow_schema, declared, retrying, unreadable
@@ -71,8 +71,10 @@ def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
         handle = store.tables.load(name)
         if handle is None or not declared(name).partitioned:
             continue
+        handle = retrying(partial(store.tables.load_or_create, name, declared(name)), f"migrate {name}")
         counts: dict[date, int] = {}
-        for day in Snapshot.of(handle).files.column("partition.date").to_pylist():
+        files_by_day = Snapshot.of(handle)
+        for day in files_by_day.files.column("partition.date").to_pylist() if files_by_day.is_cut_by_day else ():
             counts[day] = counts.get(day, 0) + 1
         for day, files in sorted(counts.items()):
             if files > 1:
@@ -215,7 +217,7 @@ def _exported(
 ) -> duckdb.DuckDBPyRelation:
     """The rows of an export, in time order."""
     names = arrow_schema(TABLES[table]).names
-    if TABLES[table].partitioned:
+    if TABLES[table].kind != "record":
         chosen = store.select(filesystem, since=since, until=until, resolution=resolution)
         chosen.engine = DuckDBEngine()
         rows: duckdb.DuckDBPyRelation = chosen.frame(table).select(*names).to_native()
@@ -225,9 +227,9 @@ def _exported(
 
 
 def _records(tables: Tables, name: str, filesystem: str | None, since: datetime | None, until: datetime | None) -> Any:
-    """Rows of a table that is not cut by day, by file system and time where asked."""
+    """Rows of a table of records, by file system and time where asked."""
     table = TABLES[name]
-    rows = relation(tables, name, Snapshot.of(tables.load(name)).paths)
+    rows = newest(relation(tables, name, Snapshot.of(tables.load(name)).paths), table)
     if filesystem is not None and "filesystem" in (column.name for column in table.columns):
         rows = rows.filter(ColumnExpression("filesystem") == ConstantExpression(filesystem))
     if since is not None:

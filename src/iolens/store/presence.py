@@ -22,7 +22,7 @@ LATE_SCHEMA: Final = pa.schema(
 
 
 def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -> pa.Table:
-    """Those of `rows` whose key neither the table nor an earlier one of `rows` has."""
+    """Those of `rows` whose key neither the table nor an earlier one of `rows` has, or that replace the one it has."""
     if not rows.num_rows:
         return rows
     files = files_of_days(handle, _days(rows) if table.partitioned else None)
@@ -31,13 +31,22 @@ def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -
         return rows
     key = ", ".join(f'"{name}"' for name in table.key)
     same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM stored."{name}"' for name in table.key)
+    order = "_order"
+    if table.newest_by is not None:
+        same += f" AND {_rank('offered', table.newest_by)} <= {_rank('stored', table.newest_by)}"
+        order = f'"{table.newest_by}" DESC NULLS LAST, _order'
     offered = rows.append_column("_order", pa.array(np.arange(rows.num_rows)))
     stored = relation(tables, table.name, files)
     assert stored is not None
-    first = f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY _order) = 1" if has_repeats else ""
+    first = f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1" if has_repeats else ""
     sql = f"SELECT * EXCLUDE (_order) FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN stored ON {same}"  # noqa: S608 (column names of the schema)
     assert offered is not None
     return connection().sql(sql).to_arrow_table().select(rows.column_names).cast(rows.schema)
+
+
+def _rank(rows: str, column: str) -> str:
+    """What decides which of two rows with one key counts; NULL is the least."""
+    return f'COALESCE(CAST({rows}."{column}" AS BIGINT), -1)'
 
 
 def known_ticks(tables: Tables, handle: DeltaTable, name: str, source: str, late: pa.Table) -> dict[int, int]:

@@ -176,7 +176,7 @@ class StoreSelection:
         frame = self.engine.scan(self.tables, self._name(table), snapshot.paths)
         for condition in self._conditions(table, snapshot):
             frame = frame.filter(condition)
-        return frame
+        return _newest(table, frame)
 
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By the log's statistics, so that no file is opened; cut to the window."""
@@ -256,8 +256,8 @@ class StoreSelection:
             yield nw.col("source") == self.source
         if self.targets and "target" in declared(table).key:
             yield nw.col("target").is_in(list(self.targets))
-        start = "start_us" if declared(table).kind == "interval" else "epoch_us"
-        cut_by_day = declared(table).partitioned
+        start = "start_us" if declared(table).placed_by == "start" else "epoch_us"
+        cut_by_day = snapshot.is_cut_by_day
         since, until = self.window
         if since is not None and not (cut_by_day and epoch_us(since) % DAY_US == 0):
             yield nw.col(start) >= epoch_us(since)
@@ -283,6 +283,17 @@ class StoreSelection:
         )
         self.overlapping_rows += int(dropped["n"][0])
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
+
+
+def _newest(table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Of several rows with one key the one that counts, where the table keeps them all: `Table.newest_by`."""
+    column = declared(table).newest_by
+    if column is None:
+        return frame
+    rank = nw.when(nw.col(column).is_null()).then(nw.lit(-1)).otherwise(nw.col(column).cast(nw.Int64()))
+    ranked = frame.with_columns(rank.alias("_rank"))
+    ranked = ranked.with_columns(nw.col("_rank").max().over(*declared(table).key).alias("_best"))
+    return ranked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_best")
 
 
 @dataclass(slots=True)

@@ -42,10 +42,15 @@ class Snapshot:
         """Size of the files."""
         return int(pc.sum(self.files.column("size_bytes")).as_py() or 0) if self.files.num_rows else 0
 
+    @property
+    def is_cut_by_day(self) -> bool:
+        """Whether a file holds rows of one day; `jobs` of iolens 0.1 is not, until something is written to it."""
+        return "partition.date" in self.files.column_names
+
     def days(self) -> dict[date, int]:
         """Rows by UTC day."""
         counts: dict[date, int] = {}
-        if "partition.date" in self.files.column_names:
+        if self.is_cut_by_day:
             pairs = zip(self.files.column("partition.date"), self.files.column("num_records"), strict=True)
             for day, rows in pairs:
                 counts[day.as_py()] = counts.get(day.as_py(), 0) + (rows.as_py() or 0)
@@ -53,7 +58,7 @@ class Snapshot:
 
     def on_days(self, wanted: Callable[[date], bool]) -> Snapshot:
         """Only the files of some days."""
-        if "partition.date" not in self.files.column_names:
+        if not self.is_cut_by_day:
             return self
         return self._where(wanted(day.as_py()) for day in self.files.column("partition.date"))
 

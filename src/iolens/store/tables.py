@@ -23,8 +23,9 @@ from urllib.parse import unquote, urlsplit
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
@@ -172,6 +173,9 @@ class Tables:
                 return self.load_or_create(name, table)
         if self.is_local:
             self._log(name).settle(handle.version())  # a writer that was killed may have left marks to act on
+        if table.partitioned and not handle.metadata().partition_columns:
+            self._cut_by_day(handle, name, table)
+            return self.load_or_create(name, table)
         missing = {column.name for column in table.columns} - {field.name for field in handle.schema().fields}
         if missing:
             wanted = DeltaSchema.from_arrow(arrow_schema(table))
@@ -182,6 +186,30 @@ class Tables:
                 f"{VERSION_MARK}{SCHEMA_VERSION}", post_commithook_properties=self._hooks
             )
         return handle
+
+    def _cut_by_day(self, handle: DeltaTable, name: str, table: Table) -> None:
+        """Migrate a table that iolens 0.1 did not cut by day: the same rows and marks, in one commit.
+
+        Fails with CommitFailedError where anybody wrote meanwhile: the caller looks again. That the old files are
+        replaced is in the books before it is done, the new ones are after: cut off in between, nothing seems lost.
+        """
+        old = data_files(handle)
+        rows = _with_days(handle.to_pyarrow_table(), table)
+        if old:
+            self.note_exchange(EXCHANGE, {}, {name: old})
+        with self._durably(handle, name):
+            write_deltalake(
+                handle,
+                rows,
+                mode="overwrite",
+                schema_mode="overwrite",
+                partition_by=["date"],
+                commit_properties=CommitProperties(max_commit_retries=0),
+                post_commithook_properties=self._hooks,
+            )
+        new = self.load(name)
+        if old and new is not None:
+            self.note_exchange(EXCHANGE, {}, {}, {name: data_files(new)})
 
     def _create(self, name: str, table: Table) -> DeltaTable:
         if self.is_local:
@@ -417,6 +445,20 @@ class Tables:
             while block := stream.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
+
+
+def _with_days(rows: pa.Table, table: Table) -> pa.Table:
+    """Rows with all declared columns, and the day that each begins on."""
+    schema = arrow_schema(table)
+    arrays = {
+        field.name: rows.column(field.name).cast(field.type)
+        if field.name in rows.column_names
+        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+        for field in schema
+    }
+    began = pc.coalesce(*(arrays[name] for name in ("start", "time") if name in arrays))
+    arrays["date"] = began.cast(pa.timestamp("us")).cast(pa.date32())
+    return pa.table(arrays, schema=schema)
 
 
 def _local_folder(url: str) -> Path:

@@ -21,6 +21,8 @@ LONGEST: Final = 1 << 26  # no document is longer
 _NEAR_END: Final = 16  # an error this close to the end of what was read may be nothing but that end
 
 _BETWEEN: Final = re.compile(r"[\s,\[\]]*+")
+_COMMAS: Final = re.compile(r"[\s,]*+")
+_LONGEST_NAME: Final = 256  # characters that a list's name and what follows it may take
 _NEXT: Final = re.compile(r"\n[ \t\r]*+[\[{]")
 
 
@@ -35,6 +37,12 @@ def documents(path: Path) -> Iterator[JsonDocument | Problem]:
     """Every object of a file, plain or gzip; a problem for each stretch that is none."""
     with opened(path) as stream:
         yield from _Decoder(str(path), stream).documents()
+
+
+def members(path: Path, name: str) -> Iterator[JsonDocument | Problem]:
+    """Every object in the list called `name` of one long object; a problem for each stretch that is none."""
+    with opened(path) as stream:
+        yield from _Decoder(str(path), stream).members(name)
 
 
 class _Decoder:
@@ -56,6 +64,32 @@ class _Decoder:
             yield Problem(self.place, self.line, f"cannot be read to its end: {self.ended}")
         elif self.open_lists > 0 and not cut:
             yield Problem(self.place, self.line, "the list of documents is not closed: the file may be cut")
+
+    def members(self, name: str) -> Iterator[JsonDocument | Problem]:
+        if not self._find(re.compile(rf'"{re.escape(name)}"\s*+:\s*+\[')):
+            yield Problem(self.place, None, f"no list called {name!r} in it{self.ended and ': ' + self.ended}")
+            return
+        while True:
+            match = _COMMAS.match(self.text, self.position)
+            self._advance(match.end() if match is not None else self.position)
+            if self.position >= len(self.text) and self._read_more():
+                continue
+            if self.position >= len(self.text):
+                why = f"cannot be read to its end: {self.ended}" if self.ended else "it is not closed: may be cut"
+                yield Problem(self.place, self.line, f"the list {name!r}: {why}")
+                return
+            if self.text[self.position] == "]":
+                return
+            yield self._object()
+
+    def _find(self, pattern: re.Pattern[str]) -> bool:
+        """Move behind the first match; what was read before may hold the beginning of one."""
+        while (match := pattern.search(self.text, self.position)) is None:
+            self._advance(max(self.position, len(self.text) - _LONGEST_NAME))
+            if not self._read_more():
+                return False
+        self._advance(match.end())
+        return True
 
     def _skip(self) -> bool:
         """Move to the next object; False where there is none."""

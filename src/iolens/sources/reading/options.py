@@ -22,6 +22,7 @@ class ReadOptions:
     since: datetime | None = None  # only times from here on, where a format can skip
     until: datetime | None = None  # and before this one
     settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
+    last_jobs: Mapping[str | None, int] = field(default_factory=dict)  # by cluster: the last stored, µs since 1970
     zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system
     devices: DeviceRule = field(default_factory=DeviceRule)  # `[devices]` of the configuration
     projects: ProjectRule = field(default_factory=ProjectRule)  # `[projects]` of the configuration

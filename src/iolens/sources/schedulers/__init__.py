@@ -1,0 +1,1 @@
+"""Schedulers' records of jobs: Slurm's `sacct`, PBS accounting logs, and tables of jobs in CSV."""

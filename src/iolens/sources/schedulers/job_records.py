@@ -1,0 +1,193 @@
+"""What all records of jobs have in common: local times and their zone, elapsed times, rows of `jobs`, settings.
+
+A job that never started did nothing to a file system: it has no row, and how many there were is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import product
+from typing import Any, Final
+
+from iolens.errors import InputError
+from iolens.records import Item, Note, Problem
+from iolens.schema import LARGEST
+from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch
+from iolens.sources.reading.options import ReadOptions
+from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, shown
+from iolens.sources.reading.saved_text import stated_zone
+from iolens.sources.schedulers.node_lists import count_nodes
+from iolens.units import epoch_us, parse_local_time
+
+TABLE: Final = "jobs"
+ABSENT: Final = frozenset({"", "unknown", "none", "n/a", "(null)", "invalid", "-"})
+_ELAPSED: Final = re.compile(r"(?:([0-9]{1,7})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{2})(?:\.[0-9]+)?")
+_SCALED: Final = re.compile(r"([0-9]{1,15})(?:\.0+)?([KMG])")
+_SCALES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def is_absent(text: str) -> bool:
+    """Whether a text stands for "not known": `Unknown`, `None`, `N/A`, nothing."""
+    return text.strip().lower() in ABSENT
+
+
+def elapsed_s(text: str, name: str) -> int | None:
+    """Seconds from `1-02:24:13`, `26:24:13`, `05:16` or `95053`; None for what is not known."""
+    if is_absent(text):
+        return None
+    if (seconds := count_or_none(text, LARGEST)) is not None:
+        return seconds
+    match = _ELAPSED.fullmatch(text.strip())
+    if match is None:
+        raise WrongNumber(f"{name} {shown(text)} is not an elapsed time")
+    days, hours, minutes, seconds_ = (int(part or 0) for part in match.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + seconds_
+
+
+def scaled_count(text: str, name: str) -> int | None:
+    """A count, or one that Slurm wrote in powers of 1024 (`2K` is 2048); None for what is not known."""
+    if is_absent(text):
+        return None
+    match = _SCALED.fullmatch(text.strip())
+    number = int(match[1]) * _SCALES[match[2]] if match else count_or_none(text.strip())
+    if number is None or number > LARGEST:
+        raise WrongNumber(f"{name} {shown(text)} is not a count")
+    return number
+
+
+class JobClock:
+    """Turns the times of a record into microseconds since 1970. The zone is asked for at the first local time."""
+
+    def __init__(self, options: ReadOptions, place: str, time_format: str | None = None) -> None:
+        self.options, self.place, self.time_format = options, place, time_format
+        self._zone: tzinfo | None = None
+
+    @property
+    def zone(self) -> tzinfo:
+        """The zone that was stated; InputError where none was."""
+        if self._zone is None:
+            self._zone = stated_zone(self.options, self.options.filesystem, self.place)
+        return self._zone
+
+    def times_us(self, text: str, name: str) -> tuple[int, ...]:
+        """No time where it is not known; two where the clocks went back and gave it twice, the earlier first."""
+        if is_absent(text):
+            return ()
+        try:
+            time = self._parsed(text.strip())
+        except ValueError:
+            expected = f" by {self.time_format!r}" if self.time_format else ""
+            raise WrongNumber(f"{name} {shown(text)} is not a time{expected}") from None
+        if time.tzinfo is not None:
+            return (epoch_us(time.astimezone(UTC)),)
+        both = {time.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+        real = sorted(utc for utc in both if utc.astimezone(self.zone).replace(tzinfo=None) == time)
+        if not real:
+            raise WrongNumber(f"{name} {shown(text)} was skipped by the clocks of {self.zone}: another zone is meant")
+        return tuple(map(epoch_us, real))
+
+    def _parsed(self, text: str) -> datetime:
+        if self.time_format is None:
+            return parse_local_time(text)
+        if self.time_format == "epoch":
+            seconds = float(text)
+            if not 0 <= seconds < LARGEST // 1_000_000:
+                raise ValueError(text)
+            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+        return datetime.strptime(text, self.time_format)
+
+
+def fitting_times(
+    starts: tuple[int, ...], ends: tuple[int, ...], elapsed: float | None
+) -> tuple[int | None, int | None]:
+    """Start and end; where clocks gave one of them twice, those that lie as far apart as the elapsed time says."""
+    if not starts or not ends:
+        return (starts[0] if starts else None), (ends[0] if ends else None)
+    if elapsed is None:
+        return starts[0], max(ends) if max(ends) < starts[0] or len(starts) == 1 else ends[0]
+    pairs = list(product(starts, ends))
+    return min(pairs, key=lambda pair: (abs(pair[1] - pair[0] - elapsed * 1e6), pair))
+
+
+@dataclass(slots=True)
+class JobRecord:
+    """One run of one job, as a scheduler recorded it. `ended` is None where only parts of the record are known."""
+
+    job_id: str
+    start_us: int | None
+    end_us: int | None
+    ended: bool | None
+    duration_s: float | None = None
+    submit_us: int | None = None
+    texts: dict[str, str | None] = field(default_factory=dict)  # user, project, name, state, cluster, node_list
+    nodes: int | None = None
+    cores: int | None = None
+
+
+class JobRows:
+    """Rows of `jobs` gathered from records, and what is said of those that have none."""
+
+    def __init__(self, place: str, options: ReadOptions, cluster: str | None = None) -> None:
+        self.place, self.options, self.cluster = place, options, cluster
+        self.batch = RowBatch()
+        self.never_started = 0
+        self.jobs = 0
+
+    def add(self, job: JobRecord, line: int | None) -> Iterator[Item]:
+        """One more record; a Problem where its times cannot be."""
+        if job.start_us is None:
+            self.never_started += 1
+            return
+        if job.end_us is not None and job.end_us < job.start_us:
+            yield Problem(self.place, line, f"job {shown(job.job_id)} ends before it starts: left out")
+            return
+        self.jobs += 1
+        self.batch.add(TABLE, self._values(job, job.start_us))
+        if self.batch.count >= ROWS_PER_BATCH:
+            yield from self.batch.flush()
+
+    def finish(self) -> Iterator[Item]:
+        """What is left, and how many jobs have no row."""
+        yield from self.batch.flush()
+        if self.never_started:
+            yield Note(self.place, None, f"{self.never_started} jobs never started: they have no row")
+
+    def _values(self, job: JobRecord, start_us: int) -> Mapping[str, object]:
+        """`time` is the end; of a running job, when it was seen: as far as its elapsed time goes, else `--at`."""
+        duration_s, time_us = job.duration_s, job.end_us
+        if time_us is None and duration_s is not None:
+            time_us = start_us + round(duration_s * 1e6)
+        if time_us is None:
+            at_us = epoch_us(self.options.at) if self.options.at is not None else 0
+            time_us = max(start_us, at_us)
+        if duration_s is None and job.end_us is not None:
+            duration_s = (job.end_us - start_us) / 1e6
+        texts = {name: text for name, text in job.texts.items() if text is not None and not is_absent(text)}
+        node_list = texts.get("node_list")
+        return {
+            "time": time_us,
+            "filesystem": self.options.filesystem,
+            "cluster": texts.pop("cluster", None) or self.cluster,
+            "job_id": job.job_id,
+            "start": start_us,
+            "submit": job.submit_us,
+            "duration_s": None if duration_s is None else float(duration_s),
+            "ended": job.ended,
+            "nodes": job.nodes if job.nodes is not None or node_list is None else count_nodes(node_list),
+            "cores": job.cores,
+            **texts,
+        }
+
+
+def checked_settings(settings: Mapping[str, Any], source: str, known: Mapping[str, type], place: str) -> None:
+    """Refuse keys of `[sources.NAME]` that are not known, or hold something else than expected."""
+    expected: dict[type, str] = {str: "a text in quotes", list: "a list of texts", dict: "a section"}
+    for key, value in settings.items():
+        if key not in known:
+            raise InputError(place, f"unknown key sources.{source}.{key}", f"one of {', '.join(known)}")
+        inside = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+        if not isinstance(value, known[key]) or not all(isinstance(item, str) for item in inside):
+            raise InputError(place, f"sources.{source}.{key} = {value!r}", expected[known[key]])

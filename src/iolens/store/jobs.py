@@ -1,0 +1,45 @@
+"""Jobs out of the store: those that ran in a window, or one by its id. Of one seen again, the record that counts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from iolens.schema import JOBS, LATEST_US
+from iolens.store.duckdb_engine import connection, newest, query, relation
+from iolens.store.placing import files_between
+from iolens.store.tables import Tables
+from iolens.units import epoch_us
+
+
+def stored_jobs(
+    tables: Tables, since: datetime | None = None, until: datetime | None = None, job_id: str | None = None
+) -> list[dict[str, object]]:
+    """Rows of `jobs` that overlap [since, until), in the order of their start; times in microseconds since 1970.
+
+    Of a job that was running when it was last seen only that much is known: it overlaps up to its `time`.
+    """
+    handle = tables.load(JOBS.name)
+    if handle is None:
+        return []
+    first_us = 0 if since is None else epoch_us(since)
+    last_us = LATEST_US if until is None else epoch_us(until)
+    rows = newest(relation(tables, JOBS.name, files_between(handle, first_us, last_us)), JOBS)
+    columns = ", ".join(
+        f'epoch_us("{column.name}") AS "{column.name}"' if column.type == "timestamp" else f'"{column.name}"'
+        for column in JOBS.columns
+    )
+    sql = f"""SELECT {columns} FROM rows WHERE start_us < $1 AND epoch_us >= $2 AND ($3 IS NULL OR job_id = $3)
+              ORDER BY start_us, job_id"""  # noqa: S608 (column names of the schema)
+    assert rows is not None
+    answer = connection().execute(sql, [last_us, first_us, job_id])
+    names = [column.name for column in JOBS.columns]
+    return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+
+def last_jobs(tables: Tables, source: str) -> dict[str | None, int]:
+    """By cluster, when the last record of a source was taken, in microseconds since 1970."""
+    handle = tables.load(JOBS.name)
+    if handle is None:
+        return {}
+    sql = "SELECT cluster, max(epoch_us) FROM stored WHERE source = ? GROUP BY cluster"
+    return dict(query(tables, handle, JOBS.name, sql, [source]))
