@@ -83,6 +83,9 @@ class JobClock:
             raise WrongNumber(f"{name} {shown(text)} is not a time{expected}") from None
         if time.tzinfo is not None:
             return (epoch_us(time.astimezone(UTC)),)
+        offsets = [self.zone.utcoffset(time.replace(fold=fold)) for fold in (0, 1)]
+        if offsets[0] == offsets[1] and offsets[0] is not None:
+            return (epoch_us((time - offsets[0]).replace(tzinfo=UTC)),)
         both = {time.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
         real = sorted(utc for utc in both if utc.astimezone(self.zone).replace(tzinfo=None) == time)
         if not real:

@@ -76,7 +76,7 @@ class SacctText:
 
     def _line(self, line: Line) -> Iterator[Item]:
         cells = line.text.split(self.separator)
-        header = header_of(cells)
+        header = header_of(cells) if "jobid" in line.text.lower() else None
         if header is not None:
             self.columns = header
             return
