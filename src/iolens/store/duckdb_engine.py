@@ -58,8 +58,9 @@ def interruptible(work: Callable[[], Answer]) -> Answer:
         try:
             return waiting.result()
         except KeyboardInterrupt:
-            connection().interrupt()
-            wait([waiting])
+            while not waiting.done():  # an interruption between two statements is lost
+                connection().interrupt()
+                wait([waiting], timeout=0.1)
             raise
 
 

@@ -121,12 +121,12 @@ def test_damage_is_reported_alike_by_both_ways_of_counting(tmp_path: Path) -> No
     expected = [
         "ENTRIES.type 'door' is not known: 1 entries left out",
         "ENTRIES.type None is not known: 1 entries left out",
-        "ENTRIES.last_access: not reported 1 entries: not in the histogram of access times",
+        "ENTRIES.last_access: not reported for 1 entries: not in the histogram of access times",
         "ENTRIES.blocks: 1 values are no whole numbers from 0 to 2^63-1: the bins they are in tell no allocated bytes",
-        "ENTRIES.blocks: not reported 1 entries: the bins they are in tell no allocated bytes",
+        "ENTRIES.blocks: not reported for 1 entries: the bins they are in tell no allocated bytes",
         "ENTRIES.last_mod: 1 values are no whole numbers from 0 to 2^63-1: not in the histogram of modification times",
         "ENTRIES.size: 2 values are no whole numbers from 0 to 2^63-1: those entries left out",
-        "ENTRIES.size: not reported 2 entries: those entries left out",
+        "ENTRIES.size: not reported for 2 entries: those entries left out",
     ]
     assert sorted(problems_of(by_id)) == sorted(expected)
     assert sorted(problems_of(by_path)) == sorted(expected)

@@ -402,7 +402,7 @@ def test_lines_that_are_wrong_are_reported_and_the_others_count(tmp_path: Path) 
         (6, "serialnumber is there twice,"),
         (7, "a drive without a serial number"),
         (8, "timestamp '99999999999' is not a time in"),
-        (9, "drive 'CVFA-1' again at the same time,"),
+        (9, "drive 'CVFA-1' again at the same time, w"),
         (10, "2 columns, the heading has 21"),
     ]
 
