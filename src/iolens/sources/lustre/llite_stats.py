@@ -48,7 +48,7 @@ LOCK_POOL: Final = frozenset({
 })  # fmt: skip
 # Before 2.14.52 the names of read-ahead had blanks and hyphens; the later spelling is kept.
 _READ_AHEAD_NAMES: Final = {"read-ahead to EOF": "readahead_to_eof", "hit max r-a issue": "hit_max_readahead_issue"}
-_READ_AHEAD_ROW: Final = re.compile(r"([A-Za-z][\w -]*?) +(\d+)( samples \[.*)?")
+_READ_AHEAD_ROW: Final = re.compile(r"([A-Za-z][\w-]*+(?: [A-Za-z][\w-]*+)*+) ++(\d++)( samples \[.*+)?")
 _PENDING: Final = "pending issued pages:"
 
 

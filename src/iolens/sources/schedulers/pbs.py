@@ -25,7 +25,7 @@ TIME_FORMAT: Final = "%m/%d/%Y %H:%M:%S"
 STARTED, ENDED, REQUEUED, ABORTED = "S", "E", "R", "A"
 _RECORD: Final = re.compile(r"(\d{2}/\d{2}/\d{4} \d{2}:\d{2}:\d{2});([A-Za-z]{1,2});([^;]*+);(.*+)", re.DOTALL)
 _HEAD: Final = re.compile(rb"^\d{2}/\d{2}/\d{4} \d{2}:\d{2}:\d{2};[A-Za-z]{1,2};[^;\n]*+;", re.MULTILINE)
-_PAIR: Final = re.compile(r"""\s*+([A-Za-z_][\w.+-]*+)=(?:"([^"]*+)"|'([^']*+)'|(\S*+))""")
+_PAIR: Final = re.compile(r"""(?<![\w.+-])([A-Za-z_][\w.+-]*+)=(?:"([^"]*+)"|'([^']*+)'|(\S*+))""")
 _STATES: Final = {STARTED: "started", ENDED: "ended", REQUEUED: "requeued", ABORTED: "aborted"}
 
 Value = TypeVar("Value")
