@@ -10,7 +10,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	scripts/system-packages
-	$(BIN)/python -m pytest -n 3 --dist loadfile -q --durations=30
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q --durations=30
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)

@@ -73,7 +73,9 @@ def test_it_sorts_filters_holds_and_steps_in_a_terminal(tmp_path: Path) -> None:
         simulated_server(root, "--osts", "6", "--mdts", "1", "--dead-ost", "OST0004@400s"),
         terminal("--root", root, "--interval", "1s", size=(140, 34), folder=tmp_path) as window,
     ):
-        shown = window.until(lambda text: "7 of 7 targets report" in text and "live" in text)
+        shown = window.until(
+            lambda text: "7 of 7 targets report" in text and "live" in text and len(targets(text)) == 7
+        )
         assert "FSU %" in shown
         assert sorted(targets(shown)) == ["MDT0000", *(f"OST000{n}" for n in range(6))]
 

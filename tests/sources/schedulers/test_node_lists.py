@@ -35,9 +35,9 @@ def test_what_is_no_list_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["n[0-999999999999]", "n[0-9999][0-9999][0-9999]", ",".join(["n[0-9999]"] * 101)])
 def test_a_hostile_range_takes_neither_time_nor_memory(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(ValueError, match="more than 1000000 hosts"):
         expand_nodes(text)
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
     with pytest.raises(ValueError, match="longer than 1024 KiB"):
         expand_nodes("n" * (2 << 20))
