@@ -6,22 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from iolens.errors import InputError
-from iolens.records import Item, Problem
-from iolens.sources.reading.batches import within
-from iolens.sources.reading.bounded_input import Line, numbered_lines
+from iolens.records import Item
+from iolens.sources.reading.bounded_input import Line
 from iolens.sources.reading.captures import FileSource, refuse_empty
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
-from iolens.sources.reading.saved_text import cells_of, supplied_identity, zone_name
+from iolens.sources.reading.saved_text import cells_of
+from iolens.sources.schedulers.job_lines import JobFile, JobLines, job_identity
 from iolens.sources.schedulers.job_records import (
-    JobClock,
     JobRecord,
-    JobRows,
     checked_settings,
     elapsed_s,
     fitting_times,
@@ -44,7 +41,7 @@ class JobsCsv(FileSource):
         """Never: any CSV file could be one."""
         return False
 
-    def open(self, path: Path, options: ReadOptions) -> JobsTable:
+    def open(self, path: Path, options: ReadOptions) -> JobFile:
         """The file, if it can be read and the configuration maps its columns."""
         refuse_empty(path, "a CSV file of jobs")
         settings = options.settings
@@ -58,55 +55,19 @@ class JobsCsv(FileSource):
             raise InputError(str(path), f"nothing says which column is {' and which is '.join(missing)}", expected)
         if len(settings.get("delimiter", ",")) != 1:
             raise InputError(str(path), f"sources.jobs-csv.delimiter = {settings['delimiter']!r}", "one character")
-        identity = supplied_identity(
-            path,
-            **{name: settings.get(name) for name in ("columns", "time_format", "delimiter", "cluster")},
-            filesystem=options.filesystem,
-            timezone=zone_name(options, options.filesystem),
-            since=options.since,
-            until=options.until,
-        )
-        return JobsTable(path, options, identity)
+        identity = job_identity(path, options, "columns", "time_format", "delimiter", "cluster")
+        return JobFile(path, options, identity, _TableReader)
 
 
 SOURCE: Final = JobsCsv()
 
 
-@dataclass(frozen=True, slots=True)
-class JobsTable:
-    """One file and how it is read."""
-
-    path: Path
-    options: ReadOptions
-    identity: str
-
-    def items(self) -> Iterator[Item]:
-        """Its jobs."""
-        return within(_TableReader(str(self.path), self.options).items(numbered_lines(self.path)), self.options)
-
-
-class _TableReader:
+class _TableReader(JobLines):
     def __init__(self, place: str, options: ReadOptions) -> None:
-        settings = options.settings
-        self.place, self.columns = place, settings["columns"]
-        self.delimiter = settings.get("delimiter", ",")
-        self.clock = JobClock(options, place, settings.get("time_format"))
-        self.rows = JobRows(place, options, settings.get("cluster"))
+        super().__init__(place, options, options.settings.get("time_format"))
+        self.columns = options.settings["columns"]
+        self.delimiter = options.settings.get("delimiter", ",")
         self.header: list[str] | None = None
-
-    def items(self, lines: Iterator[Line | Problem]) -> Iterator[Item]:
-        """All jobs."""
-        for line in lines:
-            if isinstance(line, Problem):
-                yield line
-            elif self.header is None:
-                self.header = self._header(line)
-            elif line.text.strip():
-                try:
-                    yield from self._line(line)
-                except ValueError as error:
-                    yield Problem(self.place, line.number, f"{error}: line left out")
-        yield from self.rows.finish()
 
     def _header(self, line: Line) -> list[str]:
         header = cells_of(line.text.removeprefix("\ufeff"), self.delimiter)
@@ -116,8 +77,11 @@ class _TableReader:
                 raise InputError(self.place, problem, f"a header such as {shown(line.text)} to have it", line.number)
         return header
 
-    def _line(self, line: Line) -> Iterator[Item]:
-        assert self.header is not None
+    def line(self, line: Line) -> Iterator[Item]:
+        """One job; the first line names the columns."""
+        if self.header is None:
+            self.header = self._header(line)
+            return
         cells = cells_of(line.text, self.delimiter)
         if len(cells) != len(self.header):
             raise ValueError(f"{len(cells)} of {len(self.header)} columns")

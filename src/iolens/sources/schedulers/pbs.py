@@ -6,19 +6,17 @@ S (started) and E (ended) records become rows; R, D and A records say that a run
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
 from iolens.records import Item, Note, Problem
-from iolens.sources.reading.batches import within
-from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
+from iolens.sources.reading.bounded_input import Line, unpacked
 from iolens.sources.reading.captures import FileSource, refuse_empty
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import WrongNumber, count, shown
-from iolens.sources.reading.saved_text import supplied_identity, zone_name
-from iolens.sources.schedulers.job_records import JobClock, JobRecord, JobRows, checked_settings, elapsed_s
+from iolens.sources.reading.parsed_numbers import count, shown
+from iolens.sources.schedulers.job_lines import JobFile, JobLines, job_identity
+from iolens.sources.schedulers.job_records import JobRecord, checked_settings, elapsed_s
 
 SETTINGS: Final = {"cluster": str, "timezone": str}
 TIME_FORMAT: Final = "%m/%d/%Y %H:%M:%S"
@@ -41,59 +39,25 @@ class Pbs(FileSource):
         """Whether it begins with a record of such a log."""
         return _HEAD.match(unpacked(head)) is not None
 
-    def open(self, path: Path, options: ReadOptions) -> AccountingLog:
+    def open(self, path: Path, options: ReadOptions) -> JobFile:
         """The file, if it can be read and the settings are right."""
         refuse_empty(path, "an accounting log of PBS")
         checked_settings(options.settings, self.name, SETTINGS, str(path))
-        identity = supplied_identity(
-            path,
-            cluster=options.settings.get("cluster"),
-            filesystem=options.filesystem,
-            timezone=zone_name(options, options.filesystem),
-            since=options.since,
-            until=options.until,
-        )
-        return AccountingLog(path, options, identity)
+        return JobFile(path, options, job_identity(path, options, "cluster"), LogReader)
 
 
 SOURCE: Final = Pbs()
 
 
-@dataclass(frozen=True, slots=True)
-class AccountingLog:
-    """One log, usually of a day."""
-
-    path: Path
-    options: ReadOptions
-    identity: str
-
-    def items(self) -> Iterator[Item]:
-        """Its jobs."""
-        return within(LogReader(str(self.path), self.options).items(numbered_lines(self.path)), self.options)
-
-
-class LogReader:
-    """Reads one log line by line; a line that is not understood costs itself."""
+class LogReader(JobLines):
+    """Reads one log, usually of a day."""
 
     def __init__(self, place: str, options: ReadOptions) -> None:
-        self.place = place
-        self.clock = JobClock(options, place, TIME_FORMAT)
-        self.rows = JobRows(place, options, options.settings.get("cluster"))
+        super().__init__(place, options, TIME_FORMAT)
         self.records = self.events = self.without_start = 0
-        self.unknown: list[str] = []
 
-    def items(self, lines: Iterator[Line | Problem]) -> Iterator[Item]:
-        """All jobs, then what was left out on purpose."""
-        for line in lines:
-            if isinstance(line, Problem):
-                yield line
-            elif line.text.strip():
-                try:
-                    yield from self._line(line)
-                except ValueError as error:
-                    yield Problem(self.place, line.number, f"{error}: line left out")
-                yield from (Problem(self.place, line.number, f"{reason}: not used") for reason in self.unknown)
-                self.unknown = []
+    def finish(self) -> Iterator[Item]:
+        """What is left, and what has no row."""
         yield from self.rows.finish()
         if not self.records:
             yield Problem(self.place, None, "no record in it: expected `MM/DD/YYYY HH:MM:SS;E;jobid;key=value …`")
@@ -103,7 +67,8 @@ class LogReader:
             reason = f"{self.without_start} jobs were requeued or aborted: the log does not say in them when they began"
             yield Note(self.place, None, reason)
 
-    def _line(self, line: Line) -> Iterator[Item]:
+    def line(self, line: Line) -> Iterator[Item]:
+        """One event."""
         match = _RECORD.fullmatch(line.text.strip())
         if match is None:
             raise ValueError(f"not a record of an accounting log: {shown(line.text)}")
@@ -130,8 +95,8 @@ class LogReader:
         elapsed = elapsed_s(values.get("resources_used.walltime", ""), "resources_used.walltime") if is_end else None
         number, _, server = job_id.partition(".")
         hosts, slots = _hosts(values.get("exec_host", ""))
-        cores = self._or_unknown(lambda: _count_of(values, ("Resource_List.ncpus", "total_execution_slots")))
-        nodes = self._or_unknown(lambda: _count_of(values, ("Resource_List.nodect", "unique_node_count")))
+        cores = self.or_unknown(lambda: _count_of(values, ("Resource_List.ncpus", "total_execution_slots")))
+        nodes = self.or_unknown(lambda: _count_of(values, ("Resource_List.nodect", "unique_node_count")))
         return JobRecord(
             number,
             start,
@@ -150,13 +115,6 @@ class LogReader:
             len(hosts) or nodes,
             cores if cores is not None else slots or None,
         )
-
-    def _or_unknown(self, read: Callable[[], Value]) -> Value | None:
-        try:
-            return read()
-        except WrongNumber as error:
-            self.unknown.append(str(error))
-            return None
 
 
 def _seconds(values: Mapping[str, str], name: str) -> int | None:

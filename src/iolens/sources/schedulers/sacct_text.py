@@ -13,8 +13,9 @@ from iolens.errors import InputError
 from iolens.records import Item, Note, Problem
 from iolens.sources.reading.bounded_input import Line
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, shown
-from iolens.sources.schedulers.job_records import JobClock, JobRecord, JobRows, elapsed_s, fitting_times, scaled_count
+from iolens.sources.reading.parsed_numbers import count_or_none, shown
+from iolens.sources.schedulers.job_lines import JobLines
+from iolens.sources.schedulers.job_records import JobRecord, elapsed_s, fitting_times, scaled_count
 from iolens.sources.schedulers.sacct_columns import (
     DEFAULT_COLUMNS,
     ENDED_STATES,
@@ -31,32 +32,19 @@ MOST_HELD: Final = 100_000  # jobs that are remembered for the steps that may fo
 _NO_NODES: Final = "none assigned"
 
 
-class SacctText:
-    """Reads one output; a line that is not understood costs itself."""
+class SacctText(JobLines):
+    """Reads one output of `sacct`."""
 
     def __init__(self, place: str, options: ReadOptions) -> None:
-        self.place, self.options = place, options
+        super().__init__(place, options)
         self.separator = str(options.settings.get("delimiter", "|"))
-        self.clock = JobClock(options, place)
-        self.rows = JobRows(place, options, options.settings.get("cluster"))
         self.columns: tuple[str, ...] | None = None
         self.recent: OrderedDict[str, None] = OrderedDict()  # jobs that have their own line
         self.orphans: OrderedDict[str, JobRecord] = OrderedDict()  # steps without it, as far as they are known
         self.steps = self.made_of_steps = self.arrays = 0
-        self.unknown: list[str] = []  # what a line says that could not be read, and that its job has without it
 
-    def items(self, lines: Iterator[Line | Problem]) -> Iterator[Item]:
-        """All jobs, then what was left out on purpose."""
-        for line in lines:
-            if isinstance(line, Problem):
-                yield line
-            elif line.text.strip():
-                try:
-                    yield from self._line(line)
-                except ValueError as error:
-                    yield Problem(self.place, line.number, f"{error}: line left out")
-                yield from (Problem(self.place, line.number, f"{reason}: not used") for reason in self.unknown)
-                self.unknown = []
+    def finish(self) -> Iterator[Item]:
+        """Jobs that are known by their steps alone, and what was left out on purpose."""
         while self.orphans:
             yield from self._release_orphan()
         yield from self.rows.finish()
@@ -74,7 +62,8 @@ class SacctText:
             reason = f"{self.arrays} jobs of arrays or heterogeneous jobs: add JobIDRaw, the id that job_stats shows"
             yield Note(self.place, None, reason)
 
-    def _line(self, line: Line) -> Iterator[Item]:
+    def line(self, line: Line) -> Iterator[Item]:
+        """A header, a job or a step."""
         cells = line.text.split(self.separator)
         header = header_of(cells) if "jobid" in line.text.lower() else None
         if header is not None:
@@ -146,7 +135,7 @@ class SacctText:
             self.clock.times_us(texts.get("end", ""), "End"),
             elapsed,
         )
-        submit = self._or_unknown(lambda: self.clock.times_us(texts.get("submit", ""), "Submit"))
+        submit = self.or_unknown(lambda: self.clock.times_us(texts.get("submit", ""), "Submit"))
         state = _state(texts.get("state", ""))
         has_nodes = texts.get("nodelist", "").strip().lower() != _NO_NODES
         has_started = state not in WAITING_STATES and (has_nodes or bool(elapsed))
@@ -167,16 +156,9 @@ class SacctText:
                 "state": state,
                 "node_list": texts.get("nodelist") if has_nodes else None,
             },
-            self._or_unknown(lambda: _first_count(texts, ("nnodes", "allocnodes"), resources.get("node"))),
-            self._or_unknown(lambda: _first_count(texts, ("alloccpus", "ncpus"), resources.get("cpu"))),
+            self.or_unknown(lambda: _first_count(texts, ("nnodes", "allocnodes"), resources.get("node"))),
+            self.or_unknown(lambda: _first_count(texts, ("alloccpus", "ncpus"), resources.get("cpu"))),
         )
-
-    def _or_unknown(self, read: Callable[[], Value]) -> Value | None:
-        try:
-            return read()
-        except WrongNumber as error:
-            self.unknown.append(str(error))
-            return None
 
 
 def is_record(cells: Sequence[str]) -> bool:

@@ -20,7 +20,8 @@ from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import numbered_lines, unpacked, unpacked_head
 from iolens.sources.reading.captures import FileSource, read_each, refuse_empty
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.saved_text import supplied_identity, zone_name
+from iolens.sources.reading.saved_text import supplied_identity
+from iolens.sources.schedulers.job_lines import job_identity
 from iolens.sources.schedulers.job_records import checked_settings
 from iolens.sources.schedulers.sacct_columns import header_of
 from iolens.sources.schedulers.sacct_command import query_of
@@ -54,15 +55,7 @@ class Slurm(FileSource):
         """The file, if it can be read and the settings are right."""
         refuse_empty(path, "output of `sacct -P` or `sacct --json`")
         checked_settings(options.settings, self.name, SETTINGS, str(path))
-        supplied = {name: options.settings.get(name) for name in ("columns", "cluster", "delimiter")}
-        identity = supplied_identity(
-            path,
-            **supplied,
-            filesystem=options.filesystem,
-            timezone=zone_name(options, options.filesystem),
-            since=options.since,
-            until=options.until,
-        )
+        identity = job_identity(path, options, "columns", "cluster", "delimiter")
         return SavedSacct(path, options, identity)
 
     def url_captures(self, urls: Sequence[str], options: ReadOptions) -> Iterator[Capture]:
