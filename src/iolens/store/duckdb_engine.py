@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from datetime import date
+from threading import Thread
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -17,6 +19,8 @@ from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
+
+PATIENCE: Final = 5.0  # seconds
 
 Answer = TypeVar("Answer")
 
@@ -53,15 +57,35 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 def interruptible(work: Callable[[], Answer]) -> Answer:
     """Do something long on the connection, in a thread beside this one: the engine does not notice Ctrl-C by itself."""
-    with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(work)
-        try:
-            return waiting.result()
-        except KeyboardInterrupt:
-            while not waiting.done():  # an interruption between two statements is lost
-                connection().interrupt()
-                wait([waiting], timeout=0.1)
-            raise
+    answer: Future[Answer] = Future()
+    beside = Thread(target=_settle, args=(answer, work), daemon=True)
+    try:
+        beside.start()  # inside: Ctrl-C may come before this returns, when the work has already begun
+        return answer.result()
+    except KeyboardInterrupt:
+        _stop(beside)
+        raise
+
+
+def _stop(beside: Thread) -> None:
+    """Interrupt the engine until it has noticed: an interruption between two statements is lost. DuckDB 2.0 can lock up
+    instead, all its threads waiting; then the thread and the connection are left behind.
+    """
+    global _connection
+    deadline = time.monotonic() + PATIENCE
+    while beside.is_alive():
+        if time.monotonic() > deadline:
+            _connection = None
+            return
+        connection().interrupt()
+        beside.join(0.1)
+
+
+def _settle(answer: Future[Answer], work: Callable[[], Answer]) -> None:
+    try:
+        answer.set_result(work())
+    except BaseException as error:
+        answer.set_exception(error)
 
 
 def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
