@@ -126,6 +126,7 @@ class Config:
     devices: DeviceRule = field(default_factory=DeviceRule)
     projects: ProjectRule = field(default_factory=ProjectRule)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by source; each checks its own keys
+    findings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # thresholds by rule
 
     def filesystem(self, name: str) -> FileSystemConfig:
         """What is configured for a file system, or defaults."""
@@ -149,6 +150,7 @@ def _read(path: Path) -> Config:
     top = _checked(path, "", toml_document(path, "a configuration file"), {
         "store": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION, "thresholds": SECTION,
         "agent": SECTION, "devices": SECTION, "projects": SECTION, "sources": SECTION,
+        "findings": SECTION,
     })  # fmt: skip
     return Config(
         path=path,
@@ -160,7 +162,8 @@ def _read(path: Path) -> Config:
         agent=_agent(path, top.get("agent", {})),
         devices=device_rule(str(path), "devices", top.get("devices", {})),
         projects=_projects(path, top.get("projects", {})),
-        sources=_sources(path, top.get("sources", {})),
+        sources=_sections(path, "sources", top.get("sources", {})),
+        findings=_findings(path, top.get("findings", {})),
     )
 
 
@@ -254,8 +257,17 @@ def _thresholds(path: Path, part: Any) -> Thresholds:
     )
 
 
-def _sources(path: Path, part: Any) -> dict[str, Mapping[str, Any]]:
-    return _checked(path, "sources", part, dict.fromkeys(part, SECTION))
+def _sections(path: Path, where: str, part: Any) -> dict[str, Mapping[str, Any]]:
+    return _checked(path, where, part, dict.fromkeys(part, SECTION))
+
+
+def _findings(path: Path, part: Any) -> dict[str, Mapping[str, float]]:
+    """Thresholds by rule; whether there is such a rule is checked where rules are known."""
+    sections = _sections(path, "findings", part)
+    return {
+        code: _checked(path, f"findings.{code}", values, dict.fromkeys(values, NUMBER))
+        for code, values in sections.items()
+    }
 
 
 def _agent(path: Path, part: Any) -> AgentConfig:

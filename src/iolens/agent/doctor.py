@@ -47,7 +47,7 @@ EXPECTED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DiagnosisLine:
     """One thing that was looked at."""
 
     subject: str
@@ -90,7 +90,7 @@ class Diagnosis:
     lustre_version: str | None
     targets: list[TargetFinding]
     devices: list[DeviceFinding]
-    findings: list[Finding]
+    findings: list[DiagnosisLine]
 
     @property
     def exit_code(self) -> int:
@@ -124,15 +124,15 @@ def diagnose(
 
 def _server(
     root: Path, version: str | None, targets: list[TargetFinding], devices: list[DeviceFinding]
-) -> Iterator[Finding]:
+) -> Iterator[DiagnosisLine]:
     """A machine without Lustre is nothing wrong where it has devices to sample."""
     is_missing: Status = "note" if not targets and any(device.left_out is None for device in devices) else "missing"
     if not targets:
-        yield Finding("targets", is_missing, f"no OST or MDT below {root}: not a Lustre server")
+        yield DiagnosisLine("targets", is_missing, f"no OST or MDT below {root}: not a Lustre server")
     if version:
-        yield Finding("lustre", "ok", f"version {version}")
+        yield DiagnosisLine("lustre", "ok", f"version {version}")
     else:
-        yield Finding("lustre", is_missing, f"no version below {root}: {', '.join(VERSION_FILES)}")
+        yield DiagnosisLine("lustre", is_missing, f"no version below {root}: {', '.join(VERSION_FILES)}")
 
 
 def _devices(root: Path, rule: DeviceRule) -> tuple[list[DeviceFinding], list[str]]:
@@ -149,17 +149,21 @@ def _devices(root: Path, rule: DeviceRule) -> tuple[list[DeviceFinding], list[st
 
 def _sampled_devices(
     devices: list[DeviceFinding], problems: list[str], has_targets: bool, wanted: bool | None
-) -> Iterator[Finding]:
-    yield from (Finding("devices", "missing", problem) for problem in problems)
+) -> Iterator[DiagnosisLine]:
+    yield from (DiagnosisLine("devices", "missing", problem) for problem in problems)
     kept = sum(device.left_out is None for device in devices)
     if wanted if wanted is not None else not has_targets:
         if kept:
-            yield Finding("devices", "ok", f"{kept} of {len(devices)} block devices are sampled")
+            yield DiagnosisLine("devices", "ok", f"{kept} of {len(devices)} block devices are sampled")
         elif devices:
             advice = "see [devices] of the configuration"
-            yield Finding("devices", "missing", f"all {len(devices)} block devices are left out by rule: {advice}")
+            yield DiagnosisLine(
+                "devices", "missing", f"all {len(devices)} block devices are left out by rule: {advice}"
+            )
     elif kept:
-        yield Finding("devices", "note", f"{kept} block devices are sampled with --devices or [agent] devices = true")
+        yield DiagnosisLine(
+            "devices", "note", f"{kept} block devices are sampled with --devices or [agent] devices = true"
+        )
 
 
 @dataclass(slots=True)
@@ -238,19 +242,21 @@ def _version(root: Path) -> str | None:
     return None
 
 
-def _debugfs(root: Path, targets: list[TargetFinding]) -> Iterator[Finding]:
+def _debugfs(root: Path, targets: list[TargetFinding]) -> Iterator[DiagnosisLine]:
     """From 2.15 on some statistics are only there."""
     hidden = root / DEBUGFS
     if not hidden.is_dir() or not targets:
         return
     if os.access(hidden, os.R_OK | os.X_OK):
-        yield Finding("debugfs", "ok", f"{hidden} is open to this user")
+        yield DiagnosisLine("debugfs", "ok", f"{hidden} is open to this user")
     else:
         advice = f"run as root, or with CAP_DAC_READ_SEARCH, or remount it: mount -o remount,mode=755 {hidden}"
-        yield Finding("debugfs", "missing", f"{hidden} is closed to {_user()}, and brw_stats may be there: {advice}")
+        yield DiagnosisLine(
+            "debugfs", "missing", f"{hidden} is closed to {_user()}, and brw_stats may be there: {advice}"
+        )
 
 
-def _jobs(root: Path, targets: list[TargetFinding]) -> Iterator[Finding]:
+def _jobs(root: Path, targets: list[TargetFinding]) -> Iterator[DiagnosisLine]:
     if not targets:
         return
     for name in JOB_VARIABLES:
@@ -259,26 +265,26 @@ def _jobs(root: Path, targets: list[TargetFinding]) -> Iterator[Finding]:
         except OSError:
             continue
         if variable == "disable":
-            yield Finding("job_stats", "missing", "off on this server: lctl set_param -P jobid_var=SLURM_JOB_ID")
+            yield DiagnosisLine("job_stats", "missing", "off on this server: lctl set_param -P jobid_var=SLURM_JOB_ID")
         else:
-            yield Finding("job_stats", "ok", f"jobid_var is {variable}")
+            yield DiagnosisLine("job_stats", "ok", f"jobid_var is {variable}")
         return
-    yield Finding("job_stats", "note", "no jobid_var here: clients decide whether jobs are named")
+    yield DiagnosisLine("job_stats", "note", "no jobid_var here: clients decide whether jobs are named")
 
 
-def _clock(root: Path) -> Finding:
+def _clock(root: Path) -> DiagnosisLine:
     now = time.time()
     if now < EARLIEST_S:
-        return Finding("clock", "missing", f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}: never set?")
+        return DiagnosisLine("clock", "missing", f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}: never set?")
     if root != Path("/"):
-        return Finding("clock", "ok", "plausible; not compared with Lustre's, for this root may be a copy")
+        return DiagnosisLine("clock", "ok", "plausible; not compared with Lustre's, for this root may be a copy")
     stamp = next(_stamps(root), None)
     if stamp is None:
-        return Finding("clock", "ok", "plausible; Lustre shows none to compare with")
+        return DiagnosisLine("clock", "ok", "plausible; Lustre shows none to compare with")
     apart = abs(now - stamp / 1e6)
     if apart > CLOCK_TOLERANCE_S:
-        return Finding("clock", "missing", f"{apart:.0f} s away from Lustre's snapshot_time")
-    return Finding("clock", "ok", "agrees with Lustre's snapshot_time")
+        return DiagnosisLine("clock", "missing", f"{apart:.0f} s away from Lustre's snapshot_time")
+    return DiagnosisLine("clock", "ok", "agrees with Lustre's snapshot_time")
 
 
 def _stamps(root: Path) -> Iterator[int]:
@@ -293,27 +299,27 @@ def _stamps(root: Path) -> Iterator[int]:
                     yield stamp
 
 
-def _spool(directory: Path) -> Iterator[Finding]:
+def _spool(directory: Path) -> Iterator[DiagnosisLine]:
     reason = _why_not_writable(directory)
     if reason:
-        yield Finding("spool", "missing", reason)
+        yield DiagnosisLine("spool", "missing", reason)
         return
     if directory.is_dir():
         try:
             refuse_foreign(directory)
         except IolensError as error:
-            yield Finding("spool", "missing", str(error))
+            yield DiagnosisLine("spool", "missing", str(error))
             return
     free = shutil.disk_usage(_existing(directory)).free
     status: Status = "ok" if free >= LEAST_FREE_BYTES else "missing"
-    yield Finding("spool", status, f"{directory} is writable, {format_bytes(free)} free")
+    yield DiagnosisLine("spool", status, f"{directory} is writable, {format_bytes(free)} free")
     if not directory.is_dir():
         return
-    yield Finding("spool", "note", f"{len(waiting(directory))} segments wait for the store")
+    yield DiagnosisLine("spool", "note", f"{len(waiting(directory))} segments wait for the store")
     for folder, what in ((BAD, "could not be understood"), (LATE, "came too late: iolens ingest spool --rebuild")):
         aside = sum(name.endswith(CLOSED) for name in _names(directory / folder))
         if aside:
-            yield Finding("spool", "missing", f"{aside} segments in {directory / folder} {what}")
+            yield DiagnosisLine("spool", "missing", f"{aside} segments in {directory / folder} {what}")
 
 
 def _existing(path: Path) -> Path:
@@ -333,19 +339,19 @@ def _why_not_writable(directory: Path) -> str | None:
     return None
 
 
-def _store(url: str) -> Finding:
+def _store(url: str) -> DiagnosisLine:
     from iolens.store.tables import Tables
 
     tables = Tables(url)
     if tables.is_local and (reason := _why_not_writable(Path(url))):
-        return Finding("store", "missing", reason)
+        return DiagnosisLine("store", "missing", reason)
     try:
         there = tables.load("batches") is not None
         if not tables.is_local:
             _probe(url)
     except (StoreError, OSError) as error:
-        return Finding("store", "missing", str(error))
-    return Finding("store", "ok", f"{url} is {'there' if there else 'empty yet'} and writable")
+        return DiagnosisLine("store", "missing", str(error))
+    return DiagnosisLine("store", "ok", f"{url} is {'there' if there else 'empty yet'} and writable")
 
 
 def _probe(url: str) -> None:
@@ -358,11 +364,11 @@ def _probe(url: str) -> None:
     files.delete_file("iolens-doctor")
 
 
-def _engines() -> Iterator[Finding]:
-    yield Finding("python", "ok", platform.python_version())
+def _engines() -> Iterator[DiagnosisLine]:
+    yield DiagnosisLine("python", "ok", platform.python_version())
     for name in ENGINES:
         try:
-            yield Finding(name, "ok", metadata.version(name))
+            yield DiagnosisLine(name, "ok", metadata.version(name))
         except metadata.PackageNotFoundError:
             status: Status = "missing" if name in NEEDED_ENGINES else "note"
-            yield Finding(name, status, "not installed")
+            yield DiagnosisLine(name, status, "not installed")

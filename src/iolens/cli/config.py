@@ -31,7 +31,9 @@ def show(config: str | None) -> None:
         click.echo(f"[{section}]")
         for key, value in asdict(getattr(result, section)).items():
             click.echo(f"{key} = {value}")
-    for name, settings in result.sources.items():
-        click.echo(f"[sources.{name}]")
+    sections = {f"sources.{name}": settings for name, settings in result.sources.items()}
+    sections |= {f"findings.{code}": values for code, values in result.findings.items()}
+    for section, settings in sections.items():
+        click.echo(f"[{section}]")
         for key, value in settings.items():
             click.echo(f"{key} = {value}")

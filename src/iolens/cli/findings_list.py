@@ -1,0 +1,34 @@
+"""All rules, one line each."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("list", epilog="Example: iolens findings list")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
+def COMMAND(format_: str, config: str | None) -> None:
+    """All rules, with the thresholds in force."""
+    import json
+
+    from iolens.config import load_config
+    from iolens.findings import checked_thresholds, get_rule, rule_codes
+
+    known = load_config(config)
+    configured = checked_thresholds(known.findings, str(known.path))
+    rules = [
+        {
+            "code": code,
+            "severity": (rule := get_rule(code)).severity,
+            "condition": rule.stated_condition(configured.get(code, {})),
+            "inputs": list(rule.inputs),
+            "thresholds": {**rule.thresholds, **configured.get(code, {})},
+        }
+        for code in rule_codes()
+    ]
+    if format_ == "json":
+        click.echo(json.dumps(rules, indent=2))
+        return
+    for rule_line in rules:
+        click.echo(f"{rule_line['code']:16}{rule_line['severity']:6}{rule_line['condition']}")
