@@ -59,37 +59,43 @@ MUTATIONS = (
     ),
     # Counters become intervals.
     Mutation(
-        "store/counters.py",
+        "counters/differences.py",
         "2 * len(fallen) >= had_counted",
         "2 * len(fallen) > 9 * had_counted",
         "store/test_counters.py",
     ),
     Mutation(
-        "store/counters.py",
+        "counters/differences.py",
         "return abs(before.start_us - now.start_us) > START_TOLERANCE_US",
         "return False",
         "store/test_counters.py",
     ),
     Mutation(
-        "store/counters.py", "max(0, value - old.get(name, 0))", "value - old.get(name, 0)", "store/test_counters.py"
+        "counters/differences.py",
+        "max(0, value - old.get(name, 0))",
+        "value - old.get(name, 0)",
+        "store/test_counters.py",
     ),
     Mutation(
-        "store/counters.py",
+        "counters/differences.py",
         "return max(sample.snapshot_us, baseline.time_us + 1)",
         "return sample.time_us",
         "store/test_counters.py",
     ),
     Mutation(
-        "store/counters.py", "kept = {} if now.forgets else old", "kept = old", "store/test_counters.py sources/devices"
+        "counters/differences.py",
+        "kept = {} if now.forgets else old",
+        "kept = old",
+        "store/test_counters.py sources/devices",
     ),
     Mutation(
-        "store/counters.py",
+        "counters/differences.py",
         "is_client = sample.table == BY_CLIENT and bool(name) and any(baseline.sets)",
         "is_client = False",
         "store/test_counters.py sources/lustre",
     ),
     Mutation(
-        "store/counters.py", "return evidence is OrderEvidence.AFTER", "return False", "store/test_clock_steps.py"
+        "counters/differences.py", "return evidence is OrderEvidence.AFTER", "return False", "store/test_clock_steps.py"
     ),
     Mutation(
         "store/counter_series.py",
@@ -104,7 +110,7 @@ MUTATIONS = (
         "store/test_counter_series.py store/test_gate.py",
     ),
     Mutation(
-        "store/ceilings.py",
+        "counters/ceilings.py",
         "value > self.over(name, seconds)",
         "value > 10**30",
         "store/test_clock_steps.py store/test_gate.py",
@@ -114,13 +120,13 @@ MUTATIONS = (
         "store/gate.py", "type(value) is not int or not 0 <= value <= LARGEST_COUNTER", "False", "store/test_gate.py"
     ),
     Mutation(
-        "store/counter_rows.py",
+        "counters/rows.py",
         "for name, count in moved.items() if count)",
         "for name, count in moved.items())",
         "store sources/lustre/test_lustre_server_ops.py",
     ),
     Mutation(
-        "store/counter_rows.py", "if form is None or form.set_column is not None:", "if True:", "store/test_rebuild.py"
+        "counters/rows.py", "if form is None or form.set_column is not None:", "if True:", "store/test_rebuild.py"
     ),
     Mutation("store/placing.py", "if tick > last_us", "if tick > 2**62", "store/test_verification.py"),
     Mutation("store/splice.py", "known[name] = value - moved", "known[name] = value", "store/test_rebuild.py"),

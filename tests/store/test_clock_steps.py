@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iolens.counters.differences import Baseline, OrderEvidence, Outcome, advance
 from iolens.records import Capture, CounterSet, Item, Sample, Samples
 from iolens.store import ingest as ingest_module
-from iolens.store.counters import Baseline, OrderEvidence, Outcome, advance
 from iolens.store.order import as_taken
 from iolens.store.store import Store
 from tests.store.samples import T0, capture, io_sample, sample, size_sample

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iolens.counters.differences import Baseline, Outcome, advance
 from iolens.records import CounterSet, Sample, Samples
 from iolens.store.counter_series import advance_series
-from iolens.store.counters import Baseline, Outcome, advance
 from iolens.store.store import Store
 from tests.store.samples import T0, capture
 

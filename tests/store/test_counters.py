@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iolens.counters.differences import Baseline, CounterStep, Movement, Outcome, advance
 from iolens.records import CounterSet
-from iolens.store.counters import Baseline, CounterStep, Movement, Outcome, advance
 from tests.store.samples import io_sample, sample
 
 

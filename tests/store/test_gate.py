@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from iolens.counters.ceilings import RateCeiling, RateCeilings
+from iolens.counters.differences import advance
 from iolens.records import Capture, CounterSet, Problem, Row, Rows, Sample, Samples
 from iolens.schema import LARGEST, LATEST_US, TABLES
-from iolens.store.ceilings import RateCeiling, RateCeilings
-from iolens.store.counters import advance
 from iolens.store.gate import Gate
 from iolens.store.maintenance import compact_store
 from iolens.store.rollup import roll_up

@@ -14,13 +14,13 @@ from typing import Final
 
 from iolens.agent.sampling.health import STATUS_FILE
 from iolens.config import DeviceRule
+from iolens.counters.differences import Baseline, CounterStep, Outcome, advance
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Row, Sample
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.lustre.parameters import SLOW_LEAVES
 from iolens.sources.spool import CLOSED, OPEN, TAKEN, SegmentLine, decode_tick, lines
-from iolens.store.counters import Baseline, CounterStep, Outcome, advance
 
 TABLES: Final = frozenset({"target_io", "target_sizes", "target_histograms", "metadata_ops", "target_capacity"})
 HISTOGRAM: Final = "io_time_ms"

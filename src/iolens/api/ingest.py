@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from iolens.config import Config
+from iolens.counters.ceilings import RateCeilings
 from iolens.errors import InputError, UsageError
 from iolens.open_files import each_file_opened_once
 from iolens.records import Capture
 from iolens.sources import ReadOptions, Source, all_sources, get_source, recognise, source_names
-from iolens.store.ceilings import RateCeilings
 from iolens.store.ingest import Tally
 from iolens.store.store import Store
 

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, Transaction
 
+from iolens.counters.differences import Baseline
 from iolens.schema import BASELINES
-from iolens.store.counters import Baseline
 from iolens.store.duckdb_engine import query
 from iolens.store.tables import BatchPart, Tables, arrow_schema
 

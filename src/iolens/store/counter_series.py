@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.arrays import Integers
+from iolens.counters.ceilings import DEFAULT, SHORTEST_S, RateCeiling
+from iolens.counters.differences import Baseline, CounterStep, OrderEvidence, Outcome, advance
 from iolens.records import CounterSet, Sample, Samples
-from iolens.store.ceilings import DEFAULT, SHORTEST_S, RateCeiling
-from iolens.store.counters import Baseline, CounterStep, OrderEvidence, Outcome, advance
 
 MOVING = (Outcome.BASELINE, Outcome.INTERVAL, Outcome.SET_BACK)  # outcomes that leave another baseline
 

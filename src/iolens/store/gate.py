@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from iolens.counters.ceilings import SHORTEST_S, RateCeiling, RateCeilings
 from iolens.records import CounterSet, Problem, Sample, Samples
 from iolens.schema import LARGEST, LATEST_US, Column, Table
-from iolens.store.ceilings import SHORTEST_S, RateCeiling, RateCeilings
 from iolens.store.rows import as_array
 from iolens.store.tables import ARROW_TYPES, arrow_schema
 from iolens.units import DAY_US, from_epoch_us, iso

@@ -17,10 +17,10 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable, Transaction
 
+from iolens.counters.ceilings import RateCeilings
 from iolens.records import Capture
 from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
-from iolens.store.ceilings import RateCeilings
 from iolens.store.gate import Gate
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, new_rows

@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.counters.differences import START_TOLERANCE_US, OrderEvidence
 from iolens.records import Capture, CounterSet, Sample, Samples
-from iolens.store.counters import START_TOLERANCE_US, OrderEvidence
 
 Counted = Sample | Samples
 _Target = tuple[str, str]  # file system, target

@@ -12,18 +12,18 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from iolens.records import Capture, CounterSet, Sample
-from iolens.schema import Table
-from iolens.store.ceilings import RateCeiling, RateCeilings
-from iolens.store.counter_rows import (
+from iolens.counters.ceilings import RateCeiling, RateCeilings
+from iolens.counters.differences import Baseline, CounterStep, Movement, OrderEvidence, Outcome, advance
+from iolens.counters.rows import (
     as_stored,
     counter_columns,
     counters_of,
     interval_rows,
     set_column,
 )
+from iolens.records import Capture, CounterSet, Sample
+from iolens.schema import Table
 from iolens.store.counter_series import MOVING
-from iolens.store.counters import Baseline, CounterStep, Movement, OrderEvidence, Outcome, advance
 from iolens.store.duckdb_engine import connection, data_files, relation
 from iolens.store.order import order_in_stream
 from iolens.store.snapshot import DayMarks, Snapshot

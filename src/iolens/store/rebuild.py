@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
 
+from iolens.counters.rows import set_column
 from iolens.schema import TABLES, Table
-from iolens.store.counter_rows import set_column
 from iolens.store.duckdb_engine import EPOCH, connection, files_of_days, relation
 from iolens.store.gate import Gate
 from iolens.store.placing import Fate, Late, Placer, Removed, files_between

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from iolens.counters.differences import START_TOLERANCE_US, Baseline
 from iolens.records import CounterSet
-from iolens.store.counters import START_TOLERANCE_US, Baseline
 
 Counters = Mapping[str, int]
 

@@ -12,11 +12,11 @@ from typing import Unpack
 
 import pyarrow as pa
 
+from iolens.counters.ceilings import NO_CEILINGS, RateCeilings
 from iolens.errors import StoreError, UsageError
 from iolens.nearest_names import not_among
 from iolens.records import Capture
 from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
-from iolens.store.ceilings import NO_CEILINGS, RateCeilings
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate

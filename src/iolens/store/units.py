@@ -9,13 +9,13 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iolens.counters.ceilings import RateCeiling, RateCeilings
+from iolens.counters.differences import Baseline, CounterStep, OrderEvidence, Outcome, advance
+from iolens.counters.rows import interval_rows
 from iolens.records import Capture, Item, Note, Problem, Row, Rows, Sample, Samples
 from iolens.schema import TABLES
 from iolens.store.baselines import CounterKey, TargetKey
-from iolens.store.ceilings import RateCeiling, RateCeilings
-from iolens.store.counter_rows import interval_rows
 from iolens.store.counter_series import MOVING, PlainStretch, advance_series, sample_at
-from iolens.store.counters import Baseline, CounterStep, OrderEvidence, Outcome, advance
 from iolens.store.gate import Gate
 from iolens.store.order import Counted, as_taken, order_in_stream
 from iolens.store.rows import Pieces

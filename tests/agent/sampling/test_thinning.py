@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.agent.sampling.thinning import ItemPlace, droppable, thin_segment
+from iolens.counters.differences import Baseline, Outcome, advance
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.sources.spool import Segment, SegmentHeader, Tick, check, encode_header, encode_tick
-from iolens.store.counters import Baseline, Outcome, advance
 
 S = 1_000_000
 T0 = 1_700_000_000 * S

@@ -10,8 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from iolens.counters.differences import Baseline, CounterStep, Outcome, advance
 from iolens.records import Sample
-from iolens.store.counters import Baseline, CounterStep, Outcome, advance
 
 
 class Steady(NamedTuple):

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Steady
 from iolens.agent.exporter.text import Lines, add, labels
+from iolens.counters.differences import Outcome
 from iolens.models.saturation import DEFAULT_CEILING_PCT, FsuCeiling
 from iolens.models.transaction_time import Calibration, counter_costs, histogram_costs, utilization_pct
-from iolens.store.counters import Outcome
 
 HOLDS_INTERVALS: Final = 3.0  # a target that prints nothing new for so long says nothing of now …
 LEAST_HOLD_S: Final = 60.0  # … nor for so long

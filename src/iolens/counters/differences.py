@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
+from iolens.counters.ceilings import DEFAULT, RateCeiling
 from iolens.records import CounterSet, Sample
 from iolens.schema import TABLES, CounterForm
-from iolens.store.ceilings import DEFAULT, RateCeiling
 
 START_TOLERANCE_US: Final = 1_000
 UNKNOWN_STEP_S: Final = 60.0  # how long a step back may have taken, for the ceiling of what moved in it

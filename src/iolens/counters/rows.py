@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
+from iolens.counters.differences import CounterStep
 from iolens.records import CounterSet, Sample
 from iolens.schema import TABLES, Table
-from iolens.store.counters import CounterStep
 
 LONGEST_LABEL: Final = 20  # digits of the largest number a column holds, and its sign
 

@@ -1,0 +1,1 @@
+"""Raw counters become intervals: differences between samples, what a target can move at most, and rows of tables."""
