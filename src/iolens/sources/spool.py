@@ -12,7 +12,7 @@ import json
 import re
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ LONGEST_HEADER: Final = 1 << 16
 LARGEST_TICK: Final = 32 << 20
 LONGEST_LINE: Final = 48 << 20  # the same as base64, had it not deflated at all
 FEWEST_BRACKETS, BYTES_PER_BRACKET = 1000, 8
+SETS_PER_LINE: Final = 256  # counter sets: a target's jobs have one each
 LATEST_US: Final = 4_102_444_800 * 1_000_000  # the year 2100
 
 _HEADER_START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-spool"')
@@ -103,13 +104,27 @@ class SegmentCheck(NamedTuple):
 def encode_header(header: SegmentHeader) -> bytes:
     """The first line of a segment."""
     text = {"format": FORMAT, "version": VERSION, "host": header.host, "run": header.run, "sequence": header.sequence}
-    return _line(_json(text | ({"thinned": header.thinned} if header.thinned else {})))
+    return encoded_line(compact_json(text | ({"thinned": header.thinned} if header.thinned else {})))
 
 
 def encode_tick(tick: Tick) -> bytes:
     """One line with everything of a tick."""
     items = [_plain(item, tick.time_us) for item in tick.items]
-    return _line(binascii.b2a_base64(zlib.compress(_json({"t": tick.time_us, "i": items}), 1), newline=False))
+    return encoded_line(binascii.b2a_base64(zlib.compress(compact_json({"t": tick.time_us, "i": items}), 1), newline=False))
+
+
+def in_lines(items: Iterable[Item]) -> Iterator[Sequence[Item]]:
+    """A tick of many targets is several lines: holding one with all its jobs would take memory for the whole."""
+    part: list[Item] = []
+    weight = 0
+    for item in items:
+        part.append(item)
+        weight += len(item.sets) if isinstance(item, Sample) else 1
+        if weight >= SETS_PER_LINE:
+            yield part
+            part, weight = [], 0
+    if part:
+        yield part
 
 
 def decode_tick(payload: bytes) -> Tick:
@@ -143,7 +158,7 @@ def lines(path: Path, begin: int = 0) -> Iterator[SegmentLine]:
                 yield SegmentLine(offset, number, b"", None, raw.length)
                 offset += raw.length
                 continue
-            payload = _checked(raw.removesuffix(b"\n"))
+            payload = checked_payload(raw.removesuffix(b"\n"))
             if payload is not None:
                 yield SegmentLine(offset, number, raw, payload)
             else:
@@ -179,7 +194,7 @@ class Segment:
         """Read the header; where it is damaged the file's name says the same."""
         try:
             with opened_itself(path) as stream:
-                first = _checked(stream.readline(LONGEST_HEADER).removesuffix(b"\n"))
+                first = checked_payload(stream.readline(LONGEST_HEADER).removesuffix(b"\n"))
         except OSError as error:
             raise InputError(str(path), error.strerror or "cannot be read", "a spool segment") from error
         plain = _header_of(first)
@@ -277,11 +292,12 @@ def _abandoned(directory: Path) -> Iterator[Capture]:
             yield Capture(str(path), f"refused/{path.name}", partial(iter, [problem]))
 
 
-def _line(payload: bytes) -> bytes:
+def encoded_line(payload: bytes) -> bytes:
+    """A payload with its checksum."""
     return b"%08x %b\n" % (zlib.crc32(payload), payload)
 
 
-def _checked(raw: bytes) -> bytes | None:
+def checked_payload(raw: bytes) -> bytes | None:
     """The payload of a line whose checksum is right."""
     if len(raw) < 10 or raw[8:9] != b" ":
         return None
@@ -299,7 +315,7 @@ def _salvaged(offset: int, number: int, raw: bytes) -> Iterator[SegmentLine]:
         following = raw.find(b" ", blank + 1)
         end = following - 8 if following >= 0 else len(raw)
         for stop in (end, end - 1):
-            payload = _checked(raw[start:stop])
+            payload = checked_payload(raw[start:stop])
             if payload is not None:
                 if start > begin:
                     yield SegmentLine(offset + begin, number, raw[begin:start] + b"\n", None)
@@ -321,7 +337,8 @@ def _header_of(payload: bytes | None) -> dict[str, Any] | None:
     return plain if isinstance(plain, dict) and plain.get("format") == FORMAT else None
 
 
-def _json(plain: object) -> bytes:
+def compact_json(plain: object) -> bytes:
+    """JSON without blanks."""
     return json.dumps(plain, separators=(",", ":")).encode()
 
 

@@ -23,10 +23,9 @@ from iolens.agent.sampling.private_files import make_private_directory, open_pri
 from iolens.agent.sampling.thinning import thin_segment
 from iolens.errors import InputError, IolensError
 from iolens.records import Item, Sample
-from iolens.sources.spool import CLOSED, OPEN, TAKEN, Segment, SegmentHeader, Tick, check, encode_header, encode_tick
+from iolens.sources.spool import CLOSED, OPEN, TAKEN, Segment, SegmentHeader, Tick, check, encode_header, encode_tick, in_lines
 
 SEGMENT_BYTES: Final = 4 << 20
-SETS_PER_LINE: Final = 256  # counter sets: a target's jobs have one each
 RESERVE: Final = "reserve"  # space to thin in when the disk is full
 LATE, BAD = "late", "bad"
 SAMPLER_LOCK, SHIP_LOCK, CHANGE_LOCK = "sampler.lock", "ship.lock", "change.lock"
@@ -129,20 +128,6 @@ def finish(path: Path, *, empty: bool) -> Path | None:
     return closed
 
 
-def _parts(items: Iterable[Item]) -> Iterator[Sequence[Item]]:
-    """A tick of many targets is several lines: holding one with all its jobs would take memory for the whole."""
-    part: list[Item] = []
-    weight = 0
-    for item in items:
-        part.append(item)
-        weight += len(item.sets) if isinstance(item, Sample) else 1
-        if weight >= SETS_PER_LINE:
-            yield part
-            part, weight = [], 0
-    if part:
-        yield part
-
-
 @dataclass(slots=True)
 class Spool:
     """The directory as its one writer sees it."""
@@ -193,7 +178,7 @@ class Spool:
 
     def append(self, time_us: int, items: Iterable[Item]) -> bool:
         """Spool one tick; False when there was no space for it, which costs resolution, not bytes."""
-        line = b"".join(encode_tick(Tick(time_us, part)) for part in _parts(items))
+        line = b"".join(encode_tick(Tick(time_us, part)) for part in in_lines(items))
         if not line:
             return True
         if self.size() + len(line) > self.limit_bytes and not self._thin_somehow():

@@ -22,8 +22,8 @@ RULE: Final = FindingRule(
     thresholds={"share_pct": 40, "shortest_s": 10},
     check=_check,
     condition="at least {share_pct:g} % of the I/O time, and at least {shortest_s:g} s, in metadata operations",
-    message="{metadata_pct:.0f} % of the time in I/O calls ({metadata_s:,.0f} of {io_s:,.0f} s) went into opens, closes, "
-    "stats and the like",
+    message="{metadata_pct:.0f} % of the time in I/O calls ({metadata_s:,.0f} of {io_s:,.0f} s) went into opens, "
+    "closes, stats and the like",
     remedy="Open fewer files, each once; leave out stat calls (ls -l, os.path.exists in a loop); let one process look "
     "and send the answer to the others.",
     reference="Lustre Operations Manual, Monitoring a Lustre File System; Darshan, POSIX_F_META_TIME",

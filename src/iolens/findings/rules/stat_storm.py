@@ -28,8 +28,8 @@ RULE: Final = FindingRule(
     thresholds={"stats_per_s": 50, "shortest_s": 60},
     check=_check,
     condition="more than {stats_per_s:g} stat calls per second on one node, on average over {shortest_s:g} s or longer",
-    message="{stats_per_s:,.0f} stat calls per second on {node}, on average over {shortest_s:g} s or longer; nodes above "
-    "the limit: {nodes_over:,}",
+    message="{stats_per_s:,.0f} stat calls per second on {node}, on average over {shortest_s:g} s or longer; nodes "
+    "above the limit: {nodes_over:,}",
     remedy="Look for loops that wait for a file (stat, ls, os.path.exists) and let them sleep; use lfs find and "
     "ls --color=never; let one process look for all.",
     reference="Lustre Operations Manual, Monitoring a Lustre File System",

@@ -1,0 +1,158 @@
+"""One sample of this node for one job, appended to the job's folder.
+
+`FOLDER/JOB/NODE.job` has the samples; `FOLDER/.active/NODE` knows which jobs are on the node now, so that each can say
+with whom it shared it. Both are changed under a lock. Needs only the standard library: it runs on compute nodes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.agent.jobs.context import JobContext
+from iolens.errors import IolensError
+from iolens.records import Item, Problem
+from iolens.sources.devices.block_devices import stated_host
+from iolens.sources.job_files import BEGIN, SUFFIX, JobSample
+from iolens.sources.lustre.lustre_client_proc import read_tree
+from iolens.sources.reading.bounded_input import parameter_bytes
+
+ACTIVE: Final = ".active"
+LONGEST_NAME: Final = 200
+_BOOT_ID: Final = "proc/sys/kernel/random/boot_id"
+_UPTIME: Final = "proc/uptime"
+
+
+def take_sample(point: str, job: JobContext, folder: Path, root: Path = Path("/"), node: str | None = None) -> Path:
+    """Sample this node at the begin or the end of a job; the file that has it now."""
+    host = node or os.environ.get("SLURMD_NODENAME") or stated_host(root) or os.uname().nodename
+    about = JobSample(
+        point,
+        job.job_id,
+        host,
+        time.time_ns() // 1000,
+        job.cluster,
+        job.user,
+        job.name,
+        job.nodes,
+        job.processes,
+        _boot_id(root),
+        _uptime_us(root),
+    )
+    items = tuple(_items(root, about.time_us))
+    place = job_folder(folder, job.job_id)
+    _make_directories(place, folder / ACTIVE)
+    others = _noted(folder / ACTIVE / file_name(host), about)
+    path = place / f"{file_name(host)}{SUFFIX}"
+    _append(path, replace(about, other_jobs=others, items=items))
+    return path
+
+
+def job_folder(folder: Path, job_id: str) -> Path:
+    """Where the samples of a job are."""
+    return folder / file_name(job_id)
+
+
+def file_name(name: str) -> str:
+    """A name of a job or host, fit for a file: never a path, never hidden."""
+    return re.sub(r"[^A-Za-z0-9_+\[\]-]|^[^A-Za-z0-9]", _quoted, name)[:LONGEST_NAME] or "_"
+
+
+def _quoted(letter: re.Match[str]) -> str:
+    if letter[0] == "." and letter.start():
+        return "."
+    return "".join(f"%{byte:02x}" for byte in letter[0].encode("utf-8", "surrogateescape"))
+
+
+def _items(root: Path, time_us: int) -> Iterator[Item]:
+    """Everything the node counts; what cannot be read is said, and the job goes on."""
+    try:
+        yield from read_tree(root, time_us)
+    except (IolensError, OSError) as error:
+        yield Problem(str(root), None, str(error))
+
+
+def _boot_id(root: Path) -> str | None:
+    try:
+        return parameter_bytes(root / _BOOT_ID).decode("ascii", "replace").strip() or None
+    except OSError:
+        return None
+
+
+def _uptime_us(root: Path) -> int | None:
+    if root == Path("/"):
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+    try:
+        return round(float(parameter_bytes(root / _UPTIME).split()[0]) * 1e6)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _make_directories(*directories: Path) -> None:
+    for directory in directories:
+        try:
+            directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise IolensError(f"{directory}: {reason}; name a folder that every node can write to with --folder") from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """A file of ours, made where it is not there, and nobody else's until we are done."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _append(path: Path, sample: JobSample) -> None:
+    """All lines of a sample at once; after a write that was cut short they begin on a line of their own."""
+    with _locked(path) as descriptor:
+        size = os.lseek(descriptor, 0, os.SEEK_END)
+        is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        rest = memoryview((b"\n" if is_torn else b"") + sample.encoded())
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+
+
+def _noted(path: Path, sample: JobSample) -> tuple[str, ...]:
+    """Note that the job has come to the node or gone; the jobs it has shared the node with so far.
+
+    A job that never ended is forgotten when the node has booted anew.
+    """
+    with _locked(path) as descriptor:
+        active = _active(os.pread(descriptor, 1 << 20, 0), sample.boot_id)
+        mine = set(active.pop(sample.job_id, {}).get("others", ()))
+        mine |= active.keys()
+        for other in active.values():
+            other["others"] = sorted({*other["others"], sample.job_id})
+        if sample.point == BEGIN:
+            active[sample.job_id] = {"boot_id": sample.boot_id, "others": sorted(mine)}
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(active).encode(), 0)
+    return tuple(sorted(mine))
+
+
+def _active(content: bytes, boot_id: str | None) -> dict[str, Any]:
+    """The jobs on this node by the file, which may be damaged: then nothing is known of others."""
+    try:
+        plain = json.loads(content or b"{}")
+        return {
+            str(job): {"boot_id": entry["boot_id"], "others": [str(other) for other in entry["others"]]}
+            for job, entry in plain.items()
+            if entry["boot_id"] == boot_id
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -1,0 +1,255 @@
+"""What `iolens job begin` and `end` sampled on the nodes of a job: one file for each job and node.
+
+The lines are those of a spool segment (`spool.py`). Each sample is one line of plain JSON, which says whose it is and
+how many lines follow, and those lines. A file may be cut at any byte: what is whole before that counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.counters.differences import Baseline, advance
+from iolens.counters.rows import interval_rows
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Note, Problem, Row, Sample
+from iolens.sources.reading.captures import content_identity, read_each
+from iolens.sources.reading.options import ReadOptions
+from iolens.sources.reading.parsed_numbers import count_in_json
+from iolens.sources.spool import LATEST_US, SegmentLine, Tick, compact_json, decode_tick, encode_tick, encoded_line, in_lines, lines
+
+FORMAT: Final = "iolens-job"
+VERSION: Final = 1
+SUFFIX: Final = ".job"
+BEGIN, END = "begin", "end"
+_START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-job"')
+_TEXTS: Final = ("cluster", "user", "name", "boot_id")
+
+
+@dataclass(frozen=True)
+class JobSample:
+    """Everything that one node counted at one time, and for which job. `job_nodes` are all nodes of the job."""
+
+    point: str  # BEGIN or END
+    job_id: str
+    node: str
+    time_us: int  # by the node's clock
+    cluster: str | None = None
+    user: str | None = None
+    name: str | None = None
+    job_nodes: Sequence[str] = ()
+    processes: int | None = None
+    boot_id: str | None = None  # another one after a reboot
+    uptime_us: int | None = None  # since the boot: no one sets this clock
+    other_jobs: Sequence[str] = ()  # that were on the node at some time since the begin
+    items: Sequence[Item] = ()
+
+    def encoded(self) -> bytes:
+        """The sample as lines of its file."""
+        ticks = [encode_tick(Tick(self.time_us, part)) for part in in_lines(self.items)]
+        about = {name: value for name, value in vars(self).items() if name != "items" and value not in (None, ())}
+        head = {"format": FORMAT, "version": VERSION, "lines": len(ticks), **about}
+        return b"".join([encoded_line(compact_json(head)), *ticks])
+
+
+@dataclass
+class NodeJob:
+    """One job on one node: the last begin, the end that follows it, and what cannot be known."""
+
+    path: Path
+    begin: JobSample | None = None
+    end: JobSample | None = None
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def job_id(self) -> str:
+        """The scheduler's number."""
+        return self._any.job_id
+
+    @property
+    def node(self) -> str:
+        """The host."""
+        return self._any.node
+
+    @property
+    def _any(self) -> JobSample:
+        sample = self.end or self.begin
+        assert sample is not None
+        return sample
+
+    @property
+    def rebooted(self) -> bool:
+        """Whether the node started anew between begin and end."""
+        return (
+            self.begin is not None
+            and self.end is not None
+            and None not in (self.begin.boot_id, self.end.boot_id)
+            and self.begin.boot_id != self.end.boot_id
+        )
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took: by the time since boot, which nobody sets, where there was no reboot."""
+        if self.begin is None or self.end is None:
+            return None
+        uptimes = self.begin.uptime_us, self.end.uptime_us
+        if not self.rebooted and uptimes[0] is not None and uptimes[1] is not None and uptimes[1] >= uptimes[0]:
+            return (uptimes[1] - uptimes[0]) / 1e6
+        return max(self.end.time_us - self.begin.time_us, 0) / 1e6
+
+    @property
+    def restarted(self) -> set[str]:
+        """File systems whose counters began anew during the job, by a reboot, another mount or a reset."""
+        known = set() if self.begin is None else _filesystems(self.begin)
+        return known & {str(row.values["filesystem"]) for row in self.rows if row.values["after_reset"]}
+
+    @property
+    def unmounted(self) -> set[str]:
+        """File systems that were there at the begin and are not at the end."""
+        if self.begin is None or self.end is None:
+            return set()
+        return _filesystems(self.begin) - _filesystems(self.end)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """What the job moved on this node: rows of the client tables, from its begin to its end."""
+        if self.begin is None or self.end is None:
+            return []
+        before = {(item.table, item.filesystem): item for item in self.begin.items if isinstance(item, Sample)}
+        samples = [item for item in self.end.items if isinstance(item, Sample)]
+        return [row for item in samples for row in self._moved(item, before.get((item.table, item.filesystem)))]
+
+    def _moved(self, item: Sample, first: Sample | None) -> Iterator[Row]:
+        """One table of one file system. One that was not mounted at the begin has counted all it shows since."""
+        assert self.begin is not None
+        start_us = self.begin.time_us
+        end_us = start_us + max(round((self.seconds or 0.0) * 1e6), 1)
+        labels = {**item.labels, "job_id": self.job_id}
+        sample = Sample(item.table, item.filesystem, self.node, end_us, end_us, item.sets, labels)
+        baseline = Baseline(start_us, start_us, {} if first is None else first.sets)
+        step = advance(baseline, sample)
+        for name, refused in step.refused.items():
+            what = f"{item.table}.{name} of {item.filesystem} moved more than a node can: {', '.join(sorted(refused))}"
+            self.problems.append(Problem(str(self.path), None, f"{what}; left out"))
+        yield from (Row(item.table, values) for values in interval_rows(sample, step, SOURCE.name))
+
+
+class JobFiles:
+    """Samples at the begin and the end of jobs."""
+
+    name = "job-files"
+    summary = "what `iolens job begin` and `end` sampled: a folder of jobs, or single files"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether it begins as a job's file does."""
+        return _START.match(head) is not None
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture for each job and node that has ended."""
+        read, refused = read_each(paths, read_job_file)
+        yield from refused
+        for node_job in sorted(read, key=lambda item: (item.job_id, item.node)):
+            yield Capture(str(node_job.path), content_identity(node_job.path), partial(_items, node_job))
+
+
+SOURCE: Final = JobFiles()
+
+
+def read_job_file(path: Path) -> NodeJob:
+    """The last begin of a job's file and the end after it; a job that was requeued has begun more than once."""
+    node_job = NodeJob(path)
+    for sample in _samples(path, node_job.problems):
+        if sample.point == END:
+            node_job.end = sample
+        else:
+            if node_job.begin is not None and node_job.end is None:
+                node_job.problems.append(Note(str(path), None, "began twice: the earlier begin has no end and is left out"))
+            node_job.begin, node_job.end = sample, None
+    if node_job.begin is None and node_job.end is None:
+        reason = str(node_job.problems[0].reason) if node_job.problems else "no sample of a job"
+        raise InputError(str(path), reason, "a file of `iolens job begin`")
+    return node_job
+
+
+def job_files(folder: Path) -> list[Path]:
+    """The files of all nodes in a job's folder."""
+    return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
+
+
+def _items(node_job: NodeJob) -> Iterator[Item]:
+    rows = node_job.rows  # which may add problems
+    yield from node_job.problems
+    if node_job.begin is None:
+        yield Problem(str(node_job.path), None, "no begin of the job, so nothing can be told from its end")
+    elif node_job.end is None:
+        yield Problem(str(node_job.path), None, "the job has not ended on this node, or it died: nothing can be told yet")
+    yield from rows
+
+
+def _samples(path: Path, problems: list[Problem]) -> Iterator[JobSample]:
+    """The whole samples of a file; what is damaged or cut becomes a problem."""
+    pending: tuple[dict[str, Any], SegmentLine] | None = None
+    ticks: list[Tick] = []
+    for line in lines(path):
+        if line.payload is None:
+            problems.append(Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped"))
+            continue
+        try:
+            if line.payload.startswith(b"{"):
+                if pending is not None:
+                    problems.append(_cut(path, pending[1]))
+                pending, ticks = (_head(line.payload), line), []
+            else:
+                ticks.append(decode_tick(line.payload))
+        except ValueError as error:
+            problems.append(Problem(str(path), line.number, f"byte {line.offset}: {error}"))
+            continue
+        if pending is not None and len(ticks) == pending[0]["lines"]:
+            yield _sample(pending[0], [item for tick in ticks for item in tick.items])
+            pending = None
+    if pending is not None:
+        problems.append(_cut(path, pending[1]))
+
+
+def _cut(path: Path, line: SegmentLine) -> Problem:
+    return Problem(str(path), line.number, f"byte {line.offset}: the sample is not whole and is left out")
+
+
+def _head(payload: bytes) -> dict[str, Any]:
+    """The line that says whose sample it is; ValueError where it does not."""
+    try:
+        plain = json.loads(payload)
+    except RecursionError as error:
+        raise ValueError("not the sample of a job") from error
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT or plain.get("version") != VERSION:
+        raise ValueError(f"not a sample of a job in format {VERSION}")
+    whole = (
+        plain.get("point") in (BEGIN, END)
+        and all(isinstance(plain.get(name), str) and plain[name] for name in ("job_id", "node"))
+        and all(plain.get(name) is None or isinstance(plain[name], str) for name in _TEXTS)
+        and all(_is_texts(plain.get(name, [])) for name in ("job_nodes", "other_jobs"))
+        and count_in_json(plain.get("time_us"), LATEST_US) is not None
+        and all(plain.get(name) is None or count_in_json(plain[name]) is not None for name in ("processes", "uptime_us"))
+        and count_in_json(plain.get("lines")) is not None
+    )
+    if not whole:
+        raise ValueError("the sample of a job without a job id, a node or a time")
+    return plain
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _sample(plain: Mapping[str, Any], items: Sequence[Item]) -> JobSample:
+    known = JobSample.__dataclass_fields__
+    return JobSample(**{name: value for name, value in plain.items() if name in known}, items=items)
+
+
+def _filesystems(sample: JobSample) -> set[str]:
+    return {item.filesystem for item in sample.items if isinstance(item, Sample)}
