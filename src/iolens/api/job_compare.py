@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from iolens.analyses.job_compare.analysis import JobComparison, LeftOut, job_compare
+from iolens.analyses.job_compare.analysis import SIGNIFICANT, JobComparison, LeftOut, job_compare
 from iolens.analyses.job_totals.results import JobTotals
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_totals import JobsOfWindow, jobs_of_window
@@ -29,6 +29,7 @@ def compare_at(
     after: datetime | None,
     *,
     exclusive: bool = False,
+    significance: float = SIGNIFICANT,
 ) -> JobComparison:
     """Jobs that ended by `before` and jobs that started at `after` or later; one of the two dates is enough."""
     first_date, second_date = before or after, after or before
@@ -40,7 +41,8 @@ def compare_at(
     early = [line for line in chosen.jobs if line.job.end_us <= epoch_us(first_date)]
     late = [line for line in chosen.jobs if line.job.start_us >= epoch_us(second_date)]
     left_out = replace(_left_out(chosen), in_between=len(chosen.jobs) - len(early) - len(late))
-    return _compared(chosen, ("before", early), ("after", late), (first_date, second_date), left_out, exclusive)
+    sides, dates = (("before", early), ("after", late)), (first_date, second_date)
+    return _compared(chosen, sides, dates, left_out, exclusive, significance)
 
 
 def compare_lists(
@@ -51,6 +53,7 @@ def compare_lists(
     against: Sequence[str],
     *,
     exclusive: bool = False,
+    significance: float = SIGNIFICANT,
 ) -> JobComparison:
     """Two lists of job ids; what differs in `jobs` is said with `against` as the reference."""
     if not jobs or not against:
@@ -62,7 +65,8 @@ def compare_lists(
     if absent := [job_id for job_id in (*jobs, *against) if job_id not in known]:
         raise UsageError(f"{chosen.filesystem} has no counters of job {some_names(absent, NAMED)}")
     groups = [[line for line in chosen.jobs if line.job.job_id in listed] for listed in ({*against}, {*jobs})]
-    return _compared(chosen, ("against", groups[0]), ("jobs", groups[1]), (None, None), _left_out(chosen), exclusive)
+    sides = (("against", groups[0]), ("jobs", groups[1]))
+    return _compared(chosen, sides, (None, None), _left_out(chosen), exclusive, significance)
 
 
 def _left_out(chosen: JobsOfWindow) -> LeftOut:
@@ -71,22 +75,21 @@ def _left_out(chosen: JobsOfWindow) -> LeftOut:
 
 def _compared(
     chosen: JobsOfWindow,
-    first: Group,
-    second: Group,
+    sides: tuple[Group, Group],
     dates: tuple[datetime | None, datetime | None],
     left_out: LeftOut,
     exclusive: bool,
+    significance: float,
 ) -> JobComparison:
-    kept = [
-        (label, [line for line in lines if not exclusive or line.shares_nodes is False])
-        for label, lines in (first, second)
-    ]
-    sharing = sum(len(lines) for _, lines in (first, second)) - sum(len(lines) for _, lines in kept)
-    left_out = replace(left_out, sharing_nodes=sharing)
-    for label, lines in kept:
+    first, second = (
+        (label, [line for line in lines if not exclusive or line.shares_nodes is False]) for label, lines in sides
+    )
+    kept = len(first[1]) + len(second[1])
+    left_out = replace(left_out, sharing_nodes=sum(len(lines) for _, lines in sides) - kept)
+    for label, lines in (first, second):
         if not lines:
             raise UsageError(_nothing(chosen.filesystem, label, left_out))
-    return job_compare(chosen.filesystem, kept[0], kept[1], dates, left_out)
+    return job_compare(chosen.filesystem, first, second, dates, left_out, significance)
 
 
 def _nothing(filesystem: str, label: str, left_out: LeftOut) -> str:

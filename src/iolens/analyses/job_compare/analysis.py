@@ -1,8 +1,8 @@
 """Two groups of like jobs compared: DEFINITIONS, "Jobs before and after" (N3).
 
 The job is the unit, not the RPC: a job's measures are the shares of its RPCs, and of their bytes, that each size has,
-reads and writes apart; and its totals on logarithms. All measures are one family: with `p` ≤ 0.05 for any of them, a
-change that is not there is reported in at most one of twenty comparisons.
+reads and writes apart; and its totals on logarithms. All measures are one family: a change that is not there is
+reported in at most `significance` of all comparisons.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iolens.models.permutation import GroupDifferences, group_differences
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 
-SIGNIFICANT: Final = 0.05
+SIGNIFICANT: Final = 0.01  # 200 comparisons of like with like then have more than 5 % false alarms next to never
 
 Share = Literal["rpcs", "bytes"]
 Verdict = Literal["moved", "not moved", "cannot be told"]
@@ -131,8 +131,9 @@ def job_compare(
     second: tuple[str, Sequence[JobTotals]],
     dates: tuple[datetime | None, datetime | None] = (None, None),
     left_out: LeftOut | None = None,
+    significance: float = SIGNIFICANT,
 ) -> JobComparison:
-    """Compare two groups, each with its label; neither is empty."""
+    """Compare two groups, each with its label; neither is empty. What has a p of at most `significance` has moved."""
     members = [*first[1], *second[1]]
     is_second = np.arange(len(members)) >= len(first[1])
     shares, totals = _shares(members), _totals(members)
@@ -140,17 +141,20 @@ def job_compare(
     differences = group_differences(values, is_second)
     known = np.isfinite(values)
     jobs = known[~is_second].sum(axis=0), known[is_second].sum(axis=0)
-    lines = [_Line.of(differences, (int(jobs[0][place]), int(jobs[1][place])), place) for place in range(len(jobs[0]))]
+    lines = [
+        _Line.of(differences, (int(jobs[0][place]), int(jobs[1][place])), place, significance)
+        for place in range(values.shape[1])
+    ]
     return JobComparison(
         filesystem=filesystem,
         before=dates[0],
         after=dates[1],
         first=_group(*first),
         second=_group(*second),
-        verdict=_verdict(differences),
+        verdict=_verdict(differences, significance),
         sizes=[_size(*key, line) for key, line in zip(shares, lines, strict=False)],
         totals=[_total(quantity, line) for quantity, line in zip(totals, lines[len(shares) :], strict=True)],
-        significance=SIGNIFICANT,
+        significance=significance,
         arrangements=differences.arrangements,
         is_exhaustive=differences.is_exhaustive,
         smallest_p=differences.smallest_p,
@@ -196,16 +200,18 @@ class _Line:
     difference: float | None
     statistic: float | None
     p: float | None
+    significance: float
 
     @classmethod
-    def of(cls, differences: GroupDifferences, jobs: tuple[int, int], place: int) -> _Line:
+    def of(cls, differences: GroupDifferences, jobs: tuple[int, int], place: int, significance: float) -> _Line:
         columns = ("first_mean", "second_mean", "difference", "statistic", "p")
         numbers = [float(getattr(differences, name)[place]) for name in columns]
-        return cls(jobs, *(None if math.isnan(number) else number for number in numbers))
+        first, second, difference, statistic, p = (None if math.isnan(number) else number for number in numbers)
+        return cls(jobs, first, second, difference, statistic, p, significance)
 
     @property
     def moved(self) -> bool:
-        return self.p is not None and self.p <= SIGNIFICANT
+        return self.p is not None and self.p <= self.significance
 
 
 def _size(direction: str, size_bytes: int, share: Share, line: _Line) -> SizeShift:
@@ -222,10 +228,10 @@ def _total(quantity: str, line: _Line) -> TotalShift:
     return TotalShift(quantity, *line.jobs, first, second, ratio, line.statistic, line.p, line.moved)
 
 
-def _verdict(differences: GroupDifferences) -> Verdict:
-    if differences.smallest_p is None or differences.smallest_p > SIGNIFICANT:
+def _verdict(differences: GroupDifferences, significance: float) -> Verdict:
+    if differences.smallest_p is None or differences.smallest_p > significance:
         return "cannot be told"
-    return "moved" if bool((differences.p <= SIGNIFICANT).any()) else "not moved"
+    return "moved" if bool((differences.p <= significance).any()) else "not moved"
 
 
 def _group(label: str, members: Sequence[JobTotals]) -> ComparedGroup:

@@ -33,10 +33,11 @@ def verdict(result: JobComparison) -> str:
             f"Cannot be told ({sides}): so few jobs reach no p below {_p(result.smallest_p)},"
             f" and {result.significance:g} is asked for."
         )
-    known = [line.p for line in (*result.sizes, *result.totals) if line.p is not None]
     if result.verdict == "not moved":
-        return f"No shift is seen ({sides}): nothing differs more than chance explains; the smallest p is {_p(min(known))}."
-    return f"The shift is real ({sides}; p of all measures together): {listed(_changes(result), 2 * MOST_NAMED)}."
+        known = [*(line.p for line in result.sizes), *(line.p for line in result.totals)]
+        least = min(p for p in known if p is not None)
+        return f"No shift is seen ({sides}): nothing differs more than chance explains; the smallest p is {_p(least)}."
+    return f"The shift is real ({sides}; family-wise p): {listed(_changes(result), 2 * MOST_NAMED)}."
 
 
 def _changes(result: JobComparison) -> list[str]:
@@ -56,7 +57,8 @@ def _size_words(line: SizeShift) -> str:
     of = "RPCs" if line.share == "rpcs" else "bytes"
     verb = "rose" if line.second_pct > line.first_pct else "fell"
     first, second = t.show_percent(line.first_pct), t.show_percent(line.second_pct)
-    return f"{line.direction}s of {format_bytes(line.size_bytes)} {verb} from {first} to {second} % of a job's {of} (p {_p(line.p)})"
+    which = f"{line.direction}s of {format_bytes(line.size_bytes)}"
+    return f"{which} {verb} from {first} to {second} % of a job's {of} (p {_p(line.p)})"
 
 
 def _total_words(line: TotalShift) -> str:
@@ -90,14 +92,12 @@ def totals(result: JobComparison) -> TableView:
         t.text("quantity", "Per job"), t.number("first_geometric_mean", result.first.label.capitalize(), "", ",.4g"),
         t.number("second_geometric_mean", result.second.label.capitalize(), "", ",.4g"),
         t.number("ratio", "Factor", "", ",.3g"), t.number("statistic", "Statistic", "", "+.2f"),
-        t.number("p", "p", "", ".2g"), t.text("moved", "Moved"), t.count("first_jobs", "Jobs before"),
-        t.count("second_jobs", "Jobs after"),
+        t.number("p", "p", "", ".2g"), t.text("moved", "Moved"),
+        t.count("first_jobs", f"Jobs {result.first.label}"), t.count("second_jobs", f"Jobs {result.second.label}"),
     )  # fmt: skip
-    headed = {"first_jobs": f"Jobs {result.first.label}", "second_jobs": f"Jobs {result.second.label}"}
-    named = tuple(t.count(column.name, headed[column.name]) if column.name in headed else column for column in columns)
-    rows = [t.row_of(line, named, {"moved": "yes" if line.moved else "no"}) for line in result.totals]
-    note = "Geometric means over the jobs of which the total is known and more than 0. Jobs of zero bytes or opens are left out of that line."
-    return t.TableView("Totals of a job", named, rows, note)
+    rows = [t.row_of(line, columns, {"moved": "yes" if line.moved else "no"}) for line in result.totals]
+    note = "Geometric means over the jobs of which the total is known and more than 0."
+    return t.TableView("Totals of a job", columns, rows, note)
 
 
 def groups(result: JobComparison) -> TableView:
@@ -114,7 +114,9 @@ def groups(result: JobComparison) -> TableView:
         "in between": result.left_out.in_between, "not alone on their nodes": result.left_out.sharing_nodes,
     }  # fmt: skip
     if any(reasons.values()):
-        notes.append("Left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count) + ".")
+        notes.append(
+            "Left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count) + "."
+        )
     return t.TableView("Jobs", columns, t.rows_of((result.first, result.second), columns), "\n".join(notes))
 
 
@@ -123,9 +125,8 @@ def _warnings(result: JobComparison) -> list[str]:
     mixed = {side.sampled_at_begin_and_end == side.jobs for side in (result.first, result.second)}
     words = []
     if sharing:
-        words.append(
-            f"{counted(sharing, 'job')} shared nodes with others, whose I/O is in the counters; --exclusive leaves them out"
-        )
+        whose = f"{counted(sharing, 'job')} shared nodes with others, whose I/O is in the counters"
+        words.append(f"{whose}; --exclusive leaves them out")
     if len(mixed) > 1:
         words.append("one side was sampled at begin and end, the other is summed from intervals of its nodes")
     return words
