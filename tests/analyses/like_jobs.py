@@ -59,3 +59,39 @@ def stored_like_jobs(store: Store, lines: Sequence[JobTotals], nodes: int = 4) -
 
 def _part(count: int, number: int, parts: int) -> int:
     return count // parts + (number < count % parts)
+
+
+def application_job(
+    number: int,
+    name: str,
+    cores: int,
+    reads: Sequence[int],
+    writes: Sequence[int],
+    gigabytes: tuple[int, int],
+    opens: int,
+) -> JobTotals:
+    """One job of an application, with RPCs by size as given."""
+    start = (T0_S + number * 7200) * 1_000_000
+    job = KnownJob(str(5000 + number), start, start + 3_600_000_000, name=name, cores=cores)
+    sizes = [RpcSize(size, *counts) for size, *counts in zip(SIZES, reads, writes, strict=True)]
+    moved = gigabytes[0] * 10**9, gigabytes[1] * 10**9
+    return JobTotals(job, "job", 4, 4 * 3600.0, False, *moved, sizes, {"open": opens, "close": opens + 2})
+
+
+def five_applications() -> list[JobTotals]:
+    """In the likeness of the study on Pleiades: Overflow on three core counts, and four others."""
+    nothing = (0, 0, 0, 0, 0, 0, 0)
+    large = (22, 0, 0, 0, 0, 0, 5, 9, 1900)
+    overflow = [
+        application_job(k, "overflow", cores, (264 * 2**k, *nothing, 1550), large, (2, 3), 20 + 15 * k)
+        for k, cores in enumerate((8, 32, 128))
+    ]
+    thousands = (900, 800, 700, 600, 500, 400, 300, 300, 8000)
+    reads, writes = (12243, 264, 56, 81, 242, 269, 543, 1812, 26572), (393, 62, 198, 155, 96, 74, 199, 595, 52606)
+    return [
+        *overflow,
+        application_job(3, "cart3d", 64, (900, *nothing, 1670), (40, *nothing, 0), (4, 1), 30),
+        application_job(4, "usm3d", 64, (4000, *nothing, 3000), (0, *nothing, 900), (6, 1), 50),
+        application_job(5, "mitgcm", 120, (60_000, *nothing, 40), thousands, (1, 9), 40_000),
+        application_job(6, "enzo", 256, reads, writes, (54, 56), 5303),
+    ]

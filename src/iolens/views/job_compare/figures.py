@@ -10,6 +10,7 @@ import numpy as np
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us, format_bytes
 from iolens.views.render.figures import SATURATED, Axis, Figure, Mark, Panel, PointsMark, Rule, Span, side_by_side
+from iolens.views.render.log_scales import log_axis
 
 if TYPE_CHECKING:
     from iolens.analyses.job_compare.analysis import ComparedJob, JobComparison
@@ -82,7 +83,8 @@ def _total(result: JobComparison, measure: str, label: str, scale: float) -> Pan
         return Panel(label, x, Axis(label), message=EMPTY)
     dates = dict.fromkeys(date for date in (result.before, result.after) if date is not None)
     rules: list[Mark] = [Rule(float(epoch_us(date)), "vertical", f"{date:%Y-%m-%d}") for date in dates]
-    return Panel(label, x, Axis(f"{label}, log scale", "log"), (*rules, *marks))
+    y = log_axis(f"{label}, log scale", np.concatenate([mark.y for mark in marks]))
+    return Panel(label, x, y, (*rules, *marks), height=0.7)
 
 
 def _dots(jobs: Sequence[ComparedJob], measure: str, scale: float, label: str, colour: str) -> PointsMark:

@@ -18,6 +18,12 @@ QUANTITIES: Final = {
 }  # fmt: skip
 
 
+UNITS: Final = {
+    "read_bytes": ("GB read", 1e9), "write_bytes": ("GB written", 1e9), "opens": ("opens", 1.0),
+    "duration_s": ("duration, s", 1.0),
+}  # fmt: skip
+
+
 def tables(result: JobComparison) -> list[TableView]:
     """RPC sizes first, then the totals and the groups."""
     return [sizes(result), totals(result), groups(result)]
@@ -70,20 +76,35 @@ def _p(value: float | None) -> str:
 
 
 def sizes(result: JobComparison) -> TableView:
-    """Shares of each RPC size, reads and writes apart."""
+    """Shares of each RPC size, reads and writes apart; of the number of RPCs and of their bytes."""
     first, second = result.first.label, result.second.label
     columns = (
-        t.text("direction", "Direction"), t.size("size_bytes", "RPC size"), t.text("share", "Share of"),
-        t.percent("first_pct", first.capitalize()), t.percent("second_pct", second.capitalize()),
-        t.number("difference_points", "Difference", "points", "+.1f"), t.number("statistic", "Statistic", "", "+.2f"),
-        t.number("p", "p", "", ".2g"), t.text("moved", "Moved"),
+        t.text("direction", "Direction"), t.size("size_bytes", "RPC size"), t.percent("first_pct", f"RPCs {first}"),
+        t.percent("second_pct", second), t.number("difference_points", "Difference", "points", "+.1f"),
+        t.number("statistic", "Statistic", "", "+.2f"), t.number("p", "p", "", ".2g"), t.text("moved", "Moved"),
+        t.percent("first_bytes_pct", f"Bytes {first}"), t.percent("second_bytes_pct", second),
+        t.number("bytes_p", "p", "", ".2g"), t.text("bytes_moved", "Moved"),
     )  # fmt: skip
-    rows = [t.row_of(line, columns, {"moved": "yes" if line.moved else "no"}) for line in result.sizes]
+    by_bytes = {(line.direction, line.size_bytes): line for line in result.sizes if line.share == "bytes"}
+    rows = [
+        t.row_of(line, columns, {"moved": _yes(line), **_bytes_cells(by_bytes[line.direction, line.size_bytes])})
+        for line in result.sizes
+        if line.share == "rpcs"
+    ]
     notes = [verdict(result)]
     if not rows:
         notes.append("No RPCs by size are known of these jobs.")
     title = f"{result.filesystem}: sizes of RPCs, {second} beside {first}"
     return t.TableView(title, columns, rows, "\n".join(notes), warnings=tuple(_warnings(result)))
+
+
+def _bytes_cells(line: SizeShift) -> dict[str, object]:
+    cells = {"first_bytes_pct": line.first_pct, "second_bytes_pct": line.second_pct, "bytes_p": line.p}
+    return {**cells, "bytes_moved": _yes(line)}
+
+
+def _yes(line: SizeShift | TotalShift) -> str:
+    return "yes" if line.moved else "no"
 
 
 def totals(result: JobComparison) -> TableView:
@@ -95,9 +116,18 @@ def totals(result: JobComparison) -> TableView:
         t.number("p", "p", "", ".2g"), t.text("moved", "Moved"),
         t.count("first_jobs", f"Jobs {result.first.label}"), t.count("second_jobs", f"Jobs {result.second.label}"),
     )  # fmt: skip
-    rows = [t.row_of(line, columns, {"moved": "yes" if line.moved else "no"}) for line in result.totals]
+    rows = [t.row_of(line, columns, _total_cells(line)) for line in result.totals]
     note = "Geometric means over the jobs of which the total is known and more than 0."
     return t.TableView("Totals of a job", columns, rows, note)
+
+
+def _total_cells(line: TotalShift) -> dict[str, object]:
+    """The means in the unit that people read."""
+    name, unit = UNITS[line.quantity]
+    means = ("first_geometric_mean", "second_geometric_mean")
+    known = {mean: getattr(line, mean) for mean in means}
+    scaled = {mean: None if value is None else value / unit for mean, value in known.items()}
+    return {"quantity": name, "moved": _yes(line), **scaled}
 
 
 def groups(result: JobComparison) -> TableView:
