@@ -63,7 +63,9 @@ def _filesystem(name: str, sums: FileSystemTotals) -> JobFileSystem:
         sums.rpc_bytes_max("read", "write"),
         sums.rpc_bytes_max("read"),
         sums.rpc_bytes_max("write"),
-        tuple(RpcSize(size, counts["read"], counts["write"]) for size in sizes if (counts := sums.rpcs.get(size, _NONE))),
+        tuple(
+            RpcSize(size, counts["read"], counts["write"]) for size in sizes if (counts := sums.rpcs.get(size, _NONE))
+        ),
         {operation: sums.metadata[operation] for operation in operations},
         ByDirection(sums.small_pct("read"), sums.small_pct("write")),
         duration_s,
