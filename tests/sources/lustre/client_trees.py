@@ -170,21 +170,22 @@ def share(total: int, part: int, parts: int) -> int:
     return total * (part + 1) // parts - total * part // parts
 
 
-def enzo_node(root: Path, node: int, ended: bool) -> Path:
-    """One of 4 nodes with 60 OSTs, before and after the job."""
+def enzo_node(root: Path, node: int, ended: bool, nodes: int = 4) -> Path:
+    """One of some nodes with 60 OSTs, before and after the job of SPEC N's Tables I and II."""
     time, files = T0 + 600 * ended, {"etc/hostname": f"r1i0n{node}\n"}
     head = f"snapshot_time:         {time}.5 (secs.usecs)\n"
     for ost in range(60):
         part = node * 60 + ost
         reads, writes = (
-            [7 + (share(count, part, 240) if ended else 0) for count in counts] for counts in (ENZO_READS, ENZO_WRITES)
+            [7 + (share(count, part, 60 * nodes) if ended else 0) for count in counts]
+            for counts in (ENZO_READS, ENZO_WRITES)
         )
         files[f"proc/fs/lustre/osc/nbp1-OST{ost:04x}-osc-{MOUNT}/rpc_stats"] = rpc_stats(head, reads, writes)
-    opened, closed, stat = (100 + (share(count, node, 4) if ended else 0) for count in (5303, 5769, 12460))
+    opened, closed, stat = (100 + (share(count, node, nodes) if ended else 0) for count in (5303, 5769, 12460))
     files[f"proc/fs/lustre/llite/nbp1-{MOUNT}/stats"] = counters(
         f"snapshot_time             {time}.5 secs.usecs\n",
-        f"read_bytes                9 samples [bytes] 1 9 {10**9 + (share(54 * 10**9, node, 4) if ended else 0)}",
-        f"write_bytes               9 samples [bytes] 1 9 {10**9 + (share(56 * 10**9, node, 4) if ended else 0)}",
+        f"read_bytes                9 samples [bytes] 1 9 {10**9 + (share(54 * 10**9, node, nodes) if ended else 0)}",
+        f"write_bytes               9 samples [bytes] 1 9 {10**9 + (share(56 * 10**9, node, nodes) if ended else 0)}",
         f"open                      {opened} samples [regs]",
         f"close                     {closed} samples [regs]",
         f"getattr                   {stat} samples [regs]",
