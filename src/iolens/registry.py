@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iolens.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _NAME = re.compile(r'^    name = "([\w-]+)"', re.MULTILINE)  # of the class whose object the constant is
 
@@ -25,6 +27,8 @@ _NAME = re.compile(r'^    name = "([\w-]+)"', re.MULTILINE)  # of the class whos
 @cache
 def registered(group: str, constant: str, *packages: str) -> dict[str, EntryPoint]:
     """Every registered object by its name, ours first: a package cannot replace one of them."""
+    from importlib.metadata import EntryPoint, entry_points  # late: samplers on compute nodes do not need it
+
     points: dict[str, EntryPoint] = {}
     for package in packages:
         spec = find_spec(package)
