@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from iolens.analyses.job_compare.analysis import SIGNIFICANT, JobComparison, LeftOut, job_compare
+from iolens.analyses.job_compare.analysis import SIGNIFICANT, JobComparison, JobsLeftOut, job_compare
 from iolens.analyses.job_totals.results import JobTotals
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_totals import JobsOfWindow, jobs_of_window
@@ -69,15 +69,15 @@ def compare_lists(
     return _compared(chosen, sides, (None, None), _left_out(chosen), exclusive, significance)
 
 
-def _left_out(chosen: JobsOfWindow) -> LeftOut:
-    return LeftOut(running=chosen.running, without_counters=len(chosen.without_counters))
+def _left_out(chosen: JobsOfWindow) -> JobsLeftOut:
+    return JobsLeftOut(running=chosen.running, without_counters=len(chosen.without_counters))
 
 
 def _compared(
     chosen: JobsOfWindow,
     sides: tuple[Group, Group],
     dates: tuple[datetime | None, datetime | None],
-    left_out: LeftOut,
+    left_out: JobsLeftOut,
     exclusive: bool,
     significance: float,
 ) -> JobComparison:
@@ -92,7 +92,7 @@ def _compared(
     return job_compare(chosen.filesystem, first, second, dates, left_out, significance)
 
 
-def _nothing(filesystem: str, label: str, left_out: LeftOut) -> str:
+def _nothing(filesystem: str, label: str, left_out: JobsLeftOut) -> str:
     """Which side is empty, and where its jobs went."""
     reasons = {
         "without counters": left_out.without_counters, "still running": left_out.running,

@@ -11,6 +11,7 @@ from iolens.views.job_applications.figures import COLOURS, figures
 from iolens.views.job_applications.tables import tables
 from iolens.views.render.figures import Bars, legible
 from tests.analyses.like_jobs import application_job, five_applications
+from tests.views.documented import undocumented
 
 NOTHING = (0, 0, 0, 0, 0, 0, 0, 0)
 
@@ -47,7 +48,7 @@ def test_shares_are_of_all_rpcs_of_the_application(result: Applications) -> None
     assert pooled.read_pct == pytest.approx(100 * 264 * 7 / (264 * 7 + 3 * 1550))
 
 
-def test_core_counts_are_told_apart_in_their_order() -> None:
+def test_core_counts_are_kept_apart_in_their_order() -> None:
     result = job_applications("scratch", [line for line in five_applications() if line.job.name == "overflow"], "cores")
     assert [line.cores for line in result.applications] == [8, 32, 128]
     assert [line.rpc_sizes[0].reads for line in result.applications] == [264, 528, 1056]
@@ -116,3 +117,7 @@ def test_more_applications_than_colours_are_said_in_the_title() -> None:
     assert len(figure.panels[0].marks) == len(COLOURS)
     assert figure.title == "scratch: sizes of RPCs of applications (the first 8)"
     assert figure.panels[1].message == "none known"
+
+
+def test_every_key_is_documented() -> None:
+    assert undocumented(Applications, "job-compare.md") == []

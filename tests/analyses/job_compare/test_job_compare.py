@@ -17,6 +17,7 @@ from iolens.views.job_compare.figures import figures
 from iolens.views.job_compare.tables import tables, verdict
 from iolens.views.render.json_text import to_json
 from tests.analyses.like_jobs import REGRESSION, USUAL, like_job
+from tests.views.documented import undocumented
 
 KIB = 1024
 
@@ -130,17 +131,17 @@ def test_one_job_on_a_side_has_differences_only() -> None:
     result = planted(1, 6)
     assert shift(result, "read", 8).difference_points is not None
     assert all(line.p is None and line.statistic is None and not line.moved for line in result.sizes)
-    assert result.verdict == "cannot be told"
+    assert result.verdict == "undecided"
     assert verdict(result) == (
-        "Differences only (1 job before, 6 after): with one job on a side, change cannot be told from chance."
+        "Differences only (1 job before, 6 after): with one job on a side, change and chance look the same."
     )
 
 
-def test_so_few_jobs_that_nothing_can_be_told() -> None:
+def test_so_few_jobs_that_nothing_can_be_decided() -> None:
     result = planted(3, 3)
     assert result.smallest_p == pytest.approx(0.1)  # 2 of 20 arrangements
-    assert result.verdict == "cannot be told"
-    assert verdict(result).startswith("Cannot be told (3 jobs before, 3 after): so few jobs reach no p below 0.1")
+    assert result.verdict == "undecided"
+    assert verdict(result).startswith("Undecided (3 jobs before, 3 after): so few jobs reach no p below 0.1")
 
 
 def test_no_shift_is_said_with_the_smallest_p() -> None:
@@ -175,3 +176,7 @@ def test_views_show_it_all() -> None:
     assert len(drawn["totals"].panels) == 4
     assert "NaN" not in to_json(result)
     assert "Infinity" not in to_json(result)
+
+
+def test_every_key_is_documented() -> None:
+    assert undocumented(JobComparison, "job-compare.md") == []

@@ -37,7 +37,7 @@ class ApplicationTotals:
     """All jobs of one name, or of one name and core count. A sum or mean is of the jobs of which it is known."""
 
     name: str | None
-    cores: int | None  # only where core counts are told apart
+    cores: int | None  # only where core counts are kept apart
     jobs: int
     sharing_nodes: int
     cores_min: int | None
@@ -68,7 +68,7 @@ class Applications:
     applications: list[ApplicationTotals]
     applications_left_out: int  # that moved less
     jobs_left_out: int  # of those
-    jobs_unnamed: int  # no name, or no core count where these are told apart: in no application
+    jobs_unnamed: int  # no name, or no core count where these are kept apart: in no application
     jobs_without_counters: int
     jobs_running: int
 

@@ -23,7 +23,7 @@ from iolens.units import from_epoch_us
 SIGNIFICANT: Final = 0.01  # 200 comparisons of like with like then have more than 5 % false alarms next to never
 
 Share = Literal["rpcs", "bytes"]
-Verdict = Literal["moved", "not moved", "cannot be told"]
+Verdict = Literal["moved", "not moved", "undecided"]
 
 TOTALS: Final[Mapping[str, Callable[[JobTotals], float | None]]] = {
     "read_bytes": lambda line: line.read_bytes,
@@ -96,7 +96,7 @@ class ComparedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class JobsLeftOut:
     """Like jobs that are in neither group."""
 
     running: int = 0
@@ -121,7 +121,7 @@ class JobComparison:
     arrangements: int
     is_exhaustive: bool
     smallest_p: float | None
-    left_out: LeftOut
+    left_out: JobsLeftOut
     jobs: list[ComparedJob]
 
 
@@ -130,7 +130,7 @@ def job_compare(
     first: tuple[str, Sequence[JobTotals]],
     second: tuple[str, Sequence[JobTotals]],
     dates: tuple[datetime | None, datetime | None] = (None, None),
-    left_out: LeftOut | None = None,
+    left_out: JobsLeftOut | None = None,
     significance: float = SIGNIFICANT,
 ) -> JobComparison:
     """Compare two groups, each with its label; neither is empty. What has a p of at most `significance` has moved."""
@@ -158,7 +158,7 @@ def job_compare(
         arrangements=differences.arrangements,
         is_exhaustive=differences.is_exhaustive,
         smallest_p=differences.smallest_p,
-        left_out=left_out or LeftOut(),
+        left_out=left_out or JobsLeftOut(),
         jobs=[_job(line, label) for label, group in (first, second) for line in group],
     )
 
@@ -230,7 +230,7 @@ def _total(quantity: str, line: _Line) -> TotalShift:
 
 def _verdict(differences: GroupDifferences, significance: float) -> Verdict:
     if differences.smallest_p is None or differences.smallest_p > significance:
-        return "cannot be told"
+        return "undecided"
     return "moved" if bool((differences.p <= significance).any()) else "not moved"
 
 

@@ -25,7 +25,8 @@ from iolens.units import DAY_US
 
 TABLES: Final = ("client_io", "client_rpcs", "client_metadata")
 _MARGIN_US: Final = DAY_US  # clocks of nodes differ, and prologs begin before a job
-_LONGEST_US: Final = 3_600_000_000  # how long before a job an interval that is mostly within it can begin, about
+_LONGEST_US: Final = 3_600_000_000  # before a job, for intervals that reach into it
+_SHORTEST_US: Final = 900_000_000
 _1970: Final = date(1970, 1, 1).toordinal()
 
 Frame = nw.LazyFrame[Any]
@@ -124,7 +125,8 @@ def _by_id(selection: StoreSelection, chunk: StoreChunk, jobs: Sequence[KnownJob
     overlaps = (nw.col("start_us") <= nw.col("to_us")) & (nw.col("epoch_us") >= nw.col("from_us"))
 
     def rows(table: str) -> Frame:
-        return chunk.frame(table).join(members, left_on=["job_id"], right_on=["member_id"]).filter(overlaps)
+        sampled = chunk.frame(table).filter(~nw.col("job_id").is_null())
+        return sampled.join(members, left_on=["job_id"], right_on=["member_id"]).filter(overlaps)
 
     return rows
 
@@ -132,39 +134,51 @@ def _by_id(selection: StoreSelection, chunk: StoreChunk, jobs: Sequence[KnownJob
 def _by_node(
     selection: StoreSelection, chunk: StoreChunk, jobs: Sequence[KnownJob], hosts: Mapping[int, Sequence[str]]
 ) -> Callable[[str], Frame]:
-    """Joined by node and day, so that an interval meets only the jobs of its day."""
-    members = selection.beside(_members(jobs, hosts, (chunk.first.toordinal() - _1970, chunk.last.toordinal() - _1970)))
+    """Joined by node and a stretch of time about as long as a job, so that an interval meets only jobs near it."""
+    width_us = _stretch_us([jobs[number] for number in hosts])
+    first_us = (chunk.first.toordinal() - _1970) * DAY_US
+    members = selection.beside(_members(jobs, hosts, width_us, (first_us // width_us, chunk.end_us // width_us)))
     within_us = nw.min_horizontal("epoch_us", "to_us") - nw.max_horizontal("start_us", "from_us")
     is_mostly_within = 2 * within_us > nw.col("epoch_us") - nw.col("start_us")
 
     def rows(table: str) -> Frame:
         of_nodes = chunk.frame(table).filter(nw.col("job_id").is_null())
-        with_day = of_nodes.with_columns((nw.col("start_us") // DAY_US).alias("day"))
-        met = with_day.join(members, left_on=["node", "day"], right_on=["member_node", "member_day"])
+        placed = of_nodes.with_columns((nw.col("start_us") // width_us).alias("stretch"))
+        met = placed.join(members, left_on=["node", "stretch"], right_on=["member_node", "member_stretch"])
         return met.filter(is_mostly_within)
 
     return rows
 
 
-def _members(jobs: Sequence[KnownJob], hosts: Mapping[int, Sequence[str]], days: tuple[int, int]) -> pa.Table:
-    """A row for each node and each of `days` (since 1970) of each job."""
+def _stretch_us(jobs: Sequence[KnownJob]) -> int:
+    """As long as a job is on average: short ones would repeat each job often, long ones would hold many jobs."""
+    mean_us = sum(job.end_us - job.start_us for job in jobs) // len(jobs)
+    return min(max(mean_us, _SHORTEST_US), DAY_US)
+
+
+def _members(
+    jobs: Sequence[KnownJob], hosts: Mapping[int, Sequence[str]], width_us: int, stretches: tuple[int, int]
+) -> pa.Table:
+    """A row for each node and each stretch of time of each job, of those from the first to the last of `stretches`."""
     names: list[str] = []
-    parts: list[tuple[int, int, int, int]] = []  # job, day, first host and how many
+    parts: list[tuple[int, int, int, int]] = []  # job, stretch, first host and how many
     for number, own in hosts.items():
-        first = max((jobs[number].start_us - _LONGEST_US) // DAY_US, days[0])
-        last = min(jobs[number].end_us // DAY_US, days[1])
+        job = jobs[number]
+        # An interval that is mostly within a job begins less than the job's length before it.
+        earliest_us = job.start_us - min(job.end_us - job.start_us, _LONGEST_US)
+        first, last = max(earliest_us // width_us, stretches[0]), min(job.end_us // width_us, stretches[1])
         if first <= last:
-            parts += [(number, day, len(names), len(own)) for day in range(first, last + 1)]
+            parts += [(number, stretch, len(names), len(own)) for stretch in range(first, last + 1)]
             names += own
-    job, day, begin, length = np.array(parts, dtype=np.int64).reshape(-1, 4).T
-    owner = np.repeat(job, length)
+    numbers, stretch, begin, length = np.array(parts, dtype=np.int64).reshape(-1, 4).T
+    owner = np.repeat(numbers, length)
     place = np.arange(owner.size) - np.repeat(np.cumsum(length) - length - begin, length)
     starts, ends = (np.array([getattr(job, name) for job in jobs], dtype=np.int64) for name in ("start_us", "end_us"))
     return pa.table(
         {
             "job": owner,
             "member_node": pa.array(names, pa.string()).take(pa.array(place)),
-            "member_day": np.repeat(day, length),
+            "member_stretch": np.repeat(stretch, length),
             "from_us": starts[owner],
             "to_us": ends[owner],
         }

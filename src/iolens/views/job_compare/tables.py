@@ -33,10 +33,10 @@ def verdict(result: JobComparison) -> str:
     """Whether the jobs differ more than chance explains, and in what; by the same numbers as the tables."""
     sides = f"{counted(result.first.jobs, 'job')} {result.first.label}, {result.second.jobs:,} {result.second.label}"
     if result.smallest_p is None:
-        return f"Differences only ({sides}): with one job on a side, change cannot be told from chance."
-    if result.verdict == "cannot be told":
+        return f"Differences only ({sides}): with one job on a side, change and chance look the same."
+    if result.verdict == "undecided":
         return (
-            f"Cannot be told ({sides}): so few jobs reach no p below {_p(result.smallest_p)},"
+            f"Undecided ({sides}): so few jobs reach no p below {_p(result.smallest_p)},"
             f" and {result.significance:g} is asked for."
         )
     if result.verdict == "not moved":
