@@ -14,9 +14,12 @@ import pytest
 import iolens
 from iolens.analyses import analysis_names
 from iolens.api import OpenStore
+from iolens.api.job_totals import jobs_of_window
+from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.capacity_rows import reading
+from tests.analyses.client_rows import client_rows, fill, job_row
 from tests.analyses.contents_rows import scanned
 from tests.analyses.drive_rows import made_up_drives
 from tests.analyses.metadata.test_metadata import run
@@ -78,6 +81,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
         valid_from = T0_US + 86_500_000_000 if name == "worn" else None  # in the middle of its data
         store.add_calibration({"time": T0_US, "filesystem": "scratch2", "name": name, "target_class": target_class,
                                "valid_from": valid_from, **coefficients})  # fmt: skip
+    nodes = [
+        client_rows(node, 60 * k, 60 * k + 60, read_bytes=100 + k, rpcs={("read", 1): 2, ("write", 256): 20 + k},
+                    metadata={"open": 1}, filesystem="lake", targets=2)
+        for node in ("n1", "n2") for k in range(-15, 20)
+    ]  # fmt: skip
+    sampled = client_rows("n2", 640, 1150, job_id="9", write_bytes=7, filesystem="lake", source="job-files")
+    jobs = [job_row("7", -600, 620, node_list="n[1-2]", name="enzo"), job_row("9", 650, 1140, node_list="n2")]
+    fill(store, [*nodes, sampled], jobs)
     return str(folder)
 
 
@@ -151,6 +162,15 @@ def test_every_analysis_gives_the_same_json_on_spark(
         there = json.loads(to_json(distributed.analyse(name, filesystem, **window)))
         assert_same(there, here)
     assert here["samples"] > 0
+
+
+def test_totals_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+    """By the intervals of its nodes over a midnight, and by its own samples."""
+    here, there = (jobs_of_window(store, Scope("lake")) for store in stores)
+    assert there == here
+    assert [(line.job.job_id, line.origin, line.opens) for line in there.jobs] == [
+        ("7", "nodes", 40), ("9", "job", None)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
