@@ -100,7 +100,7 @@ class BusiestJobs:
     _scores: dict[_JobGroup, dict[str, float]] = field(default_factory=dict)
     _read_at: float | None = None
 
-    def read(self) -> MetricReading:
+    def read(self) -> MetricReading[list[str]]:
         """One reading."""
         groups: dict[_JobGroup, _Jobs] = {}
         problems = 0

@@ -76,7 +76,7 @@ class LustreTargets:
         """The targets of a server."""
         return cls(root, Utilisation("histogram", calibration_of), filesystem)
 
-    def read(self) -> MetricReading:
+    def read(self) -> MetricReading[list[str]]:
         """One reading."""
         round_ = _Round(self)
         self.baselines.begin()
@@ -113,7 +113,7 @@ class _Round:
         elif isinstance(item, Problem):
             self.problems += 1
 
-    def finish(self) -> MetricReading:
+    def finish(self) -> MetricReading[list[str]]:
         """What is known of a target as a whole, and of the calibrations."""
         for target, version in self.versions.items():
             add(self.lines, metrics.TARGET_SEEN, f"{target.labels},{labels(lustre_version=version)}", 1)
