@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
 from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilisation
+from iolens.agent.exporter.job_ranking import Reader
 from iolens.agent.exporter.metrics import ExportedMetric
 from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, add_histogram, labels
@@ -55,8 +56,6 @@ _RECOVERY: Final = (
     (metrics.RECOVERY_DURATION, "recovery_duration_s"),
     (metrics.RECOVERY_REMAINING, "recovery_remaining_s"),
 )
-
-Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]
 
 
 @dataclass(slots=True)

@@ -53,7 +53,7 @@ def collectors(settings: ExporterSettings, say: Callable[[str], None]) -> list[M
     targets = LustreTargets.of(root, settings.calibration_of, settings.filesystem)
     metric_collectors = [MetricCollector("lustre", targets.read, interval_s, say)]
     if settings.jobs:
-        jobs = BusiestJobs(root, settings.jobs, settings.filesystem)
+        jobs = BusiestJobs.of(root, settings.jobs, settings.filesystem)
         metric_collectors.append(MetricCollector("jobs", jobs.read, max(settings.jobs_interval_s, interval_s), say))
     if settings.devices is not None and DeviceTargets.are_under(root):
         devices = DeviceTargets.of(root, settings.calibration_of, settings.devices, settings.filesystem)

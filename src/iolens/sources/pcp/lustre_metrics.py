@@ -19,7 +19,6 @@ CLUSTERS: Final = ("agent", "client", "target", "job")
 COUNTER, INSTANT, DISCRETE = 1, 3, 4  # semantics, as PCP numbers them
 BETWEEN: Final = "::"  # parts of an instance's name
 SECOND_MOUNT: Final = "#"  # `lake#2`: one more mount of the same file system
-LONGEST_JOB: Final = 128  # Lustre allows 32; a longer one is not served
 _GROUP_ITEMS: Final = 10  # numbers of metrics that each group has
 _SAFE: Final = "".join(map(chr, range(0x21, 0x7F))).replace("%", "").replace('"', "").replace("'", "")
 
@@ -165,6 +164,11 @@ class MetricGroup:
     def serial(self) -> int:
         """The number of its instance domain."""
         return self.number
+
+    @property
+    def leaves_out_zero(self) -> bool:
+        """Whether the counters behind it have no zeros: of a histogram's row that counted one way only, the other."""
+        return isinstance(self.shape, Bins) and self.shape.mark == ":"
 
     @property
     def instances(self) -> str:
@@ -315,7 +319,7 @@ GROUPS: Final = (
     ),
     MetricGroup(
         10, CLIENT, "client", MOUNTS, "", "", Columns(_keys(_MOUNT)), OF_MOUNT, "", _MOUNT,
-        "Tells a file system that was mounted anew from one whose counters went on.",
+        "For who reads an archive: what the node had mounted, and what a page of its RPCs is.",
     ),
     MetricGroup(
         11, CLIENT, "client.text", TEXT, "", "", Columns(_keys(_TEXT_LEAVES)), OF_TEXT, "", _TEXT_LEAVES, _TEXT_ABOUT,
@@ -417,6 +421,7 @@ GROUPS: Final = (
         73, JOB, "job.text", JOB_TEXT, "", "", Columns(_keys(_TEXT_LEAVES)), OF_JOB, "", _TEXT_LEAVES, _TEXT_ABOUT,
     ),
 )  # fmt: skip
+
 
 def _metrics() -> Iterator[LustreMetric]:
     for group in GROUPS:

@@ -171,7 +171,7 @@ class _ArchiveReader:
         if (metric.name, instance) not in self.places:
             self.places[metric.name, instance] = self._place(metric, instance)
         place = self.places[metric.name, instance]
-        if place is None:
+        if place is None or (value == 0 and metric.group.leaves_out_zero):
             return
         if table in (TEXT, JOB_TEXT):
             record.texts.setdefault(key, {})[place.series, place.set_name] = value
@@ -197,7 +197,7 @@ class _ArchiveReader:
         return Row(series.table, {**head, **unknown, **values})
 
     def _sample(self, record: _Record, series: _Series, tick_us: int, time_us: int) -> Sample:
-        sets = {self._set_name(record, name): record.counter_set(series, name) for name in record.sets[series]}
+        sets = {self._set_name(record, series, name): record.counter_set(series, name) for name in record.sets[series]}
         labels = {"target_kind": series.kind} if series.kind else {}
         if series.table == "job_io":
             sets = self._jobs(record, series, sets)
@@ -209,9 +209,9 @@ class _ArchiveReader:
             ] = None
         return Sample(series.table, series.filesystem, series.subject or self.node, tick_us, time_us, sets, labels)
 
-    def _set_name(self, record: _Record, name: _SetName) -> str:
-        """As the files call it: a text of a mount ends with the mount's number."""
-        if not name.mount:
+    def _set_name(self, record: _Record, series: _Series, name: _SetName) -> str:
+        """As the files call it: a text of a mount ends with the mount's number, one of a node with none."""
+        if not TABLES[series.table].form.sets_by_mount:
             return name.text
         number = record.mounts.get("mount", {}).get(name.mount)
         return f"{name.text}@{name.mount if number is None else f'{number:016x}'}"
@@ -272,13 +272,14 @@ def _client_text(metric: LustreMetric, parts: tuple[str, ...]) -> tuple[str, str
 
 
 def _text_counter(metric: LustreMetric, parts: tuple[str, ...], naming: GivenNames) -> _Counter | str:
-    head, table, text = parts[0], parts[1], parts[2].replace(WITHOUT_NAME, "")
+    head, table, text = parts[:3]
     if table not in TABLES:
         return f"{table!r} is no table"
     if metric.group.cluster == TARGET:
         filesystem, slash, service = head.partition("/")
         series = _Series(table, filesystem, service, "service") if slash else _target_series(table, head, naming)
-        return series if isinstance(series, str) else _Counter(series, _SetName(text), "")
+        name = _SetName("" if text == WITHOUT_NAME else text)
+        return series if isinstance(series, str) else _Counter(series, name, "")
     mount = head if "." in text else ""
     return _Counter(_Series(table, named_mount(head)[0], ""), _SetName(text, mount), "")
 
