@@ -15,7 +15,7 @@ def served(settings: PcpSettings) -> ServedMetrics:
     told: list[str] = []
     metrics = ServedMetrics(collectors(settings, told.append), timeout_s=30.0)
     metrics.refresh(0)
-    assert told == []
+    assert not told, told
     return metrics
 
 

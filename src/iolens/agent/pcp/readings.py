@@ -144,8 +144,8 @@ class ClientMounts:
             served = reading.put_set(sample.table, pattern, heads, target, counter_set.counters)
             label = mount_label(filesystem, place)
             reading.put_text(instance_name(label, sample.table, text), served, counter_set)
-            if mount:
-                reading.put(_MOUNTS, "mount", label, int(mount, 16))
+            if pattern != "*":
+                reading.put(_MOUNTS, "mount", label, int(mount or "0", 16))
                 if "page_bytes" in sample.labels:
                     reading.put(_MOUNTS, "page_bytes", label, int(sample.labels["page_bytes"]))
 
@@ -190,9 +190,7 @@ class ServerJobs:
         reading = PcpReading(JOB, problems=ranked.problems)
         for group, jobs in ranked.groups.items():
             for target, steady in jobs.samples:
-                busiest = [
-                    job for job in ranked.busiest[group] if job in steady.sample.sets and len(job) <= LONGEST_JOB
-                ]
+                busiest = [job for job in ranked.busiest[group] if job in steady.sample.sets]
                 for job in busiest:
                     counter_set = steady.sample.sets[job]
                     served = reading.put_set("job_io", "job", (target, job), target, counter_set.counters)

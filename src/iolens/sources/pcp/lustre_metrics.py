@@ -446,20 +446,19 @@ def instance_name(*parts: str) -> str:
 
 
 def instance_parts(name: str, group: MetricGroup) -> tuple[str, ...] | None:
-    """The parts of an instance's name, its tail last; None: it is no instance of that group.
+    """The parts of an instance's name, its tail last, or empty; None: it is no instance of that group.
 
-    Only a job's name may have the mark in it, and it is never the first or the last part where there is a tail.
+    Only a job's name may have the mark in it, and that is the second part.
     """
-    tails = [""]
+    tail = ""
     if group.shape.has_tail:
-        name, between, tail = name.rpartition(BETWEEN)
-        tails = [tail]
-        if not between:
-            return None
+        name, _, tail = name.rpartition(BETWEEN)
     parts = name.split(BETWEEN, group.head[1] - 1)
-    if len(parts) != group.head[1] or not all(parts):
+    if len(parts) != group.head[1] or not all(parts) or group.shape.has_tail != bool(tail):
         return None
-    return tuple(unquote(part) for part in (*parts, *tails))
+    if group.head is not OF_JOB and any(BETWEEN in part for part in parts):
+        return None
+    return tuple(unquote(part) for part in (*parts, tail))
 
 
 def mount_label(name: str, place: int) -> str:

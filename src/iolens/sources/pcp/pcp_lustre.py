@@ -118,6 +118,10 @@ class _Record:
         is_whole = self.texts.get("counters", {}).get((series, name)) == len(counters)
         return CounterSet(counters, self.texts.get("start_us", {}).get((series, name)), is_whole)
 
+    def has_all_jobs(self, series: _Series) -> bool:
+        """Whether every job that a target lists was served."""
+        return self.listed.get("left_out", {}).get(series) == 0
+
 
 @dataclass
 class _ArchiveReader:
@@ -129,6 +133,7 @@ class _ArchiveReader:
     wanted: Measures
     place: str
     places: dict[tuple[str, str], _Counter | None] = field(default_factory=dict)  # by metric and instance
+    whole: dict[tuple[_Series, _SetName], bool] = field(default_factory=dict)  # by set, in its last record
     jobs: dict[_Series, set[str]] = field(default_factory=dict)  # of the last record
     all_jobs: dict[_Series, bool] = field(default_factory=dict)  # whether that record had all of them
     refused: Counter[str] = field(default_factory=Counter)
@@ -197,7 +202,10 @@ class _ArchiveReader:
         return Row(series.table, {**head, **unknown, **values})
 
     def _sample(self, record: _Record, series: _Series, tick_us: int, time_us: int) -> Sample:
-        sets = {self._set_name(record, series, name): record.counter_set(series, name) for name in record.sets[series]}
+        sets = {
+            self._set_name(record, series, name): self._counter_set(record, series, name)
+            for name in record.sets[series]
+        }
         labels = {"target_kind": series.kind} if series.kind else {}
         if series.table == "job_io":
             sets = self._jobs(record, series, sets)
@@ -209,12 +217,19 @@ class _ArchiveReader:
             ] = None
         return Sample(series.table, series.filesystem, series.subject or self.node, tick_us, time_us, sets, labels)
 
+    def _counter_set(self, record: _Record, series: _Series, name: _SetName) -> CounterSet:
+        """A counter that was not here before had not counted only if all that had were here, then and now."""
+        now = record.counter_set(series, name)
+        was_whole = self.whole.get((series, name), True)
+        self.whole[series, name] = now.complete
+        return now._replace(complete=now.complete and was_whole)
+
     def _set_name(self, record: _Record, series: _Series, name: _SetName) -> str:
         """As the files call it: a text of a mount ends with the mount's number, one of a node with none."""
         if not TABLES[series.table].form.sets_by_mount:
             return name.text
         number = record.mounts.get("mount", {}).get(name.mount)
-        return f"{name.text}@{name.mount if number is None else f'{number:016x}'}"
+        return f"{name.text}@{name.mount if number is None else f'{number:016x}' if number else ''}"
 
     def _page_bytes(self, record: _Record, filesystem: str) -> int:
         known = record.mounts.get("page_bytes", {}).get(filesystem)
@@ -224,13 +239,13 @@ class _ArchiveReader:
 
     def _jobs(self, record: _Record, series: _Series, sets: Mapping[str, CounterSet]) -> dict[str, CounterSet]:
         """Jobs of a target. One that is new here began since only if all jobs were here before."""
-        known = self.jobs.get(series, set()) if not self.all_jobs.get(series) else set(sets)
+        had_all = self.all_jobs.get(series, record.has_all_jobs(series))
+        known = sets.keys() if had_all else self.jobs.get(series, set())
         jobs = {
             job: now._replace(start_us=BEFORE_ALL) if job not in known and now.start_us is None else now
             for job, now in sets.items()
         }
-        self.jobs[series] = set(sets)
-        self.all_jobs[series] = record.listed.get("left_out", {}).get(series) == 0
+        self.jobs[series], self.all_jobs[series] = set(sets), record.has_all_jobs(series)
         return jobs
 
 
