@@ -163,12 +163,12 @@ class _Tally:
         devices: dict[str, dict[str, int]] = {}
         for pmid, metric in values.metrics.items():
             measure = wanted[pmid]
-            names = self.metadata.instances[measure.metric.domain].at(values.time_us)
+            names = self.metadata.instances[measure.metric.domain]
             for instance, value in metric.items():
-                if instance not in names:
+                if (name := names.name_at(instance, values.time_us)) is None:
                     self.nameless += 1
                     continue
-                counters = devices.setdefault(names[instance], {})
+                counters = devices.setdefault(name, {})
                 if (counted := scaled_count(value, measure.worth)) is None:
                     self.impossible += 1
                 else:

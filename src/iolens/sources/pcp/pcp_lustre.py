@@ -158,14 +158,14 @@ class _ArchiveReader:
         record = _Record()
         for pmid, numbers in values.metrics.items():
             metric, known = self.wanted[pmid]
-            names = self.metadata.instances[metric.domain].at(values.time_us)
+            names = self.metadata.instances[metric.domain]
             for instance, value in numbers.items():
-                if instance not in names:
+                if (name := names.name_at(instance, values.time_us)) is None:
                     self.refused["instances that have no name"] += 1
                 elif not 0 <= value <= (LARGEST if known.group.table != MOUNTS else 2 * LARGEST + 1):
                     self.refused["what no counter can have"] += 1
                 else:
-                    self._take(record, known, names[instance], int(value))
+                    self._take(record, known, name, int(value))
         return record
 
     def _take(self, record: _Record, metric: LustreMetric, instance: str, value: int) -> None:
