@@ -198,8 +198,8 @@ def _directions(what: str) -> tuple[MetricLeaf, ...]:
 def _counted(what: str) -> tuple[MetricLeaf, ...]:
     return (
         MetricLeaf("count", "count", COUNT, f"{what}: how many"),
-        MetricLeaf("time", "time", MICROSECONDS, f"{what}: summed time, where Lustre times them"),
-        MetricLeaf("sum", "sum", COUNT, f"{what}: summed values of what is neither time nor bytes"),
+        MetricLeaf("time", "time", MICROSECONDS, f"{what}: summed time, where it is counted"),
+        MetricLeaf("sum", "sum", COUNT, f"{what}: summed values other than time and bytes"),
         MetricLeaf("bytes", "bytes", BYTES, f"{what}: summed bytes of what carries bytes"),
     )
 
