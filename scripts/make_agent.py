@@ -1,8 +1,8 @@
 """Build `iolens-agent.pyz`: `iolens.light` and the modules it needs, in one file that any Python from 3.9 on runs.
 
 `make agent` writes `dist/iolens-agent.pyz`. The modules are those of the package: what they import is followed from
-`iolens.light`, and anything outside of the standard library is an error. Their syntax is brought down to Python 3.9 on the way,
-with the standard library's `ast`, so that there is one source for both.
+`iolens.light`, and anything outside of the standard library is an error. Their syntax is brought down to Python
+3.9 on the way, with the standard library's `ast`, so that there is one source for both.
 """
 
 from __future__ import annotations
@@ -22,6 +22,26 @@ SYSTEM_MODULES = {"pcp", "cpmapi", "cpmda"}  # PCP's own, of the system's Python
 OLDEST = (3, 9)
 MOST_BYTES = 1_000_000
 NEW_IN_TYPING = {"Self", "Unpack", "TypeAlias", "ParamSpec", "assert_never", "Never", "NotRequired", "Required"}
+LATER = {("datetime", "UTC"), ("itertools", "pairwise"), ("enum", "StrEnum")}
+LATER_MODULE = "names_of_later_versions"
+LATER_TEXT = """
+from datetime import timezone
+from enum import Enum
+from itertools import tee
+
+UTC = timezone.utc
+
+
+def pairwise(values):
+    first, second = tee(values)
+    next(second, None)
+    return zip(first, second)
+
+
+class StrEnum(str, Enum):
+    def __str__(self):
+        return self.value
+"""
 FIXED_TIME = (2020, 1, 1, 0, 0, 0)  # the same sources give the same file
 _POSSESSIVE = re.compile(r"(?<!\\)([*+?}])\+")
 
@@ -34,14 +54,13 @@ def main() -> None:
         stream.write(b"#!/usr/bin/env python3\n")
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             _add(archive, "__main__.py", "import sys\nfrom iolens.light.__main__ import main\nsys.exit(main())\n")
+            _add(archive, f"{LATER_MODULE}.py", LATER_TEXT)
             for name in sorted(modules):
                 path = path_of(name)
                 _add(archive, str(path.relative_to(SOURCE)), for_old_python(path.read_text("utf-8")))
     OUTPUT.chmod(0o755)
     size = OUTPUT.stat().st_size
-    print(
-        f"{OUTPUT.relative_to(Path.cwd()) if OUTPUT.is_relative_to(Path.cwd()) else OUTPUT}: {len(modules)} modules, {size:,} bytes"
-    )
+    print(f"{OUTPUT.name}: {len(modules)} modules, {size:,} bytes")
     if size > MOST_BYTES:
         sys.exit(f"larger than {MOST_BYTES:,} bytes")
 
@@ -117,41 +136,41 @@ def for_old_python(text: str) -> str:
 
 
 class _OldWords(ast.NodeTransformer):
-    """Unions as tuples, no slots, no strict zips, no possessive quantifiers, UTC under its older name."""
+    """Unions as tuples or typing.Union, no slots, no strict zips, no possessive quantifiers, older names."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if name in ("dataclass", "zip"):
-            node.keywords = [word for word in node.keywords if word.arg not in ("slots", "strict")]
         if name in ("isinstance", "issubclass") and isinstance(node.args[1], ast.BinOp):
             node.args[1] = ast.Tuple(list(_members(node.args[1])), ast.Load())
+        self.generic_visit(node)
+        if name in ("dataclass", "zip"):
+            node.keywords = [word for word in node.keywords if word.arg not in ("slots", "strict")]
         if name == "compile":
             node.args = [_Backtracking().visit(argument) for argument in node.args]
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """A union of types under a name."""
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """A union of types that is evaluated: an alias, or the parameter of one."""
+        members = list(_members(node))
         self.generic_visit(node)
-        if isinstance(node.value, ast.BinOp) and all(_is_type(member) for member in _members(node.value)):
-            union = ast.Attribute(
-                ast.Call(ast.Name("__import__", ast.Load()), [ast.Constant("typing")], []), "Union", ast.Load()
-            )
-            node.value = ast.Subscript(union, ast.Tuple(list(_members(node.value)), ast.Load()), ast.Load())
-        return node
+        if len(members) < 2 or not all(_is_type(member) for member in members):
+            return node
+        union = ast.parse("__import__('typing').Union").body[0]
+        assert isinstance(union, ast.Expr)
+        return ast.Subscript(union.value, ast.Tuple([self.visit(member) for member in members], ast.Load()), ast.Load())
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
-        unknown = {"typing": NEW_IN_TYPING, "datetime": {"UTC"}}.get(node.module or "", set())
-        lost = [alias.name for alias in node.names if alias.name in unknown]
-        node.names = [alias for alias in node.names if alias.name not in unknown]
+        """Names that are only read by type checkers go; others come from `LATER`."""
+        unknown = NEW_IN_TYPING if node.module == "typing" else set()
+        later = [alias for alias in node.names if (node.module, alias.name) in LATER]
+        node.names = [alias for alias in node.names if alias.name not in unknown and alias not in later]
         statements: list[ast.stmt] = [node] if node.names else []
-        if "UTC" in lost:
-            statements += ast.parse("from datetime import timezone as _timezone\nUTC = _timezone.utc").body
+        statements += [ast.ImportFrom(LATER_MODULE, [alias], 0) for alias in later]
         return statements or ast.Pass()
 
 
 class _Backtracking(ast.NodeTransformer):
-    """Expressions without possessive quantifiers, which came with 3.11: they match the same, only slower when they fail."""
+    """Expressions without possessive quantifiers, new in 3.11: ours match the same, and are slower where they fail."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if isinstance(node.value, str):

@@ -72,6 +72,9 @@ class _FolderSums:
         node, begin, end = node_job.node, node_job.begin, node_job.end
         for row in node_job.rows:
             self.totals.setdefault(str(row.values["filesystem"]), FileSystemTotals()).add(row.table, row.values)
+        for table, filesystem in node_job.sampled:
+            if filesystem in self.totals:
+                self.totals[filesystem].sampled(table)
         if begin is not None:
             self.begun[node] = begin
         if end is not None:

@@ -125,6 +125,15 @@ class NodeJob:
             return set()
         return _filesystems(self.begin) - _filesystems(self.end)
 
+    @property
+    def sampled(self) -> list[tuple[str, str]]:
+        """Tables and file systems that the node counted at both ends, moved or not."""
+        ends = [
+            {(item.table, item.filesystem) for item in sample.items if isinstance(item, Sample)} if sample else set()
+            for sample in (self.begin, self.end)
+        ]
+        return sorted(ends[0] & ends[1])
+
     @cached_property
     def rows(self) -> list[Row]:
         """What the job moved on this node: rows of the client tables, from its begin to its end."""
