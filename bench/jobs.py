@@ -1,6 +1,6 @@
 """`make bench`: the jobs of a year by window, as `Store.jobs` answers, each question in a process of its own.
 
-Five million jobs are made first; `--store DIRECTORY` keeps them, and uses them again. Beside the seconds that pass stand
+Five million jobs are made first; `--store DIRECTORY` keeps them for the next time. Beside the seconds that pass stand
 those of the processor, which other programs on the machine do not change, and the peak memory of the process.
 """
 
@@ -96,7 +96,7 @@ def make_jobs(url: str, jobs: int) -> None:
 
 
 def jobs_of_day(day: int, count: int) -> pa.Table:
-    """Jobs that start on a day, with users, names and node lists of a usual length; most last minutes, some two days."""
+    """Jobs that start on a day, with users, names and node lists of usual length; most last minutes, some two days."""
     import numpy as np
     import pyarrow as pa
 

@@ -282,7 +282,7 @@ def test_verify_on_the_command_line_exits_with_1_when_something_is_wrong(store: 
     paths(store, "target_io")[0].unlink()
     bad = CliRunner().invoke(iolens, ["store", "verify", "--store", store.url], standalone_mode=False)
     assert bad.return_value == 1
-    assert "1 faults" in bad.output
+    assert "1 fault" in bad.output
 
 
 def test_a_table_is_exported_whole_to_parquet_in_time_order(store: Store, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def stored_jobs(
 def _has_repeats(rows: duckdb.DuckDBPyRelation) -> bool:
     """Whether any job has several records; it takes a third of the time of choosing among them, which few need."""
     key = ", ".join(f'"{name}"' for name in JOBS.key)
-    return bool(rows.aggregate(f"{key}, count(*) AS records", key).filter("records > 1").limit(1).fetchall())
+    return bool(rows.aggregate("count(*) AS records", key).filter("records > 1").limit(1).fetchall())
 
 
 def last_jobs(tables: Tables, source: str) -> dict[str | None, int]:
