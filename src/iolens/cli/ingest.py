@@ -131,7 +131,9 @@ def _lines(total: Tally) -> Iterator[str]:
         (total.resets, "counter reset:", "counter resets:", "what moved since is counted, and marked"),
         (total.glitches, "single counter", "single counters", "stepped back: counted as zero"),
     )  # fmt: skip
-    yield from (f"{count:,} {one if count == 1 else many} {what}" for count, one, many, what in cases if count)
+    yield from (
+        f"{count:,} {single if count == 1 else several} {what}" for count, single, several, what in cases if count
+    )
 
 
 def _each_once(notes: list[Problem]) -> list[Problem]:

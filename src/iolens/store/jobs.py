@@ -32,15 +32,16 @@ def stored_jobs(
     rows = relation(tables, JOBS.name, files_between(handle, first_us, last_us)).filter(
         ColumnExpression("start_us") < ConstantExpression(last_us)  # all rows of a key have one start
     )
+    if job_id is not None:
+        rows = rows.filter(ColumnExpression("job_id") == ConstantExpression(job_id))
     rows = newest(rows, JOBS) if _has_repeats(rows) else rows
     columns = ", ".join(
         f'epoch_us("{column.name}") AS "{column.name}"' if column.type == "timestamp" else f'"{column.name}"'
         for column in JOBS.columns
     )
-    sql = f"""SELECT {columns} FROM rows WHERE epoch_us >= $1 AND ($2 IS NULL OR job_id = $2)
-              ORDER BY start_us, job_id"""  # noqa: S608 (column names of the schema)
+    sql = f"SELECT {columns} FROM rows WHERE epoch_us >= ? ORDER BY start_us, job_id"  # noqa: S608 (column names of the schema)
     assert rows is not None
-    answer = connection().execute(sql, [first_us, job_id])
+    answer = connection().execute(sql, [first_us])
     names = [column.name for column in JOBS.columns]
     jobs: list[dict[str, object]] = []
     while piece := answer.fetchmany(ROWS_AT_ONCE):

@@ -50,10 +50,10 @@ class Snapshot:
         """Whether a file holds rows of one `date`; a table of 0.1 may not be, until something is written to it."""
         return "partition.date" in self.files.column_names
 
-    def is_cut_at(self, table: Table, moment: datetime) -> bool:
-        """Whether no file has rows from both before and after that moment, by the directories alone."""
-        first = table.directory_day(moment.astimezone(UTC).date())
-        return self.is_cut and epoch_us(moment) == (first.toordinal() - date(1970, 1, 1).toordinal()) * DAY_US
+    def is_cut_at(self, table: Table, time: datetime) -> bool:
+        """Whether no file has rows from both before and after that time, by the directories alone."""
+        first = table.directory_day(time.astimezone(UTC).date())
+        return self.is_cut and epoch_us(time) == (first.toordinal() - date(1970, 1, 1).toordinal()) * DAY_US
 
     def in_window(self, table: Table, since: datetime | None, until: datetime | None) -> Snapshot:
         """Only the files that can have rows which begin in [since, until)."""
