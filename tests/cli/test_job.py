@@ -193,6 +193,13 @@ def test_run_of_a_program_that_is_not_there(tmp_path: Path) -> None:
     assert done.err.startswith("iolens: no-such-program: No such file or directory\n")
 
 
+def test_what_was_sampled_and_did_not_move_is_zero_not_unknown(tmp_path: Path) -> None:
+    root = tree_2_5(tmp_path / "node")
+    done = iolens_process("job", "run", "--root", root, "--", "true", IOLENS_JOBS=str(tmp_path / "jobs"))
+    assert "  open 0, close 0, stat 0, statfs 0" in done.err.splitlines()
+    assert "not known" not in done.err
+
+
 def test_run_writes_json_to_a_file(tmp_path: Path) -> None:
     root = tree_2_5(tmp_path / "node")
     out = tmp_path / "io.json"

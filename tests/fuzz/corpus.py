@@ -23,12 +23,13 @@ from tests.sources import test_job_files, test_spool
 from tests.sources.benchmarks import test_fio, test_ior, test_mdtest
 from tests.sources.contents import test_find, test_rbh_report, test_size_histogram
 from tests.sources.controllers import test_controller
-from tests.sources.devices import test_collectd, test_diskstats, test_iostat, test_pcp
+from tests.sources.devices import test_collectd, test_diskstats, test_iostat
 from tests.sources.drives import test_isdct, test_nvme, test_smartctl
 from tests.sources.gpfs import test_gpfs_policy, test_mmperfmon
 from tests.sources.lmt import test_h5lmt, test_ltop, test_tokio_csv, test_tokio_hdf5
 from tests.sources.lmt_copy import small_copy
 from tests.sources.lustre import client_trees, test_lfs_df, test_lustre_damage, test_lustre_proc
+from tests.sources.pcp import test_pcp
 from tests.sources.robinhood_copy import made_up
 from tests.sources.schedulers import test_jobs_csv, test_pbs, test_slurm
 from tests.sources.trees import grow, scanned

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from iolens.cli.shared_job_options import Sampling, sampling_options
+from iolens.cli.shared_job_options import sampling_options
+
+if TYPE_CHECKING:
+    from iolens.agent.jobs.requests import SamplingRequest
 
 
 @click.command(
@@ -17,11 +22,9 @@ Examples:
 """,
 )
 @sampling_options
-def COMMAND(sampling: Sampling) -> None:
+def COMMAND(request: SamplingRequest) -> None:
     """Sample the Lustre clients of this node for the job that begins.
 
     The job is the one of the environment (Slurm, PBS). Its samples go to FOLDER/JOB/NODE.job.
     """
-    from iolens.sources.job_files import BEGIN
-
-    sampling.sample(BEGIN, sampling.job())
+    request.begin(request.job())

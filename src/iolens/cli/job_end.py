@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.shared_job_options import Sampling, sampling_options, say
+from iolens.cli.shared_job_options import sampling_options, say
+
+if TYPE_CHECKING:
+    from iolens.agent.jobs.requests import SamplingRequest
 
 
 def _seconds(context: click.Context, parameter: click.Parameter, text: str) -> float:
@@ -39,33 +43,30 @@ Examples:
 @click.option("--as-user", metavar="NAME", help="Append as this user (root only): the file is the user's")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 def COMMAND(
-    sampling: Sampling, report: bool, wait_s: float, append_to: Path | None, as_user: str | None, config: str | None
+    request: SamplingRequest,
+    report: bool,
+    wait_s: float,
+    append_to: Path | None,
+    as_user: str | None,
+    config: str | None,
 ) -> int:
     """Sample the Lustre clients of this node for the job that ends, and report what moved since it began.
 
     A node that did not answer is named in the report. Exit code 3: something of the job is not in the numbers.
     """
-    from iolens.agent.jobs.sampling import job_folder
-    from iolens.sources.job_files import END
-
-    job = sampling.job()
-    sampling.sample(END, job)
     if not report:
+        request.end(request.job())
         return 0
-    if wait_s > 0:
-        from iolens.agent.jobs.nodes import wait_for_samples
+    from iolens.api.job_report import configured_thresholds, written_report
+    from iolens.api.job_sampling import end_job
 
-        wait_for_samples(sampling.place, job.job_id, job.nodes, END, wait_s)
-    from iolens.api.job_report import configured_thresholds, report_of_folder
-    from iolens.views.job_report.text import job_report_text
-
-    result = report_of_folder(job_folder(sampling.place, job.job_id), configured_thresholds(config))
-    text = job_report_text(result)
+    result = end_job(request, wait_s, configured_thresholds(config))
+    text = written_report(result, "table")
     if append_to is None:
         click.echo(text, nl=False)
     else:
         from iolens.agent.jobs.batch_output import append_as_user
 
-        append_as_user(append_to, "\n" + text, as_user)
-        say(f"report of job {job.job_id} appended to {append_to}")
+        append_as_user(append_to, f"\n{text}", as_user)
+        say(f"report of job {result.jobid} appended to {append_to}")
     return 3 if result.missing_nodes else 0

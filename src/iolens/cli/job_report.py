@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from iolens.cli.options import TIME, in_zone, store_options
-from iolens.cli.shared_job_options import default_folder, folder_option
+from iolens.cli.shared_job_options import folder_option
 
 
 @click.command(
@@ -48,6 +48,7 @@ def COMMAND(
     An id is looked for in the folder of all jobs first, then in the store. Exit code 3: something of the job is not in
     the numbers.
     """
+    from iolens.agent.jobs.requests import jobs_folder
     from iolens.agent.jobs.sampling import job_folder
     from iolens.api.job_report import configured_thresholds, report_of_folder, written_report
     from iolens.api.stored_job_report import report_of_nodes, report_of_stored_job
@@ -62,7 +63,7 @@ def COMMAND(
         result = report_of_nodes(store, config, nodes, (window[0], window[1]), thresholds)
     else:
         assert job is not None
-        places = [Path(job), job_folder(folder or default_folder(), job)]
+        places = [Path(job), job_folder(jobs_folder(folder), job)]
         place = next((path for path in places if path.is_dir()), None)
         if place is not None:
             result = report_of_folder(place, thresholds)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any, Final, Protocol
 
 import narwhals as nw
@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
+from iolens.schema import Table
 from iolens.store.engines import Engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
@@ -158,10 +159,7 @@ class StoreSelection:
         """The table's files that can matter to this selection."""
         if table not in self._snapshots:
             whole = Snapshot.of(self._handle(table))
-            since, until = self.window
-            first = since.date() if since else date.min
-            last = (until - timedelta(microseconds=1)).date() if until else date.max
-            result = whole.on_days(lambda day: first <= day <= last).with_value("filesystem", self.filesystem)
+            result = whole.in_window(declared(table), *self.window).with_value("filesystem", self.filesystem)
             if self.source is not None:
                 result = result.with_value("source", self.source)
             self._snapshots[table] = result
@@ -266,13 +264,13 @@ class StoreSelection:
             yield nw.col("source") == self.source
         if self.targets and "target" in declared(table).key:
             yield nw.col("target").is_in(list(self.targets))
-        start = "start_us" if declared(table).placed_by == "start" else "epoch_us"
-        cut_by_day = snapshot.is_cut_by_day
         since, until = self.window
-        if since is not None and not (cut_by_day and epoch_us(since) % DAY_US == 0):
-            yield nw.col(start) >= epoch_us(since)
-        if until is not None and not (cut_by_day and epoch_us(until) % DAY_US == 0):
-            yield nw.col(start) < epoch_us(until)
+        first, *others = begin_columns(declared(table))
+        begin = nw.coalesce(first, *others) if others else nw.col(first)
+        if since is not None and not snapshot.is_cut_at(declared(table), since):
+            yield begin >= epoch_us(since)
+        if until is not None and not snapshot.is_cut_at(declared(table), until):
+            yield begin < epoch_us(until)
 
     def _one_source(self, table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Where sources overlap, the first in order wins each target's quarter-hour; of clients, each node's.
@@ -298,6 +296,13 @@ class StoreSelection:
         )
         self.overlapping_rows += int(dropped["n"][0])
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
+
+
+def begin_columns(table: Table) -> tuple[str, ...]:
+    """The columns, in microseconds, whose first known value decides whether a row is in a window."""
+    if table.placed_by == "time":
+        return ("epoch_us",)
+    return ("start_us",) if table.kind == "interval" else ("start_us", "epoch_us")
 
 
 def _newest(table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
