@@ -27,10 +27,10 @@ def spooled_ticks(directory: Path, table: str = "target_io") -> Counter[tuple[st
 
 
 def rows(store: Path, table: str) -> list[dict[str, Any]]:
-    """All rows of a table, by target and time."""
+    """All rows of a table, by target, node and time."""
     handle = Store(store).tables.load(table)
     result = [] if handle is None else handle.to_pyarrow_table().to_pylist()
-    return sorted(result, key=lambda row: (row["target"], row["time"]))
+    return sorted(result, key=lambda row: (row.get("target", ""), row.get("node", ""), row["time"]))
 
 
 def total(store: Path, column: str = "write_bytes", table: str = "target_io") -> int:

@@ -44,9 +44,7 @@ def dealt_out(
     return divided(counts, [job.weight for job in workload.jobs], turn)
 
 
-def divided(
-    counts: NDArray[np.int64], weights: Sequence[float], turn: NDArray[np.int64] | int
-) -> NDArray[np.int64]:
+def divided(counts: NDArray[np.int64], weights: Sequence[float], turn: NDArray[np.int64] | int) -> NDArray[np.int64]:
     """Counts divided by weight, parts first; they add up. `turn` varies which part gets the odd one."""
     cumulative = np.cumsum(weights) / np.sum(weights)
     cumulative[-1] = 1.0

@@ -100,13 +100,13 @@ def histograms(ost: OstCounters) -> list[BrwSection]:
     ios = ost.counts.sum(axis=1)
     pages, sizes = ([int(math.log2(size // unit)) for size in SIZES] for unit in (PAGE, 1))
     return [
-        _histogram("pages per bulk r/w", "rpcs", _placed(ost.counts, pages), log2=True),
-        _histogram("discontiguous pages", "rpcs", _placed(ios[:, None], [0])),
-        _histogram("discontiguous blocks", "rpcs", _placed(ios[:, None], [0])),
-        _histogram("disk fragmented I/Os", "ios", _placed(ios[:, None], [1])),
-        _histogram("disk I/Os in flight", "ios", ost.in_flight),
-        _histogram("I/O time (1/1000s)", "ios", ost.times, log2=True),
-        _histogram("disk I/O size", "ios", _placed(ost.counts, sizes), log2=True),
+        histogram_of("pages per bulk r/w", "rpcs", placed_rows(ost.counts, pages), log2=True),
+        histogram_of("discontiguous pages", "rpcs", placed_rows(ios[:, None], [0])),
+        histogram_of("discontiguous blocks", "rpcs", placed_rows(ios[:, None], [0])),
+        histogram_of("disk fragmented I/Os", "ios", placed_rows(ios[:, None], [1])),
+        histogram_of("disk I/Os in flight", "ios", ost.in_flight),
+        histogram_of("I/O time (1/1000s)", "ios", ost.times, log2=True),
+        histogram_of("disk I/O size", "ios", placed_rows(ost.counts, sizes), log2=True),
     ]
 
 
@@ -213,13 +213,16 @@ def _by_row(rows: Array, counts: Array, osts: int) -> NDArray[np.float64]:
     return np.bincount(rows.reshape(-1), counts.reshape(-1), osts * ROWS).astype(np.float64)
 
 
-def _placed(counts: Array, row_of: Sequence[int]) -> Array:
+def placed_rows(counts: Array, row_of: Sequence[int]) -> Array:
+    """Counts by direction and size as rows of a histogram; several sizes may share a row."""
     placed = _no_rows()
-    placed[:, row_of] = counts
+    for column, row in enumerate(row_of):
+        placed[:, row] += counts[:, column]
     return placed
 
 
-def _histogram(title: str, unit: str, counts: Array, *, log2: bool = False) -> BrwSection:
+def histogram_of(title: str, unit: str, counts: Array, *, log2: bool = False) -> BrwSection:
+    """A section from rows by direction."""
     return BrwSection(title, unit, log2, counts[0].tolist(), counts[1].tolist())
 
 

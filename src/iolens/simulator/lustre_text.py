@@ -153,7 +153,7 @@ def _recovering_text(dialect: Dialect, start_s: int, duration_s: int, clients: i
 
 
 def histogram_rows(section: BrwSection, labels: Sequence[str] = (), *, write_width: int = 4) -> Iterator[str]:
-    """Rows up to where both halves are complete. Without `labels` of a client, they begin with the first that counted."""
+    """Rows up to where both halves are complete; without `labels`, from the first that counted on."""
     totals = sum(section.read), sum(section.write)
     read = written = 0
     if not any(totals) and not labels:
