@@ -29,6 +29,7 @@ from iolens.sources.schedulers import slurm
 from iolens.store.store import Store
 from iolens.units import parse_duration
 from tests.agent.truth import rows
+from tests.simulator.test_lustre_tree import files
 
 START = 1350900000
 WORKLOAD = load_workload("scratch")
@@ -45,8 +46,15 @@ def centre(
 ) -> Centre:
     server = Tree(root / "server", "2.15", WORKLOAD, start_s=START, osts=3, mdts=2, seed=3, uptime_s=300)
     clients = SimulatedClients(
-        root / "clients", server.activity, 2, nodes, start_s=START, versions=versions, page_sizes=page_sizes, uptime_s=300
-    )  # fmt: skip
+        root / "clients",
+        server.activity,
+        2,
+        nodes,
+        start_s=START,
+        versions=versions,
+        page_sizes=page_sizes,
+        uptime_s=300,
+    )
     return Centre(server, None, list(events), clients)
 
 
@@ -95,8 +103,10 @@ def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str, p
     }
     assert samples["client_rpcs"].labels["page_bytes"] == str(page_bytes)
     names = {name for counter_set in samples["client_ops"].sets.values() for name in counter_set.counters}
-    assert {"read_ahead:hits", "read_ahead:readahead_to_eof", "scratch-OST0002:lock_pool_grant",
-            "ldlm_cbd:ldlm_bl_callback", "scratch-MDT0001:intent_lock", "scratch-OST0000:read_bytes:total"} <= names  # fmt: skip
+    assert {
+        "read_ahead:hits", "read_ahead:readahead_to_eof", "scratch-OST0002:lock_pool_grant",
+        "ldlm_cbd:ldlm_bl_callback", "scratch-MDT0001:intent_lock", "scratch-OST0000:read_bytes:total",
+    } <= names  # fmt: skip
     histograms = {name.split(":")[1] for item in samples["client_histograms"].sets.values() for name in item.counters}
     assert {"rpcs_in_flight", "offset_pages"} <= histograms
     assert ("call_size_bytes" in histograms) == (version in ("2.12", "2.15"))
@@ -209,11 +219,7 @@ def test_the_same_seed_prints_the_same_bytes_however_often_it_is_written(tmp_pat
         simulated = centre(tmp_path / name)
         for step in steps:
             simulated.advance_to(START + step)
-    texts = [
-        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
-        for name in ("a", "b")
-    ]  # fmt: skip
-    assert texts[0] == texts[1]
+    assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
 def test_which_job_is_on_which_node_is_told_as_sacct_does(tmp_path: Path) -> None:
