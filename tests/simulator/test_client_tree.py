@@ -81,10 +81,10 @@ class Sampled:
         return rows(self.store, table)
 
 
-def total(found: Iterable[Mapping[str, Any]], value: str, *by: str) -> Counter[tuple[Any, ...]]:
+def total(table_rows: Iterable[Mapping[str, Any]], value: str, *by: str) -> Counter[tuple[Any, ...]]:
     """Sums of a column by others; zeros are left out."""
     sums: Counter[tuple[Any, ...]] = Counter()
-    for row in found:
+    for row in table_rows:
         sums[tuple(row[name] for name in by)] += row[value] or 0
     return +sums
 
@@ -222,7 +222,7 @@ def test_the_same_seed_prints_the_same_bytes_however_often_it_is_written(tmp_pat
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
-def test_which_job_is_on_which_node_is_told_as_sacct_does(tmp_path: Path) -> None:
+def test_jobs_and_their_nodes_are_listed_as_sacct_does(tmp_path: Path) -> None:
     centre(tmp_path).advance_to(START + 5)
     store = Store(tmp_path / "store")
     assert store.ingest(slurm.SOURCE.captures([tmp_path / "clients/sacct.txt"], ReadOptions()), "slurm").refused == 0

@@ -5,6 +5,7 @@ One root is one sample. Needs only the standard library, for a sampler on a comp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -144,12 +145,12 @@ def _mount_files(
     leaves = {LLITE: ("stats",)} if calls_only else {family: sorted(LEAVES[family]) for family in FAMILIES}
     for base in PLACES:
         for family in leaves:
-            directory = root / base / family
-            for name in names_in(directory, problems):
+            directory = os.path.join(root, base, family)  # noqa: PTH118 - hundreds of OSTs, every minute
+            for name in names_in(Path(directory), problems):
                 for leaf in leaves[family]:
-                    parameter = parameter_of(family, name, leaf)
-                    if parameter is not None and (path := directory / name / leaf).is_file():
-                        yield parameter, path
+                    parameter, path = parameter_of(family, name, leaf), f"{directory}/{name}/{leaf}"
+                    if parameter is not None and os.path.isfile(path):  # noqa: PTH113
+                        yield parameter, Path(path)
         for name in names_in(root / base / NAMESPACES, problems) if not calls_only else ():
             parameter = parameter_named(f"ldlm.namespaces.{name}.pool.stats")
             if parameter is not None and (path := root / base / NAMESPACES / name / "pool/stats").is_file():
