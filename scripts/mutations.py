@@ -164,10 +164,10 @@ MUTATIONS = (
     Mutation("sources/lustre/stats.py", "if name == TWICE and name in stats.counts:", "if False:", "sources/lustre"),
     Mutation("sources/lustre/lustre_lctl.py", "and not names_known_counter(data)", "and False", "sources/lustre"),
     Mutation(
-        "sources/devices/pcp.py",
+        "sources/pcp/pcp_disks.py",
         "return round(scaled) if 0 <= scaled <= LARGEST else None",
         "return round(scaled)",
-        "sources/devices/test_pcp.py",
+        "sources/pcp/test_pcp.py",
     ),
     Mutation("sources/controllers/tables.py", "odd = quotes % 2 == 1", "odd = quotes % 2 == 5", "sources/controllers"),
     # Analyses and plans.

@@ -16,18 +16,20 @@ from iolens.scan.parts import PartHeader as ScanHeader
 from iolens.scan.parts import saved
 from iolens.scan.walk import ScanPart
 from iolens.sources import ReadOptions
+from iolens.sources.job_files import BEGIN, END
 from iolens.sources.spool import SegmentHeader as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
-from tests.sources import test_spool
+from tests.sources import test_job_files, test_spool
 from tests.sources.benchmarks import test_fio, test_ior, test_mdtest
 from tests.sources.contents import test_find, test_rbh_report, test_size_histogram
 from tests.sources.controllers import test_controller
-from tests.sources.devices import test_collectd, test_diskstats, test_iostat, test_pcp
+from tests.sources.devices import test_collectd, test_diskstats, test_iostat
 from tests.sources.drives import test_isdct, test_nvme, test_smartctl
 from tests.sources.gpfs import test_gpfs_policy, test_mmperfmon
 from tests.sources.lmt import test_h5lmt, test_ltop, test_tokio_csv, test_tokio_hdf5
 from tests.sources.lmt_copy import small_copy
 from tests.sources.lustre import client_trees, test_lfs_df, test_lustre_damage, test_lustre_proc
+from tests.sources.pcp import test_pcp
 from tests.sources.robinhood_copy import made_up
 from tests.sources.schedulers import test_jobs_csv, test_pbs, test_slurm
 from tests.sources.trees import grow, scanned
@@ -108,6 +110,17 @@ def _spool() -> Iterator[Example]:
     header = SegmentHeader("oss1", "r1", 1)
     content = encode_header(header) + b"".join(encode_tick(test_spool.tick(number)) for number in range(4))
     yield Example("segment", "spool", {f"{header.stem}.seg": content})
+
+    def job(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as trees:
+            before = client_trees.tree_2_15(Path(trees) / "before", opens=20)
+            after = client_trees.tree_2_15(Path(trees) / "after", client_trees.T0 + 600, opens=50)
+            test_job_files.written(
+                folder, test_job_files.sample(BEGIN, before, client_trees.T0),
+                test_job_files.sample(END, after, client_trees.T0 + 600),
+            )  # fmt: skip
+
+    yield Example("job", "job-files", _made(job), stands_alone=False)
 
 
 def _databases() -> Iterator[Example]:

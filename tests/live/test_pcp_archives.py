@@ -18,8 +18,8 @@ import pytest
 
 from iolens.records import Item, Note, Problem, Samples
 from iolens.sources import ReadOptions
-from iolens.sources.devices.pcp import SOURCE
-from iolens.sources.devices.pcp_readings import AGAIN_US
+from iolens.sources.pcp.pcp import SOURCE
+from iolens.sources.pcp.pcp_readings import AGAIN_US
 from iolens.store.store import Store
 
 pytestmark = pytest.mark.live

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +21,17 @@ from iolens.records import Capture, Item, Note, Problem, Row, Sample
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_in_json
-from iolens.sources.spool import LATEST_US, SegmentLine, Tick, compact_json, decode_tick, encode_tick, encoded_line, in_lines, lines
+from iolens.sources.spool import (
+    LATEST_US,
+    SegmentLine,
+    Tick,
+    compact_json,
+    decode_tick,
+    encode_tick,
+    encoded_line,
+    in_lines,
+    lines,
+)
 
 FORMAT: Final = "iolens-job"
 VERSION: Final = 1
@@ -115,6 +125,15 @@ class NodeJob:
             return set()
         return _filesystems(self.begin) - _filesystems(self.end)
 
+    @property
+    def sampled(self) -> list[tuple[str, str]]:
+        """Tables and file systems that the node counted at both ends, moved or not."""
+        ends = [
+            {(item.table, item.filesystem) for item in sample.items if isinstance(item, Sample)} if sample else set()
+            for sample in (self.begin, self.end)
+        ]
+        return sorted(ends[0] & ends[1])
+
     @cached_property
     def rows(self) -> list[Row]:
         """What the job moved on this node: rows of the client tables, from its begin to its end."""
@@ -168,7 +187,9 @@ def read_job_file(path: Path) -> NodeJob:
             node_job.end = sample
         else:
             if node_job.begin is not None and node_job.end is None:
-                node_job.problems.append(Note(str(path), None, "began twice: the earlier begin has no end and is left out"))
+                node_job.problems.append(
+                    Note(str(path), None, "began twice: the earlier begin has no end and is left out")
+                )
             node_job.begin, node_job.end = sample, None
     if node_job.begin is None and node_job.end is None:
         reason = str(node_job.problems[0].reason) if node_job.problems else "no sample of a job"
@@ -185,9 +206,9 @@ def _items(node_job: NodeJob) -> Iterator[Item]:
     rows = node_job.rows  # which may add problems
     yield from node_job.problems
     if node_job.begin is None:
-        yield Problem(str(node_job.path), None, "no begin of the job, so nothing can be told from its end")
+        yield Problem(str(node_job.path), None, "no sample at the begin of the job: what it moved is not known")
     elif node_job.end is None:
-        yield Problem(str(node_job.path), None, "the job has not ended on this node, or it died: nothing can be told yet")
+        yield Problem(str(node_job.path), None, "no sample at the end of the job: it still runs, or the node died")
     yield from rows
 
 
@@ -197,7 +218,9 @@ def _samples(path: Path, problems: list[Problem]) -> Iterator[JobSample]:
     ticks: list[Tick] = []
     for line in lines(path):
         if line.payload is None:
-            problems.append(Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped"))
+            problems.append(
+                Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped")
+            )
             continue
         try:
             if line.payload.startswith(b"{"):
@@ -210,7 +233,7 @@ def _samples(path: Path, problems: list[Problem]) -> Iterator[JobSample]:
             problems.append(Problem(str(path), line.number, f"byte {line.offset}: {error}"))
             continue
         if pending is not None and len(ticks) == pending[0]["lines"]:
-            yield _sample(pending[0], [item for tick in ticks for item in tick.items])
+            yield _sample(pending[0], (item for tick in ticks for item in tick.items))
             pending = None
     if pending is not None:
         problems.append(_cut(path, pending[1]))
@@ -234,7 +257,9 @@ def _head(payload: bytes) -> dict[str, Any]:
         and all(plain.get(name) is None or isinstance(plain[name], str) for name in _TEXTS)
         and all(_is_texts(plain.get(name, [])) for name in ("job_nodes", "other_jobs"))
         and count_in_json(plain.get("time_us"), LATEST_US) is not None
-        and all(plain.get(name) is None or count_in_json(plain[name]) is not None for name in ("processes", "uptime_us"))
+        and all(
+            plain.get(name) is None or count_in_json(plain[name]) is not None for name in ("processes", "uptime_us")
+        )
         and count_in_json(plain.get("lines")) is not None
     )
     if not whole:
@@ -246,9 +271,12 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _sample(plain: Mapping[str, Any], items: Sequence[Item]) -> JobSample:
+def _sample(plain: Mapping[str, Any], items: Iterable[Item]) -> JobSample:
     known = JobSample.__dataclass_fields__
-    return JobSample(**{name: value for name, value in plain.items() if name in known}, items=items)
+    about: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name in known
+    }
+    return JobSample(**about, items=tuple(items))
 
 
 def _filesystems(sample: JobSample) -> set[str]:

@@ -241,10 +241,10 @@ def test_an_fsu_of_long_ago_is_not_served(tmp_path: Path) -> None:
     targets.utilisation.now_s = lambda: clock[0]
     for second, count in ((T0, 0), (T0 + 5, 100)):
         plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
-        first = targets.read().lines
+        first = targets.read().metrics
     for waited_s, is_served in ((59.0, True), (61.0, False), (300 * 86_400.0, False)):
         clock[0] = 1000.0 + waited_s
-        lines = targets.read().lines
+        lines = targets.read().metrics
         assert lines.get("iolens_fsu_percent") == (first["iolens_fsu_percent"] if is_served else None), waited_s
         assert lines["iolens_target_busy_seconds_total"] == first["iolens_target_busy_seconds_total"]
 

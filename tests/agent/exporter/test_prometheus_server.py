@@ -279,7 +279,7 @@ def test_a_reading_that_fails_says_why_once() -> None:
 
 
 def test_a_bug_in_a_reading_is_a_failed_reading() -> None:
-    def explode() -> MetricReading:
+    def explode() -> MetricReading[list[str]]:
         raise ZeroDivisionError("never thought of")
 
     said: list[str] = []

@@ -15,7 +15,7 @@ from iolens.agent.sampling.health import STATUS_FILE
 LARGEST_BYTES: Final = 1 << 16
 
 
-def read_agent(spool: Path) -> MetricReading:
+def read_agent(spool: Path) -> MetricReading[list[str]]:
     """What `iolens collect` last wrote of itself; the age of its last tick tells whether it still runs."""
     path = spool / STATUS_FILE
     try:
@@ -30,7 +30,7 @@ def read_agent(spool: Path) -> MetricReading:
     return _reading(said)
 
 
-def _reading(said: Mapping[str, Any]) -> MetricReading:
+def _reading(said: Mapping[str, Any]) -> MetricReading[list[str]]:
     lines: Lines = {}
     problems = 0
     for name, metric in metrics.AGENT_FIELDS.items():

@@ -65,7 +65,7 @@ class ClientMounts:
     by_target: bool = False
     baselines: Baselines = field(default_factory=Baselines)
 
-    def read(self) -> MetricReading:
+    def read(self) -> MetricReading[list[str]]:
         """One reading; a server without mounts has none, and nothing to complain about."""
         if not lustre_client_proc.has_mounts(self.root):
             return MetricReading({}, 0)

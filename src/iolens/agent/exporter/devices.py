@@ -44,7 +44,7 @@ class DeviceTargets:
         """Whether there is a list of devices at all."""
         return (root / DISKSTATS).is_file()
 
-    def read(self) -> MetricReading:
+    def read(self) -> MetricReading[list[str]]:
         """One reading."""
         lines: Lines = {}
         problems = 0

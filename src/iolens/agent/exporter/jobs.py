@@ -1,34 +1,22 @@
 """The busiest jobs of a Lustre server, and all others as one: a series per job would kill Prometheus.
 
-Which jobs are busiest is decided by what they moved lately, old bytes fading with a half-life, so that the choice does
-not flicker. Rates are gauges: a counter of "all others" would fall when a job leaves it and jump when one joins, and
-Prometheus would take both for traffic.
+Rates are gauges: a counter of "all others" would fall when a job leaves it and jump when one joins, and Prometheus
+would take both for traffic.
 """
 
 from __future__ import annotations
 
-import heapq
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from iolens.agent.exporter import metrics
-from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.lustre import Reader
+from iolens.agent.exporter.job_ranking import OTHER, JobGroup, JobRanking, ListedJobs
 from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.errors import InputError
-from iolens.records import Problem, Sample
-from iolens.schema import DIRECTIONS, METADATA_OPERATIONS, SUMMED_OPERATIONS
-from iolens.sources.lustre.lustre_proc import read_tree
-from iolens.sources.lustre.parameters import JOB_STATS, LEAVES
+from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
 
-OTHER: Final = "other"
-HALF_LIFE_S: Final = 300.0
-LONGEST_ID: Final = 128  # Lustre allows 32; a longer one is never singled out
-_ALL_BUT_JOBS: Final = frozenset().union(*LEAVES.values()) - {JOB_STATS}
 _COUNTERS: Final = {
     "read_bytes": metrics.JOB_READ_BYTES,
     "write_bytes": metrics.JOB_WRITE_BYTES,
@@ -36,114 +24,34 @@ _COUNTERS: Final = {
     "write_ops": metrics.JOB_WRITE_SAMPLES,
 }
 _OPERATIONS: Final = frozenset(METADATA_OPERATIONS)
-_COUNTED_ONCE: Final = frozenset(SUMMED_OPERATIONS)
-
-
-class _JobGroup(NamedTuple):
-    """Jobs are ranked within the OSTs or the MDTs of one file system."""
-
-    component: str
-    filesystem: str
-
-    def counted(self, counters: Mapping[str, int]) -> int:
-        """What makes a job busy: bytes on an OST, operations on an MDT."""
-        if self.component == "ost":
-            return counters.get("read_bytes", 0) + counters.get("write_bytes", 0)
-        return sum(counters[name] for name in _COUNTED_ONCE.intersection(counters))
-
-
-@dataclass(slots=True)
-class _Jobs:
-    """All jobs of a group in one reading."""
-
-    totals: dict[str, int] = field(default_factory=dict)  # since the server knows the job
-    moved: dict[str, int] = field(default_factory=dict)  # since the last reading
-    rates: dict[str, dict[str, float]] = field(default_factory=dict)  # by job and direction, over all targets
-    measured: bool = False
-    samples: list[tuple[str, Steady]] = field(default_factory=list)  # by target
-
-    def take(self, group: _JobGroup, target: str, steady: Steady) -> None:
-        """The jobs of one more target."""
-        step = steady.step
-        self.samples.append((target, steady._replace(step=replace(step, movements={}))))  # thousands of jobs: keep less
-        for job_id, counter_set in step.baseline.sets.items():
-            self.totals[job_id] = self.totals.get(job_id, 0) + group.counted(counter_set.counters)
-        if step.duration_s > 0:
-            self.measured = True
-            for job_id, movement in step.movements.items():
-                self._move(group, job_id, movement.moved, step.duration_s)
-
-    def _move(self, group: _JobGroup, job_id: str, moved: Mapping[str, int], duration_s: float) -> None:
-        counted = group.counted(moved)
-        if not counted:
-            return
-        self.moved[job_id] = self.moved.get(job_id, 0) + counted
-        rates = self.rates.setdefault(job_id, {})
-        parts = (
-            {"": counted}
-            if group.component != "ost"
-            else {direction: moved.get(f"{direction}_bytes", 0) for direction in DIRECTIONS}
-        )
-        for direction, part in parts.items():
-            rates[direction] = rates.get(direction, 0.0) + part / duration_s
 
 
 @dataclass(slots=True)
 class BusiestJobs:
-    """Reads job_stats of all targets under a root, and only those."""
+    """The jobs of all targets under a root as Prometheus samples."""
 
-    root: Path
-    most: int
-    filesystem: str | None = None
-    read_items: Reader = read_tree
-    baselines: Baselines = field(default_factory=Baselines)
-    _scores: dict[_JobGroup, dict[str, float]] = field(default_factory=dict)
-    _read_at: float | None = None
+    ranking: JobRanking
 
-    def read(self) -> MetricReading:
+    @classmethod
+    def of(cls, root: Path, most: int, filesystem: str | None = None) -> BusiestJobs:
+        """The busiest `most` jobs of each file system."""
+        return cls(JobRanking(root, most, filesystem))
+
+    def read(self) -> MetricReading[list[str]]:
         """One reading."""
-        groups: dict[_JobGroup, _Jobs] = {}
-        problems = 0
-        self.baselines.begin()
         try:
-            for item in self.read_items(self.root, time.time_ns() // 1000, self.filesystem, _ALL_BUT_JOBS):
-                if isinstance(item, Sample) and item.table == "job_io":
-                    group = _JobGroup(item.labels["target_kind"], item.filesystem)
-                    groups.setdefault(group, _Jobs()).take(group, item.target, self.baselines.take(item))
-                problems += isinstance(item, Problem)
+            ranked = self.ranking.read()
         except InputError as error:
             return MetricReading({}, 1, str(error))
-        self._score(groups)
         lines: Lines = {}
-        for group, jobs in groups.items():
+        for group, jobs in ranked.groups.items():
             add(lines, metrics.JOBS, labels(component=group.component, filesystem=group.filesystem), len(jobs.totals))
-            busiest = self._busiest(group, jobs)
-            _add_counters(lines, group, jobs, busiest)
-            _add_rates(lines, group, jobs, busiest)
-        return MetricReading(lines, problems)
-
-    def _score(self, groups: Mapping[_JobGroup, _Jobs]) -> None:
-        """Let old bytes fade and add the new ones; jobs that are gone are forgotten."""
-        now = time.monotonic()
-        fade = 0.5 ** ((now - self._read_at) / HALF_LIFE_S) if self._read_at is not None else 0.0
-        self._read_at = now
-        before = self._scores
-        self._scores = {
-            group: {
-                job_id: before.get(group, {}).get(job_id, 0.0) * fade + jobs.moved.get(job_id, 0)
-                for job_id in jobs.totals
-            }
-            for group, jobs in groups.items()
-        }
-
-    def _busiest(self, group: _JobGroup, jobs: _Jobs) -> list[str]:
-        """The jobs that moved most of late; before anything has moved, those that moved most at all."""
-        scores = self._scores[group]
-        eligible = (job_id for job_id in jobs.totals if job_id != OTHER and len(job_id) <= LONGEST_ID)
-        return heapq.nlargest(self.most, eligible, key=lambda job_id: (scores[job_id], jobs.totals[job_id], job_id))
+            _add_counters(lines, group, jobs, ranked.busiest[group])
+            _add_rates(lines, group, jobs, ranked.busiest[group])
+        return MetricReading(lines, ranked.problems)
 
 
-def _add_counters(lines: Lines, group: _JobGroup, jobs: _Jobs, busiest: list[str]) -> None:
+def _add_counters(lines: Lines, group: JobGroup, jobs: ListedJobs, busiest: list[str]) -> None:
     for target, steady in jobs.samples:
         where = labels(component=group.component, filesystem=group.filesystem, target=target)
         for job_id in busiest:
@@ -159,7 +67,7 @@ def _add_counters(lines: Lines, group: _JobGroup, jobs: _Jobs, busiest: list[str
                         add(lines, metrics.JOB_STATS, f'{named},operation="{operation}"', counters[operation])
 
 
-def _add_rates(lines: Lines, group: _JobGroup, jobs: _Jobs, busiest: list[str]) -> None:
+def _add_rates(lines: Lines, group: JobGroup, jobs: ListedJobs, busiest: list[str]) -> None:
     if not jobs.measured:
         return
     shown = set(busiest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
 from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilisation
+from iolens.agent.exporter.job_ranking import Reader
 from iolens.agent.exporter.metrics import ExportedMetric
 from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, add_histogram, labels
@@ -56,8 +57,6 @@ _RECOVERY: Final = (
     (metrics.RECOVERY_REMAINING, "recovery_remaining_s"),
 )
 
-Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]
-
 
 @dataclass(slots=True)
 class LustreTargets:
@@ -76,7 +75,7 @@ class LustreTargets:
         """The targets of a server."""
         return cls(root, Utilisation("histogram", calibration_of), filesystem)
 
-    def read(self) -> MetricReading:
+    def read(self) -> MetricReading[list[str]]:
         """One reading."""
         round_ = _Round(self)
         self.baselines.begin()
@@ -113,7 +112,7 @@ class _Round:
         elif isinstance(item, Problem):
             self.problems += 1
 
-    def finish(self) -> MetricReading:
+    def finish(self) -> MetricReading[list[str]]:
         """What is known of a target as a whole, and of the calibrations."""
         for target, version in self.versions.items():
             add(self.lines, metrics.TARGET_SEEN, f"{target.labels},{labels(lustre_version=version)}", 1)

@@ -1,4 +1,4 @@
-"""One reading at a time, in a thread of its own, so that a file that hangs cannot hang a scrape.
+"""One reading at a time, in a thread of its own, so that a file that hangs cannot hang who asks.
 
 A reading is served again until the interval has passed. One that does not come in time is given up for this scrape,
 not started twice: what hangs in the kernel cannot be ended, and must not be piled up.
@@ -10,49 +10,52 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
-
-from iolens.agent.exporter.text import Lines
+from typing import Final, Generic, TypeVar
 
 EARLY_SHARE: Final = 0.1  # a scrape this share of the interval early is on time: scrapers jitter
 
 
-class MetricReading(NamedTuple):
-    """What a collector found: sample lines and places not understood; an error when it failed as a whole."""
+Values = TypeVar("Values")  # lines of Prometheus, or values of PCP by instance
 
-    lines: Lines
+
+@dataclass(frozen=True)
+class MetricReading(Generic[Values]):
+    """What a collector found, by metric, and places not understood; an error when it failed as a whole."""
+
+    metrics: dict[str, Values]
     problems: int = 0
     error: str = ""
 
 
-class Served(NamedTuple):
+@dataclass(frozen=True)
+class Served(Generic[Values]):
     """A reading and how it came about; `age_s` None: there is none to serve."""
 
-    reading: MetricReading
+    reading: MetricReading[Values]
     success: bool
     duration_s: float
     age_s: float | None
 
 
-@dataclass(slots=True)
-class _Finished:
-    reading: MetricReading
+@dataclass
+class _Finished(Generic[Values]):
+    reading: MetricReading[Values]
     began: float
     ended: float
 
 
-@dataclass(slots=True, eq=False)
-class MetricCollector:
+@dataclass(eq=False)
+class MetricCollector(Generic[Values]):
     """Reads when asked, not more often than every `interval_s`."""
 
     name: str
-    read: Callable[[], MetricReading]
+    read: Callable[[], MetricReading[Values]]
     interval_s: float
     say: Callable[[str], None] = lambda line: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _done: threading.Event = field(default_factory=threading.Event)
     _running_since: float | None = None
-    _finished: _Finished | None = None
+    _finished: _Finished[Values] | None = None
     _reported: str = ""
 
     def begin(self) -> None:
@@ -64,7 +67,7 @@ class MetricCollector:
                 self._done.clear()
                 threading.Thread(target=self._run, name=f"read-{self.name}", daemon=True).start()
 
-    def result(self, deadline: float) -> Served:
+    def result(self, deadline: float) -> Served[Values]:
         """The reading, waited for until `deadline` (monotonic); without one in time, what is known of its absence."""
         self._done.wait(max(0.0, deadline - time.monotonic()))
         with self._lock:
@@ -87,7 +90,7 @@ class MetricCollector:
         try:
             reading = self.read()
         except Exception as error:  # a file nobody has seen before must not end the exporter
-            reading = MetricReading({}, 1, f"{type(error).__name__}: {error}")
+            reading = MetricReading[Values]({}, 1, f"{type(error).__name__}: {error}")
         with self._lock:
             self._finished = _Finished(reading, began, time.monotonic())
             self._running_since = None

@@ -51,13 +51,13 @@ class ExporterSettings:
     inherited: bool = True
 
 
-def collectors(settings: ExporterSettings, say: Callable[[str], None]) -> list[MetricCollector]:
+def collectors(settings: ExporterSettings, say: Callable[[str], None]) -> list[MetricCollector[list[str]]]:
     """The collectors that the settings ask for."""
     root, interval_s = settings.root, settings.interval_s
     targets = LustreTargets.of(root, settings.calibration_of, settings.filesystem)
     metric_collectors = [MetricCollector("lustre", targets.read, interval_s, say)]
     if settings.jobs:
-        jobs = BusiestJobs(root, settings.jobs, settings.filesystem)
+        jobs = BusiestJobs.of(root, settings.jobs, settings.filesystem)
         metric_collectors.append(MetricCollector("jobs", jobs.read, max(settings.jobs_interval_s, interval_s), say))
     mounts = ClientMounts(root, ReadOptions(settings=settings.client), settings.client_targets)
     metric_collectors.append(MetricCollector("clients", mounts.read, interval_s, say))
@@ -82,7 +82,7 @@ class Exporter:
     """All collectors. A page is made by one thread at a time, whoever asks."""
 
     settings: ExporterSettings
-    collectors: Sequence[MetricCollector]
+    collectors: Sequence[MetricCollector[list[str]]]
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def page(self, content_type: str, *, compress: bool = False, timeout_s: float | None = None) -> MetricsPage:
@@ -94,13 +94,13 @@ class Exporter:
         served = {collector.name: collector.result(deadline) for collector in self.collectors}
         with self._lock:
             own = self._own(served)
-            parts = [*(metric_reading.reading.lines for metric_reading in served.values()), own]
+            parts = [*(metric_reading.reading.metrics for metric_reading in served.values()), own]
             body = render(parts, content_type, inherited=self.settings.inherited)
             success = all(metric_reading.success for metric_reading in served.values())
-            measured = any(metric_reading.reading.lines for metric_reading in served.values())
+            measured = any(metric_reading.reading.metrics for metric_reading in served.values())
             return MetricsPage(gzip.compress(body, GZIP_LEVEL, mtime=0) if compress else body, success, measured)
 
-    def _own(self, served: dict[str, Served]) -> Lines:
+    def _own(self, served: dict[str, Served[list[str]]]) -> Lines:
         lines: Lines = {}
         for name, metric_reading in served.items():
             named = labels(collector=name)

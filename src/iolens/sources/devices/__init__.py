@@ -1,1 +1,1 @@
-"""Block devices of any Linux host: diskstats, iostat, PCP archives, collectd."""
+"""Block devices of any Linux host: diskstats, iostat, collectd."""

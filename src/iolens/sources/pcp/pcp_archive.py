@@ -11,7 +11,6 @@ import lzma
 import re
 import struct
 import zlib
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -106,20 +105,32 @@ class DamagedArchive(Exception):
 
 @dataclass(slots=True)
 class InstanceNames:
-    """Names of the instances of one domain, as they changed over time."""
+    """Names of the instances of one domain, as they changed over time.
 
-    times_us: list[int] = field(default_factory=list)
-    names: list[dict[int, str]] = field(default_factory=list)
+    Only what changed is kept: jobs come and go all day, and each change lists all that are there.
+    """
 
-    def at(self, time_us: int) -> Mapping[int, str]:
-        """The names that hold at a time; before the first observation, that one."""
-        place = bisect_right(self.times_us, time_us)
-        return self.names[max(place - 1, 0)] if self.names else {}
+    first_us: int | None = None
+    changes: dict[int, list[tuple[int, str | None]]] = field(default_factory=dict)  # by instance; None: it went
+    present: set[int] = field(default_factory=set)
 
-    def observe(self, time_us: int, names: dict[int, str]) -> None:
-        """Take one observation; they come in order."""
-        self.times_us.append(time_us)
-        self.names.append(names)
+    def name_at(self, instance: int, time_us: int) -> str | None:
+        """The name that an instance has at a time; before the first observation of all, that one."""
+        changes = self.changes.get(instance, [])
+        for since_us, name in reversed(changes):
+            if since_us <= time_us:
+                return name
+        return changes[0][1] if changes and changes[0][0] == self.first_us else None
+
+    def observe(self, time_us: int, names: Mapping[int, str | None], *, is_change: bool = False) -> None:
+        """Take one observation; they come in order. It has all instances, unless it is a change."""
+        self.first_us = time_us if self.first_us is None else self.first_us
+        gone = () if is_change else self.present - names.keys()
+        for instance, name in (*names.items(), *((instance, None) for instance in gone)):
+            changes = self.changes.setdefault(instance, [])
+            if not changes or changes[-1][1] != name:
+                changes.append((time_us, name))
+            (self.present.discard if name is None else self.present.add)(instance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +182,8 @@ class ArchiveMetadata:
         time_us, place = _time_us(record, 8, 2 if kind == INSTANCES_V2 else 3)
         domain, count = struct.unpack_from(">Ii", record, place)
         if domain in self.instances:
-            changed = _names(record, place + 8, count)
-            before = self.instances[domain].names[-1] if self.instances[domain].names else {}
-            names = {**before, **changed} if kind == INSTANCES_CHANGED else changed
-            self.instances[domain].observe(
-                time_us, {number: name for number, name in names.items() if name is not None}
-            )
+            names = _names(record, place + 8, count)
+            self.instances[domain].observe(time_us, names, is_change=kind == INSTANCES_CHANGED)
 
     def _describe(self, record: bytes, is_wanted: Callable[[str], bool]) -> None:
         if _WORD.unpack_from(record, 4)[0] != DESCRIPTION:

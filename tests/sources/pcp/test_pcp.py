@@ -17,7 +17,7 @@ from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Samples
 from iolens.sources import recognise
-from iolens.sources.devices.pcp import SOURCE
+from iolens.sources.pcp.pcp import SOURCE
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.ingest import Tally
 from iolens.store.store import Store

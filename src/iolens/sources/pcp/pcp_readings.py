@@ -8,11 +8,22 @@ is unknown meanwhile and goes on when it returns.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from iolens.sources.devices.pcp_archive import Values
+from iolens.errors import InputError
+from iolens.records import Note, Problem
+from iolens.sources.pcp.pcp_archive import (
+    Archive,
+    ArchiveMetadata,
+    DamagedArchive,
+    PcpMetric,
+    Values,
+    pmid_text,
+    read_values,
+)
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT
 
 TOGETHER_US: Final = 500_000  # records of different metrics that are this close are of one time
@@ -65,6 +76,66 @@ class RecordMerger:
         if not 0 <= apart_us < TOGETHER_US:
             return False
         return apart_us < self.again_us or _values_of(record).isdisjoint(_values_of(self.pending))
+
+
+@dataclass(slots=True)
+class VolumeReader:
+    """Reads the volumes of an archive, and remembers what there is to say in the end."""
+
+    archive: Archive
+    metadata: ArchiveMetadata
+    damages: list[DamagedArchive] = field(default_factory=list)
+    undescribed: Counter[int] = field(default_factory=Counter)
+    marks: int = 0
+    repeated: int = 0  # values that came twice at one time
+
+    @property
+    def place(self) -> str:
+        """How the archive is called."""
+        return str(self.archive.base)
+
+    def merged(self, metrics: Collection[PcpMetric]) -> Iterator[Values]:
+        """The values of those metrics, time by time."""
+        stream = self._values(metrics)
+        ahead = list(islice(stream, SAMPLES_LOOKED_AT))
+        merger = RecordMerger(again_within_us(ahead))
+        for values in chain(ahead, stream):
+            self.marks += values.is_mark
+            yield from merger.take(values)
+        yield from merger.finish()
+        self.repeated = merger.repeated
+
+    def problems(self) -> Iterator[Problem]:
+        """What was damaged, and what the archive does not describe."""
+        yield from map(problem_of, self.damages)
+        if self.undescribed:
+            numbers = ", ".join(f"{pmid_text(pmid)} ({count} records)" for pmid, count in self.undescribed.items())
+            yield Problem(self.place, None, f"metrics that the archive does not describe, left out: {numbers}")
+
+    def repeated_notes(self) -> Iterator[Note]:
+        """That values came twice."""
+        if self.repeated:
+            yield Note(self.place, None, f"{self.repeated} values logged twice at one time: the first of each counts")
+
+    def mark_notes(self) -> Iterator[Note]:
+        """That logging was interrupted."""
+        if self.marks:
+            reason = f"{self.marks} marks: logging was interrupted, the interval across each is wide"
+            yield Note(self.place, None, reason)
+
+    def _values(self, metrics: Collection[PcpMetric]) -> Iterator[Values]:
+        for path in self.archive.volumes:
+            try:
+                yield from read_values(path, metrics, self.metadata.described, self.undescribed)
+            except DamagedArchive as damage:
+                self.damages.append(damage)
+            except InputError as error:
+                self.damages.append(DamagedArchive(path, 0, error.problem))
+
+
+def problem_of(damage: DamagedArchive) -> Problem:
+    """Where an archive breaks off."""
+    return Problem(str(damage.path), None, f"byte {damage.offset}: {damage.reason}; what came before it is kept")
 
 
 def _values_of(record: Values) -> set[tuple[int, int]]:

@@ -1,0 +1,1 @@
+"""Lustre's counters for Performance Co-Pilot: the agent that pmcd starts, with the system's Python alone."""

@@ -1,0 +1,229 @@
+"""One reading of this node's mounts, targets or jobs as values of PCP: by metric, then by instance.
+
+Read by the same sources as everything else, so a new row format is mended there. Counters stay as Lustre shows them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from iolens.agent.exporter.job_ranking import JobRanking, Reader
+from iolens.agent.exporter.reading import MetricReading
+from iolens.records import CounterSet, Item, Problem, Row, Sample
+from iolens.sources.lustre import lustre_client_proc, lustre_proc
+from iolens.sources.lustre.parameters import CLIENT_LOCKS, JOB_STATS, LLITE, MDC, OSC
+from iolens.sources.pcp.lustre_metrics import (
+    CLIENT,
+    GROUPS,
+    JOB,
+    JOB_TEXT,
+    LISTED,
+    METRICS,
+    MOUNTS,
+    TARGET,
+    TEXT,
+    WITHOUT_NAME,
+    Bins,
+    MetricGroup,
+    groups_by_text,
+    instance_name,
+    mount_label,
+)
+
+Values = dict[str, int]  # by instance
+
+_BY_TEXT: Final = groups_by_text()
+_NAMES: Final = {(metric.group.number, metric.leaf.key): metric.name for metric in METRICS.values()}
+_TEXTS: Final = {group.cluster: group for group in GROUPS if group.table in (TEXT, JOB_TEXT)}
+_MOUNTS: Final = next(group for group in GROUPS if group.table == MOUNTS)
+_LISTED: Final = next(group for group in GROUPS if group.table == LISTED)
+_DIRECTIONS: Final = [
+    [_NAMES[group.number, leaf.key] for leaf in group.leaves] for group in GROUPS if isinstance(group.shape, Bins)
+]
+_OF_A_TARGET: Final = frozenset({OSC, MDC, CLIENT_LOCKS})
+_SERVICE: Final = "service"
+
+
+@dataclass
+class PcpReading:
+    """One reading in the making."""
+
+    cluster: int
+    metrics: dict[str, Values] = field(default_factory=dict)
+    problems: int = 0
+
+    def put(self, group: MetricGroup, key: str, instance: str, value: int) -> bool:
+        """One value; whether there is such a metric."""
+        name = _NAMES.get((group.number, key))
+        if name is not None:
+            self.metrics.setdefault(name, {})[instance] = value
+        return name is not None
+
+    def put_set(self, table: str, text: str, heads: tuple[str, ...], target: str, counters: Mapping[str, int]) -> int:
+        """The counters of one set; how many of them have a metric. One that has none is a problem."""
+        groups = [(group, group.prefix.replace("*", target)) for group in _BY_TEXT.get((table, text), ())]
+        served = sum(self._put_counter(groups, heads, counter, value) for counter, value in counters.items())
+        self.problems += len(counters) - served
+        return served
+
+    def _put_counter(
+        self, groups: Iterable[tuple[MetricGroup, str]], heads: tuple[str, ...], counter: str, value: int
+    ) -> bool:
+        for group, prefix in groups:
+            divided = group.shape.split(counter[len(prefix) :]) if counter.startswith(prefix) else None
+            if divided is not None:
+                key, tail = divided
+                return self.put(group, key, instance_name(*heads, *([tail] if tail else [])), value)
+        return False
+
+    def put_text(self, instance: str, served: int, counter_set: CounterSet) -> None:
+        """What there is to know about a set: how many counters are served, and when they began to count."""
+        group = _TEXTS[self.cluster]
+        self.put(group, "counters", instance, served)
+        if counter_set.start_us is not None:
+            self.put(group, "start_us", instance, counter_set.start_us)
+
+    def finish(self) -> MetricReading[Values]:
+        """What was read. Of a histogram's row that counted one way only, the other is zero."""
+        for names in _DIRECTIONS:
+            instances = {instance for name in names for instance in self.metrics.get(name, ())}
+            for name in names if instances else ():
+                values = self.metrics.setdefault(name, {})
+                values.update(dict.fromkeys(instances - values.keys(), 0))
+        return MetricReading(self.metrics, self.problems)
+
+
+@dataclass
+class MountPlaces:
+    """Which mount of a file system is the first, the second, …: one that stays keeps its place."""
+
+    places: dict[str, dict[str, int]] = field(default_factory=dict)  # by file system and mount
+
+    def update(self, mounts: Mapping[str, set[str]]) -> None:
+        """The mounts there are now."""
+        for filesystem, there in mounts.items():
+            kept = {mount: n for mount, n in self.places.get(filesystem, {}).items() if mount in there}
+            free = (n for n in range(1, len(there) + len(kept) + 1) if n not in set(kept.values()))
+            self.places[filesystem] = kept | dict(zip(sorted(there - kept.keys()), list(free)))  # noqa: B905
+        for filesystem in self.places.keys() - mounts.keys():
+            del self.places[filesystem]
+
+
+@dataclass
+class ClientMounts:
+    """Reads the mounts of this node."""
+
+    root: Path
+    places: MountPlaces = field(default_factory=MountPlaces)
+
+    def read(self) -> MetricReading[Values]:
+        """One reading."""
+        reading = PcpReading(CLIENT)
+        samples = list(_samples(lustre_client_proc.read_tree(self.root, time.time_ns() // 1000), reading))
+        mounts: dict[str, set[str]] = {}
+        for sample in samples:
+            named = {name.partition("@")[2] for name in sample.sets} - {""}
+            mounts.setdefault(sample.filesystem, set()).update(named)
+        self.places.update(mounts)
+        for sample in samples:
+            self._take(sample, reading)
+        return reading.finish()
+
+    def _take(self, sample: Sample, reading: PcpReading) -> None:
+        filesystem = sample.filesystem
+        for name, counter_set in sample.sets.items():
+            text, _, mount = name.partition("@")
+            place = self.places.places[filesystem].get(mount, 1)
+            pattern, target = _pattern(text)
+            head = mount_label(filesystem if pattern == text else target, place)
+            heads = (head,) if pattern != "*" else (filesystem, text)
+            served = reading.put_set(sample.table, pattern, heads, target, counter_set.counters)
+            label = mount_label(filesystem, place)
+            reading.put_text(instance_name(label, sample.table, text), served, counter_set)
+            if pattern != "*":
+                reading.put(_MOUNTS, "mount", label, int(mount or "0", 16))
+                if "page_bytes" in sample.labels:
+                    reading.put(_MOUNTS, "page_bytes", label, int(sample.labels["page_bytes"]))
+
+
+@dataclass
+class ServerTargets:
+    """Reads the targets of this server, but for their jobs."""
+
+    root: Path
+    filesystem: str | None = None
+    read_items: Reader = lustre_proc.read_tree
+
+    def read(self) -> MetricReading[Values]:
+        """One reading."""
+        reading = PcpReading(TARGET)
+        items = self.read_items(self.root, time.time_ns() // 1000, self.filesystem, frozenset({JOB_STATS}))
+        for sample in _samples(items, reading):
+            self._take(sample, reading)
+        return reading.finish()
+
+    def _take(self, sample: Sample, reading: PcpReading) -> None:
+        if set(sample.sets) != {""} and sample.table == "metadata_ops":
+            return  # by client: the sum falls when a client goes
+        is_service = sample.labels.get("target_kind") == _SERVICE
+        heads = (sample.filesystem, sample.target) if is_service else (sample.target,)
+        for name, counter_set in sample.sets.items():
+            text = _SERVICE if is_service else name
+            served = reading.put_set(sample.table, text, heads, sample.target, counter_set.counters)
+            instance = instance_name("/".join(heads), sample.table, name or WITHOUT_NAME)
+            reading.put_text(instance, served, counter_set)
+
+
+@dataclass
+class ServerJobs:
+    """Reads job_stats, and serves the busiest jobs."""
+
+    ranking: JobRanking
+
+    def read(self) -> MetricReading[Values]:
+        """One reading."""
+        ranked = self.ranking.read()
+        reading = PcpReading(JOB, problems=ranked.problems)
+        for group, jobs in ranked.groups.items():
+            for target, steady in jobs.samples:
+                busiest = [job for job in ranked.busiest[group] if job in steady.sample.sets]
+                for job in busiest:
+                    counter_set = steady.sample.sets[job]
+                    served = reading.put_set("job_io", "job", (target, job), target, counter_set.counters)
+                    reading.put_text(instance_name(target, job), served, counter_set)
+                listed = len(steady.sample.sets)
+                reading.put(_LISTED, "listed", target, listed)
+                reading.put(_LISTED, "left_out", target, listed - len(busiest))
+        return reading.finish()
+
+
+def _samples(items: Iterator[Item], reading: PcpReading) -> Iterator[Sample]:
+    """The samples; rows are taken as they come, and problems counted."""
+    for item in items:
+        if isinstance(item, Sample):
+            yield item
+        elif isinstance(item, Row):
+            _take_row(item, reading)
+        elif isinstance(item, Problem):
+            reading.problems += 1
+
+
+def _take_row(row: Row, reading: PcpReading) -> None:
+    """A reading of a target: its capacity or state. What has no metric, such as a text, is not served."""
+    for group in _BY_TEXT.get((row.table, ""), ()):
+        for key, value in row.values.items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                reading.put(group, key, instance_name(str(row.values["target"])), value)
+
+
+def _pattern(text: str) -> tuple[str, str]:
+    """How a client's text is called with `*` for its target, and the target."""
+    family, _, rest = text.partition(".")
+    if family == LLITE:
+        return text, ""
+    target, dot, leaf = rest.partition(".")
+    return (f"{family}.*{dot}{leaf}", target) if family in _OF_A_TARGET else ("*", text)
