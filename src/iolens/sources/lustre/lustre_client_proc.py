@@ -148,9 +148,9 @@ def _mount_files(
             directory = os.path.join(root, base, family)  # noqa: PTH118 - hundreds of OSTs, every minute
             for name in names_in(Path(directory), problems):
                 for leaf in leaves[family]:
-                    parameter, path = parameter_of(family, name, leaf), f"{directory}/{name}/{leaf}"
-                    if parameter is not None and os.path.isfile(path):  # noqa: PTH113
-                        yield parameter, Path(path)
+                    parameter, place = parameter_of(family, name, leaf), f"{directory}/{name}/{leaf}"
+                    if parameter is not None and os.path.isfile(place):  # noqa: PTH113
+                        yield parameter, Path(place)
         for name in names_in(root / base / NAMESPACES, problems) if not calls_only else ():
             parameter = parameter_named(f"ldlm.namespaces.{name}.pool.stats")
             if parameter is not None and (path := root / base / NAMESPACES / name / "pool/stats").is_file():
