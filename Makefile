@@ -19,6 +19,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.sources
 	$(BIN)/python -m bench.scan
 	$(BIN)/python -m bench.workload
+	$(BIN)/python -m bench.jobs
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)

@@ -6,6 +6,7 @@ Absent is NULL, never 0. Bytes and counts are signed 64-bit integers; a name car
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Final, Literal
 
 SCHEMA_VERSION: Final = 1
@@ -63,7 +64,10 @@ class CounterForm:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table. `key` names a row; an `interval` table has `time`, `start`, `duration_s` and is cut by `date`."""
+    """One table. `key` names a row; an `interval` table has `time`, `start`, `duration_s` and is cut by `date`.
+
+    What is cut by month has the first day of the month as its `date`: for few rows a day, whose files would be tiny.
+    """
 
     name: str
     doc: str
@@ -71,12 +75,17 @@ class Table:
     key: tuple[str, ...]
     kind: Literal["interval", "reading", "record"]
     form: CounterForm = CounterForm()
+    cut_by: Literal["day", "month"] = "day"  # what a directory holds, of a table with a `date`
     newest_by: str | None = None  # of several rows with one key the one with the largest value here counts, NULL least
 
     @property
     def partitioned(self) -> bool:
-        """Tables that grow for years live in one directory per UTC day."""
+        """Tables that grow for years live in one directory per UTC day or month."""
         return any(column.name == "date" for column in self.columns)
+
+    def directory_day(self, day: date) -> date:
+        """The `date` of the directory that holds the rows of a day."""
+        return day.replace(day=1) if self.cut_by == "month" else day
 
     @property
     def placed_by(self) -> str:
@@ -473,6 +482,7 @@ RUNS = Table(
     "One Darshan log.",
     (
         Column("time", "timestamp", "end of the run"),
+        Column("date", "date", "UTC day in which the run starts (partition)"),
         _SOURCE,
         _FILESYSTEM,
         _text("run_id", "identity of the log"),
@@ -496,9 +506,11 @@ RUN_FILES = Table(
     "One file record of a Darshan log.",
     (
         Column("time", "timestamp", "end of the run"),
+        Column("date", "date", "UTC day in which the run starts (partition)"),
         _SOURCE,
         _FILESYSTEM,
         _text("run_id", "identity of the log"),
+        Column("start", "timestamp", "start of the run"),
         _text("module", "POSIX, STDIO, MPI-IO, HDF5, PNETCDF"),
         Column("record_id", "int64", "Darshan's record id", at_least=None),
         Column("rank", "int64", "rank, −1 for a record shared by all", at_least=-1),
@@ -514,9 +526,11 @@ RUN_RANKS = Table(
     "Per-rank activity of a Darshan log.",
     (
         Column("time", "timestamp", "end of the run"),
+        Column("date", "date", "UTC day in which the run starts (partition)"),
         _SOURCE,
         _FILESYSTEM,
         _text("run_id", "identity of the log"),
+        Column("start", "timestamp", "start of the run"),
         Column("rank", "int64", "rank"),
         Column("read_bytes", "int64", "bytes read"),
         Column("write_bytes", "int64", "bytes written"),
@@ -556,6 +570,7 @@ DRIVES = Table(
     "One drive at one time.",
     (
         Column("time", "timestamp", "time of the reading"),
+        Column("date", "date", "first day of the UTC month of the reading (partition)"),
         _SOURCE,
         _FILESYSTEM,
         _text("serial", "serial number, or its hash"),
@@ -574,6 +589,7 @@ DRIVES = Table(
     ),
     ("source", "serial", "time"),
     "record",
+    cut_by="month",
 )
 BENCHMARK_RUNS = Table(
     "benchmark_runs",

@@ -15,8 +15,8 @@ def test_files_are_loaded_as_the_verb_loads_them(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     with iolens.open(str(tmp_path / "python")) as store:
         tally = store.ingest(CAPTURE)
-        counts = ", ".join(f"{count} {name}" for name, count in sorted(tally.rows.items()))
-        assert f": {tally.captures} captures, {tally.samples} samples: {counts}\n" in done.out
+        counts = ", ".join(f"{count:,} {name}" for name, count in sorted(tally.rows.items()))
+        assert f": {tally.captures} capture, {tally.samples:,} samples: {counts}\n" in done.out
         assert store.ingest(CAPTURE, source="lustre-lctl").already_present == tally.captures
         answer = store.utilization("scratch", calibration="grace-2012")
     with iolens.open(str(tmp_path / "verb")) as store:

@@ -273,7 +273,7 @@ def test_a_clock_set_back_inside_a_capture_is_said_and_invents_nothing(tmp_path:
     (tmp_path / "a.txt").write_text("".join(stats(s, large + 4096_000 * n) for n, s in enumerate(seconds)))
     done = iolens("ingest", "lustre-lctl", tmp_path / "a.txt", "--store", tmp_path / "store")
     assert done.code == 0, done.err
-    assert "1 samples after the clock was set back: what moved is counted in the next later interval" in done.out
+    assert "1 sample after the clock was set back: what moved is counted in the next later interval" in done.out
     assert "reset" not in done.out
     rows = table(tmp_path / "store", "target_io", "read_bytes", "duration_s", "after_reset")
     assert rows == [(4096_000, 5.0, False)] * 3 + [(8192_000, 10.0, False)]
@@ -308,8 +308,8 @@ def test_what_a_rebuild_found_no_place_for_is_said(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text(text)
     assert iolens("ingest", "lustre-lctl", tmp_path / "known.txt", *store).code == 0
     fits = iolens("ingest", "lustre-lctl", tmp_path / "fits.txt", "--rebuild", *store)
-    assert (fits.code, "1 late samples fitted between the stored ones" in fits.out) == (0, True)
+    assert (fits.code, "1 late sample fitted between the stored ones" in fits.out) == (0, True)
     contradicts = iolens("ingest", "lustre-lctl", tmp_path / "not.txt", "--rebuild", *store)
     assert contradicts.code == 3
-    assert "1 late samples or rows contradict what is stored, refused: what is stored stays" in contradicts.out
+    assert "1 late sample or row contradicts what is stored, refused: what is stored stays" in contradicts.out
     assert table(tmp_path / "store", "target_io", "read_bytes") == [(8192,), (4096_000 - 8192,)]

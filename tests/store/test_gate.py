@@ -115,7 +115,7 @@ def test_what_can_be_goes_through_as_it_is() -> None:
     for values in ({"used_bytes": 0}, {"used_bytes": LARGEST}, {"used_bytes": None}, {"used_bytes": 7.0}):
         (row,), messages = through("target_capacity", {**HEAD, "source": "test", **values})
         assert (row["used_bytes"], messages) == (values["used_bytes"], [])
-    (row,), messages = through("run_files", {"run_id": "r", "rank": -1, "record_id": -(2**63)})
+    (row,), messages = through("run_files", {"time": US, "run_id": "r", "rank": -1, "record_id": -(2**63)})
     assert (row["rank"], row["record_id"], messages) == (-1, -(2**63), [])
     (row,), messages = through("calibrations", {"name": "n", "write_r2": -3.5})
     assert (row["write_r2"], messages) == (-3.5, [])

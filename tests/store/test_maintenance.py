@@ -282,7 +282,7 @@ def test_verify_on_the_command_line_exits_with_1_when_something_is_wrong(store: 
     paths(store, "target_io")[0].unlink()
     bad = CliRunner().invoke(iolens, ["store", "verify", "--store", store.url], standalone_mode=False)
     assert bad.return_value == 1
-    assert "1 faults" in bad.output
+    assert "1 fault" in bad.output
 
 
 def test_a_table_is_exported_whole_to_parquet_in_time_order(store: Store, tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_a_window_is_exported_by_the_start_of_its_intervals(suffix: str, store: 
     assert starts == {since + timedelta(seconds=5 * n) for n in range(4)}
 
 
-def test_records_are_exported_by_their_time_and_file_system(store: Store, tmp_path: Path) -> None:
+def test_records_are_exported_by_their_start_and_file_system(store: Store, tmp_path: Path) -> None:
     def job(number: int, filesystem: str) -> Row:
         timestamp = (T0 + number) * 1_000_000
         return Row(
@@ -328,7 +328,7 @@ def test_records_are_exported_by_their_time_and_file_system(store: Store, tmp_pa
     assert export_table(store, "jobs", target) == 4
     until = datetime.fromtimestamp(T0 + 4, UTC)
     assert export_table(store, "jobs", target, "scratch", until - timedelta(seconds=3), until) == 2
-    assert [row["job_id"] for row in csv.DictReader(target.open())] == ["1", "3"]
+    assert [row["job_id"] for row in csv.DictReader(target.open())] == ["3", "4"]  # 1 began before the window
 
 
 def test_a_rollup_can_be_exported(store: Store, tmp_path: Path) -> None:

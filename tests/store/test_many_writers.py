@@ -100,6 +100,24 @@ def test_eight_processes_may_be_the_first_to_write_to_every_table(
         assert Counter(value for (value,) in result) == Counter(f"writer {n}" for n in range(PROCESSES)), name
 
 
+def test_eight_processes_may_be_the_first_to_write_to_tables_of_0_1(
+    together: Callable[..., list[Any]], store: Store
+) -> None:
+    old = {"time": 1_500_000_000_000_000, "source": "writer old"}
+    for name in writers.CUT_SINCE_0_1:
+        writers.make_table_of_0_1(store, name, [old])
+    together(writers.append_to_tables_of_0_1)
+    names = Counter(["writer old", *(f"writer {n}" for n in range(PROCESSES + 1))])
+    for name in writers.CUT_SINCE_0_1:
+        handle = store.tables.load(name)
+        assert handle is not None
+        assert handle.metadata().partition_columns == ["date"]
+        assert Counter(value for (value,) in ask(store, name, "SELECT source FROM stored")) == names, name
+        assert ask(store, name, "SELECT count(*) FROM stored WHERE date IS NULL") == [(0,)]
+    checked = verify_store(store)
+    assert (checked.faults, checked.unrecorded) == ([], 0)
+
+
 def test_logs_of_finished_rows_that_grew_and_are_sent_at_once_leave_every_row_once(
     together: Callable[..., list[Any]], store: Store
 ) -> None:

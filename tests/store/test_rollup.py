@@ -298,7 +298,7 @@ def test_the_command_line_tells_what_it_did_and_what_it_kept(store: Store) -> No
         in run(command, ["store", "rollup", "--store", store.url]).output
     )
     assert (
-        "1 table-days, 30 rows dropped" in run(command, ["store", "retain", "--raw", "1d", "--store", store.url]).output
+        "1 table-day, 30 rows dropped" in run(command, ["store", "retain", "--raw", "1d", "--store", store.url]).output
     )
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import Schema as DeltaSchema
 
 from iolens.records import Capture, Row
 from iolens.schema import TABLES, Table
+from iolens.store.rows import to_arrow
 from iolens.store.store import Store
 from iolens.store.tables import BatchPart, arrow_schema
 from tests.store.samples import T0, capture, io_sample
@@ -63,7 +68,7 @@ def row_of(table: Table, writer: int) -> pa.Table:
     """One row with a value in every column."""
     values = {
         "timestamp": 1_600_000_000_000_000 + writer,
-        "date": 18518,
+        "date": table.directory_day(date(2020, 9, 13)).toordinal() - date(1970, 1, 1).toordinal(),
         "int64": writer,
         "float64": writer + 0.5,
         "string": f"writer {writer}",
@@ -108,3 +113,31 @@ def append_one_by_one(url: str, folder: Path, number: int) -> None:
     for tick in range(12):
         store.ingest([capture([io_sample(5 * tick, 100 * tick, 0)], f"tick {tick}")], "test")
     (folder / "done").touch()
+
+
+def append_to_tables_of_0_1(url: str, folder: Path, number: int) -> None:
+    """Rows that all bring, and one of each writer's own, to tables that the first of them has to cut by `date`."""
+    store = Store(url)
+    meet(folder, number)
+    for name in CUT_SINCE_0_1:
+        store.append(name, row_of(TABLES[name], number), f"writer/{number}")
+        store.append(name, row_of(TABLES[name], PROCESSES), "shared")
+
+
+CUT_SINCE_0_1 = ("jobs", "drives", "runs", "run_files", "run_ranks")
+
+
+def make_table_of_0_1(store: Store, name: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
+    """A table as iolens 0.1 made it: not cut by `date`, and without the columns that came later."""
+    later = {"jobs": ("date", "ended"), "run_files": ("date", "start"), "run_ranks": ("date", "start")}
+    older = [field for field in arrow_schema(TABLES[name]) if field.name not in later.get(name, ("date",))]
+    content = to_arrow(TABLES[name], [dict(row) for row in rows]).select([field.name for field in older])
+    DeltaTable.create(
+        store.tables.uri(name),
+        DeltaSchema.from_arrow(pa.schema(older)),
+        description="iolens schema 1",
+        configuration={"delta.dataSkippingNumIndexedCols": "-1"},
+    )
+    for place in range(content.num_rows):  # a file and a mark for each
+        marks = CommitProperties(app_transactions=[Transaction(f"file/old-{place}", 1_000_001)])
+        write_deltalake(store.tables.uri(name), content.slice(place, 1), mode="append", commit_properties=marks)

@@ -5,6 +5,7 @@ From a folder it needs only the standard library, for it is printed on compute n
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -60,7 +61,7 @@ class _FolderSums:
     """What the nodes read so far did, and what of them is missing."""
 
     def __init__(self) -> None:
-        self.totals: dict[str, FileSystemTotals] = {}
+        self.totals: defaultdict[str, FileSystemTotals] = defaultdict(FileSystemTotals)
         self.missing: list[MissingNode] = []
         self.notes: dict[str, None] = {}
         self.begun: dict[str, JobSample] = {}
@@ -70,8 +71,8 @@ class _FolderSums:
     def add(self, node_job: NodeJob) -> None:
         """Count one node."""
         node, begin, end = node_job.node, node_job.begin, node_job.end
-        for row in node_job.rows:
-            self.totals.setdefault(str(row.values["filesystem"]), FileSystemTotals()).add(row.table, row.values)
+        for row in node_job.summed_rows:
+            self.totals[str(row.values["filesystem"])].add(row.table, row.values)
         for table, filesystem in node_job.sampled:
             if filesystem in self.totals:
                 self.totals[filesystem].sampled(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -112,9 +113,9 @@ def _report(
     thresholds: Thresholds | None,
 ) -> JobReport:
     chosen, more = _one_source_each(sums)
-    totals: dict[str, FileSystemTotals] = {}
+    totals: defaultdict[str, FileSystemTotals] = defaultdict(FileSystemTotals)
     for table, row in chosen:
-        totals.setdefault(row["filesystem"], FileSystemTotals()).add(table, row)
+        totals[row["filesystem"]].add(table, row)
     return job_report(details, totals, list(_missing(sums, nodes)), [*notes, *more], thresholds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import click
 
 from iolens.cli.options import DURATION, TIME, in_zone, store_options
 from iolens.cli.terminal_output import progress
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.api.ingest import Places
@@ -93,7 +95,7 @@ def COMMAND(
 def _say_what_each_was_taken_for(groups: dict[str, Places]) -> None:
     for name, places in groups.items():
         if len(places.paths) > SHOWN_PATHS:
-            click.echo(f"{len(places.paths)} files taken for {name}", err=True)
+            click.echo(f"{len(places.paths):,} files taken for {name}", err=True)
             continue
         for path in places.paths:
             click.echo(f"{path}: taken for {name}", err=True)
@@ -101,28 +103,37 @@ def _say_what_each_was_taken_for(groups: dict[str, Places]) -> None:
 
 def _report(total: Tally, url: str) -> int:
     """One line of what happened, then what was refused; 3 when part of the input was, 1 when nothing was good."""
-    rows = ", ".join(f"{count} {name}" for name, count in sorted(total.rows.items())) or "no rows"
-    click.echo(f"{url}: {total.captures} captures, {total.samples} samples: {rows}")
-    counts = (
-        (total.already_present, "captures were already present and added nothing"),
-        (total.baselines, "first samples, kept as baselines for the next"),
-        (total.repeated, "samples or rows already present, dropped"),
-        (total.older, "samples older than what is stored, refused (take them with --rebuild)"),
-        (total.placed, "late samples fitted between the stored ones"),
-        (total.unplaced, "late samples or rows contradict what is stored, refused: what is stored stays"),
-        (total.set_back, "samples after the clock was set back: what moved is counted in the next later interval"),
-        (total.resets, "counter resets: what moved since each is counted, and marked"),
-        (total.glitches, "single counters stepped back: counted as zero"),
-    )
-    for count, what in counts:
-        if count:
-            click.echo(f"  {count} {what}")
+    rows = ", ".join(f"{count:,} {name}" for name, count in sorted(total.rows.items())) or "no rows"
+    click.echo(f"{url}: {counted(total.captures, 'capture')}, {counted(total.samples, 'sample')}: {rows}")
+    for line in _lines(total):
+        click.echo(f"  {line}")
     notes = _each_once(total.notes)
-    _list(total.noted - len(total.notes) + len(notes), notes, "left out by rule")
-    _list(total.refused, total.problems, "places not understood or not possible, refused")
+    noted = total.noted - len(total.notes) + len(notes)
+    _list(noted, notes, f"{noted:,} left out by rule")
+    _list(total.refused, total.problems, f"{counted(total.refused, 'place')} not understood or not possible, refused")
     if not total.refused and not total.older and not total.unplaced:
         return 0
     return 3 if total.samples or total.already_present or total.rows else 1
+
+
+def _lines(total: Tally) -> Iterator[str]:
+    """What became of the samples that are no plain interval, each kind with its number."""
+    cases = (
+        (total.already_present, "capture was", "captures were", "already present and added nothing"),
+        (total.baselines, "first sample, kept as baseline", "first samples, kept as baselines", "for the next"),
+        (total.repeated, "sample or row", "samples or rows", "already present, dropped"),
+        (total.older, "sample", "samples", "older than what is stored, refused (take with --rebuild)"),
+        (total.placed, "late sample", "late samples", "fitted between the stored ones"),
+        (total.unplaced, "late sample or row contradicts", "late samples or rows contradict",
+         "what is stored, refused: what is stored stays"),
+        (total.set_back, "sample", "samples",
+         "after the clock was set back: what moved is counted in the next later interval"),
+        (total.resets, "counter reset:", "counter resets:", "what moved since is counted, and marked"),
+        (total.glitches, "single counter", "single counters", "stepped back: counted as zero"),
+    )  # fmt: skip
+    yield from (
+        f"{count:,} {single if count == 1 else several} {what}" for count, single, several, what in cases if count
+    )
 
 
 def _each_once(notes: list[Problem]) -> list[Problem]:
@@ -133,8 +144,8 @@ def _each_once(notes: list[Problem]) -> list[Problem]:
 def _list(count: int, places: list[Problem], what: str) -> None:
     if not count:
         return
-    click.echo(f"  {count} {what}:", err=True)
+    click.echo(f"  {what}:", err=True)
     for place in places[:SHOWN_PROBLEMS]:
         click.echo(f"    {place}", err=True)
     if count > SHOWN_PROBLEMS:
-        click.echo(f"    … and {count - SHOWN_PROBLEMS} more, listed in the table `batches`", err=True)
+        click.echo(f"    … and {count - SHOWN_PROBLEMS:,} more, listed in the table `batches`", err=True)

@@ -7,6 +7,7 @@ import click
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import store_options
 from iolens.cli.terminal_output import progress
+from iolens.visible_text import counted
 
 
 @click.command("compact", epilog="Example: iolens store compact --store centre")
@@ -17,4 +18,4 @@ def COMMAND(store: str | None, config: str | None) -> None:
 
     with progress(None, "compacting") as step:
         done = compact_store(opened_store(store, config), step)
-    click.echo(f"{done.files_before} files of {done.days} table-days became {done.files_after}")
+    click.echo(f"{counted(done.files_before, 'file')} of {counted(done.days, 'table-day')} became {done.files_after:,}")

@@ -9,6 +9,7 @@ import click
 
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import TIME, in_zone, store_options
+from iolens.visible_text import counted
 
 
 @click.command("export", epilog="Example: iolens store export target_io --filesystem scratch -o out.parquet")
@@ -37,4 +38,4 @@ def COMMAND(
     rows = export_table(
         opened_store(store, config), table, output, filesystem, in_zone(since, None), in_zone(until, None), resolution
     )
-    click.echo(f"{rows} rows of {table} written to {output}")
+    click.echo(f"{counted(rows, 'row')} of {table} written to {output}")

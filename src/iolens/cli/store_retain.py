@@ -6,6 +6,7 @@ import click
 
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import DURATION, store_options
+from iolens.visible_text import counted
 
 
 @click.command("retain", epilog="Example: iolens store retain --raw 90d")
@@ -20,4 +21,6 @@ def COMMAND(raw: float, without_rollup: bool, dry_run: bool, store: str | None, 
     done = retain_raw(opened_store(store, config), raw, without_rollup=without_rollup, dry_run=dry_run)
     for line in done.kept:
         click.echo(f"  kept: {line}", err=True)
-    click.echo(f"{done.days} table-days, {done.rows} rows {'would be ' if dry_run else ''}dropped")
+    click.echo(
+        f"{counted(done.days, 'table-day')}, {counted(done.rows, 'row')} {'would be ' if dry_run else ''}dropped"
+    )

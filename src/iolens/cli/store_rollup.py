@@ -7,6 +7,7 @@ import click
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import store_options
 from iolens.cli.terminal_output import progress
+from iolens.visible_text import counted
 
 
 @click.command("rollup", epilog="Example: iolens store rollup --store centre")
@@ -19,4 +20,5 @@ def COMMAND(store: str | None, config: str | None) -> None:
         done = roll_up(opened_store(store, config), step)
     for line in done.kept:
         click.echo(f"  kept: {line}", err=True)
-    click.echo(f"{done.days} table-days rolled up, {done.rows} rows written, {done.current} were current")
+    rolled = f"{counted(done.days, 'table-day')} rolled up, {counted(done.rows, 'row')} written"
+    click.echo(f"{rolled}, {done.current:,} {'was' if done.current == 1 else 'were'} current")

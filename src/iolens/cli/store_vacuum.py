@@ -6,6 +6,7 @@ import click
 
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import DURATION, store_options
+from iolens.visible_text import counted
 
 
 @click.command("vacuum", epilog="Example: iolens store vacuum --older 7d")
@@ -20,4 +21,4 @@ def COMMAND(older: float, dry_run: bool, force: bool, store: str | None, config:
     from iolens.store.maintenance import vacuum_store
 
     count = vacuum_store(opened_store(store, config), older / 3600.0, dry_run=dry_run, force=force)
-    click.echo(f"{count} files {'would be ' if dry_run else ''}removed")
+    click.echo(f"{counted(count, 'file')} {'would be ' if dry_run else ''}removed")

@@ -7,6 +7,7 @@ import click
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import store_options
 from iolens.cli.terminal_output import progress
+from iolens.visible_text import counted
 
 
 @click.command("verify", epilog="Example: iolens store verify --store centre")
@@ -22,6 +23,7 @@ def COMMAND(store: str | None, config: str | None) -> int:
     for line in result.unchecked:
         click.echo(f"not checked: {line}", err=True)
     click.echo(
-        f"{result.files} files checked, {result.unrecorded} without a recorded checksum, {len(result.faults)} faults"
+        f"{counted(result.files, 'file')} checked, {result.unrecorded:,} without a recorded checksum, "
+        f"{counted(len(result.faults), 'fault')}"
     )
     return 1 if result.faults else 0

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.counters.differences import Baseline, advance
+from iolens.counters.differences import Baseline, CounterStep, Movement, advance
 from iolens.counters.rows import interval_rows
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Row, Sample
+from iolens.schema import CLIENT_RPCS
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_in_json
@@ -116,7 +117,11 @@ class NodeJob:
     def restarted(self) -> set[str]:
         """File systems whose counters began anew during the job, by a reboot, another mount or a reset."""
         known = set() if self.begin is None else _filesystems(self.begin)
-        return known & {str(row.values["filesystem"]) for row in self.rows if row.values["after_reset"]}
+        return known & {
+            sample.filesystem
+            for sample, step in self._steps
+            if any(movement.after_reset for movement in step.movements.values())
+        }
 
     @property
     def unmounted(self) -> set[str]:
@@ -134,28 +139,52 @@ class NodeJob:
         ]
         return sorted(ends[0] & ends[1])
 
-    @cached_property
+    @property
     def rows(self) -> list[Row]:
         """What the job moved on this node: rows of the client tables, from its begin to its end."""
+        return [
+            Row(sample.table, row) for sample, step in self._steps for row in interval_rows(sample, step, SOURCE.name)
+        ]
+
+    @property
+    def summed_rows(self) -> list[Row]:
+        """The same with RPCs summed over OSTs, which a report of many nodes and OSTs does not tell apart."""
+        summed = (
+            (sample, _over_targets(step) if sample.table == CLIENT_RPCS.name else step) for sample, step in self._steps
+        )
+        return [Row(sample.table, row) for sample, step in summed for row in interval_rows(sample, step, SOURCE.name)]
+
+    @cached_property
+    def _steps(self) -> list[tuple[Sample, CounterStep]]:
+        """By table and file system, from the begin to the end."""
         if self.begin is None or self.end is None:
             return []
         before = {(item.table, item.filesystem): item for item in self.begin.items if isinstance(item, Sample)}
         samples = [item for item in self.end.items if isinstance(item, Sample)]
-        return [row for item in samples for row in self._moved(item, before.get((item.table, item.filesystem)))]
+        return [self._step(item, before.get((item.table, item.filesystem))) for item in samples]
 
-    def _moved(self, item: Sample, first: Sample | None) -> Iterator[Row]:
+    def _step(self, item: Sample, first: Sample | None) -> tuple[Sample, CounterStep]:
         """One table of one file system. One that was not mounted at the begin has counted all it shows since."""
         assert self.begin is not None
         start_us = self.begin.time_us
         end_us = start_us + max(round((self.seconds or 0.0) * 1e6), 1)
         labels = {**item.labels, "job_id": self.job_id}
         sample = Sample(item.table, item.filesystem, self.node, end_us, end_us, item.sets, labels)
-        baseline = Baseline(start_us, start_us, {} if first is None else first.sets)
-        step = advance(baseline, sample)
+        step = advance(Baseline(start_us, start_us, {} if first is None else first.sets), sample)
         for name, refused in step.refused.items():
             what = f"{item.table}.{name} of {item.filesystem} moved more than a node can: {', '.join(sorted(refused))}"
             self.problems.append(Problem(str(self.path), None, f"{what}; left out"))
-        yield from (Row(item.table, values) for values in interval_rows(sample, step, SOURCE.name))
+        return sample, step
+
+
+def _over_targets(step: CounterStep) -> CounterStep:
+    """Counters `<target>:<direction>:<pages>` of all sets summed over targets."""
+    moved: dict[str, int] = {}
+    for movement in step.movements.values():
+        for counter, count in movement.moved.items():
+            kind = counter[counter.index(":") :]
+            moved[kind] = moved.get(kind, 0) + count
+    return replace(step, movements={"": Movement(moved, any(part.after_reset for part in step.movements.values()))})
 
 
 class JobFiles:

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from iolens.counters.ceilings import SHORTEST_S, RateCeiling, RateCeilings
 from iolens.records import CounterSet, Problem, Sample, Samples
 from iolens.schema import LARGEST, LATEST_US, Column, Table
+from iolens.store.partitions import directory_dates
 from iolens.store.rows import as_array
 from iolens.store.tables import ARROW_TYPES, arrow_schema
-from iolens.units import DAY_US, from_epoch_us, iso
+from iolens.units import from_epoch_us, iso
 
 LARGEST_COUNTER: Final = 2**64 - 1  # raw counters are unsigned; only what moved must fit a column
 NAMED: Final = 100  # refused values of one column that are named; all are counted
@@ -270,12 +271,11 @@ class _GateRows:
         return f" ({', '.join(said + at)})" if said or at else ""
 
     def finished(self) -> pa.Table:
-        """The rows that go on, each with its day."""
+        """The rows that go on, each with the `date` of its directory."""
         self.shrink()
         if self.table.partitioned:
-            began = pc.coalesce(*(self.numbers(name) for name in ("start", "time") if name in self.arrays))
-            days = np.asarray(began.fill_null(0)) // DAY_US
-            self.arrays["date"] = pa.array(days, pa.int32()).cast(pa.date32())
+            start = self.numbers("start") if "start" in self.arrays else None
+            self.arrays["date"] = directory_dates(self.table, start, self.numbers("time"))
         schema = arrow_schema(self.table)
         return pa.table([self.arrays[name] for name in schema.names], schema=schema)
 

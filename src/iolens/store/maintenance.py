@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import duckdb
 from deltalake import DeltaTable
-from duckdb import ColumnExpression, ConstantExpression
+from duckdb import CoalesceOperator, ColumnExpression, ConstantExpression
 
 from iolens.errors import UsageError
 from iolens.schema import BASELINES, SCHEMA_VERSION, TABLES
 from iolens.store.data_files import LARGEST_BYTES
 from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, newest, relation
+from iolens.store.selection import begin_columns
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import COMPACT, Tables, arrow_schema, declared, retrying, unreadable
@@ -46,7 +47,7 @@ def store_info(store: Store) -> dict[str, Any]:
                 "rows": snapshot.rows,
                 "files": len(snapshot.paths),
                 "bytes": snapshot.bytes,
-                "days": len(snapshot.days()),
+                "days": len(snapshot.days()) if declared(name).cut_by == "day" else None,
                 "first_time": iso(first) if first else None,
                 "last_time": iso(last) if last else None,
             }
@@ -73,8 +74,8 @@ def compact_store(store: Store, step: Step = lambda label: None) -> Compaction:
             continue
         handle = retrying(partial(store.tables.load_or_create, name, declared(name)), f"migrate {name}")
         counts: dict[date, int] = {}
-        files_by_day = Snapshot.of(handle)
-        for day in files_by_day.files.column("partition.date").to_pylist() if files_by_day.is_cut_by_day else ():
+        files_by_date = Snapshot.of(handle)
+        for day in files_by_date.files.column("partition.date").to_pylist() if files_by_date.is_cut else ():
             counts[day] = counts.get(day, 0) + 1
         for day, files in sorted(counts.items()):
             if files > 1:
@@ -227,13 +228,14 @@ def _exported(
 
 
 def _records(tables: Tables, name: str, filesystem: str | None, since: datetime | None, until: datetime | None) -> Any:
-    """Rows of a table of records, by file system and time where asked."""
+    """Rows of a table of records, by file system and by the time at which they begin where asked."""
     table = TABLES[name]
-    rows = newest(relation(tables, name, Snapshot.of(tables.load(name)).paths), table)
+    rows = newest(relation(tables, name, Snapshot.of(tables.load(name)).in_window(table, since, until).paths), table)
+    began = CoalesceOperator(*(ColumnExpression(column) for column in begin_columns(table)))
     if filesystem is not None and "filesystem" in (column.name for column in table.columns):
         rows = rows.filter(ColumnExpression("filesystem") == ConstantExpression(filesystem))
     if since is not None:
-        rows = rows.filter(ColumnExpression("epoch_us") >= ConstantExpression(epoch_us(since)))
+        rows = rows.filter(began >= ConstantExpression(epoch_us(since)))
     if until is not None:
-        rows = rows.filter(ColumnExpression("epoch_us") < ConstantExpression(epoch_us(until)))
+        rows = rows.filter(began < ConstantExpression(epoch_us(until)))
     return rows.project(", ".join(f'"{column.name}"' for column in table.columns))

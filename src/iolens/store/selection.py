@@ -6,19 +6,21 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from typing import Any, Final, Protocol
 
 import narwhals as nw
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
+from iolens.schema import Table
 from iolens.store.engines import Engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
-from iolens.units import DAY_US, epoch_us
+from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
 
@@ -157,10 +159,7 @@ class StoreSelection:
         """The table's files that can matter to this selection."""
         if table not in self._snapshots:
             whole = Snapshot.of(self._handle(table))
-            since, until = self.window
-            first = since.date() if since else date.min
-            last = (until - timedelta(microseconds=1)).date() if until else date.max
-            result = whole.on_days(lambda day: first <= day <= last).with_value("filesystem", self.filesystem)
+            result = whole.in_window(declared(table), *self.window).with_value("filesystem", self.filesystem)
             if self.source is not None:
                 result = result.with_value("source", self.source)
             self._snapshots[table] = result
@@ -177,6 +176,15 @@ class StoreSelection:
         for condition in self._conditions(table, snapshot):
             frame = frame.filter(condition)
         return _newest(table, frame)
+
+    def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """Rows of this process as a frame of the same engine, to be joined with those of tables."""
+        return self.engine.frame(rows)
+
+    def between(self, first_us: int, last_us: int) -> StoreSelection:
+        """The same rows of another window."""
+        window = from_epoch_us(first_us), from_epoch_us(last_us)
+        return replace(self, window=window, overlapping_rows=0, _snapshots={}, _sources={})
 
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By the log's statistics, so that no file is opened; cut to the window."""
@@ -256,19 +264,24 @@ class StoreSelection:
             yield nw.col("source") == self.source
         if self.targets and "target" in declared(table).key:
             yield nw.col("target").is_in(list(self.targets))
-        start = "start_us" if declared(table).placed_by == "start" else "epoch_us"
-        cut_by_day = snapshot.is_cut_by_day
         since, until = self.window
-        if since is not None and not (cut_by_day and epoch_us(since) % DAY_US == 0):
-            yield nw.col(start) >= epoch_us(since)
-        if until is not None and not (cut_by_day and epoch_us(until) % DAY_US == 0):
-            yield nw.col(start) < epoch_us(until)
+        first, *others = begin_columns(declared(table))
+        begin = nw.coalesce(first, *others) if others else nw.col(first)
+        if since is not None and not snapshot.is_cut_at(declared(table), since):
+            yield begin >= epoch_us(since)
+        if until is not None and not snapshot.is_cut_at(declared(table), until):
+            yield begin < epoch_us(until)
 
     def _one_source(self, table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Where sources overlap, the first in order wins each target's quarter-hour."""
+        """Where sources overlap, the first in order wins each target's quarter-hour; of clients, each node's.
+
+        What a job moved on a node, from its begin to its end, is no overlap with the intervals of that node.
+        """
         sources = self.sources(table) if self.source is None else []
-        if len(sources) < 2 or "target" not in declared(table).key:
+        subject = declared(table).subject
+        if len(sources) < 2 or subject not in declared(table).key:
             return frame
+        apart = (subject, "job_id") if subject == "node" else (subject,)
         ranked = [*(name for name in self.source_order if name in sources)]
         ranked += [name for name in sources if name not in ranked]
         rank: nw.Expr = nw.lit(len(ranked))
@@ -276,13 +289,20 @@ class StoreSelection:
             rank = nw.when(nw.col("source") == name).then(nw.lit(position)).otherwise(rank)
         bucket = (nw.col("epoch_us") - 1) // OVERLAP_BUCKET_US
         marked = frame.with_columns(rank.alias("_rank"), bucket.alias("_bucket"))
-        best = nw.col("_rank").min().over("target", "_bucket")
+        best = nw.col("_rank").min().over(*apart, "_bucket")
         marked = marked.with_columns(best.alias("_best"))
         dropped = (
             marked.filter(nw.col("_rank") != nw.col("_best")).select(nw.len().alias("n")).collect(backend="pyarrow")
         )
         self.overlapping_rows += int(dropped["n"][0])
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
+
+
+def begin_columns(table: Table) -> tuple[str, ...]:
+    """The columns, in microseconds, whose first known value decides whether a row is in a window."""
+    if table.placed_by == "time":
+        return ("epoch_us",)
+    return ("start_us",) if table.kind == "interval" else ("start_us", "epoch_us")
 
 
 def _newest(table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -393,8 +413,6 @@ def _lazy(native: Any) -> nw.LazyFrame[Any]:
 
 
 def _empty(table: str) -> Any:
-    import pyarrow as pa
-
     from iolens.store.tables import arrow_schema
 
     extra = [("epoch_us", pa.int64()), ("start_us", pa.int64())]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
+
+from iolens.schema import Table
+from iolens.units import DAY_US, epoch_us
 
 _TRUNCATED_AT = 32  # longer strings are cut in the log's statistics and prove nothing
 
@@ -43,22 +46,33 @@ class Snapshot:
         return int(pc.sum(self.files.column("size_bytes")).as_py() or 0) if self.files.num_rows else 0
 
     @property
-    def is_cut_by_day(self) -> bool:
-        """Whether a file holds rows of one day; `jobs` of iolens 0.1 is not, until something is written to it."""
+    def is_cut(self) -> bool:
+        """Whether a file holds rows of one `date`; a table of 0.1 may not be, until something is written to it."""
         return "partition.date" in self.files.column_names
 
+    def is_cut_at(self, table: Table, time: datetime) -> bool:
+        """Whether no file has rows from both before and after that time, by the directories alone."""
+        first = table.directory_day(time.astimezone(UTC).date())
+        return self.is_cut and epoch_us(time) == (first.toordinal() - date(1970, 1, 1).toordinal()) * DAY_US
+
+    def in_window(self, table: Table, since: datetime | None, until: datetime | None) -> Snapshot:
+        """Only the files that can have rows which begin in [since, until)."""
+        first = table.directory_day(since.astimezone(UTC).date()) if since else date.min
+        last = (until.astimezone(UTC) - timedelta(microseconds=1)).date() if until else date.max
+        return self.on_days(lambda day: first <= day <= last)
+
     def days(self) -> dict[date, int]:
-        """Rows by UTC day."""
+        """Rows by the `date` of their directory: the UTC day, or the first of the month."""
         counts: dict[date, int] = {}
-        if self.is_cut_by_day:
+        if self.is_cut:
             pairs = zip(self.files.column("partition.date"), self.files.column("num_records"), strict=True)
             for day, rows in pairs:
                 counts[day.as_py()] = counts.get(day.as_py(), 0) + (rows.as_py() or 0)
         return dict(sorted(counts.items()))
 
     def on_days(self, wanted: Callable[[date], bool]) -> Snapshot:
-        """Only the files of some days."""
-        if not self.is_cut_by_day:
+        """Only the files of some directories, by their `date`."""
+        if not self.is_cut:
             return self
         return self._where(wanted(day.as_py()) for day in self.files.column("partition.date"))
 

@@ -23,7 +23,6 @@ from urllib.parse import unquote, urlsplit
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.fs as pafs
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake import Schema as DeltaSchema
@@ -37,6 +36,7 @@ from iolens.store.delta_log import ACTIONS, DeltaLog
 from iolens.store.durable import make_directory, replace_file
 from iolens.store.marker import MARKER, Marker
 from iolens.store.object_storage import arrow_filesystem
+from iolens.store.partitions import with_dates
 
 ARROW_TYPES: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
@@ -174,7 +174,7 @@ class Tables:
         if self.is_local:
             self._log(name).settle(handle.version())  # a writer that was killed may have left marks to act on
         if table.partitioned and not handle.metadata().partition_columns:
-            self._cut_by_day(handle, name, table)
+            self._cut(handle, name, table)
             return self.load_or_create(name, table)
         missing = {column.name for column in table.columns} - {field.name for field in handle.schema().fields}
         if missing:
@@ -187,20 +187,19 @@ class Tables:
             )
         return handle
 
-    def _cut_by_day(self, handle: DeltaTable, name: str, table: Table) -> None:
-        """Migrate a table that iolens 0.1 did not cut by day: the same rows and marks, in one commit.
+    def _cut(self, handle: DeltaTable, name: str, table: Table) -> None:
+        """Migrate a table that iolens 0.1 did not cut by `date`: the same rows and marks, in one commit.
 
         Fails with CommitFailedError where anybody wrote meanwhile: the caller looks again. That the old files are
         replaced is in the books before it is done, the new ones are after: cut off in between, nothing seems lost.
         """
         old = data_files(handle)
-        rows = _with_days(handle.to_pyarrow_table(), table)
         if old:
             self.note_exchange(EXCHANGE, {}, {name: old})
         with self._durably(handle, name):
             write_deltalake(
                 handle,
-                rows,
+                with_dates(handle, table, arrow_schema(table)),
                 mode="overwrite",
                 schema_mode="overwrite",
                 partition_by=["date"],
@@ -445,20 +444,6 @@ class Tables:
             while block := stream.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
-
-
-def _with_days(rows: pa.Table, table: Table) -> pa.Table:
-    """Rows with all declared columns, and the day that each begins on."""
-    schema = arrow_schema(table)
-    arrays = {
-        field.name: rows.column(field.name).cast(field.type)
-        if field.name in rows.column_names
-        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-        for field in schema
-    }
-    began = pc.coalesce(*(arrays[name] for name in ("start", "time") if name in arrays))
-    arrays["date"] = began.cast(pa.timestamp("us")).cast(pa.date32())
-    return pa.table(arrays, schema=schema)
 
 
 def _local_folder(url: str) -> Path:

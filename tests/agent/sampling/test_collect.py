@@ -140,8 +140,8 @@ def test_only_spooling_leaves_segments_for_others(tmp_path: Path) -> None:
     assert not store.exists()
     loaded = iolens("ingest", "spool", spool, "--store", store)
     assert loaded.code == 0, loaded.err
-    assert "1 captures" in loaded.out
-    assert "1 captures were already present" in iolens("ingest", spool, "--store", store).out
+    assert "1 capture, " in loaded.out
+    assert "1 capture was already present" in iolens("ingest", spool, "--store", store).out
 
 
 def test_a_spool_has_one_writer(tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ def test_a_start_is_a_running_record_and_an_end_an_ended_one(tmp_path: Path) -> 
     (started, ended, torque), problems, notes = read(tmp_path, TEXT)
     assert problems == []
     assert notes == [
-        "2 records of other events (queued, deleted, …) have no row",
-        "1 jobs were requeued or aborted: the log does not say in them when they began",
+        "2 records of other events (queued, deleted, …): no row",
+        "1 job requeued or aborted: the log does not say the time of the start",
     ]
     assert (started["job_id"], started["cluster"], started["ended"], started["state"]) == (
         "71",

@@ -84,8 +84,8 @@ def test_a_job_is_a_row_its_steps_are_not_and_one_that_never_started_has_none(tm
     (ended, running), problems, notes = read(tmp_path, TEXT)
     assert problems == []
     assert notes == [
-        "1 jobs never started: they have no row",
-        "2 steps are part of their job: they have no rows of their own",
+        "1 job never started: no row",
+        "2 steps inside of jobs: only jobs have rows",
     ]
     assert {name: value for name, value in ended.items() if value is not None} == {
         "time": us("2024-03-11T05:00:00"), "start": us("2024-03-11T04:00:00"), "submit": us("2024-03-11T03:00:00"),
@@ -169,7 +169,7 @@ def test_a_job_that_only_its_steps_tell_of(tmp_path: Path) -> None:
     assert problems == []
     assert (row["job_id"], row["start"], row["time"]) == ("71", us("2024-03-11T04:00:00"), us("2024-03-11T05:00:00"))
     assert (row["ended"], row["node_list"], "user" in row, "name" in row) == (None, "nid[0001-0002]", False, False)
-    assert notes[1] == "1 jobs have no line of their own: put together from their steps, no user"
+    assert notes[1] == "1 job put together from steps, without a line of the job itself: no user"
     rows, _, _ = read(tmp_path, f"{HEADER}\n{STEPS}\n{JOB}\n")  # the job after its steps
     assert [(row["ended"], row["user"]) for row in rows] == [(True, "ann")]
 
@@ -248,8 +248,8 @@ def test_json_of_old_and_new_slurm(tmp_path: Path, new: bool, indent: int | None
     rows, problems, notes = read(tmp_path, json.dumps(document(new), indent=indent), ReadOptions())
     assert problems == []
     assert notes == [
-        "1 jobs never started: they have no row",
-        "3 steps are part of their job: they have no rows of their own",
+        "1 job never started: no row",
+        "3 steps inside of jobs: only jobs have rows",
     ]
     ended, running = rows
     assert {name: value for name, value in ended.items() if value is not None} == {

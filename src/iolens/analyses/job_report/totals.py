@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,8 +13,6 @@ SMALL_BYTES: Final = 65536
 LEAST_SIZES: Final = tuple(4096 << power for power in range(9))  # 4 KiB to 1 MiB are always shown
 NAMES: Final = {"getattr": "stat"}  # as people call them
 SHOWN_FIRST: Final = ("open", "close", "stat", "statfs")  # also where there were none
-
-ClientRow = tuple[str, Mapping[str, Any]]  # table and columns
 
 
 @dataclass
@@ -56,7 +54,9 @@ class FileSystemTotals:
     def _rpc(self, row: Mapping[str, Any]) -> None:
         self.has_rpcs = True
         size = row["pages"] * row["page_bytes"]
-        self.rpcs.setdefault(size, Counter())[row["direction"]] += row["rpcs"]
+        if size not in self.rpcs:
+            self.rpcs[size] = Counter()
+        self.rpcs[size][row["direction"]] += row["rpcs"]
 
     def _operation(self, row: Mapping[str, Any]) -> None:
         self.has_metadata = True
@@ -109,11 +109,3 @@ _ADDERS: Final[Mapping[str, Callable[[FileSystemTotals, Mapping[str, Any]], None
     CLIENT_METADATA.name: FileSystemTotals._operation,
     CLIENT_OPS.name: FileSystemTotals._call,
 }
-
-
-def summed(rows: Iterable[ClientRow]) -> dict[str, FileSystemTotals]:
-    """Totals by file system."""
-    totals: dict[str, FileSystemTotals] = {}
-    for table, row in rows:
-        totals.setdefault(str(row["filesystem"]), FileSystemTotals()).add(table, row)
-    return totals

@@ -21,6 +21,7 @@ from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, sh
 from iolens.sources.reading.saved_text import stated_zone
 from iolens.sources.schedulers.node_lists import count_nodes
 from iolens.units import epoch_us, parse_local_time
+from iolens.visible_text import counted
 
 TABLE: Final = "jobs"
 ABSENT: Final = frozenset({"", "unknown", "none", "n/a", "(null)", "invalid", "-"})
@@ -156,7 +157,7 @@ class JobRows:
         """What is left, and how many jobs have no row."""
         yield from self.batch.flush()
         if self.never_started:
-            yield Note(self.place, None, f"{self.never_started} jobs never started: they have no row")
+            yield Note(self.place, None, f"{counted(self.never_started, 'job')} never started: no row")
 
     def _values(self, job: JobRecord, start_us: int) -> Mapping[str, object]:
         """`time` is the end; of a running job, when it was seen: as far as its elapsed time goes, else `--at`."""

@@ -17,6 +17,7 @@ from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count, shown
 from iolens.sources.schedulers.job_lines import JobFile, JobLines, job_identity
 from iolens.sources.schedulers.job_records import JobRecord, checked_settings, elapsed_s
+from iolens.visible_text import counted
 
 SETTINGS: Final = {"cluster": str, "timezone": str}
 TIME_FORMAT: Final = "%m/%d/%Y %H:%M:%S"
@@ -62,9 +63,13 @@ class LogReader(JobLines):
         if not self.records:
             yield Problem(self.place, None, "no record in it: expected `MM/DD/YYYY HH:MM:SS;E;jobid;key=value …`")
         if self.events:
-            yield Note(self.place, None, f"{self.events} records of other events (queued, deleted, …) have no row")
+            yield Note(
+                self.place, None, f"{counted(self.events, 'record')} of other events (queued, deleted, …): no row"
+            )
         if self.without_start:
-            reason = f"{self.without_start} jobs were requeued or aborted: the log does not say in them when they began"
+            reason = (
+                f"{counted(self.without_start, 'job')} requeued or aborted: the log does not say the time of the start"
+            )
             yield Note(self.place, None, reason)
 
     def line(self, line: Line) -> Iterator[Item]:

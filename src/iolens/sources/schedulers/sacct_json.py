@@ -16,6 +16,7 @@ from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_in_json
 from iolens.sources.schedulers.job_records import JobRecord, JobRows
 from iolens.sources.schedulers.sacct_columns import ENDED_STATES, WAITING_STATES
+from iolens.visible_text import counted
 
 _LATEST_S = LARGEST // 1_000_000
 
@@ -39,7 +40,7 @@ def json_items(path: Path, options: ReadOptions) -> Iterator[Item]:
         yield from rows.add(job, member.line)
     yield from rows.finish()
     if steps:
-        yield Note(place, None, f"{steps} steps are part of their job: they have no rows of their own")
+        yield Note(place, None, f"{counted(steps, 'step')} inside of jobs: only jobs have rows")
 
 
 def _job(content: Mapping[str, Any]) -> JobRecord:

@@ -25,6 +25,7 @@ from iolens.sources.schedulers.sacct_columns import (
     divided,
     header_of,
 )
+from iolens.visible_text import counted
 
 Value = TypeVar("Value")
 
@@ -54,12 +55,14 @@ class SacctText(JobLines):
         if self.columns is None:
             yield Problem(self.place, None, "no header and no record of sacct in it: expected `sacct -P` or `--json`")
         if self.steps:
-            yield Note(self.place, None, f"{self.steps} steps are part of their job: they have no rows of their own")
+            yield Note(self.place, None, f"{counted(self.steps, 'step')} inside of jobs: only jobs have rows")
         if self.made_of_steps:
-            reason = f"{self.made_of_steps} jobs have no line of their own: put together from their steps, no user"
+            jobs = counted(self.made_of_steps, "job")
+            reason = f"{jobs} put together from steps, without a line of the job itself: no user"
             yield Note(self.place, None, reason)
         if self.arrays:
-            reason = f"{self.arrays} jobs of arrays or heterogeneous jobs: add JobIDRaw, the id that job_stats shows"
+            jobs = counted(self.arrays, "job")
+            reason = f"{jobs} of arrays or heterogeneous jobs: add JobIDRaw, the id that job_stats shows"
             yield Note(self.place, None, reason)
 
     def line(self, line: Line) -> Iterator[Item]:
