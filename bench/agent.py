@@ -1,7 +1,7 @@
 """What the sampler costs: `python -m bench.agent` prints CPU per tick, memory and spool bytes for 8 and 64 OSTs.
 
 Sample + spool cycles on a made-up server, as fast as possible, each under the nominal time of its 5 s tick. Rewriting
-the server's files between ticks is not counted.
+the server's files between ticks is not counted. Last comes a simulated client of 248 OSTs, whose files stay the same.
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.spool import Spool
 
 INTERVAL_S = 5
+CLIENT_OSTS = 248
 T0_US = 1_700_000_040_000_000
 
 
-def measure(osts: int, jobs: int, ticks: int) -> dict[str, float]:
-    """Run in a fresh process: the figures of one size of server."""
+def measure(osts: int, jobs: int, ticks: int, client: Path | None = None) -> dict[str, float]:
+    """Run in a fresh process: the figures of one size of server, or of the client under that root."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
         server = Server(Path(folder) / "root", osts=osts, jobs=jobs)
         server.work()
+        root = server.root if client is None else client
         import_rss = rss_bytes()
         cpu: list[float] = []
         wall: list[float] = []
         early = late = 0
         with Spool.open(Path(folder) / "spool", 64 << 30) as spool:
-            sampler = Sampler(server.root, spool, Health("bench", "run"), 60_000_000)
+            sampler = Sampler(root, spool, Health("bench", "run"), 60_000_000)
             for number in range(ticks):
                 now = T0_US + number * INTERVAL_S * 1_000_000
-                if number % 10 == 0:  # rewriting the files takes longer than reading them
+                if number % 10 == 0 and client is None:  # rewriting the files takes longer than reading them
                     server.work(now=now / 1e6)
                 began_cpu, began = time.process_time(), time.perf_counter()
                 sampler.sample(now)
@@ -78,17 +80,27 @@ def main() -> None:
     parser.add_argument("--ticks", type=int, default=720)
     parser.add_argument("--jobs", type=int, default=50)
     parser.add_argument("--osts", type=int)
+    parser.add_argument("--client", type=Path)
     options = parser.parse_args()
     if options.osts is not None:
-        print(json.dumps(measure(options.osts, options.jobs, options.ticks)))
+        print(json.dumps(measure(options.osts, options.jobs, options.ticks, options.client)))
         return
+    limits = ["--ticks", str(options.ticks), "--jobs", str(options.jobs)]
     for osts in (8, 64):
-        command = [sys.executable, "-m", "bench.agent", "--osts", str(osts)]
-        command += ["--ticks", str(options.ticks), "--jobs", str(options.jobs)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        for name, value in json.loads(done.stdout).items():
-            print(f"{name:26} {value:>14,.2f}")
-        print()
+        show("--osts", str(osts), *limits)
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
+        simulate = ["simulate", "lustre", "--root", f"{folder}/oss", "--osts", str(CLIENT_OSTS), "--clients", "1"]
+        last = ["--client-version", "2.15", "--speed", "1000", "--duration", "5s"]
+        subprocess.run([sys.executable, "-m", "iolens.cli.main", *simulate, *last], capture_output=True, check=True)
+        show("--osts", str(CLIENT_OSTS), *limits, "--client", f"{folder}/oss/clients/node0001")
+
+
+def show(*options: str) -> None:
+    """The figures of one run, in a process of its own."""
+    done = subprocess.run([sys.executable, "-m", "bench.agent", *options], capture_output=True, text=True, check=True)
+    for name, value in json.loads(done.stdout).items():
+        print(f"{name:26} {value:>14,.2f}")
+    print()
 
 
 if __name__ == "__main__":

@@ -153,7 +153,8 @@ class SimulatedServer:
 
     def wait_for_tree(self, process: subprocess.Popen[bytes]) -> None:
         """Return when the last file of the tree is there."""
-        while not any(self.root.rglob(f"*MDT{self.mdts - 1:04x}/filesfree")):
+        last = "clients/sacct.txt" if "--clients" in self.events else f"*MDT{self.mdts - 1:04x}/filesfree"
+        while not any(self.root.rglob(last)):
             assert process.poll() is None, process.stderr and process.stderr.read()
             time.sleep(0.02)
 

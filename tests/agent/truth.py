@@ -27,10 +27,14 @@ def spooled_ticks(directory: Path, table: str = "target_io") -> Counter[tuple[st
 
 
 def rows(store: Path, table: str) -> list[dict[str, Any]]:
-    """All rows of a table, by target and time."""
+    """All rows of a table, by target, node and time."""
     handle = Store(store).tables.load(table)
     result = [] if handle is None else handle.to_pyarrow_table().to_pylist()
-    return sorted(result, key=lambda row: (row["target"], row["time"]))
+    return sorted(result, key=lambda row: (*_whose(row), row["time"]))
+
+
+def _whose(row: dict[str, Any]) -> tuple[str, str]:
+    return row.get("target", ""), row.get("node", "")
 
 
 def total(store: Path, column: str = "write_bytes", table: str = "target_io") -> int:
@@ -42,9 +46,7 @@ def breaks(store: Path, table: str = "target_io") -> list[dict[str, Any]]:
     """Rows that do not begin where the one before ended: something is missing or there twice."""
     result = rows(store, table)
     pairs = pairwise(result)
-    return [
-        after for before, after in pairs if before["target"] == after["target"] and before["time"] != after["start"]
-    ]
+    return [after for before, after in pairs if _whose(before) == _whose(after) and before["time"] != after["start"]]
 
 
 def ship(spool: Path, store: Path) -> subprocess.CompletedProcess[str]:

@@ -106,6 +106,16 @@ def test_doctor_and_prometheus(agent: Path, tmp_path: Path) -> None:
     assert "# TYPE lustre_" in page
 
 
+def test_clients_too(agent: Path, tmp_path: Path) -> None:
+    root = tree_2_15(tmp_path / "node")
+    shown = run(agent, "doctor", "--root", root, "--spool", tmp_path / "spool").stdout
+    assert "(client): llite.stats, osc.stats, osc.rpc_stats" in shown
+    page = run(agent, "export", "prometheus", "--once", "--root", root).stdout
+    assert 'lustre_stats_total{component="client",filesystem="lake",' in page
+    done = run(agent, "collect", "--once", "--root", root, "--spool", tmp_path / "spool")
+    assert "1 ticks, 1 targets, 5 samples" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from iolens.records import Problem
+from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_proc import read_tree
 from tests.cli.command import iolens
 
@@ -38,6 +40,42 @@ def test_a_live_server_for_a_while(tmp_path: Path) -> None:
         assert not any(isinstance(item, Problem) for item in items)
         target |= {item.target for item in items if hasattr(item, "target") and item.table != "server_ops"}
     assert targets == {"one": {"scratch-OST0002", "scratch-MDT0000"}, "two": {"scratch-OST0001"}}
+
+
+def test_clients_beside_a_server(tmp_path: Path) -> None:
+    root = tmp_path / "oss1"
+    done = iolens(
+        "simulate", "lustre", "--root", root, "--osts", 2, "--mdts", 1, "--start", "2012-10-22T10:40:00Z",
+        "--speed", 1000, "--duration", "1min", "--clients", 3, "--client-version", "2.15,2.5",
+        "--client-page-size", "65536,4096", "--reboot", "node0003@30s",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert f"3 clients, Lustre 2.15, 2.5, under {root}/clients" in done.err
+    assert [path.name for path in sorted((root / "clients").glob("node*"))] == ["node0001", "node0002", "node0003"]
+    samples = [
+        next(item for item in lustre_client_proc.read_tree(path, None) if getattr(item, "table", "") == "client_rpcs")
+        for path in sorted((root / "clients").glob("node*"))
+    ]
+    assert [sample.labels["page_bytes"] for sample in samples] == ["65536", "4096", "65536"]
+    assert (root / "clients/node0003/proc/uptime").read_text().startswith("30.00 ")
+    jobs = json.loads((root / "clients/jobs.json").read_text())["jobs"]
+    assert {job["user"]: job["nodes"] for job in jobs}["chandra"] == ["node0003"]
+    assert not list(lustre_proc_problems(root))
+
+
+def lustre_proc_problems(root: Path) -> Iterator[Problem]:
+    return (item for item in read_tree(root, None) if isinstance(item, Problem))
+
+
+def test_mistakes_about_clients_are_usage_errors(tmp_path: Path) -> None:
+    for options, message in (
+        (("--reboot", "node0001@1min"), "ask for some with --clients"),
+        (("--clients", 2, "--client-version", "3.0"), "there are: 2.5, 2.10, 2.12, 2.15"),
+        (("--clients", 2, "--client-page-size", "4k"), "4k are not numbers of bytes"),
+        (("--clients", 2, "--reboot", "node0007@1min"), "they are node0001 … node0002"),
+    ):
+        wrong = iolens("simulate", "lustre", "--root", tmp_path / message[:4], "--osts", 1, *options)
+        assert (wrong.code, message in wrong.err) == (2, True), wrong.err
 
 
 def test_mistakes_are_usage_errors(tmp_path: Path) -> None:

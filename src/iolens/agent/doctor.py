@@ -11,7 +11,7 @@ import pwd
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +19,8 @@ from typing import Final, Literal
 
 from iolens.agent.sampling.private_files import refuse_foreign
 from iolens.agent.sampling.spool import BAD, LATE, waiting
+from iolens.agent.tried_files import DEBUGFS, READABLE, TargetFinding, names_of, tried, why_absent
+from iolens.agent.tried_mounts import TriedMount, page_size_words, tried_mounts
 from iolens.config import DeviceRule
 from iolens.errors import IolensError, StoreError
 from iolens.records import Problem
@@ -35,7 +37,6 @@ Status = Literal["ok", "missing", "note"]
 ENGINES: Final = ("deltalake", "duckdb", "pyarrow", "pyspark")
 NEEDED_ENGINES: Final = ENGINES[:3]
 JOB_VARIABLES: Final = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
-DEBUGFS: Final = "sys/kernel/debug"
 EARLIEST_S: Final = 1_577_836_800  # 2020: a clock before that was never set
 CLOCK_TOLERANCE_S: Final = 5.0
 LEAST_FREE_BYTES: Final = 1 << 30
@@ -55,23 +56,6 @@ class DiagnosisLine:
     detail: str
 
 
-@dataclass(slots=True)
-class TargetFinding:
-    """One target: for each thing it should offer, "readable" or why not."""
-
-    target: str
-    kind: str
-    files: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def readable(self) -> list[str]:
-        """What can be sampled."""
-        return [name for name, state in self.files.items() if state == READABLE]
-
-
-READABLE: Final = "readable"
-
-
 @dataclass(frozen=True, slots=True)
 class DeviceFinding:
     """One block device: what it would be stored as, or why the rule leaves it out."""
@@ -89,6 +73,7 @@ class Diagnosis:
     root: str
     lustre_version: str | None
     targets: list[TargetFinding]
+    mounts: list[TargetFinding]
     devices: list[DeviceFinding]
     findings: list[DiagnosisLine]
 
@@ -96,9 +81,10 @@ class Diagnosis:
     def exit_code(self) -> int:
         """0 all good, 3 something is missing, 1 there is nothing to sample."""
         has_devices = any(device.left_out is None for device in self.devices)
-        if not has_devices and not any(target.readable for target in self.targets):
+        offered = [*self.targets, *self.mounts]
+        if not has_devices and not any(target.readable for target in offered):
             return 1
-        complete = all(len(target.readable) == len(target.files) for target in self.targets)
+        complete = all(len(target.readable) == len(target.files) for target in offered)
         return 0 if complete and all(finding.status != "missing" for finding in self.findings) else 3
 
 
@@ -107,32 +93,40 @@ def diagnose(
 ) -> Diagnosis:
     """Look at everything `iolens collect` would need; without a store, only what it needs to spool."""
     version = _version(root)
-    targets = _TriedTree(root).targets()
+    targets, clients = _TriedTree(root).targets(), tried_mounts(root)
+    mounts = [mount.finding(root, name) for name, mount in clients.items()]
     devices, reasons = _devices(root, rule or DeviceRule())
+    has_other = bool(mounts) or any(device.left_out is None for device in devices)
     findings = [
-        *_server(root, version, targets, devices),
-        *_sampled_devices(devices, reasons, bool(targets), with_devices),
-        *_debugfs(root, targets),
-        *_jobs(root, targets),
+        *_server(root, version, targets, has_other),
+        *_client(root, clients),
+        *_sampled_devices(devices, reasons, bool(targets or mounts), with_devices),
+        *_debugfs(root, [*targets, *mounts]),
+        *_jobs(root, targets, mounts),
         _clock(root),
         *_spool(spool),
         DiagnosisLine("python", "ok", platform.python_version()),
         *([_store(store), *_engines()] if store else []),
     ]
-    return Diagnosis(_user(), str(root), version, targets, devices, findings)
+    return Diagnosis(_user(), str(root), version, targets, mounts, devices, findings)
 
 
-def _server(
-    root: Path, version: str | None, targets: list[TargetFinding], devices: list[DeviceFinding]
-) -> Iterator[DiagnosisLine]:
-    """A machine without Lustre is nothing wrong where it has devices to sample."""
-    is_missing: Status = "note" if not targets and any(device.left_out is None for device in devices) else "missing"
+def _server(root: Path, version: str | None, targets: list[TargetFinding], has_other: bool) -> Iterator[DiagnosisLine]:
+    """A machine without targets is nothing wrong where it has mounts or devices to sample."""
+    is_missing: Status = "note" if not targets and has_other else "missing"
     if not targets:
         yield DiagnosisLine("targets", is_missing, f"no OST or MDT below {root}: not a Lustre server")
     if version:
         yield DiagnosisLine("lustre", "ok", f"version {version}")
     else:
         yield DiagnosisLine("lustre", is_missing, f"no version below {root}: {', '.join(VERSION_FILES)}")
+
+
+def _client(root: Path, clients: Mapping[str, TriedMount]) -> Iterator[DiagnosisLine]:
+    """What is mounted, and what RPCs are counted in."""
+    yield from (DiagnosisLine("client", "ok", mount.summary()) for mount in clients.values())
+    if clients:
+        yield DiagnosisLine("client", "note", page_size_words(root))
 
 
 def _devices(root: Path, rule: DeviceRule) -> tuple[list[DeviceFinding], list[str]]:
@@ -176,7 +170,7 @@ class _TriedTree:
 
     def targets(self) -> list[TargetFinding]:
         for place in PLACES:
-            for target in _names(self.root / place.directory):
+            for target in names_of(self.root / place.directory):
                 if target not in NOT_TARGETS and (self.root / place.directory / target).is_dir():
                     self._look(place.family, target, self.root / place.directory / target)
         for finding in self.by_target.values():
@@ -187,41 +181,17 @@ class _TriedTree:
         name = target.removesuffix("-osd")
         kind = "mdt" if "MDT" in name or family in ("mdt", "mds") else "ost"
         self.by_target.setdefault(name, TargetFinding(name, kind))
-        for leaf in _names(directory):
+        for leaf in names_of(directory):
             if (parameter := parameter_of(family, target, leaf)) is not None:
                 aspect = "capacity" if leaf in CAPACITY_LEAVES else parameter.leaf
                 aspect = "md_stats" if (family, leaf) == ("mds", "stats") else aspect
-                self.states.setdefault((name, aspect), []).append(_try(directory / leaf))
+                self.states.setdefault((name, aspect), []).append(tried(directory / leaf))
 
     def _state(self, target: str, aspect: str) -> str:
         states = self.states.get((target, aspect), [])
         if READABLE in states:
             return READABLE
-        return states[0] if states else self._why_absent(aspect)
-
-    def _why_absent(self, aspect: str) -> str:
-        hidden = self.root / DEBUGFS
-        if aspect in TIMED_LEAVES and hidden.is_dir() and not os.access(hidden, os.R_OK | os.X_OK):
-            return f"not found; {hidden} is closed to this user"
-        if aspect == "job_stats":
-            return "not found: this version has none, or job statistics are off"
-        return "not found"
-
-
-def _try(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            stream.read(4096)
-    except OSError as error:
-        return f"{path}: {error.strerror}"
-    return READABLE
-
-
-def _names(directory: Path) -> list[str]:
-    try:
-        return sorted(path.name for path in directory.iterdir())
-    except OSError:
-        return []
+        return states[0] if states else why_absent(self.root, aspect)
 
 
 def _user() -> str:
@@ -252,12 +222,12 @@ def _debugfs(root: Path, targets: list[TargetFinding]) -> Iterator[DiagnosisLine
     else:
         advice = f"run as root, or with CAP_DAC_READ_SEARCH, or remount it: mount -o remount,mode=755 {hidden}"
         yield DiagnosisLine(
-            "debugfs", "missing", f"{hidden} is closed to {_user()}, and brw_stats may be there: {advice}"
+            "debugfs", "missing", f"{hidden} is closed to {_user()}, and statistics may be there: {advice}"
         )
 
 
-def _jobs(root: Path, targets: list[TargetFinding]) -> Iterator[DiagnosisLine]:
-    if not targets:
+def _jobs(root: Path, targets: list[TargetFinding], mounts: list[TargetFinding]) -> Iterator[DiagnosisLine]:
+    if not targets and not mounts:
         return
     for name in JOB_VARIABLES:
         try:
@@ -265,11 +235,13 @@ def _jobs(root: Path, targets: list[TargetFinding]) -> Iterator[DiagnosisLine]:
         except OSError:
             continue
         if variable == "disable":
-            yield DiagnosisLine("job_stats", "missing", "off on this server: lctl set_param -P jobid_var=SLURM_JOB_ID")
+            where = "on this server" if targets else "for this node"
+            yield DiagnosisLine("job_stats", "missing", f"off {where}: lctl set_param -P jobid_var=SLURM_JOB_ID")
         else:
             yield DiagnosisLine("job_stats", "ok", f"jobid_var is {variable}")
         return
-    yield DiagnosisLine("job_stats", "note", "no jobid_var here: clients decide whether jobs are named")
+    if targets:
+        yield DiagnosisLine("job_stats", "note", "no jobid_var here: clients decide whether jobs are named")
 
 
 def _clock(root: Path) -> DiagnosisLine:
@@ -289,8 +261,8 @@ def _clock(root: Path) -> DiagnosisLine:
 
 def _stamps(root: Path) -> Iterator[int]:
     for place in PLACES:
-        for target in _names(root / place.directory):
-            for leaf in TIMED_LEAVES & set(_names(root / place.directory / target)):
+        for target in names_of(root / place.directory):
+            for leaf in TIMED_LEAVES & set(names_of(root / place.directory / target)):
                 try:
                     stamp = snapshot_of((root / place.directory / target / leaf).read_bytes())
                 except OSError:
@@ -317,7 +289,7 @@ def _spool(directory: Path) -> Iterator[DiagnosisLine]:
         return
     yield DiagnosisLine("spool", "note", f"{len(waiting(directory))} segments wait for the store")
     for folder, what in ((BAD, "could not be understood"), (LATE, "came too late: iolens ingest spool --rebuild")):
-        aside = sum(name.endswith(CLOSED) for name in _names(directory / folder))
+        aside = sum(name.endswith(CLOSED) for name in names_of(directory / folder))
         if aside:
             yield DiagnosisLine("spool", "missing", f"{aside} segments in {directory / folder} {what}")
 

@@ -1,4 +1,4 @@
-"""Sample this server's Lustre targets and block devices on the clock and ship the samples to the store."""
+"""Sample this machine's Lustre targets, mounts and block devices on the clock and ship the samples to the store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Examples:
 @click.option("--interval", type=DURATION, show_default="5s", metavar="TIME", help="Sample this often")
 @click.option(
     "--slow-interval", type=DURATION, show_default="60s", metavar="TIME",
-    help="job_stats and the long histograms this often",
+    help="job_stats, the long histograms and a client's RPCs this often",
 )  # fmt: skip
 @click.option(
     "--devices/--no-devices", default=None, show_default="where there is no Lustre",
@@ -74,9 +74,10 @@ def COMMAND(
 ) -> int:
     """Sample on the clock, spool raw counters, ship them every few minutes.
 
-    Ticks are multiples of the interval. A full spool is thinned, an absent store waited for. Stop with SIGTERM or
-    Ctrl-C: what is spooled is shipped by the next start. SPOOL/health.json tells how it is doing. What no option says
-    is taken from the sections [agent] and [devices] of the configuration.
+    A machine may be a Lustre server, a client, or both: what is there is sampled. Ticks are multiples of the interval.
+    A full spool is thinned, an absent store waited for. Stop with SIGTERM or Ctrl-C: what is spooled is shipped by the
+    next start. SPOOL/health.json tells how it is doing. What no option says is taken from the sections [agent] and
+    [devices] of the configuration.
     """
     from iolens.agent.sampling.clock import SystemClock
     from iolens.agent.sampling.collector import Agent
@@ -108,6 +109,7 @@ def COMMAND(
 def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: float | None) -> AgentSettings:
     """What to do: as the options say, else the configuration, else the defaults."""
     from iolens.agent.sampling.collector import AgentSettings
+    from iolens.sources.lustre import lustre_client_proc
 
     said = {**_known(config.agent), **_known(given)}
     settings = AgentSettings(
@@ -116,6 +118,7 @@ def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: f
         url,
         duration_s=duration_s,
         device_rule=config.devices,
+        client=config.sources.get(lustre_client_proc.NAME, {}),
         **said,
     )
     others = (settings.slow_interval_s, settings.ship_every_s, settings.device_interval_s)

@@ -60,13 +60,14 @@ def COMMAND(root: Path | None, spool: Path | None, format_: str, store: str | No
 
 def _show(diagnosis: Diagnosis) -> None:
     click.echo(f"{diagnosis.root} as {diagnosis.user}, Lustre {diagnosis.lustre_version or 'not found'}")
-    for target in diagnosis.targets[:SHOWN_TARGETS]:
+    offered = [*diagnosis.targets, *diagnosis.mounts]
+    for target in offered[:SHOWN_TARGETS]:
         click.echo(f"  {target.target} ({target.kind}): {', '.join(target.readable) or 'nothing'} readable")
         for name, state in target.files.items():
             if name not in target.readable:
                 click.echo(f"    missing {name}: {state}")
-    if len(diagnosis.targets) > SHOWN_TARGETS:
-        click.echo(f"  … and {len(diagnosis.targets) - SHOWN_TARGETS} more targets: --format json lists all")
+    if len(offered) > SHOWN_TARGETS:
+        click.echo(f"  … and {len(offered) - SHOWN_TARGETS} more targets: --format json lists all")
     _show_devices(diagnosis)
     for finding in diagnosis.findings:
         click.echo(f"  {finding.status:8}{finding.subject}: {finding.detail}")

@@ -1,4 +1,4 @@
-"""Serve this server's targets, their FSU and the busiest jobs to Prometheus."""
+"""Serve this machine's targets, their FSU, the busiest jobs and its mounts to Prometheus."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ Examples:
     "--jobs", type=click.IntRange(0, 1000), default=10, show_default=True,
     help="The busiest jobs of each file system, all others as one; 0: none",
 )  # fmt: skip
+@click.option(
+    "--client-targets", is_flag=True, help="Of a client, a series for each OST and MDT, not only sums over a mount"
+)
 @click.option("--calibration", metavar="NAME", help="Configured or shipped calibration (shipped: grace-2012)")
 @click.option("--filesystem", "-f", metavar="NAME", help="File system of targets that do not carry its name")
 @click.option("--devices/--no-devices", default=True, show_default=True, help="FSU of block devices")
@@ -58,6 +61,7 @@ def COMMAND(
     jobs_interval: float,
     timeout: float,
     jobs: int,
+    client_targets: bool,
     calibration: str | None,
     filesystem: str | None,
     devices: bool,
@@ -66,7 +70,7 @@ def COMMAND(
     config: str | None,
     once: bool,
 ) -> int:
-    """Serve this server's targets, their FSU and the busiest jobs to Prometheus.
+    """Serve this machine's targets, their FSU, the busiest jobs and its mounts to Prometheus.
 
     Reads when scraped. A file that hangs costs its collector, not the scrape: see iolens_scrape_success. Whoever can
     connect can read; it listens on this machine only, unless set otherwise.
@@ -76,6 +80,7 @@ def COMMAND(
     from iolens.agent.exporter.server import Address
     from iolens.api.exporting import exported_calibration, serve_until_stopped
     from iolens.config import load_config
+    from iolens.sources.lustre import lustre_client_proc
 
     try:
         address = Address.parse(listen)
@@ -94,6 +99,8 @@ def COMMAND(
         jobs_interval_s=jobs_interval,
         timeout_s=timeout,
         jobs=jobs,
+        client_targets=client_targets,
+        client=known.sources.get(lustre_client_proc.NAME, {}),
         filesystem=filesystem,
         devices=known.devices if devices else None,
         spool=spool,

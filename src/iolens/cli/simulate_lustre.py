@@ -1,4 +1,4 @@
-"""Keep a live /proc and /sys tree of a Lustre server under a directory."""
+"""Keep live /proc and /sys trees of a Lustre server and its clients under a directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from iolens.cli.terminal_output import progress
 from iolens.cli.workload_option import workload_option
 
 if TYPE_CHECKING:
-    from iolens.simulator.lustre_centre import SimulatedEvent
+    from iolens.simulator.client_tree import SimulatedClients
+    from iolens.simulator.lustre_centre import Action, SimulatedEvent
+    from iolens.simulator.lustre_tree import Tree
 
 
 @click.command(
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 Examples:
   iolens simulate lustre --root /tmp/oss1 --version 2.15 --osts 4 --speed 10 --duration 1h
   iolens simulate lustre --root /tmp/oss1 --root2 /tmp/oss2 --failover OST0002@10min --reset-at 5min,20min
+  iolens simulate lustre --root /tmp/oss1 --clients 8 --client-version 2.15,2.12 --reboot node0002@10min
 """,
 )
 @click.option("--root", type=click.Path(path_type=Path, file_okay=False), required=True, help="An empty directory")
@@ -37,6 +40,19 @@ Examples:
 @click.option("--reset-at", type=WORDS, default="", metavar="TIME,…", help="All counters go to zero, since the start")
 @click.option("--dead-ost", multiple=True, metavar="NAME@TIME", help="An OST vanishes; repeatable")
 @click.option("--failover", multiple=True, metavar="NAME@TIME", help="A target moves to --root2; repeatable")
+@click.option(
+    "--clients", type=click.IntRange(0, 9999), default=0, show_default=True,
+    help="Nodes that have it mounted and run its jobs, below ROOT/clients",
+)  # fmt: skip
+@click.option(
+    "--client-version", type=WORDS, default="2.5,2.10,2.12,2.15", show_default=True, metavar="VERSION,…",
+    help="Lustre versions of the nodes, in turn",
+)  # fmt: skip
+@click.option(
+    "--client-page-size", type=WORDS, default="4096", show_default=True, metavar="BYTES,…",
+    help="Page sizes of the nodes, in turn",
+)  # fmt: skip
+@click.option("--reboot", multiple=True, metavar="NODE@TIME", help="A node's counters begin anew; repeatable")
 def COMMAND(
     root: Path,
     root2: Path | None,
@@ -51,11 +67,16 @@ def COMMAND(
     reset_at: tuple[str, ...],
     dead_ost: tuple[str, ...],
     failover: tuple[str, ...],
+    clients: int,
+    client_version: tuple[str, ...],
+    client_page_size: tuple[str, ...],
+    reboot: tuple[str, ...],
 ) -> None:
-    """Keep a live /proc and /sys tree of a Lustre server under a directory.
+    """Keep live /proc and /sys trees of a Lustre server and its clients under a directory.
 
-    Counters advance by the workload; every file is replaced at once. Times given to --reset-at, --dead-ost, --failover
-    and --duration are simulated time since the start. Without --duration it runs until interrupted.
+    Counters advance by the workload; every file is replaced at once. Times given to --reset-at, --dead-ost, --failover,
+    --reboot and --duration are simulated time since the start. Without --duration it runs until interrupted. Which job
+    runs on which nodes is in ROOT/clients/sacct.txt, what it did in ROOT/clients/jobs.json.
     """
     import time
     from contextlib import suppress
@@ -67,15 +88,18 @@ def COMMAND(
     chosen = load_workload(workload)
     timestamp = in_zone(start, None)
     start_s = time.time() if timestamp is None else timestamp.timestamp()
-    events = _events(start_s, chosen.filesystem, reset_at, dead_ost, failover)
+    events = _events(start_s, chosen.filesystem, reset_at, {"dead": dead_ost, "failover": failover, "reboot": reboot})
     server = Tree(root, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed)
     partner = (
         Tree(root2, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed, targets=())
         if root2 is not None
         else None
     )
-    centre = Centre(server, partner, events)
+    nodes = _nodes(server, clients, client_version, client_page_size)
+    centre = Centre(server, partner, events, nodes)
     click.echo(f"{chosen.filesystem}: {len(server.mounted)} targets of Lustre {version} under {root}", err=True)
+    if nodes is not None:
+        click.echo(f"{clients} clients, Lustre {', '.join(client_version)}, under {nodes.root}", err=True)
     until_s = None if duration is None else start_s + duration
     with progress(None, "simulating") as step, suppress(KeyboardInterrupt):
         clock = RealClock(time.time() if timestamp is None else start_s, speed)
@@ -85,8 +109,27 @@ def COMMAND(
     click.echo(f"{truth['samples']} ticks; true mean FSU of the OSTs under {root}: {mean}")
 
 
+def _nodes(server: Tree, count: int, versions: tuple[str, ...], sizes: tuple[str, ...]) -> SimulatedClients | None:
+    from iolens.errors import UsageError
+    from iolens.simulator.client_tree import FOLDER, SimulatedClients
+
+    if not count:
+        return None
+    if not all(size.isdecimal() for size in sizes):
+        raise UsageError(f"--client-page-size: {', '.join(sizes)} are not numbers of bytes, such as 4096 or 65536")
+    return SimulatedClients(
+        server.root / FOLDER,
+        server.activity,
+        server.mdts,
+        count,
+        start_s=server.start_s,
+        versions=versions,
+        page_sizes=[int(size) for size in sizes],
+    )
+
+
 def _events(
-    start_s: float, filesystem: str, reset_at: tuple[str, ...], dead_ost: tuple[str, ...], failover: tuple[str, ...]
+    start_s: float, filesystem: str, reset_at: tuple[str, ...], named: dict[Action, tuple[str, ...]]
 ) -> list[SimulatedEvent]:
     from iolens.errors import UsageError
     from iolens.simulator.lustre_centre import SimulatedEvent, event_of
@@ -96,5 +139,6 @@ def _events(
         events = [SimulatedEvent(start_s + parse_duration(word), "reset") for word in reset_at]
     except ValueError as error:
         raise UsageError(f"--reset-at: {error}") from None
-    events += [event_of("dead", word, start_s, filesystem, parse_duration) for word in dead_ost]
-    return events + [event_of("failover", word, start_s, filesystem, parse_duration) for word in failover]
+    return events + [
+        event_of(action, word, start_s, filesystem, parse_duration) for action, words in named.items() for word in words
+    ]

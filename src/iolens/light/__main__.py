@@ -235,7 +235,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
     diagnosis = diagnose(options.root, None, options.spool)
     _show(f"{diagnosis.root} as {diagnosis.user}, Lustre {diagnosis.lustre_version or 'not found'}")
-    for target in diagnosis.targets:
+    for target in [*diagnosis.targets, *diagnosis.mounts]:
         _show(f"  {target.target} ({target.kind}): {', '.join(target.readable) or 'nothing'} readable")
     for finding in diagnosis.findings:
         _show(f"  {finding.status:8}{finding.subject}: {finding.detail}")
@@ -255,6 +255,7 @@ def _prometheus(options: argparse.Namespace) -> int:
         version=__version__,
         interval_s=options.interval,
         devices=DeviceRule(),
+        client=known.sources.get("lustre-client-proc", {}),
     )
     exporter = Exporter(settings, collectors(settings, _say))
     if options.once:

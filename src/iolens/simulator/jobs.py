@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,13 +41,30 @@ def dealt_out(
     counts: NDArray[np.int64], workload: SimulatedWorkload, turn: NDArray[np.int64] | int
 ) -> NDArray[np.int64]:
     """Counts divided between the jobs by weight, jobs first; they add up. `turn` varies who gets the odd one."""
-    weights = np.array([job.weight for job in workload.jobs])
-    cumulative = np.cumsum(weights) / weights.sum()
+    return divided(counts, [job.weight for job in workload.jobs], turn)
+
+
+def divided(counts: NDArray[np.int64], weights: Sequence[float], turn: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    """Counts divided by weight, parts first; they add up. `turn` varies which part gets the odd one."""
+    cumulative = np.cumsum(weights) / np.sum(weights)
     cumulative[-1] = 1.0
     offset = (np.asarray(turn) * GOLDEN) % 1.0
     upto = np.stack([np.floor(counts * share + offset) for share in cumulative])
     np.minimum(upto, counts, out=upto)
     return np.diff(upto, axis=0, prepend=0.0).astype(np.int64)
+
+
+def placed_on(workload: SimulatedWorkload, nodes: int) -> list[list[int]]:
+    """Which nodes the jobs of each stream run on: by weight, at least one; fewer nodes than streams are shared."""
+    weights = np.array([job.weight for job in workload.jobs])
+    if nodes < len(weights):
+        return [[number % nodes] for number in range(len(weights))]
+    exact = weights / weights.sum() * (nodes - len(weights))
+    sizes = 1 + np.floor(exact).astype(int)
+    for number in np.argsort(np.floor(exact) - exact, kind="stable")[: nodes - sizes.sum()]:
+        sizes[number] += 1
+    ends = np.cumsum(sizes)
+    return [list(range(end - size, end)) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
 
 
 def _job(workload: SimulatedWorkload, number: int, stream: JobClass, second: int) -> Job:

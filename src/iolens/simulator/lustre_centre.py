@@ -1,4 +1,4 @@
-"""One or two simulated Lustre servers and what befalls them: resets, dead targets, fail-over to the partner."""
+"""One or two simulated Lustre servers, their clients, and what befalls them: resets, fail-over, reboots."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from iolens.errors import UsageError
+from iolens.simulator.client_tree import SimulatedClients
 from iolens.simulator.lustre_tree import SimulatedClock, Tree
 
-Action = Literal["reset", "dead", "failover"]
+Action = Literal["reset", "dead", "failover", "reboot"]
 _AT: Final = "@"
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedEvent:
-    """Something that happens at one time; to all targets when none is named."""
+    """Something that happens at one time; to all targets when none is named. What reboots is a client."""
 
     at_s: float
     action: Action
@@ -23,16 +24,29 @@ class SimulatedEvent:
 
 
 class Centre:
-    """A server, its partner if it has one, and events to come."""
+    """A server, its partner if it has one, their clients if there are any, and events to come."""
 
-    def __init__(self, server: Tree, partner: Tree | None = None, events: Sequence[SimulatedEvent] = ()) -> None:
-        self.server, self.partner = server, partner
+    def __init__(
+        self,
+        server: Tree,
+        partner: Tree | None = None,
+        events: Sequence[SimulatedEvent] = (),
+        clients: SimulatedClients | None = None,
+    ) -> None:
+        self.server, self.partner, self.clients = server, partner, clients
         self.events = sorted(events, key=lambda event: event.at_s)
         for event in self.events:
-            if event.action == "failover" and partner is None:
-                raise UsageError("a target can only fail over to a second server: name its root with --root2")
-            if event.target is not None and event.target not in server.names:
-                raise UsageError(f"no target is called {event.target!r}; they are {', '.join(server.names)}")
+            self._check(event)
+
+    def _check(self, event: SimulatedEvent) -> None:
+        if event.action == "failover" and self.partner is None:
+            raise UsageError("a target can only fail over to a second server: name its root with --root2")
+        if event.action == "reboot":
+            if self.clients is None:
+                raise UsageError("only a client can reboot: ask for some with --clients")
+            self.clients.tree_of(event.target or "")
+        elif event.target is not None and event.target not in self.server.names:
+            raise UsageError(f"no target is called {event.target!r}; they are {', '.join(self.server.names)}")
 
     @property
     def trees(self) -> list[Tree]:
@@ -40,16 +54,24 @@ class Centre:
         return [self.server] if self.partner is None else [self.server, self.partner]
 
     def advance_to(self, second: float) -> None:
-        """Let time pass on both servers; events happen at their own times on the way."""
+        """Let time pass everywhere; events happen at their own times on the way."""
         while self.events and self.events[0].at_s <= second:
             event = self.events.pop(0)
-            for tree in self.trees:
-                tree.advance_to(max(event.at_s, tree.second))
+            self._pass_time(max(event.at_s, self.server.second))
             self._happen(event)
+        self._pass_time(second)
+
+    def _pass_time(self, second: float) -> None:
         for tree in self.trees:
             tree.advance_to(second)
+        if self.clients is not None:
+            self.clients.advance_to(second, [name for tree in self.trees for name in tree.mounted])
 
     def _happen(self, event: SimulatedEvent) -> None:
+        if event.action == "reboot":
+            if self.clients is not None and event.target is not None:
+                self.clients.reboot(event.target)
+            return
         for tree in self.trees:
             here = [name for name in tree.mounted if event.target in (None, name)]
             if event.action == "reset":
@@ -66,9 +88,10 @@ def event_of(
 ) -> SimulatedEvent:
     """An event from `OST0003@10min`; the time counts from the start, the file system's name may be left out."""
     name, at, when = text.partition(_AT)
+    kind, example = ("node", "node0002") if action == "reboot" else ("target", "OST0003")
     if not at or not name or not when:
-        raise UsageError(f"{text!r}: write a target and a time, such as OST0003@10min")
-    full = name if name.startswith(f"{filesystem}-") else f"{filesystem}-{name}"
+        raise UsageError(f"{text!r}: write a {kind} and a time, such as {example}@10min")
+    full = name if action == "reboot" or name.startswith(f"{filesystem}-") else f"{filesystem}-{name}"
     try:
         return SimulatedEvent(start_s + seconds(when), action, full)
     except ValueError as error:

@@ -100,25 +100,25 @@ def histograms(ost: OstCounters) -> list[BrwSection]:
     ios = ost.counts.sum(axis=1)
     pages, sizes = ([int(math.log2(size // unit)) for size in SIZES] for unit in (PAGE, 1))
     return [
-        _histogram("pages per bulk r/w", "rpcs", _placed(ost.counts, pages), log2=True),
-        _histogram("discontiguous pages", "rpcs", _placed(ios[:, None], [0])),
-        _histogram("discontiguous blocks", "rpcs", _placed(ios[:, None], [0])),
-        _histogram("disk fragmented I/Os", "ios", _placed(ios[:, None], [1])),
-        _histogram("disk I/Os in flight", "ios", ost.in_flight),
-        _histogram("I/O time (1/1000s)", "ios", ost.times, log2=True),
-        _histogram("disk I/O size", "ios", _placed(ost.counts, sizes), log2=True),
+        histogram_of("pages per bulk r/w", "rpcs", placed_rows(ost.counts, pages), log2=True),
+        histogram_of("discontiguous pages", "rpcs", placed_rows(ios[:, None], [0])),
+        histogram_of("discontiguous blocks", "rpcs", placed_rows(ios[:, None], [0])),
+        histogram_of("disk fragmented I/Os", "ios", placed_rows(ios[:, None], [1])),
+        histogram_of("disk I/Os in flight", "ios", ost.in_flight),
+        histogram_of("I/O time (1/1000s)", "ios", ost.times, log2=True),
+        histogram_of("disk I/O size", "ios", placed_rows(ost.counts, sizes), log2=True),
     ]
 
 
 def ost_stats(ost: OstCounters, dialect: Dialect, now_ns: int, seconds: NDArray[np.float64]) -> list[Counter]:
     """Lines of obdfilter `stats`, in the order of the version."""
-    moved = _byte_counters(ost.counts, dialect)
+    moved = byte_counters(ost.counts, with_squares=dialect.timed)
     ops = int(ost.counts.sum())
     age_s = (now_ns - ost.start_ns) // NS
     side = _side_counters(ops, int(ost.counts[1].sum()), age_s)
     if dialect.timed:
-        moved += [_time_counter(direction, ost.counts[n], seconds[n]) for n, direction in enumerate(DIRECTIONS)]
-        return [*moved, *(_constant(name, side[name], 40 + len(name)) for name in dialect.ost_counters)]
+        moved += [time_counter(direction, ost.counts[n], seconds[n]) for n, direction in enumerate(DIRECTIONS)]
+        return [*moved, *(constant_counter(name, side[name], 40 + len(name)) for name in dialect.ost_counters)]
     if dialect.early:
         moved += [Counter("get_page", ops, "usec", 0, 273, 3 * ops, 9 * ops, valued=True), *_cache_counters(ost)]
     return [*moved, *(Counter(name, side[name]) for name in dialect.ost_counters)]
@@ -133,7 +133,7 @@ def mdt_stats(mdt: MdtCounters, dialect: Dialect, now_ns: int) -> list[Counter]:
                  "process_config", "connect", "reconnect", "disconnect", "statfs", "setattr", "getattr", "llog_init",
                  "notify", "quotactl")  # fmt: skip
         return [Counter(name, done.get(name, side.get(name, 0))) for name in names]
-    return [_operation(name, done[name], dialect) for name in JOB_MDT_COUNTERS]
+    return [operation_counter(name, done[name], dialect) for name in JOB_MDT_COUNTERS]
 
 
 @dataclass(slots=True)
@@ -178,13 +178,13 @@ def ost_jobs(ost: OstCounters, dialect: Dialect, seconds: NDArray[np.float64]) -
     """Entries of an OST's job_stats."""
     result = []
     for job_id, job in ost.jobs.items():
-        lines = _byte_counters(job.counts, dialect)
+        lines = byte_counters(job.counts, with_squares=dialect.timed)
         if dialect.timed:
-            lines += [_time_counter(direction, job.counts[n], seconds[n]) for n, direction in enumerate(DIRECTIONS)]
+            lines += [time_counter(direction, job.counts[n], seconds[n]) for n, direction in enumerate(DIRECTIONS)]
         writes = int(job.counts[1].sum())
         done = {"punch": writes // 500, "create": writes // 2000}
         names = (*JOB_OST_COUNTERS, "prealloc") if dialect.timed else JOB_OST_COUNTERS
-        lines += [_operation(name, done.get(name, 0), dialect) for name in names]
+        lines += [operation_counter(name, done.get(name, 0), dialect) for name in names]
         result.append(JobEntry(job_id, job.start_ns, job.last_ns, lines))
     return result
 
@@ -196,7 +196,7 @@ def mdt_jobs(mdt: MdtCounters, dialect: Dialect) -> list[JobEntry]:
             job_id,
             job.start_ns,
             job.last_ns,
-            [_operation(name, count, dialect) for name, count in operation_counts(job.counts).items()],
+            [operation_counter(name, count, dialect) for name, count in operation_counts(job.counts).items()],
         )
         for job_id, job in mdt.jobs.items()
     ]
@@ -213,22 +213,26 @@ def _by_row(rows: Array, counts: Array, osts: int) -> NDArray[np.float64]:
     return np.bincount(rows.reshape(-1), counts.reshape(-1), osts * ROWS).astype(np.float64)
 
 
-def _placed(counts: Array, row_of: Sequence[int]) -> Array:
+def placed_rows(counts: Array, row_of: Sequence[int]) -> Array:
+    """Counts by direction and size as rows of a histogram; several sizes may share a row."""
     placed = _no_rows()
-    placed[:, row_of] = counts
+    for column, row in enumerate(row_of):
+        placed[:, row] += counts[:, column]
     return placed
 
 
-def _histogram(title: str, unit: str, counts: Array, *, log2: bool = False) -> BrwSection:
+def histogram_of(title: str, unit: str, counts: Array, *, log2: bool = False) -> BrwSection:
+    """A section from rows by direction."""
     return BrwSection(title, unit, log2, counts[0].tolist(), counts[1].tolist())
 
 
-def _byte_counters(counts: Array, dialect: Dialect) -> list[Counter]:
+def byte_counters(counts: Array, *, with_squares: bool) -> list[Counter]:
+    """`read_bytes` and `write_bytes` of I/Os by direction and size."""
     lines = []
     for number, direction in enumerate(DIRECTIONS):
         ios = [(size, int(count)) for size, count in zip(SIZES, counts[number], strict=True) if count]
         total = sum(size * count for size, count in ios)
-        squares = sum(size * size * count for size, count in ios) if dialect.timed else None
+        squares = sum(size * size * count for size, count in ios) if with_squares else None
         low, high = (ios[0][0], ios[-1][0]) if ios else (0, 0)
         samples = sum(count for _, count in ios)
         lines.append(Counter(f"{direction}_bytes", samples, "bytes", low, high, total, squares, valued=True))
@@ -241,21 +245,23 @@ def _cache_counters(ost: OstCounters) -> list[Counter]:
     return [Counter(name, count, "pages", 1, 1, count, valued=True) for name, count in counts.items()]
 
 
-def _time_counter(direction: str, counts: Array, seconds: NDArray[np.float64]) -> Counter:
+def time_counter(name: str, counts: Array, seconds: NDArray[np.float64], unit: str = "usecs") -> Counter:
+    """I/Os by size as a counter of the time that each takes."""
     ios = [(round(item * 1e6), int(count)) for item, count in zip(seconds, counts, strict=True) if count]
     low, high = (ios[0][0], ios[-1][0]) if ios else (0, 0)
     total, squares = (sum(us**power * count for us, count in ios) for power in (1, 2))
-    return Counter(direction, sum(count for _, count in ios), "usecs", low, high, total, squares, valued=True)
+    return Counter(name, sum(count for _, count in ios), unit, low, high, total, squares, valued=True)
 
 
-def _operation(name: str, count: int, dialect: Dialect) -> Counter:
-    return _constant(name, count, OPERATION_US.get(name, 30)) if dialect.timed else Counter(name, count)
+def operation_counter(name: str, count: int, dialect: Dialect, unit: str = "reqs") -> Counter:
+    """An operation, timed where the version does so, else counted in `unit`."""
+    return constant_counter(name, count, OPERATION_US.get(name, 30)) if dialect.timed else Counter(name, count, unit)
 
 
-def _constant(name: str, count: int, each_us: int) -> Counter:
-    """A timed operation that always takes as long."""
+def constant_counter(name: str, count: int, each_us: int, unit: str = "usecs") -> Counter:
+    """A timed operation that always takes as long, or anything else that is always as large."""
     us = each_us if count else 0
-    return Counter(name, count, "usecs", us, us, count * us, count * us * us, valued=True)
+    return Counter(name, count, unit, us, us, count * us, count * us * us, valued=True)
 
 
 def _side_counters(ops: int, writes: int, age_s: int) -> dict[str, int]:

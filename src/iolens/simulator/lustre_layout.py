@@ -8,9 +8,9 @@ from typing import Final
 
 from iolens.simulator.lustre_text import V1_8, V2_10, V2_12, V2_15, Dialect
 
-_PROC: Final = "proc/fs/lustre"
-_SYS: Final = "sys/fs/lustre"
-_DEBUG: Final = "sys/kernel/debug/lustre"
+PROC: Final = "proc/fs/lustre"
+SYS: Final = "sys/fs/lustre"
+DEBUG: Final = "sys/kernel/debug/lustre"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,55 +39,55 @@ LAYOUTS: Final = {
     for layout in (
         TreeLayout(
             "1.8",
-            f"{_PROC}/version",
+            f"{PROC}/version",
             "lustre: 1.8.3\nkernel: patchless_client\n"
             "build:  1.8.3-20100409182943-PRISTINE-2.6.18-164.11.1.el5_lustre.1.8.3\n",
             V1_8,
             dict.fromkeys(("stats", "brw_stats", "recovery_status", "num_exports", "capacity", "uuid"),
-                          f"{_PROC}/obdfilter"),
-            dict.fromkeys(("stats", "recovery_status", "capacity", "uuid"), f"{_PROC}/mds"),
-            _PROC,
-            f"{_PROC}/ldlm/namespaces",
+                          f"{PROC}/obdfilter"),
+            dict.fromkeys(("stats", "recovery_status", "capacity", "uuid"), f"{PROC}/mds"),
+            PROC,
+            f"{PROC}/ldlm/namespaces",
             mdt_stats="stats",
             mdt_service="mdt/MDS/mds",
             has_available=False,
         ),
         TreeLayout(
             "2.10",
-            f"{_SYS}/version",
+            f"{SYS}/version",
             "2.10.8\n",
             V2_10,
             dict.fromkeys(("stats", "brw_stats", "job_stats", "recovery_status", "num_exports", "capacity", "uuid"),
-                          f"{_PROC}/obdfilter"),
-            dict.fromkeys(("stats", "job_stats", "recovery_status", "num_exports", "uuid"), f"{_PROC}/mdt")
-            | {"capacity": f"{_PROC}/osd-ldiskfs"},
-            _PROC,
-            f"{_SYS}/ldlm/namespaces",
+                          f"{PROC}/obdfilter"),
+            dict.fromkeys(("stats", "job_stats", "recovery_status", "num_exports", "uuid"), f"{PROC}/mdt")
+            | {"capacity": f"{PROC}/osd-ldiskfs"},
+            PROC,
+            f"{SYS}/ldlm/namespaces",
         ),
         TreeLayout(
             "2.12",
-            f"{_SYS}/version",
+            f"{SYS}/version",
             "2.12.9\n",
             V2_12,
-            dict.fromkeys(("stats", "job_stats", "recovery_status", "num_exports"), f"{_PROC}/obdfilter")
-            | {"brw_stats": f"{_PROC}/osd-ldiskfs", "capacity": f"{_SYS}/obdfilter", "uuid": f"{_SYS}/obdfilter"},
-            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/mdt")
-            | {"capacity": f"{_PROC}/osd-ldiskfs", "num_exports": f"{_SYS}/mdt", "uuid": f"{_SYS}/mdt"},
-            _DEBUG,
-            f"{_SYS}/ldlm/namespaces",
+            dict.fromkeys(("stats", "job_stats", "recovery_status", "num_exports"), f"{PROC}/obdfilter")
+            | {"brw_stats": f"{PROC}/osd-ldiskfs", "capacity": f"{SYS}/obdfilter", "uuid": f"{SYS}/obdfilter"},
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{PROC}/mdt")
+            | {"capacity": f"{PROC}/osd-ldiskfs", "num_exports": f"{SYS}/mdt", "uuid": f"{SYS}/mdt"},
+            DEBUG,
+            f"{SYS}/ldlm/namespaces",
         ),
         TreeLayout(
             "2.15",
-            f"{_SYS}/version",
+            f"{SYS}/version",
             "2.15.5\n",
             V2_15,
-            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/obdfilter")
-            | dict.fromkeys(("num_exports", "capacity", "uuid"), f"{_SYS}/obdfilter")
-            | {"brw_stats": f"{_DEBUG}/osd-ldiskfs"},
-            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{_PROC}/mdt")
-            | {"capacity": f"{_SYS}/osd-ldiskfs", "num_exports": f"{_SYS}/mdt", "uuid": f"{_SYS}/mdt"},
-            _DEBUG,
-            f"{_SYS}/ldlm/namespaces",
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{PROC}/obdfilter")
+            | dict.fromkeys(("num_exports", "capacity", "uuid"), f"{SYS}/obdfilter")
+            | {"brw_stats": f"{DEBUG}/osd-ldiskfs"},
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{PROC}/mdt")
+            | {"capacity": f"{SYS}/osd-ldiskfs", "num_exports": f"{SYS}/mdt", "uuid": f"{SYS}/mdt"},
+            DEBUG,
+            f"{SYS}/ldlm/namespaces",
         ),
     )
 }  # fmt: skip

@@ -76,10 +76,10 @@ class JobEntry(NamedTuple):
 
 def stats_text(dialect: Dialect, now_ns: int, start_ns: int, counters: Iterable[Counter]) -> str:
     """`stats` and `md_stats`; a counter that never counted is not printed."""
-    lines = [f"{'snapshot_time':<25} {_stamp(dialect, now_ns)} {dialect.stamp_unit}"]
+    lines = [f"{'snapshot_time':<25} {stamp(dialect, now_ns)} {dialect.stamp_unit}"]
     if dialect.starts:
-        lines.append(f"{'start_time':<25} {_stamp(dialect, start_ns)} {dialect.stamp_unit}")
-        lines.append(f"{'elapsed_time':<25} {_stamp(dialect, now_ns - start_ns)} {dialect.stamp_unit}")
+        lines.append(f"{'start_time':<25} {stamp(dialect, start_ns)} {dialect.stamp_unit}")
+        lines.append(f"{'elapsed_time':<25} {stamp(dialect, now_ns - start_ns)} {dialect.stamp_unit}")
     for counter in counters:
         if counter.samples:
             values = f" {counter.minimum} {counter.maximum} {counter.total}" if counter.valued else ""
@@ -90,19 +90,24 @@ def stats_text(dialect: Dialect, now_ns: int, start_ns: int, counters: Iterable[
 
 def brw_stats_text(dialect: Dialect, now_ns: int, start_ns: int, histograms: Iterable[BrwSection]) -> str:
     """All sections; each begins at its first row that counted and ends when both halves are complete."""
-    width = dialect.brw_stamp_width
-    lines = [f"{'snapshot_time:':<{width}} {_stamp(dialect, now_ns)} {dialect.brw_stamp}"]
-    if dialect.starts:
-        lines.append(f"{'start_time:':<{width}} {_stamp(dialect, start_ns)} {dialect.brw_stamp}")
-        lines.append(f"{'elapsed_time:':<{width}} {_stamp(dialect, now_ns - start_ns)} {dialect.brw_stamp}")
+    lines = histogram_times(dialect, now_ns, start_ns)
     for histogram in histograms:
         lines += ["", f"{'':26} read      |     write"]
         lines.append(
             f"{histogram.title:<22} {histogram.unit:<5} % cum % |  {histogram.unit:<{dialect.write_head_width}} % cum %"
         )
-        lines += _rows(histogram)
+        lines += histogram_rows(histogram)
     text = "\n".join([*lines, ""] if dialect.blank_at_end else lines) + "\n"
     return text if dialect.tabs else text.expandtabs()
+
+
+def histogram_times(dialect: Dialect, now_ns: int, start_ns: int) -> list[str]:
+    """The first lines of brw_stats, rpc_stats and extents_stats."""
+    times = {"snapshot_time:": now_ns}
+    if dialect.starts:
+        times |= {"start_time:": start_ns, "elapsed_time:": now_ns - start_ns}
+    width, unit = dialect.brw_stamp_width, dialect.brw_stamp
+    return [f"{name:<{width}} {stamp(dialect, ns)} {unit}" for name, ns in times.items()]
 
 
 def job_stats_text(dialect: Dialect, jobs: Iterable[JobEntry]) -> str:
@@ -113,7 +118,7 @@ def job_stats_text(dialect: Dialect, jobs: Iterable[JobEntry]) -> str:
         if dialect.starts:
             times = {"snapshot_time:": job.last_ns, "start_time:": job.start_ns,
                      "elapsed_time:": job.last_ns - job.start_ns}  # fmt: skip
-            lines += [f"  {name:<16} {_stamp(dialect, ns)} {dialect.stamp_unit}" for name, ns in times.items()]
+            lines += [f"  {name:<16} {stamp(dialect, ns)} {dialect.stamp_unit}" for name, ns in times.items()]
         else:
             lines.append(f"  {'snapshot_time:':<16} {job.last_ns // 1_000_000_000}")
         lines += [_job_line(dialect, counter) for counter in job.counters]
@@ -147,18 +152,20 @@ def _recovering_text(dialect: Dialect, start_s: int, duration_s: int, clients: i
     return "\n".join(lines) + "\n"
 
 
-def _rows(brw_section: BrwSection) -> Iterator[str]:
-    totals = sum(brw_section.read), sum(brw_section.write)
+def histogram_rows(section: BrwSection, labels: Sequence[str] = (), *, write_width: int = 4) -> Iterator[str]:
+    """Rows up to where both halves are complete; without `labels`, from the first that counted on."""
+    totals = sum(section.read), sum(section.write)
     read = written = 0
-    if not any(totals):
+    if not any(totals) and not labels:
         return
-    for row, (reads, writes) in enumerate(zip(brw_section.read, brw_section.write, strict=True)):
+    for row, (reads, writes) in enumerate(zip(section.read, section.write, strict=True)):
         read, written = read + reads, written + writes
-        if not read and not written:
+        if not read and not written and not labels:
             continue
-        left = f"{reads:>10} {_pct(reads, totals[0]):>3} {_pct(read, totals[0]):>3}"
-        right = f"{writes:>4} {_pct(writes, totals[1]):>3} {_pct(written, totals[1]):>3}"
-        yield f"{_label(row) if brw_section.log2 else row}:\t\t{left}   | {right}"
+        left = f"{reads:>10} {share_pct(reads, totals[0]):>3} {share_pct(read, totals[0]):>3}"
+        right = f"{writes:>{write_width}} {share_pct(writes, totals[1]):>3} {share_pct(written, totals[1]):>3}"
+        label = labels[row] if labels else _label(row) if section.log2 else row
+        yield f"{label}:\t\t{left}   | {right}"
         if (read, written) == totals:
             return
 
@@ -167,11 +174,13 @@ def _label(row: int) -> str:
     return f"{1 << row % 10}{('', 'K', 'M', 'G')[row // 10]}"
 
 
-def _pct(part: int, whole: int) -> int:
+def share_pct(part: int, whole: int) -> int:
+    """Per cent, rounded down; nothing of nothing is 0."""
     return part * 100 // whole if whole else 0
 
 
-def _stamp(dialect: Dialect, ns: int) -> str:
+def stamp(dialect: Dialect, ns: int) -> str:
+    """A time as the version prints it."""
     seconds, rest = divmod(ns, 1_000_000_000)
     # 1.8 prints the microseconds as a plain number, without leading zeros.
     return f"{seconds}.{rest // 1000}" if dialect.stamp_unit == "secs.usecs" else f"{seconds}.{rest:09}"

@@ -6,7 +6,6 @@ sees half of one. Two trees of the same workload and seed are two servers of one
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from iolens.simulator.jobs import dealt_out, running_jobs
 from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters, ServiceCounters
 from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
 from iolens.simulator.lustre_text import brw_stats_text, job_stats_text, recovery_text, stats_text
+from iolens.simulator.replaced_files import ReplacedFiles
 from iolens.simulator.truth import Truth
 from iolens.simulator.workload import SimulatedWorkload
 from iolens.units import KIB
@@ -92,9 +92,9 @@ class Tree:
         started_ns = round(self.second * NS)
         self._services = {name: ServiceCounters(started_ns) for name in ("ost/OSS/ost_io", self.layout.mdt_service)}
         self._metadata: tuple[int, counters.Array] | None = None
-        self._shown: dict[Path, str] = {}
         if root.is_dir() and any(root.iterdir()):
             raise UsageError(f"{root} is not empty: a simulated server needs a directory of its own")
+        self._files_shown = ReplacedFiles(root)
         for name in self.names if targets is None else targets:
             self.add(name)
         self._pass_time(start_s)
@@ -131,9 +131,7 @@ class Tree:
         locks = {self.root / self.layout.locks / path for path in counters.lock_files(name, 0)}
         for path in locks:
             path.unlink(missing_ok=True)
-        self._shown = {
-            path: text for path, text in self._shown.items() if path.parent.name != name and path not in locks
-        }
+        self._files_shown.forget(lambda path: path.parent.name == name or path in locks)
 
     def reset(self, names: Sequence[str] | None = None) -> None:
         """Set the counters of some targets (all) back to zero, as a remount does."""
@@ -227,7 +225,7 @@ class Tree:
     def _write_all(self) -> None:
         now_ns = round(self.second * NS)
         for path, text in self._files(now_ns):
-            self._replace(path, text)
+            self._files_shown.replace(path, text)
 
     def _files(self, now_ns: int) -> Iterator[tuple[Path, str]]:
         layout, dialect = self.layout, self.layout.dialect
@@ -279,16 +277,3 @@ class Tree:
             numbers["kbytesavail"] = full.available_bytes // KIB
         for leaf, number in numbers.items():
             yield directory / leaf, f"{number}\n"
-
-    def _replace(self, path: Path, text: str) -> None:
-        """Put a new file in the place of the old one at once; what did not change is left alone."""
-        before = self._shown.get(path)
-        if before == text:
-            return
-        if before is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = f"{self.root}/.fresh-{os.getpid()}"
-        with open(fresh, "w", encoding="ascii") as stream:  # noqa: PTH123 - many files, many times a second
-            stream.write(text)
-        os.replace(fresh, path)  # noqa: PTH105
-        self._shown[path] = text

@@ -80,7 +80,7 @@ def check_kills(folder: Path, kills: int, seed: int, version: str, *, fill: bool
     spool, store = folder / "spool", folder / "store"
     with server.running() as process:
         server.wait_for_tree(process)
-        _kill_samplers(server.root, spool, kills, chance, fill=fill)
+        kill_samplers(server.root, spool, kills, chance, fill=fill)
     with Spool.open(spool, 1 << 30):
         pass
     spooled = truth.spooled_ticks(spool, "target_sizes")
@@ -89,7 +89,7 @@ def check_kills(folder: Path, kills: int, seed: int, version: str, *, fill: bool
     assert max(spooled.values()) == 1
     series = {table: _series(spool, table) for table in TABLES}
 
-    killed = kills + _kill_shippers(spool, store, kills, chance)
+    killed = kills + kill_shippers(spool, store, kills, chance)
     while waiting(spool):
         assert (done := truth.ship(spool, store)).returncode == 0, done.stdout
     for table, targets in series.items():
@@ -97,7 +97,8 @@ def check_kills(folder: Path, kills: int, seed: int, version: str, *, fill: bool
     return Survived(killed, len(spooled))
 
 
-def _kill_samplers(root: Path, spool: Path, kills: int, chance: random.Random, *, fill: bool) -> None:
+def kill_samplers(root: Path, spool: Path, kills: int, chance: random.Random, *, fill: bool = False) -> None:
+    """Start that many samplers, one after the other, and kill each."""
     for number in range(kills):
         (spool / "health.json").unlink(missing_ok=True)
         process = start(["--root", root, "--spool", spool], "--no-ship", "--interval", "50ms",
@@ -113,7 +114,7 @@ def _kill_samplers(root: Path, spool: Path, kills: int, chance: random.Random, *
         assert fill or len(list(spool.glob("*.open"))) == 1, f"kill {number}"
 
 
-def _kill_shippers(spool: Path, store: Path, most: int, chance: random.Random) -> int:
+def kill_shippers(spool: Path, store: Path, most: int, chance: random.Random) -> int:
     """How many were killed before all was shipped; one that ended by itself does not count."""
     command = [sys.executable, "-m", "iolens.agent.sampling.shipper", str(spool), str(store)]
     aside, killed = store.with_name("away"), 0

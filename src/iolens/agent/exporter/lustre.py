@@ -35,7 +35,7 @@ _SECTIONS: Final[dict[str, tuple[ExportedMetric, tuple[int, ...]]]] = {
     "io_time_ms": (metrics.IO_TIME, _POWERS),
     "block_maps_ms": (metrics.BLOCK_MAPS, _POWERS),
 }
-_IO: Final = {
+IO_METRICS: Final = {
     "read_bytes": (metrics.READ_BYTES, "read"),
     "write_bytes": (metrics.WRITE_BYTES, "write"),
     "read_ops": (metrics.READ_SAMPLES, "read"),
@@ -127,7 +127,7 @@ class _Round:
         """Bytes, RPCs and service time."""
         self.stamps[target] = (sample.snapshot_us, sample.sets[""].start_us)
         counters = steady.counters()
-        for name, (metric, operation) in _IO.items():
+        for name, (metric, operation) in IO_METRICS.items():
             if name in counters:
                 add(self.lines, metric, f'{target.labels},operation="{operation}"', counters[name])
         for direction in DIRECTIONS:

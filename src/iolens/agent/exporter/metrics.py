@@ -14,6 +14,8 @@ TARGET: Final = ("component", "filesystem", "target")
 BY_DIRECTION: Final = (*TARGET, "operation")
 BIN: Final = (*TARGET, "operation", "size")
 DIRECTION: Final = (*TARGET, "direction")
+MOUNT: Final = ("filesystem", "fs", "target")
+REQUEST: Final = (*MOUNT, "operation")
 RECOVERY: Final = ("filesystem", "kind", "target")
 JOB: Final = (*TARGET, "jobid", "operation")
 COLLECTOR: Final = ("collector",)
@@ -33,13 +35,59 @@ READ_BYTES: Final = ExportedMetric("lustre_read_bytes_total", "counter", "Bytes 
 WRITE_BYTES: Final = ExportedMetric(
     "lustre_write_bytes_total", "counter", "Bytes written by clients.", BY_DIRECTION, BOTH
 )
-READ_SAMPLES: Final = ExportedMetric("lustre_read_samples_total", "counter", "Read RPCs.", BY_DIRECTION, BOTH)
-WRITE_SAMPLES: Final = ExportedMetric("lustre_write_samples_total", "counter", "Write RPCs.", BY_DIRECTION, BOTH)
-STATS: Final = ExportedMetric("lustre_stats_total", "counter", "Metadata operations of an MDT.", BY_DIRECTION, BOTH)
+READ_SAMPLES: Final = ExportedMetric(
+    "lustre_read_samples_total", "counter", "Read RPCs; of a client, calls that read.", BY_DIRECTION, BOTH
+)
+WRITE_SAMPLES: Final = ExportedMetric(
+    "lustre_write_samples_total", "counter", "Write RPCs; of a client, calls that write.", BY_DIRECTION, BOTH
+)
+STATS: Final = ExportedMetric(
+    "lustre_stats_total",
+    "counter",
+    "Metadata operations of an MDT, or of applications on a client.",
+    BY_DIRECTION,
+    BOTH,
+)
 STATS_TIME: Final = ExportedMetric(
     "lustre_stats_time_total", "counter",
-    "Summed time of the metadata operations in microseconds; Lustre 2.15 on.", BY_DIRECTION, WHAMCLOUD,
+    "Summed time of the metadata operations in microseconds; Lustre 2.15 on, clients 2.13 on.", BY_DIRECTION, WHAMCLOUD,
 )  # fmt: skip
+PAGES_PER_RPC: Final = ExportedMetric(
+    "lustre_pages_per_rpc_total",
+    "counter",
+    "RPCs of a client by pages per RPC; `size` is the bin's upper bound.",
+    BIN,
+    HPE,
+)
+RPCS_IN_FLIGHT: Final = ExportedMetric(
+    "lustre_rpcs_in_flight", "gauge",
+    "RPCs of a client by how many were in flight; `type` is osc or mdc; it only grows: use rate().",
+    (*BIN, "type"), HPE,
+)  # fmt: skip
+RPCS_OFFSET: Final = ExportedMetric(
+    "lustre_rpcs_offset", "gauge", "RPCs of a client by offset in pages; it only grows: use rate().", BIN, HPE
+)
+OSC_READ_BYTES: Final = ExportedMetric(
+    "lustre_client_osc_read_bytes_total", "counter", "Bytes that read RPCs of a client carried.", MOUNT, WHAMCLOUD
+)
+OSC_WRITE_BYTES: Final = ExportedMetric(
+    "lustre_client_osc_write_bytes_total", "counter", "Bytes that write RPCs of a client carried.", MOUNT, WHAMCLOUD
+)
+OSC_REQUESTS: Final = ExportedMetric(
+    "lustre_client_osc_stats_total", "counter", "Requests of a client to OSTs by kind.", REQUEST, WHAMCLOUD
+)
+OSC_TIMES: Final = ExportedMetric(
+    "lustre_client_osc_stats_time_microseconds_total", "counter", "Summed time of requests to OSTs.", REQUEST, WHAMCLOUD
+)
+MDC_REQUESTS: Final = ExportedMetric(
+    "lustre_client_mdc_stats_total", "counter", "Requests of a client to MDTs by kind.", REQUEST, WHAMCLOUD
+)
+MDC_TIMES: Final = ExportedMetric(
+    "lustre_client_mdc_stats_time_microseconds_total", "counter", "Summed time of requests to MDTs.", REQUEST, WHAMCLOUD
+)
+MD_REQUESTS: Final = ExportedMetric(
+    "lustre_client_mdc_md_stats_requests_total", "counter", "Metadata requests of a client by kind.", REQUEST, WHAMCLOUD
+)
 DISK_IO_SIZES: Final = ExportedMetric(
     "lustre_disk_io_total", "counter", "Disk I/Os by size; `size` is the bin's upper bound in bytes.", BIN, BOTH
 )
@@ -153,6 +201,13 @@ CEILING: Final = ExportedMetric(
     "FSU of the disks when they are full, as configured, else 100: a steady load near it is saturated.",
     ("filesystem", "model", "origin"),
 )  # fmt: skip
+CLIENT_RPC_BYTES: Final = ExportedMetric(
+    "iolens_client_rpc_size_bytes", "histogram",
+    "RPCs of a mount by size, pages times page size. The sum takes every RPC at its bin's upper bound.", DIRECTION,
+)  # fmt: skip
+CLIENT_PAGE_BYTES: Final = ExportedMetric(
+    "iolens_client_page_bytes", "gauge", "The page size that RPCs of a mount are counted in.", TARGET
+)
 JOB_RATE: Final = ExportedMetric(
     "iolens_job_bytes_per_second", "gauge",
     "Bytes of the busiest jobs on this server's OSTs over the last interval; jobid other is all the rest.",
@@ -220,13 +275,15 @@ AGENT_FIELDS: Final[dict[str, ExportedMetric]] = {
 METRICS: Final[dict[str, ExportedMetric]] = {
     metric.name: metric
     for metric in (
-        READ_BYTES, WRITE_BYTES, READ_SAMPLES, WRITE_SAMPLES, STATS, STATS_TIME, DISK_IO_SIZES, PAGES,
-        DISCONTIGUOUS_PAGES, DISCONTIGUOUS_BLOCKS, FRAGMENTS, IN_FLIGHT, IO_TIME, BLOCK_MAPS, CAPACITY, FREE, AVAILABLE,
-        INODES, INODES_FREE, EXPORTS, RECOVERY_STATUS, RECOVERY_COMPLETED, RECOVERY_EXPECTED, RECOVERY_DURATION,
-        RECOVERY_REMAINING, JOB_READ_BYTES, JOB_WRITE_BYTES, JOB_READ_SAMPLES, JOB_WRITE_SAMPLES, JOB_STATS,
-        BUSY, FSU, IO_SIZE_BYTES, IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, CEILING,
-        JOB_RATE,
-        JOB_OPERATIONS, JOBS, DEVICE_UTIL, BUILD, SUCCESS, DURATION, AGE, PROBLEMS, CPU, MEMORY, AGENT, AGENT_LAST_TICK,
+        READ_BYTES, WRITE_BYTES, READ_SAMPLES, WRITE_SAMPLES, STATS, STATS_TIME, PAGES_PER_RPC, RPCS_IN_FLIGHT,
+        RPCS_OFFSET, OSC_READ_BYTES, OSC_WRITE_BYTES, OSC_REQUESTS, OSC_TIMES, MDC_REQUESTS, MDC_TIMES,
+        MD_REQUESTS, DISK_IO_SIZES, PAGES, DISCONTIGUOUS_PAGES, DISCONTIGUOUS_BLOCKS, FRAGMENTS, IN_FLIGHT,
+        IO_TIME, BLOCK_MAPS, CAPACITY, FREE, AVAILABLE, INODES, INODES_FREE, EXPORTS, RECOVERY_STATUS,
+        RECOVERY_COMPLETED, RECOVERY_EXPECTED, RECOVERY_DURATION, RECOVERY_REMAINING, JOB_READ_BYTES,
+        JOB_WRITE_BYTES, JOB_READ_SAMPLES, JOB_WRITE_SAMPLES, JOB_STATS, BUSY, FSU, IO_SIZE_BYTES,
+        IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, CEILING, CLIENT_RPC_BYTES,
+        CLIENT_PAGE_BYTES, JOB_RATE, JOB_OPERATIONS, JOBS, DEVICE_UTIL, BUILD, SUCCESS, DURATION, AGE, PROBLEMS,
+        CPU, MEMORY, AGENT, AGENT_LAST_TICK,
         AGENT_TROUBLE, *AGENT_FIELDS.values(),
     )
 }  # fmt: skip

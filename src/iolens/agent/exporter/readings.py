@@ -9,14 +9,15 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.agent import read_agent
+from iolens.agent.exporter.clients import ClientMounts
 from iolens.agent.exporter.devices import DeviceTargets
 from iolens.agent.exporter.fsu import ChosenCalibration
 from iolens.agent.exporter.jobs import BusiestJobs
@@ -25,6 +26,7 @@ from iolens.agent.exporter.reading import MetricCollector, Served
 from iolens.agent.exporter.text import Lines, add, labels, render
 from iolens.agent.sampling.health import rss_bytes
 from iolens.config import DeviceRule
+from iolens.sources.reading.options import ReadOptions
 
 GZIP_LEVEL: Final = 1  # five times faster than the default, for a page half as large again
 SHORTEST_WAIT_S: Final = 0.1
@@ -41,6 +43,8 @@ class ExporterSettings:
     jobs_interval_s: float = 30.0
     timeout_s: float = 5.0
     jobs: int = 10
+    client_targets: bool = False  # series of a client for each OST and MDT, not only sums
+    client: Mapping[str, Any] = field(default_factory=dict)  # `[sources.lustre-client-proc]`: node, page_size
     filesystem: str | None = None
     devices: DeviceRule | None = None  # None: no block devices
     spool: Path | None = None
@@ -55,6 +59,8 @@ def collectors(settings: ExporterSettings, say: Callable[[str], None]) -> list[M
     if settings.jobs:
         jobs = BusiestJobs.of(root, settings.jobs, settings.filesystem)
         metric_collectors.append(MetricCollector("jobs", jobs.read, max(settings.jobs_interval_s, interval_s), say))
+    mounts = ClientMounts(root, ReadOptions(settings=settings.client), settings.client_targets)
+    metric_collectors.append(MetricCollector("clients", mounts.read, interval_s, say))
     if settings.devices is not None and DeviceTargets.are_under(root):
         devices = DeviceTargets.of(root, settings.calibration_of, settings.devices, settings.filesystem)
         metric_collectors.append(MetricCollector("devices", devices.read, interval_s, say))

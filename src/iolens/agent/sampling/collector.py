@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,9 @@ from iolens.agent.sampling.shipping import Shipping
 from iolens.agent.sampling.spool import Spool, waiting
 from iolens.config import DeviceRule
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.lustre.lustre_client_proc import has_mounts
 from iolens.sources.lustre.lustre_proc import PLACES
+from iolens.sources.reading.options import ReadOptions
 
 WAIT_FOR_CHILD_S: Final = 20.0  # when asked to stop
 
@@ -36,6 +38,7 @@ class AgentSettings:
     devices: bool | None = None  # None: where there is no Lustre
     device_interval_s: float | None = None  # None: with everything else
     device_rule: DeviceRule = field(default_factory=DeviceRule)
+    client: Mapping[str, Any] = field(default_factory=dict)  # `[sources.lustre-client-proc]`: node, page_size
 
     def block_devices(self) -> BlockDevices | None:
         """The devices to sample, if any."""
@@ -97,6 +100,7 @@ class _Desk:
             settings.filesystem,
             devices=settings.block_devices(),
             device_us=_us(settings.device_interval_s or settings.interval_s),
+            client_options=ReadOptions(settings=settings.client),
         )
         shipping = Shipping(spool.directory, settings.store, settings.ship_every_s) if settings.store else None
         return cls(sampler, spool, shipping, say, settings.ship_every_s)
@@ -175,8 +179,10 @@ class _Desk:
 
 
 def is_without_lustre(root: Path) -> bool:
-    """Whether a root is of a machine that serves no Lustre target and lists its block devices."""
-    return (root / DISKSTATS).is_file() and not any((root / place.directory).is_dir() for place in PLACES)
+    """Whether a root is of a machine that neither serves nor mounts Lustre and lists its block devices."""
+    if not (root / DISKSTATS).is_file() or any((root / place.directory).is_dir() for place in PLACES):
+        return False
+    return not has_mounts(root)
 
 
 def _us(seconds: float) -> int:

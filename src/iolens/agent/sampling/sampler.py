@@ -1,4 +1,4 @@
-"""One tick: read the server's files, keep what is due, spool it. Imports nothing heavier than the standard library."""
+"""One tick: read the files of targets and mounts, keep what is due, spool it. Needs only the standard library."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from iolens.agent.sampling.spool import Spool
 from iolens.errors import InputError
 from iolens.records import Item, Problem, Sample
 from iolens.sources.devices.diskstats import BlockDevices
+from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.lustre.parameters import SLOW_LEAVES
+from iolens.sources.reading.options import ReadOptions
 
-SLOW_TABLES: Final = frozenset({"target_histograms", "job_io", "job_sizes", "server_ops"})
+SLOW_TABLES: Final = frozenset({
+    "target_histograms", "job_io", "job_sizes", "server_ops", "client_rpcs", "client_histograms", "client_ops",
+})  # fmt: skip
 PROBLEMS_PER_SEGMENT: Final = 100
 
 Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]
@@ -44,6 +48,7 @@ class Sampler:
     read: Reader = read_tree
     devices: BlockDevices | None = None
     device_us: int = 1
+    client_options: ReadOptions = field(default_factory=ReadOptions)  # the node's name and page size
     last_us: int | None = None
     reported: set[tuple[str, str]] = field(default_factory=set)
     reported_in: int = 0
@@ -80,9 +85,16 @@ class Sampler:
         """The sample's items; whatever goes wrong is a problem of this tick, not the end of the agent."""
         skip = frozenset() if tick.is_slow else SLOW_LEAVES
         yield from self._guarded(lambda: self.read(self.root, tick.time_us, self.filesystem, skip))
+        yield from self._guarded(lambda: self._mounts(tick))
         devices = self.devices
         if devices is not None and tick.has_devices:
             yield from self._guarded(lambda: devices.read(tick.time_us))
+
+    def _mounts(self, tick: _Tick) -> Iterator[Item]:
+        """What this machine does as a client. A server without mounts has nothing to say, nor what it may not read."""
+        if not self.root.is_dir() or (tick.targets and not lustre_client_proc.has_mounts(self.root)):
+            return iter(())
+        return lustre_client_proc.read_tree(self.root, tick.time_us, self.client_options, calls_only=not tick.is_slow)
 
     def _guarded(self, read: Callable[[], Iterator[Item]]) -> Iterator[Item]:
         try:

@@ -5,6 +5,7 @@ One root is one sample. Needs only the standard library, for a sampler on a comp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -59,7 +60,7 @@ class LustreClientProc:
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether there is a file of some mount below `path`, and none of a target: a server may have mounts too."""
-        if not path.is_dir() or not any(True for _ in _mount_files(path, None)):
+        if not path.is_dir() or not has_mounts(path):
             return False
         return not lustre_proc.SOURCE.recognises(path, head)
 
@@ -76,12 +77,19 @@ class LustreClientProc:
 SOURCE: Final = LustreClientProc()
 
 
-def read_tree(root: Path, time_us: int | None, options: ReadOptions = ReadOptions()) -> Iterator[Item]:  # noqa: B008
+def read_tree(
+    root: Path,
+    time_us: int | None,
+    options: ReadOptions = ReadOptions(),  # noqa: B008
+    *,
+    calls_only: bool = False,
+) -> Iterator[Item]:
     """One sample of the client under `root`, of the tick `time_us` (None: its newest snapshot time).
 
-    A node that has nothing mounted just now gives nothing.
+    A node that has nothing mounted just now gives nothing. With `calls_only` only llite's `stats` are opened, one file
+    per mount instead of several per OST: that is all of `client_io` and `client_metadata`, and of no other table.
     """
-    tree = _read_root(root)
+    tree = _read_root(root, calls_only=calls_only)
     if tree.sample.has_client:
         yield from tree.items(ClientReader(_node(root, options)), time_us)
     else:
@@ -110,32 +118,40 @@ def _read_client(root: Path) -> LustreTree:
     return tree
 
 
-def _read_root(root: Path) -> LustreTree:
+def has_mounts(root: Path) -> bool:
+    """Whether a file system is mounted on the node under `root`."""
+    return any(True for _ in _mount_files(root, None))
+
+
+def _read_root(root: Path, *, calls_only: bool = False) -> LustreTree:
     """All texts of the mounts below a root. One that cannot be read is empty: its mount must not be taken for gone."""
     if not root.is_dir():
         raise InputError(str(root), "no such directory", _LOOKED_FOR)
     sample = ServerSample()
     problems: list[Problem] = []
-    for parameter, path in _mount_files(root, problems):
+    for parameter, path in _mount_files(root, problems, calls_only=calls_only):
         if parameter not in sample.readings:
             reading = read_parameter(parameter, path, problems) or ParameterText(parameter, b"", str(path))
             sample.add(reading, reading.stamp_us)
-    for parameter, path in _service_files(root, problems) if sample.has_client else ():
+    for parameter, path in _service_files(root, problems) if sample.has_client and not calls_only else ():
         if parameter not in sample.readings and (text := read_parameter(parameter, path, problems)) is not None:
             sample.add(text, text.stamp_us)
     return LustreTree(root, sample, tuple(problems))
 
 
-def _mount_files(root: Path, problems: list[Problem] | None) -> Iterator[tuple[Parameter, Path]]:
+def _mount_files(
+    root: Path, problems: list[Problem] | None, *, calls_only: bool = False
+) -> Iterator[tuple[Parameter, Path]]:
+    leaves = {LLITE: ("stats",)} if calls_only else {family: sorted(LEAVES[family]) for family in FAMILIES}
     for base in PLACES:
-        for family in FAMILIES:
-            directory = root / base / family
-            for name in names_in(directory, problems):
-                for leaf in sorted(LEAVES[family]):
-                    parameter = parameter_of(family, name, leaf)
-                    if parameter is not None and (path := directory / name / leaf).is_file():
-                        yield parameter, path
-        for name in names_in(root / base / NAMESPACES, problems):
+        for family in leaves:
+            directory = os.path.join(root, base, family)  # noqa: PTH118 - hundreds of OSTs, every minute
+            for name in names_in(Path(directory), problems):
+                for leaf in leaves[family]:
+                    parameter, place = parameter_of(family, name, leaf), f"{directory}/{name}/{leaf}"
+                    if parameter is not None and os.path.isfile(place):  # noqa: PTH113
+                        yield parameter, Path(place)
+        for name in names_in(root / base / NAMESPACES, problems) if not calls_only else ():
             parameter = parameter_named(f"ldlm.namespaces.{name}.pool.stats")
             if parameter is not None and (path := root / base / NAMESPACES / name / "pool/stats").is_file():
                 yield parameter, path

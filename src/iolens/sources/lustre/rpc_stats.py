@@ -35,6 +35,7 @@ _NOW: Final = frozenset({
     "modify_RPCs_in_flight",
 })  # fmt: skip
 """What is true only now: no counters, and not kept."""
+_SMALL: Final = {str(number): number for number in range(101)}  # two numbers in three are percentages
 _EXTENT: Final = re.compile(r"(\d+[KMGT]?) - +(\d+[KMGT]?) :(.*)")
 _PROCESS: Final = re.compile(r"PID: (\d+)")
 
@@ -118,7 +119,7 @@ class _Reader:
     def take_row(self, label: int | None, words: list[str], text: str) -> None:
         """One row of the open section; one that is not understood spoils it."""
         section = self.sections[-1]
-        numbers = [whole_number(word) for word in words if word != "|"]
+        numbers = [_SMALL[word] if word in _SMALL else whole_number(word) for word in words if word != "|"]
         if label is None or len(numbers) != 3 * len(section.directions) or None in numbers or words.count("|") > 1:
             section.refused.append(f"row not understood: {text[:60]!r}")
         elif section.labels and label <= section.labels[-1]:

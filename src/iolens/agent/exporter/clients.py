@@ -1,0 +1,210 @@
+"""The file systems that a machine has mounted as Prometheus samples, under the names of other exporters.
+
+A client has an OSC for every OST: a series for each, on thousands of nodes, would kill Prometheus. So what the OSCs and
+MDCs count is summed over a mount, unless they are asked for one by one.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from iolens.agent.exporter import metrics
+from iolens.agent.exporter.counters import Baselines, Steady
+from iolens.agent.exporter.lustre import IO_METRICS
+from iolens.agent.exporter.metrics import ExportedMetric
+from iolens.agent.exporter.reading import MetricReading
+from iolens.agent.exporter.text import Lines, add, add_histogram, labels
+from iolens.errors import InputError
+from iolens.records import Problem, Sample
+from iolens.schema import DIRECTIONS
+from iolens.sources.lustre import lustre_client_proc
+from iolens.sources.lustre.parameters import LLITE, MDC, OSC
+from iolens.sources.reading.options import ReadOptions
+from iolens.units import MIB
+
+LARGEST_RPC: Final = 64 * MIB
+_HISTOGRAMS: Final = {
+    "rpcs_in_flight": metrics.RPCS_IN_FLIGHT,
+    "modify_rpcs_in_flight": metrics.RPCS_IN_FLIGHT,
+    "offset_pages": metrics.RPCS_OFFSET,
+}
+_REQUESTS: Final = {OSC: metrics.OSC_REQUESTS, MDC: metrics.MDC_REQUESTS}
+_REQUEST_TIMES: Final = {OSC: metrics.OSC_TIMES, MDC: metrics.MDC_TIMES}
+_CARRIED: Final = {"read_bytes": metrics.OSC_READ_BYTES, "write_bytes": metrics.OSC_WRITE_BYTES}
+
+_SET_NAME: Final = re.compile(r"(\w+)(?:\.(.+?))??\.(\w*stats)(?:\.\w+)?", re.DOTALL)
+
+
+class CounterPlace(NamedTuple):
+    """What the name of a counter set says: `osc.scratch-OST0000.rpc_stats@ffff88105db50000`."""
+
+    family: str
+    device: str  # the OST or MDT; empty: the file system as a whole
+    leaf: str
+    mount: str
+
+    @classmethod
+    def of(cls, set_name: str) -> CounterPlace:
+        """As `sources.lustre.client` names them."""
+        name, _, instance = set_name.rpartition("@")
+        parts = _SET_NAME.fullmatch(name)
+        return cls(name, "", "", instance) if parts is None else cls(parts[1], parts[2] or "", parts[3], instance)
+
+
+@dataclass(slots=True)
+class ClientMounts:
+    """Reads all mounts under a root; `by_target`: with a series for each OST and MDT."""
+
+    root: Path
+    options: ReadOptions = field(default_factory=ReadOptions)
+    by_target: bool = False
+    baselines: Baselines = field(default_factory=Baselines)
+
+    def read(self) -> MetricReading[list[str]]:
+        """One reading; a server without mounts has none, and nothing to complain about."""
+        if not lustre_client_proc.has_mounts(self.root):
+            return MetricReading({}, 0)
+        page = _ClientPage(self.by_target)
+        self.baselines.begin()
+        try:
+            for item in lustre_client_proc.read_tree(self.root, time.time_ns() // 1000, self.options):
+                if isinstance(item, Sample):
+                    page.take(item, self.baselines.take(item))
+                page.problems += isinstance(item, Problem)
+        except InputError as error:
+            return MetricReading({}, 1, str(error))
+        return MetricReading(page.lines(), page.problems)
+
+
+@dataclass(slots=True)
+class _ClientPage:
+    """One reading in the making: sums by metric and labels."""
+
+    by_target: bool
+    sums: dict[ExportedMetric, dict[str, int]] = field(default_factory=dict)
+    pages: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)  # RPCs by mount and direction
+    page_bytes: dict[str, int] = field(default_factory=dict)  # by mount
+    problems: int = 0
+
+    def take(self, sample: Sample, steady: Steady) -> None:
+        """All mounts of one file system, of one table."""
+        for set_name in sample.sets:
+            place = CounterPlace.of(set_name)
+            if sample.table == "client_rpcs":
+                self.page_bytes[self._labels(sample, place._replace(device=""))] = int(sample.labels["page_bytes"])
+            if (reader := _READERS.get(sample.table)) is not None:
+                reader(self, sample, place, steady.counters(set_name))
+
+    def lines(self) -> Lines:
+        """The page, and the sizes of RPCs in bytes."""
+        lines: Lines = {}
+        for metric, by_labels in self.sums.items():
+            for labelled, value in by_labels.items():
+                add(lines, metric, labelled, value)
+        for mount, size in self.page_bytes.items():
+            add(lines, metrics.CLIENT_PAGE_BYTES, mount, size)
+        for (mount, direction), counts in self.pages.items():
+            bins = [(pages * self.page_bytes[mount], counts.get(pages, 0)) for pages in _powers(self.page_bytes[mount])]
+            beyond = sum(counts.values()) - sum(count for _, count in bins)
+            add_histogram(lines, metrics.CLIENT_RPC_BYTES, f'{mount},direction="{direction}"', bins, beyond)
+        return lines
+
+    def io(self, sample: Sample, place: CounterPlace, counters: Mapping[str, int]) -> None:
+        """Bytes and calls of applications."""
+        for name, (metric, operation) in IO_METRICS.items():
+            if name in counters:
+                self._add(metric, f'{self._labels(sample, place)},operation="{operation}"', counters[name])
+
+    def metadata(self, sample: Sample, place: CounterPlace, counters: Mapping[str, int]) -> None:
+        """Metadata calls of applications, and their time."""
+        for name, value in counters.items():
+            operation, _, unit = name.partition(":")
+            metric = metrics.STATS_TIME if unit else metrics.STATS
+            self._add(metric, f"{self._labels(sample, place)},{labels(operation=operation)}", value)
+
+    def rpcs(self, sample: Sample, place: CounterPlace, counters: Mapping[str, int]) -> None:
+        """RPCs by pages."""
+        mount = self._labels(sample, place._replace(device=""))
+        for direction in DIRECTIONS:
+            counts = self.pages.setdefault((mount, direction), {})
+            for pages, count in _bins(counters, direction):
+                counts[pages] = counts.get(pages, 0) + count
+                named = f'{self._labels(sample, place)},operation="{direction}",size="{pages}"'
+                self._add(metrics.PAGES_PER_RPC, named, count)
+
+    def histograms(self, sample: Sample, place: CounterPlace, counters: Mapping[str, int]) -> None:
+        """The other sections of rpc_stats."""
+        for name, count in counters.items():
+            _, section, operation, size = name.rsplit(":", 3)
+            metric = _HISTOGRAMS.get(section)
+            if metric is not None:
+                kind = f',type="{place.family}"' if "type" in metric.labels else ""
+                self._add(metric, f'{self._labels(sample, place)},operation="{operation}",size="{size}"{kind}', count)
+
+    def requests(self, sample: Sample, place: CounterPlace, counters: Mapping[str, int]) -> None:
+        """Requests to OSTs and MDTs, their times, and the bytes that RPCs carried."""
+        if place.family not in _REQUESTS:
+            return
+        named = self._lustrefs_labels(sample, place)
+        for name, value in counters.items():
+            operation, _, unit = name.removeprefix(f"{place.device}:").partition(":")
+            metric = _REQUESTS[place.family]
+            if place.leaf == "md_stats":
+                metric = metrics.MD_REQUESTS
+            elif unit == "us":
+                metric = _REQUEST_TIMES[place.family]
+            elif unit:
+                if operation in _CARRIED and place.family == OSC:
+                    self._add(_CARRIED[operation], named, value)
+                continue
+            self._add(metric, f"{named},{labels(operation=operation)}", value)
+
+    def _add(self, metric: ExportedMetric, labelled: str, value: int) -> None:
+        by_labels = self.sums.setdefault(metric, {})
+        by_labels[labelled] = by_labels.get(labelled, 0) + value
+
+    def _labels(self, sample: Sample, place: CounterPlace) -> str:
+        return labels(component="client", filesystem=sample.filesystem, target=self._target(sample, place))
+
+    def _lustrefs_labels(self, sample: Sample, place: CounterPlace) -> str:
+        """`fs` is what lustrefs-exporter calls a file system."""
+        return labels(filesystem=sample.filesystem, fs=sample.filesystem, target=self._target(sample, place))
+
+    def _target(self, sample: Sample, place: CounterPlace) -> str:
+        """The name of the mount's directory, or of the OSC's or MDC's."""
+        if self.by_target and place.family != LLITE and place.device:
+            return f"{place.device}-{place.family}-{place.mount}"
+        return f"{sample.filesystem}-{place.mount}" if place.mount else sample.filesystem
+
+
+_READERS: Final[Mapping[str, Callable[[_ClientPage, Sample, CounterPlace, Mapping[str, int]], None]]] = {
+    "client_io": _ClientPage.io,
+    "client_metadata": _ClientPage.metadata,
+    "client_rpcs": _ClientPage.rpcs,
+    "client_histograms": _ClientPage.histograms,
+    "client_ops": _ClientPage.requests,
+}
+
+
+def _powers(page_bytes: int) -> list[int]:
+    """Pages per RPC, from one to the largest RPC."""
+    return [1 << power for power in range((LARGEST_RPC // page_bytes).bit_length())]
+
+
+def _bins(counters: Mapping[str, int], direction: str) -> Iterator[tuple[int, int]]:
+    """All bins of one direction up to the largest that counted: a series begins before it moves."""
+    counts = {}
+    for name, count in counters.items():
+        _, named, pages = name.rsplit(":", 2)
+        if named == direction:
+            counts[int(pages)] = count
+    row = 1
+    while row < max(counts, default=0):
+        counts.setdefault(row, 0)
+        row *= 2
+    yield from sorted(counts.items())

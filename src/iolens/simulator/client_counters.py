@@ -1,0 +1,190 @@
+"""The raw counters of a simulated Lustre client, and which lines and histograms they become.
+
+Everything is a sum over the RPCs and operations that the node's jobs did, or grows with time, so that summed over
+nodes it is what the servers count. No call is answered from the cache: llite counts the bytes of the RPCs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.simulator.client_layout import ClientLayout
+from iolens.simulator.client_text import RpcHistograms
+from iolens.simulator.lustre_counters import (
+    NS,
+    ROWS,
+    Array,
+    ServiceCounters,
+    byte_counters,
+    constant_counter,
+    histogram_of,
+    operation_counter,
+    placed_rows,
+    time_counter,
+)
+from iolens.simulator.lustre_text import Counter, Dialect
+from iolens.simulator.workload import OPERATIONS, SIZES
+
+REQUEST_US: Final = 150
+MODIFYING: Final = ("mknod", "link", "unlink", "mkdir", "rmdir", "rename", "setattr", "setxattr")
+# What llite calls an operation where the MDT calls it otherwise.
+CALLS: Final = {"sync": "fsync"}
+_MD_OPERATIONS: Final = {
+    "close": ("close",), "create": ("mknod", "mkdir"), "intent_lock": ("open", "getattr"), "link": ("link",),
+    "rename": ("rename",), "setattr": ("setattr",), "fsync": ("sync",), "unlink": ("unlink", "rmdir"),
+    "setxattr": ("setxattr",), "getxattr": ("getxattr",),
+}  # fmt: skip
+_MDC_REQUESTS: Final = {
+    "mds_close": ("close",), "mds_statfs": ("statfs",), "mds_sync": ("sync",), "mds_getxattr": ("getxattr",),
+}  # fmt: skip
+_RPCS_PER_LOCK: Final = 10
+_DEEPEST: Final = 8  # max_rpcs_in_flight
+
+
+@dataclass(slots=True)
+class ClientCounters:
+    """One mount since `start_ns`: RPCs by direction, size and OST; operations by kind and MDT."""
+
+    start_ns: int
+    rpcs: Array
+    operations: Array
+    page_bytes: int
+
+    @classmethod
+    def nothing(cls, start_ns: int, osts: int, mdts: int, page_bytes: int) -> ClientCounters:
+        """As just mounted."""
+        rpcs, operations = np.zeros((2, len(SIZES), osts), np.int64), np.zeros((len(OPERATIONS), mdts), np.int64)
+        return cls(start_ns, rpcs, operations, page_bytes)
+
+    def calls(self) -> dict[str, int]:
+        """Operations on all MDTs by name."""
+        return dict(zip(OPERATIONS, self.operations.sum(axis=1).tolist(), strict=True))
+
+    def call_sizes(self) -> dict[int, tuple[int, int]]:
+        """Reads and writes of applications by size in bytes: every call is one RPC."""
+        reads, writes = self.rpcs.sum(axis=2).tolist()
+        return dict(zip(SIZES, zip(reads, writes, strict=True), strict=True))
+
+    def age_s(self, now_ns: int) -> int:
+        """Whole seconds since the mount."""
+        return (now_ns - self.start_ns) // NS
+
+
+def llite_stats(client: ClientCounters, layout: ClientLayout, seconds: NDArray[np.float64]) -> list[Counter]:
+    """Lines of llite `stats`."""
+    dialect, rpcs = layout.dialect, client.rpcs.sum(axis=2)
+    lines = byte_counters(rpcs, with_squares=dialect.timed)
+    if layout.has_osc_calls:
+        lines += [line._replace(name=name) for line, name in zip(lines, ("osc_read", "osc_write"), strict=True)]
+    if dialect.timed:
+        lines += [time_counter(name, rpcs[n], seconds[n]) for n, name in enumerate(("read", "write"))]
+    calls = client.calls()
+    named = {CALLS.get(name, name): count for name, count in calls.items()}
+    named["inode_permission"] = calls["open"] + calls["getattr"]
+    return [*lines, *(operation_counter(name, count, dialect, layout.call_unit) for name, count in named.items())]
+
+
+def read_ahead(client: ClientCounters) -> dict[str, int]:
+    """Pages that were there when they were asked for, and the first of each RPC, which was not."""
+    reads = client.rpcs[0].sum(axis=1)
+    pages = int(reads @ np.array([_pages(size, client.page_bytes) for size in SIZES]))
+    rpcs = int(reads.sum())
+    return {"hits": pages - rpcs, "misses": rpcs, "readpage_not_consecutive": rpcs // 8, "readahead_to_eof": rpcs // 4}
+
+
+def osc_stats(
+    client: ClientCounters, ost: int, layout: ClientLayout, now_ns: int, seconds: NDArray[np.float64]
+) -> list[Counter]:
+    """Lines of the `stats` of an OSC: requests, their times, and the bytes that RPCs carried."""
+    rpcs, us, age_s = client.rpcs[:, :, ost], _microseconds(layout.dialect), client.age_s(now_ns)
+    requests = [time_counter(name, rpcs[n], seconds[n], us) for n, name in enumerate(("ost_read", "ost_write"))]
+    requests += _background(("ost_statfs", "obd_ping"), age_s, us)
+    locks = int(rpcs.sum()) // _RPCS_PER_LOCK
+    enqueued = constant_counter("ldlm_extent_enqueue", locks, 1, "reqs")
+    return [*_waiting(requests, us), enqueued, *byte_counters(rpcs, with_squares=True), *requests]
+
+
+def mdc_stats(client: ClientCounters, mdt: int, layout: ClientLayout, now_ns: int) -> list[Counter]:
+    """Lines of the `stats` of an MDC."""
+    us = _microseconds(layout.dialect)
+    requests = [constant_counter(name, count, REQUEST_US, us) for name, count in _summed(client, mdt, _MDC_REQUESTS)]
+    requests += _background(("obd_ping",), client.age_s(now_ns), us)
+    enqueued = sum(count for _, count in _summed(client, mdt, {"ldlm_ibits_enqueue": ("open", "getattr")}))
+    return [*_waiting(requests, us), constant_counter("ldlm_ibits_enqueue", enqueued, 1, "reqs"), *requests]
+
+
+def md_stats(client: ClientCounters, mdt: int) -> list[Counter]:
+    """Lines of the `md_stats` of an MDC."""
+    return [Counter(name, count) for name, count in _summed(client, mdt, _MD_OPERATIONS)]
+
+
+def modify_in_flight(client: ClientCounters, mdt: int) -> list[int]:
+    """Requests that change something, by how many were in flight: rarer kinds are deeper."""
+    rows = [0] * (2 + len(MODIFYING) // 2)
+    for number, name in enumerate(MODIFYING):
+        rows[1 + number // 2] += int(client.operations[OPERATIONS.index(name), mdt])
+    return rows
+
+
+def rpc_histograms(client: ClientCounters, ost: int | None) -> RpcHistograms:
+    """Histograms of one OSC; the larger an RPC, the more were in flight, and it lies at a multiple of its size."""
+    rpcs = np.zeros((2, len(SIZES)), np.int64) if ost is None else client.rpcs[:, :, ost]
+    pages = [_pages(size, client.page_bytes).bit_length() - 1 for size in SIZES]
+    depths = [1 + row * (_DEEPEST - 1) // (len(SIZES) - 1) for row in range(len(SIZES))]
+    return RpcHistograms(
+        histogram_of("pages per rpc", "rpcs", placed_rows(rpcs, pages)),
+        histogram_of("rpcs in flight", "rpcs", placed_rows(rpcs, depths)),
+        histogram_of("offset", "rpcs", placed_rows(rpcs, [min(row + 4, ROWS - 1) for row in pages])),
+    )
+
+
+def lock_pool(client: ClientCounters, requests: int, now_ns: int) -> list[Counter]:
+    """Lines of the `pool/stats` of a lock namespace."""
+    locks, age_s = requests // _RPCS_PER_LOCK, client.age_s(now_ns)
+    lines = [constant_counter(name, locks, 1, "locks") for name in ("granted", "grant")]
+    return [
+        *lines,
+        constant_counter("cancel", locks // 2, 1, "locks"),
+        constant_counter("recalc_timing", age_s // 10, 1, "sec"),
+    ]
+
+
+def callbacks(client: ClientCounters, dialect: Dialect) -> list[Counter]:
+    """Lines of `ldlm_cbd`: locks that servers asked back."""
+    count = int(client.rpcs.sum()) // (4 * _RPCS_PER_LOCK)
+    return ServiceCounters(client.start_ns, {"ldlm_bl_callback": count}, {"ldlm_bl_callback": 11 * count}).stats(
+        dialect
+    )
+
+
+def _pages(size: int, page_bytes: int) -> int:
+    return max(1, size // page_bytes)
+
+
+def _microseconds(dialect: Dialect) -> str:
+    return "usecs" if dialect.timed else "usec"
+
+
+def _background(names: tuple[str, ...], age_s: int, us: str) -> list[Counter]:
+    """Requests that are sent now and then whatever the jobs do."""
+    return [constant_counter(name, 1 + age_s // 25, REQUEST_US, us) for name in names]
+
+
+def _waiting(requests: list[Counter], us: str) -> list[Counter]:
+    total = sum(request.samples for request in requests)
+    waited = sum(request.total for request in requests)
+    squares = sum(request.sumsq or 0 for request in requests)
+    high = max(request.maximum for request in requests)
+    low = min(request.minimum for request in requests if request.samples)
+    return [Counter("req_waittime", total, us, low, high, waited, squares, valued=True),
+            constant_counter("req_active", total, 1, "reqs")]  # fmt: skip
+
+
+def _summed(client: ClientCounters, mdt: int, names: Mapping[str, tuple[str, ...]]) -> list[tuple[str, int]]:
+    of_mdt = client.operations[:, mdt]
+    return [(name, sum(int(of_mdt[OPERATIONS.index(part)]) for part in parts)) for name, parts in names.items()]

@@ -1,0 +1,254 @@
+"""Living `/proc` and `/sys` trees of simulated Lustre clients, whose counters add up to those of the servers.
+
+What each job does to each OST and MDT in a tick is divided between the job's nodes. A tree is below `clients/NODE`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from iolens.arrays import Floats
+from iolens.errors import UsageError
+from iolens.simulator import client_counters as counters
+from iolens.simulator.activity import Activity
+from iolens.simulator.client_counters import ClientCounters
+from iolens.simulator.client_jobs import MOST_JOBS, JobOnNodes, node_name, sacct_text
+from iolens.simulator.client_layout import CLIENT_LAYOUTS, CLIENT_VERSIONS, ClientLayout
+from iolens.simulator.client_text import DISABLED, extents_stats_text, read_ahead_text, rpc_stats_text
+from iolens.simulator.jobs import dealt_out, divided, placed_on, running_jobs
+from iolens.simulator.lustre_counters import NS, Array
+from iolens.simulator.lustre_text import Counter, stats_text
+from iolens.simulator.lustre_tree import UPTIME_S
+from iolens.simulator.replaced_files import ReplacedFiles
+from iolens.simulator.workload import HOLD_S, OPERATIONS, SIZES, SimulatedWorkload
+
+FOLDER: Final = "clients"
+SACCT_FILE: Final = "sacct.txt"
+TRUTH_FILE: Final = "jobs.json"
+PAGE_SIZES: Final = (4096, 8192, 16384, 32768, 65536)
+_FIRST_ADDRESS: Final = 0xFFFF_8800_0000_0000
+_AT_PAGESZ: Final = 6
+
+
+@dataclass(slots=True)
+class ClientTree:
+    """One node that has the file system mounted."""
+
+    root: Path
+    name: str
+    number: int
+    layout: ClientLayout
+    filesystem: str
+    counters: ClientCounters
+    boots: int = 1
+    files: ReplacedFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files = ReplacedFiles(self.root)
+
+    @property
+    def mount(self) -> str:
+        """The address in the names of a mount: another one after every boot."""
+        return f"{_FIRST_ADDRESS + (self.number << 24) + (self.boots << 12):016x}"
+
+    def reboot(self, second: float) -> None:
+        """All counters begin anew, under names of a new mount."""
+        shape = self.counters.rpcs.shape[2], self.counters.operations.shape[1]
+        self.counters = ClientCounters.nothing(round(second * NS), *shape, self.counters.page_bytes)
+        self.boots += 1
+        for directory in ("proc", "sys"):
+            shutil.rmtree(self.root / directory, ignore_errors=True)
+        self.files.forget(lambda path: True)
+
+    def write(self, second: float, seconds: Floats) -> None:
+        """The state at that time; `seconds` is what an RPC takes, by direction and size."""
+        now_ns = round(second * NS)
+        for path, text in self._node_files(now_ns):
+            self.files.replace(self.root / path, text)
+        for kind, path, text in self._lustre_files(now_ns, seconds):
+            self.files.replace(self.root / self.layout.places[kind] / path, text)
+
+    def _node_files(self, now_ns: int) -> Iterator[tuple[str, str]]:
+        up_s = (now_ns - self.counters.start_ns) / NS
+        yield self.layout.version_file, self.layout.version_text
+        yield f"{self.layout.version_file.rpartition('/')[0]}/jobid_var", "SLURM_JOB_ID\n"
+        yield "proc/sys/kernel/hostname", f"{self.name}\n"
+        yield "proc/sys/kernel/random/boot_id", f"{uuid.uuid5(uuid.NAMESPACE_DNS, f'{self.boots}.{self.name}')}\n"
+        yield "proc/uptime", f"{up_s:.2f} {up_s:.2f}\n"
+        yield "proc/self/auxv", struct.pack("<4Q", _AT_PAGESZ, self.counters.page_bytes, 0, 0).decode("ascii")
+
+    def _lustre_files(self, now_ns: int, seconds: Floats) -> Iterator[tuple[str, str, str]]:
+        client, layout, start_ns = self.counters, self.layout, self.counters.start_ns
+
+        def stats(lines: list[Counter]) -> str:
+            return stats_text(layout.dialect, now_ns, start_ns, lines)
+
+        llite = f"llite/{self.filesystem}-{self.mount}"
+        yield "llite", f"{llite}/stats", stats(counters.llite_stats(client, layout, seconds))
+        yield (
+            "llite",
+            f"{llite}/read_ahead_stats",
+            read_ahead_text(layout, now_ns, start_ns, counters.read_ahead(client)),
+        )
+        sizes = extents_stats_text(layout, now_ns, start_ns, client.call_sizes())
+        yield "llite", f"{llite}/extents_stats", sizes if layout.counts_call_sizes else DISABLED
+        for ost in range(client.rpcs.shape[2]):
+            name = f"{self.filesystem}-OST{ost:04x}-osc-{self.mount}"
+            requests = int(client.rpcs[:, :, ost].sum())
+            yield "stats", f"osc/{name}/stats", stats(counters.osc_stats(client, ost, layout, now_ns, seconds))
+            rpcs = rpc_stats_text(layout, now_ns, start_ns, counters.rpc_histograms(client, ost))
+            yield "rpc_stats", f"osc/{name}/rpc_stats", rpcs
+            yield "locks", f"ldlm/namespaces/{name}/pool/stats", stats(counters.lock_pool(client, requests, now_ns))
+        for mdt in range(client.operations.shape[1]):
+            name = f"{self.filesystem}-MDT{mdt:04x}-mdc-{self.mount}"
+            requests = int(client.operations[:, mdt].sum())
+            yield "stats", f"mdc/{name}/stats", stats(counters.mdc_stats(client, mdt, layout, now_ns))
+            yield "md_stats", f"mdc/{name}/md_stats", stats(counters.md_stats(client, mdt))
+            yield "locks", f"ldlm/namespaces/{name}/pool/stats", stats(counters.lock_pool(client, requests, now_ns))
+            if layout.has_modify:
+                data = counters.rpc_histograms(client, None) if layout.has_data_on_mdt else None
+                modify = counters.modify_in_flight(client, mdt)
+                yield "rpc_stats", f"mdc/{name}/rpc_stats", rpc_stats_text(layout, now_ns, start_ns, data, modify)
+        yield "services", "ldlm/services/ldlm_cbd/stats", stats(counters.callbacks(client, layout.dialect))
+
+
+class SimulatedClients:
+    """All nodes of a file system. Their counters begin `uptime_s` before `start_s`, as those of the servers do.
+
+    `jobs` has what is true of each job since then; `sacct.txt` and `jobs.json` beside the nodes tell it.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        activity: Activity,
+        mdts: int,
+        nodes: int,
+        *,
+        start_s: float,
+        versions: Sequence[str] = CLIENT_VERSIONS,
+        page_sizes: Sequence[int] = (4096,),
+        uptime_s: int = UPTIME_S,
+    ) -> None:
+        _check(activity.workload, nodes, versions, page_sizes)
+        self.root, self.activity, self.mdts = root, activity, mdts
+        self.second = start_s - uptime_s
+        self.placement = placed_on(activity.workload, nodes)
+        self.jobs: dict[str, JobOnNodes] = {}
+        self._tick = int(self.second // activity.tick_s)
+        self.trees = [
+            ClientTree(
+                root / node_name(number), node_name(number), number, CLIENT_LAYOUTS[versions[number % len(versions)]],
+                activity.workload.filesystem,
+                ClientCounters.nothing(
+                    round(self.second * NS), activity.targets, mdts, page_sizes[number % len(page_sizes)]
+                ),
+            )
+            for number in range(nodes)
+        ]  # fmt: skip
+        self._beside = ReplacedFiles(root)
+        self._pass_time(start_s, range(activity.targets), range(mdts))
+        root.mkdir(parents=True, exist_ok=True)
+        self._write()
+
+    def advance_to(self, second: float, mounted: Sequence[str]) -> None:
+        """Let time pass up to then, while only those targets answer, and write the state at it."""
+        numbers = {
+            kind: sorted(int(name[-4:], 16) for name in mounted if f"-{kind}" in name) for kind in ("OST", "MDT")
+        }
+        self._pass_time(second, numbers["OST"], numbers["MDT"])
+        self._write()
+
+    def reboot(self, name: str) -> None:
+        """A node begins anew."""
+        self.tree_of(name).reboot(self.second)
+        self._write()
+
+    def tree_of(self, name: str) -> ClientTree:
+        """The node called so."""
+        tree = next((tree for tree in self.trees if tree.name == name), None)
+        if tree is None:
+            raise UsageError(f"no node is called {name!r}; they are {self.trees[0].name} … {self.trees[-1].name}")
+        return tree
+
+    def _pass_time(self, second: float, osts: Sequence[int], mdts: Sequence[int]) -> None:
+        """Whole minutes at most at a time: within one, the same jobs run."""
+        tick_s = self.activity.tick_s
+        last, per_minute = int(second // tick_s), HOLD_S // tick_s
+        while self._tick < last:
+            ticks = min(last, (self._tick // per_minute + 1) * per_minute) - self._tick
+            jobs = self._running()
+            self._pass_osts(jobs, ticks, osts)
+            self._pass_mdts(jobs, ticks, mdts)
+            self._tick += ticks
+        self.second = second
+        for job_id in list(self.jobs)[:-MOST_JOBS]:
+            del self.jobs[job_id]
+
+    def _running(self) -> list[JobOnNodes]:
+        """The job of each stream now, in the order of the workload."""
+        running = running_jobs(self.activity.workload, self._tick * self.activity.tick_s)
+        for job, nodes in zip(running, self.placement, strict=True):
+            if job.job_id not in self.jobs:
+                rpcs = np.zeros((2, len(SIZES), self.activity.targets), np.int64)
+                operations = np.zeros((len(OPERATIONS), self.mdts), np.int64)
+                names = tuple(node_name(number) for number in nodes)
+                self.jobs[job.job_id] = JobOnNodes(job, names, rpcs, operations)
+        return [self.jobs[job.job_id] for job in running]
+
+    def _pass_osts(self, jobs: Sequence[JobOnNodes], ticks: int, osts: Sequence[int]) -> None:
+        """Turns are those of the servers' job_stats, so that each job does the same there and here."""
+        block = self.activity.block(self._tick, ticks).counts
+        turn = (self._tick + np.arange(ticks))[:, None] + np.arange(self.activity.targets)
+        dealt = dealt_out(block, self.activity.workload, turn)
+        answered = np.zeros(self.activity.targets, np.int64)
+        answered[list(osts)] = 1
+        for number, job in enumerate(jobs):
+            done = dealt[number] * answered
+            job.rpcs += done.sum(axis=2)
+            for node, part in self._parts(number, done, turn):
+                node.rpcs += part.sum(axis=2)
+
+    def _pass_mdts(self, jobs: Sequence[JobOnNodes], ticks: int, mdts: Sequence[int]) -> None:
+        hour, first = divmod(self._tick, self.activity.ticks_per_hour)
+        of_hour = self.activity.metadata(hour, self.mdts)[:, first : first + ticks]
+        turn = self._tick + np.arange(ticks)
+        for mdt in mdts:
+            dealt = dealt_out(of_hour[:, :, mdt], self.activity.workload, turn)
+            for number, job in enumerate(jobs):
+                job.operations[:, mdt] += dealt[number].sum(axis=1)
+                for node, part in self._parts(number, dealt[number], turn):
+                    node.operations[:, mdt] += part.sum(axis=1)
+
+    def _parts(self, stream: int, done: Array, turn: Array) -> Iterator[tuple[ClientCounters, Array]]:
+        """What each node of a stream's job did of it."""
+        nodes = self.placement[stream]
+        for node, part in zip(nodes, divided(done, [1.0] * len(nodes), turn + stream), strict=True):
+            yield self.trees[node].counters, part
+
+    def _write(self) -> None:
+        for tree in self.trees:
+            tree.write(self.second, self.activity.seconds)
+        self._beside.replace(self.root / SACCT_FILE, sacct_text(self.jobs.values(), self.second))
+        summaries = [job.summary() for job in self.jobs.values()]
+        self._beside.replace(self.root / TRUTH_FILE, json.dumps({"jobs": summaries}, indent=1) + "\n")
+
+
+def _check(workload: SimulatedWorkload, nodes: int, versions: Sequence[str], page_sizes: Sequence[int]) -> None:
+    if nodes < 1 or not workload.jobs:
+        raise UsageError("clients need at least one node, and a workload with jobs")
+    for version in versions:
+        if version not in CLIENT_LAYOUTS:
+            known = ", ".join(CLIENT_VERSIONS)
+            raise UsageError(f"no client of Lustre version {version!r} can be simulated; there are: {known}")
+    if not versions or not page_sizes or any(size not in PAGE_SIZES for size in page_sizes):
+        raise UsageError(f"page sizes are {', '.join(map(str, PAGE_SIZES))}")

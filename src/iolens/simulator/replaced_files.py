@@ -1,0 +1,33 @@
+"""Files of a living tree, each replaced at once, so that a reader never sees half of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class ReplacedFiles:
+    """What the files below a root show now; what did not change is left alone."""
+
+    root: Path
+    shown: dict[Path, str] = field(default_factory=dict)
+
+    def replace(self, path: Path, text: str) -> None:
+        """Put a new file in the place of the old one at once."""
+        before = self.shown.get(path)
+        if before == text:
+            return
+        if before is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = f"{self.root}/.fresh-{os.getpid()}"
+        with open(fresh, "w", encoding="ascii") as stream:  # noqa: PTH123 - many files, many times a second
+            stream.write(text)
+        os.replace(fresh, path)  # noqa: PTH105
+        self.shown[path] = text
+
+    def forget(self, is_gone: Callable[[Path], bool]) -> None:
+        """Files that were removed: the next text is written whatever it is."""
+        self.shown = {path: text for path, text in self.shown.items() if not is_gone(path)}
