@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.exporter import jobs as prometheus_jobs
+from iolens.agent.exporter import job_ranking
 from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from tests.agent.exposition import exporter, matching, only, parsed
 
@@ -34,7 +34,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.second = T0
-        monkeypatch.setattr(prometheus_jobs, "time", self)
+        monkeypatch.setattr(job_ranking, "time", self)
 
     def time_ns(self) -> int:
         self.second += 1

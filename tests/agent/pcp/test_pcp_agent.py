@@ -47,6 +47,7 @@ NUMBERS = {
     "agent.reading": [1], "client": [10, 12], "client.text": [11], "client.metadata": [13], "client.other": [14],
     "client.read_ahead": [15], "client.call_size": [16], "client.osc.rpcs": [20], "client.osc.in_flight": [21],
     "client.osc.offset": [22], "client.osc.latency": [23], "client.osc.requests": [24], "client.mdc.rpcs": [30],
+    "client.osc.now": [25], "client.mdc.now": [39],
     "client.mdc.in_flight": [31], "client.mdc.offset": [32], "client.mdc.latency": [33], "client.mdc.requests": [34],
     "client.mdc.modify_in_flight": [35], "client.mdc.metadata": [36], "client.ldlm.pool": [37],
     "client.ldlm.service": [38], "target.text": [40], "target": [41], "target.metadata": [42], "target.other": [43],
@@ -64,7 +65,7 @@ def test_numbers_never_change() -> None:
     for group in GROUPS:
         numbers.setdefault(group.name, []).append(group.number)
     assert numbers == NUMBERS
-    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 125
+    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 136
     assert all(metric.item < 1024 for metric in METRICS.values())
     assert [leaf.key for leaf in next(group for group in GROUPS if group.number == 12).leaves] == [
         "read_bytes", "read_ops", "write_bytes", "write_ops",
@@ -148,6 +149,20 @@ def test_instances_change_only_when_they_do(tmp_path: Path) -> None:
     metrics.refresh(CLIENT)
     assert metrics.changed == {13}
     assert values_of(metrics)["iolens.client.metadata.count"]["lake::mkdir"] == 2
+
+
+def test_rpcs_in_flight_now_are_instants(tmp_path: Path) -> None:
+    root = tree_2_15(tmp_path)
+    (rpcs,) = root.rglob("osc/*/rpc_stats")
+    rpcs.write_text(rpcs.read_text().replace("read RPCs in flight:  0", "read RPCs in flight:  5"))
+    values = values_of(served(PcpSettings(root)))
+    shown = {name.rpartition(".")[2]: value for name, value in values.items() if ".osc.now." in name}
+    assert shown == {
+        "read_rpcs": {"lake-OST0000": 5}, "write_rpcs": {"lake-OST0000": 1}, "dio_rpcs": {"lake-OST0000": 0},
+        "pending_read_pages": {"lake-OST0000": 0}, "pending_write_pages": {"lake-OST0000": 0},
+    }  # fmt: skip
+    assert values["iolens.client.mdc.now.modify_rpcs"] == {"lake-MDT0000": 0}
+    assert METRICS["iolens.client.osc.now.read_rpcs"].leaf.semantics == INSTANT
 
 
 def test_the_busiest_jobs_are_served_and_the_others_counted(tmp_path: Path) -> None:

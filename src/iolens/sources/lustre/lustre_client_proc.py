@@ -81,11 +81,21 @@ def read_tree(root: Path, time_us: int | None, options: ReadOptions = ReadOption
 
     A node that has nothing mounted just now gives nothing.
     """
+    return read_with(ClientReader(_node(root, options)), root, time_us)
+
+
+def read_with(reader: ClientReader, root: Path, time_us: int | None) -> Iterator[Item]:
+    """The same, by a reader that is asked afterwards for what no sample holds."""
     tree = _read_root(root)
     if tree.sample.has_client:
-        yield from tree.items(ClientReader(_node(root, options)), time_us)
+        yield from tree.items(reader, time_us)
     else:
         yield from tree.problems
+
+
+def live_reader(root: Path) -> ClientReader:
+    """A reader of the node under `root`."""
+    return ClientReader(_node(root, ReadOptions()))
 
 
 def _node(root: Path, options: ReadOptions) -> ClientNode:

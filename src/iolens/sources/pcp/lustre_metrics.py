@@ -298,6 +298,14 @@ _MOUNT: Final = (
     MetricLeaf("mount", "mount", NO_UNITS, "The kernel's number of a mount: another one after each mount", DISCRETE),
     MetricLeaf("page_bytes", "page_size", BYTES, "Page size of the client, which RPCs are counted in", DISCRETE),
 )
+_NOW: Final = (
+    MetricLeaf("read_rpcs", "read_rpcs", COUNT, "RPCs that read, in flight now", INSTANT),
+    MetricLeaf("write_rpcs", "write_rpcs", COUNT, "RPCs that write, in flight now", INSTANT),
+    MetricLeaf("dio_rpcs", "dio_rpcs", COUNT, "RPCs of direct I/O in flight now, where it is counted", INSTANT),
+    MetricLeaf("pending_read_pages", "pending_read_pages", COUNT, "Pages that wait to be read now", INSTANT),
+    MetricLeaf("pending_write_pages", "pending_write_pages", COUNT, "Pages that wait to be written now", INSTANT),
+    MetricLeaf("modify_rpcs", "modify_rpcs", COUNT, "Requests in flight now that change an MDT", INSTANT),
+)
 _COLLECTOR: Final = (
     MetricLeaf("success", "success", NO_UNITS, "1 when the last reading was whole and in time", INSTANT),
     MetricLeaf("problems", "problems", COUNT, "Places not readable or not understood in the last reading", INSTANT),
@@ -309,7 +317,7 @@ _LISTED: Final = (
 )
 
 # In place of a table: what is known about the reading.
-TEXT, JOB_TEXT, LISTED, MOUNTS, COLLECTORS = "text", "job_text", "listed", "mounts", "collectors"
+TEXT, JOB_TEXT, LISTED, MOUNTS, COLLECTORS, NOW = "text", "job_text", "listed", "mounts", "collectors", "now"
 WITHOUT_NAME: Final = "-"  # a counter set that has no name, where an instance needs one
 
 GROUPS: Final = (
@@ -365,6 +373,14 @@ GROUPS: Final = (
         38, CLIENT, "client.ldlm.service", "client_ops", "*", "*:", Operations(), OF_SERVICE, _OPERATION,
         _counted("Requests that servers sent to this node about locks"),
         "From ldlm.services.*.stats. They are of the node, and stand under each file system.",
+    ),
+    MetricGroup(
+        25, CLIENT, "client.osc.now", NOW, "osc", "", Columns(_keys(_NOW[:5])), OF_MOUNT_TARGET, "", _NOW[:5],
+        "From the head of osc.*.rpc_stats: true only now, and not read back from archives.",
+    ),
+    MetricGroup(
+        39, CLIENT, "client.mdc.now", NOW, "mdc", "", Columns(_keys(_NOW)), OF_MOUNT_TARGET, "", _NOW,
+        "From the head of mdc.*.rpc_stats: true only now, and not read back from archives.",
     ),
     MetricGroup(
         40, TARGET, "target.text", TEXT, "", "", Columns(_keys(_TEXT_LEAVES)), OF_TEXT, "", _TEXT_LEAVES, _TEXT_ABOUT,

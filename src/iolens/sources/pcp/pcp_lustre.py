@@ -25,6 +25,7 @@ from iolens.sources.pcp.lustre_metrics import (
     LISTED,
     METRICS,
     MOUNTS,
+    NOW,
     OF_MOUNT_TARGET,
     OF_SERVER,
     OF_SERVICE,
@@ -53,7 +54,7 @@ def measures(metadata: ArchiveMetadata, place: str) -> tuple[Measures, list[Prob
     problems: list[Problem] = []
     for name, metric in metadata.metrics.items():
         known = METRICS.get(name)
-        if known is None or known.group.table == COLLECTORS:
+        if known is None or known.group.table in (COLLECTORS, NOW):
             continue
         if (metric.semantics, tuple(metric.units)) != (known.leaf.semantics, tuple(known.leaf.units)):
             problems.append(Problem(place, None, f"{name} is not what iolens export pcp serves: not read"))
