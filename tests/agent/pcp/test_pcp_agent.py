@@ -35,6 +35,9 @@ from iolens.sources.pcp.lustre_metrics import (
     INSTANT,
     METRICS,
     MICROSECONDS,
+    NO_UNITS,
+    PER_SECOND,
+    MetricGroup,
 )
 from tests.agent.server import Server
 from tests.conftest import REPOSITORY
@@ -97,10 +100,25 @@ def test_counters_count_bytes_operations_or_time_and_what_is_true_now_is_instant
     assert METRICS["iolens.client.mount"].leaf.semantics == DISCRETE
 
 
-def test_the_page_names_every_metric() -> None:
-    page = (REPOSITORY / "docs" / "pcp.md").read_text()
-    for group in GROUPS:
-        assert f"`iolens.{group.name}." in page, group.name
+UNITS = {BYTES: "bytes", COUNT: "count", MICROSECONDS: "µs", PER_SECOND: "count/s", NO_UNITS: "none"}
+SEMANTICS = {COUNTER: "counter", INSTANT: "instant", DISCRETE: "discrete"}
+
+
+def page_row(group: MetricGroup) -> str:
+    """How docs/pcp.md describes a group."""
+    kinds: dict[str, list[str]] = {}
+    for leaf in group.leaves:
+        kinds.setdefault(f"{SEMANTICS[leaf.semantics]}, {UNITS[leaf.units]}", []).append(f"`{leaf.name}`")
+    shown = "; ".join(f"{', '.join(names)}: {kind}" for kind, names in kinds.items())
+    first = group.leaves[0].oneline
+    what = first.removesuffix(", reads").removesuffix(": how many")
+    meaning = f"{what}. {group.about}" if what != first or len(group.leaves) == 1 else group.about
+    return f"| `iolens.{group.name}.` | {shown} | {group.instances} | {meaning} |"
+
+
+def test_the_page_describes_every_metric_as_it_is() -> None:
+    _, _, section = (REPOSITORY / "docs" / "pcp.md").read_text().partition("\n## Metrics\n")
+    assert [row for row in section.splitlines() if row.startswith("| `")] == [page_row(group) for group in GROUPS]
 
 
 # --- instances ---
