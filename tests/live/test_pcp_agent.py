@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from iolens.records import Sample
+from iolens.schema import SIZE_BINS
+from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.pcp.lustre_metrics import METRICS
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
-from tests.agent.server import Server
+from tests.agent.server import Server, SimulatedServer
 from tests.live.pmcd import Pmcd, require_pcp
 from tests.live.spark_cluster import ComponentMissing
 from tests.sources.lustre.client_trees import tree_2_15
@@ -96,6 +101,16 @@ def test_another_domain_number(client: Pmcd) -> None:
         assert "InDom: 401.12 " in pmcd.run("pminfo", "-d", "iolens.client.read.bytes")
 
 
+def test_the_command_itself_becomes_the_agent(client: Pmcd) -> None:
+    """As pmcd.conf may name it: asked as PCP's `Install` asks, it answers as the system's Python."""
+    command = [sys.executable, "-m", "iolens.cli.main", "export", "pcp", "--root", str(client.root), "--domain", "402"]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "PCP_PYTHON_PMNS": "root"},
+    )  # fmt: skip
+    assert done.stdout == "root {\n\tiolens\t402:*:*\n}\n"
+
+
 def test_the_values_of_a_server_and_its_jobs(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.work(3)
@@ -110,6 +125,26 @@ def test_the_values_of_a_server_and_its_jobs(tmp_path: Path) -> None:
         server.work(1)
         _soon(pmcd, "iolens.job.write.bytes", lambda shown: len(shown) == 10)
         _soon(pmcd, "iolens.target.write.bytes", lambda shown: shown["scratch-OST0000"] == 4 << 20)
+
+
+def test_tools_print_what_the_simulator_left(tmp_path: Path) -> None:
+    """A server of `iolens simulate lustre`: each value is the one its files show."""
+    server = SimulatedServer(tmp_path / "root", "2.15", seed=7)
+    with server.running() as process:
+        server.wait_for_tree(process)
+    with Pmcd(server.root, "oss1") as pmcd:
+        samples = [item for item in read_tree(server.root, 1) if isinstance(item, Sample)]
+        written = {item.target: item.sets[""].counters["write_bytes"] for item in samples if item.table == "target_io"}
+        assert written == values(pmcd, "iolens.target.write.bytes")
+        assert sum(written.values()) > 0
+        sizes = {f"{item.target}::{size}": item.sets[""].counters[f"read_ios_{size}"] for item in samples
+                 if item.table == "target_sizes" for size in (*SIZE_BINS, "outside")}  # fmt: skip
+        assert sizes == values(pmcd, "iolens.target.brw.disk_io_size.read")
+        largest = max(written, key=lambda target: written[target])
+        shown = pmcd.run("pmval", "-s", "1", "-r", "-f", "0", "-i", largest, "iolens.target.write.bytes")
+        assert shown.split()[-1] == str(written[largest])
+        printed = pmcd.run("pmrep", "-s", "1", "--raw", "-o", "csv", "-i", largest, "iolens.target.write.bytes")
+        assert printed.splitlines()[1].rpartition(",")[2] == str(written[largest])
 
 
 def test_what_cannot_be_read_does_not_end_the_agent(tmp_path: Path) -> None:

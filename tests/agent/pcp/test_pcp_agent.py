@@ -130,7 +130,7 @@ def test_numbers_of_instances_follow_from_their_names() -> None:
     assert InstanceNumbers().of("lake-OST0000::4") == numbers.of("lake-OST0000::4")
 
 
-def test_two_names_with_one_number_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_names_with_one_number_one_takes_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zlib, "crc32", lambda _: 0xFFFFFFFF)
     numbers = InstanceNumbers()
     assert [numbers.of(name) for name in ("a", "b", "a", "c")] == [0x7FFFFFFF, 0, 0x7FFFFFFF, 1]
