@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench soak lint docs clean
+.PHONY: demo test bench soak lint docs agent clean
 
 demo: $(VENV)/.installed
 	$(BIN)/iolens demo
@@ -37,6 +37,9 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python scripts/import_graph.py
 	$(BIN)/python scripts/generate_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+agent: $(VENV)/.installed
+	$(BIN)/python scripts/make_agent.py
 
 clean:
 	rm -rf $(VENV) build dist demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

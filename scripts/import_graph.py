@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "views": (*ROOT, "analyses", "plans", "models", "validation"),
 }
 MAY_IMPORT["api"] = (*ROOT, *(name for name in MAY_IMPORT if name not in ROOT))  # all of it, and only cli imports api
-EVERYTHING = ("cli",)
+EVERYTHING = ("cli", "light")
 DOOR = ("api", "analyses")  # what `import iolens` may reach, and only when asked
 
 SHARED = "shared modules"  # the node of the modules in ROOT

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
@@ -169,6 +168,8 @@ def _read(path: Path) -> Config:
 
 def toml_document(path: Path, expected: str) -> dict[str, Any]:
     """The whole file, or a refusal that names the line; `expected`: what kind of file."""
+    import tomllib  # late: new in Python 3.11, and the agent for nodes runs on older ones
+
     try:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:

@@ -17,9 +17,10 @@ from iolens.scan.parts import PartHeader as ScanHeader
 from iolens.scan.parts import saved
 from iolens.scan.walk import ScanPart
 from iolens.sources import ReadOptions
+from iolens.sources.job_files import BEGIN, END
 from iolens.sources.spool import SegmentHeader as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
-from tests.sources import pcp_served, test_spool
+from tests.sources import pcp_served, test_job_files, test_spool
 from tests.sources.benchmarks import test_fio, test_ior, test_mdtest
 from tests.sources.contents import test_find, test_rbh_report, test_size_histogram
 from tests.sources.controllers import test_controller
@@ -110,6 +111,17 @@ def _spool() -> Iterator[Example]:
     header = SegmentHeader("oss1", "r1", 1)
     content = encode_header(header) + b"".join(encode_tick(test_spool.tick(number)) for number in range(4))
     yield Example("segment", "spool", {f"{header.stem}.seg": content})
+
+    def job(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as trees:
+            before = client_trees.tree_2_15(Path(trees) / "before", opens=20)
+            after = client_trees.tree_2_15(Path(trees) / "after", client_trees.T0 + 600, opens=50)
+            test_job_files.written(
+                folder, test_job_files.sample(BEGIN, before, client_trees.T0),
+                test_job_files.sample(END, after, client_trees.T0 + 600),
+            )  # fmt: skip
+
+    yield Example("job", "job-files", _made(job), stands_alone=False)
 
 
 def _databases() -> Iterator[Example]:

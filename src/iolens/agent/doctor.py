@@ -105,7 +105,7 @@ class Diagnosis:
 def diagnose(
     root: Path, store: str | None, spool: Path, rule: DeviceRule | None = None, with_devices: bool | None = None
 ) -> Diagnosis:
-    """Look at everything `iolens collect` would need."""
+    """Look at everything `iolens collect` would need; without a store, only what it needs to spool."""
     version = _version(root)
     targets = _TriedTree(root).targets()
     devices, reasons = _devices(root, rule or DeviceRule())
@@ -116,8 +116,8 @@ def diagnose(
         *_jobs(root, targets),
         _clock(root),
         *_spool(spool),
-        *([_store(store)] if store else []),
-        *_engines(),
+        DiagnosisLine("python", "ok", platform.python_version()),
+        *([_store(store), *_engines()] if store else []),
     ]
     return Diagnosis(_user(), str(root), version, targets, devices, findings)
 
@@ -365,7 +365,6 @@ def _probe(url: str) -> None:
 
 
 def _engines() -> Iterator[DiagnosisLine]:
-    yield DiagnosisLine("python", "ok", platform.python_version())
     for name in ENGINES:
         try:
             yield DiagnosisLine(name, "ok", metadata.version(name))

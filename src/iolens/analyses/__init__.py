@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.registry import load, registered
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Options = dict[str, Any]
 Records = list[dict[str, object]]

@@ -1,10 +1,18 @@
-"""What the exporter of a server needs beside its counters."""
+"""The exporter of a server: the calibration it uses, and serving until it is stopped. Standard library only."""
 
 from __future__ import annotations
 
+import ipaddress
+import signal
+import threading
+from collections.abc import Callable
+
 from iolens.agent.exporter.fsu import ChosenCalibration
+from iolens.agent.exporter.readings import Exporter
+from iolens.agent.exporter.server import Address, MetricsServer
 from iolens.analyses.calibration.stored import find_calibration
 from iolens.config import Config
+from iolens.errors import UsageError
 from iolens.models.saturation import ceiling_of
 
 
@@ -17,3 +25,22 @@ def exported_calibration(config: Config, name: str | None, filesystem: str) -> C
     asked = name or known.calibration
     calibration = find_calibration((), config, asked, filesystem, None)[0]
     return ChosenCalibration(calibration, asked is None, ceiling_of(None, calibration.name, known.ceiling_fsu_pct))
+
+
+def serve_until_stopped(exporter: Exporter, address: Address, say: Callable[[str], None]) -> int:
+    """Serve until SIGTERM or Ctrl-C."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        server = MetricsServer(address, exporter, say)
+    except OSError as error:
+        raise UsageError(f"--listen {address.host}:{address.port}: {error.strerror or error}") from None
+    with server:
+        threading.Thread(target=server.serve_forever, name="accept", daemon=True).start()
+        say(f"serving {server.address.url}/metrics of {exporter.settings.root}")
+        if not ipaddress.ip_address(server.address.host).is_loopback:
+            say("other machines can reach this address, and nothing asks them who they are")
+        stop.wait()
+        server.shutdown()
+    return 0

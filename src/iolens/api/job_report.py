@@ -5,6 +5,7 @@ From a folder it needs only the standard library, for it is printed on compute n
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -12,13 +13,16 @@ from typing import Final
 from iolens.analyses.job_report.report import job_report
 from iolens.analyses.job_report.results import JobDetails, JobReport, MissingNode
 from iolens.analyses.job_report.totals import FileSystemTotals
+from iolens.config import load_config
 from iolens.errors import InputError
-from iolens.findings import Thresholds
+from iolens.findings import Thresholds, checked_thresholds
 from iolens.records import Note
 from iolens.sources.job_files import JobSample, NodeJob, job_files, read_job_file
 from iolens.units import from_epoch_us
+from iolens.visible_text import some_names
 
 CLOCK_TOLERANCE_S: Final = 60.0
+NAMED: Final = 4  # names in a sentence; more are counted
 
 
 def report_of_folder(folder: Path, thresholds: Thresholds | None = None) -> JobReport:
@@ -36,11 +40,28 @@ def report_of_folder(folder: Path, thresholds: Thresholds | None = None) -> JobR
     return collected.report(thresholds)
 
 
+def configured_thresholds(config: str | None) -> Thresholds:
+    """Thresholds of findings that the configuration sets."""
+    known = load_config(config)
+    return checked_thresholds(known.findings, str(known.path))
+
+
+def written_report(report: JobReport, format_: str) -> str:
+    """The report as people or programs read it."""
+    if format_ == "json":
+        from iolens.views.render.json_text import to_json
+
+        return to_json(report)
+    from iolens.views.job_report.text import job_report_text
+
+    return job_report_text(report)
+
+
 class _FolderSums:
     """What the nodes read so far did, and what of them is missing."""
 
     def __init__(self) -> None:
-        self.totals: dict[str, FileSystemTotals] = {}
+        self.totals: defaultdict[str, FileSystemTotals] = defaultdict(FileSystemTotals)
         self.missing: list[MissingNode] = []
         self.notes: dict[str, None] = {}
         self.begun: dict[str, JobSample] = {}
@@ -50,8 +71,11 @@ class _FolderSums:
     def add(self, node_job: NodeJob) -> None:
         """Count one node."""
         node, begin, end = node_job.node, node_job.begin, node_job.end
-        for row in node_job.rows:
-            self.totals.setdefault(str(row.values["filesystem"]), FileSystemTotals()).add(row.table, row.values)
+        for row in node_job.summed_rows:
+            self.totals[str(row.values["filesystem"])].add(row.table, row.values)
+        for table, filesystem in node_job.sampled:
+            if filesystem in self.totals:
+                self.totals[filesystem].sampled(table)
         if begin is not None:
             self.begun[node] = begin
         if end is not None:
@@ -61,7 +85,9 @@ class _FolderSums:
         if others:
             self.shared[node] = others
         for problem in node_job.problems:
-            self.notes[f"{problem.reason} ({node})" if isinstance(problem, Note) else f"{node}: {problem.reason}"] = None
+            self.notes[f"{problem.reason} ({node})" if isinstance(problem, Note) else f"{node}: {problem.reason}"] = (
+                None
+            )
 
     def report(self, thresholds: Thresholds | None) -> JobReport:
         """Everything together."""
@@ -79,8 +105,8 @@ class _FolderSums:
         if self.shared:
             others = sorted(set().union(*self.shared.values()))
             yield (
-                f"{_listed(sorted(self.shared))} shared with job {_listed(others)}: what those did there at the same time "
-                "is in the sums too"
+                f"{some_names(sorted(self.shared), NAMED)} shared with job {some_names(others, NAMED)}: what those did "
+                "there at the same time is in the sums too"
             )
 
     def _clock_notes(self) -> Iterator[str]:
@@ -92,7 +118,8 @@ class _FolderSums:
         for node, sample in sorted(self.begun.items()):
             apart_s = (sample.time_us - middle) / 1e6
             if abs(apart_s) > CLOCK_TOLERANCE_S:
-                yield f"{node} began {abs(apart_s):,.0f} s {'after' if apart_s > 0 else 'before'} the others: late, or its clock is wrong"
+                order = "after" if apart_s > 0 else "before"
+                yield f"{node} began {abs(apart_s):,.0f} s {order} the others: late, or its clock is wrong"
 
 
 def _reasons(node_job: NodeJob) -> Iterator[str]:
@@ -104,12 +131,11 @@ def _reasons(node_job: NodeJob) -> Iterator[str]:
     elif node_job.rebooted:
         yield "rebooted during the job: what it did before is not in the sums"
     elif node_job.restarted:
-        yield (
-            f"the counters of {_listed(sorted(node_job.restarted))} began anew during the job (another mount, or a reset): "
-            "what they showed before is not in the sums"
-        )
+        names = some_names(sorted(node_job.restarted), NAMED)
+        yield f"the counters of {names} began anew (mounted again, or reset): what came before is not in the sums"
     if node_job.unmounted and not node_job.rebooted:
-        yield f"{_listed(sorted(node_job.unmounted))} was no longer mounted at the end: what it did there is not known"
+        names = some_names(sorted(node_job.unmounted), NAMED)
+        yield f"{names} was no longer mounted at the end: what the job did there is not known"
 
 
 def _details(
@@ -132,9 +158,3 @@ def _details(
         nodes,
         processes if isinstance(processes, int) else None,
     )
-
-
-def _listed(names: list[str], most: int = 4) -> str:
-    """Names in a sentence, not too many."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

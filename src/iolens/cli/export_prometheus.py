@@ -10,8 +10,7 @@ import click
 from iolens.cli.options import DURATION
 
 if TYPE_CHECKING:
-    from iolens.agent.exporter.readings import Exporter, ExporterSettings
-    from iolens.agent.exporter.server import Address
+    from iolens.agent.exporter.readings import Exporter
 
 SHORTEST_INTERVAL_S = 0.05
 
@@ -75,7 +74,7 @@ def COMMAND(
     from iolens import __version__
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
     from iolens.agent.exporter.server import Address
-    from iolens.api.exporting import exported_calibration
+    from iolens.api.exporting import exported_calibration, serve_until_stopped
     from iolens.config import load_config
 
     try:
@@ -101,7 +100,7 @@ def COMMAND(
         inherited=names == "all",
     )
     exporter = Exporter(settings, collectors(settings, _say))
-    return _print_page(exporter) if once else _serve(exporter, address, settings)
+    return _print_page(exporter) if once else serve_until_stopped(exporter, address, _say)
 
 
 def _say(line: str) -> None:
@@ -117,29 +116,3 @@ def _print_page(exporter: Exporter) -> int:
     if page.success:
         return 0
     return 3 if page.measured else 1
-
-
-def _serve(exporter: Exporter, address: Address, settings: ExporterSettings) -> int:
-    """Serve until SIGTERM or Ctrl-C."""
-    import ipaddress
-    import signal
-    import threading
-
-    from iolens.agent.exporter.server import MetricsServer
-    from iolens.errors import UsageError
-
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    try:
-        server = MetricsServer(address, exporter, _say)
-    except OSError as error:
-        raise UsageError(f"--listen {address.host}:{address.port}: {error.strerror or error}") from None
-    with server:
-        threading.Thread(target=server.serve_forever, name="accept", daemon=True).start()
-        _say(f"serving {server.address.url}/metrics of {settings.root}")
-        if not ipaddress.ip_address(server.address.host).is_loopback:
-            _say("other machines can reach this address, and nothing asks them who they are")
-        stop.wait()
-        server.shutdown()
-    return 0

@@ -7,11 +7,14 @@ A module below this package that defines `RULE` is a rule, and so is what anothe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING
 
 from iolens.errors import InputError, UsageError
 from iolens.findings.rule import Evaluation, Finding, FindingRule, Inputs, NotEvaluated
 from iolens.registry import load, registered
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 SEVERITIES = ("high", "warn", "info")  # the worst first
 

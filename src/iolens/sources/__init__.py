@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from iolens.errors import InputError, UsageError, unexpected
 from iolens.records import Capture
 from iolens.registry import load, registered
 from iolens.sources.reading.bounded_input import head_of
 from iolens.sources.reading.options import ReadOptions as ReadOptions
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Source(Protocol):

@@ -8,20 +8,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.counters.differences import Baseline, advance
+from iolens.counters.differences import Baseline, CounterStep, Movement, advance
 from iolens.counters.rows import interval_rows
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Row, Sample
+from iolens.schema import CLIENT_RPCS
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_in_json
-from iolens.sources.spool import LATEST_US, SegmentLine, Tick, compact_json, decode_tick, encode_tick, encoded_line, in_lines, lines
+from iolens.sources.spool import (
+    LATEST_US,
+    SegmentLine,
+    Tick,
+    compact_json,
+    decode_tick,
+    encode_tick,
+    encoded_line,
+    in_lines,
+    lines,
+)
 
 FORMAT: Final = "iolens-job"
 VERSION: Final = 1
@@ -106,7 +117,11 @@ class NodeJob:
     def restarted(self) -> set[str]:
         """File systems whose counters began anew during the job, by a reboot, another mount or a reset."""
         known = set() if self.begin is None else _filesystems(self.begin)
-        return known & {str(row.values["filesystem"]) for row in self.rows if row.values["after_reset"]}
+        return known & {
+            sample.filesystem
+            for sample, step in self._steps
+            if any(movement.after_reset for movement in step.movements.values())
+        }
 
     @property
     def unmounted(self) -> set[str]:
@@ -115,28 +130,61 @@ class NodeJob:
             return set()
         return _filesystems(self.begin) - _filesystems(self.end)
 
-    @cached_property
+    @property
+    def sampled(self) -> list[tuple[str, str]]:
+        """Tables and file systems that the node counted at both ends, moved or not."""
+        ends = [
+            {(item.table, item.filesystem) for item in sample.items if isinstance(item, Sample)} if sample else set()
+            for sample in (self.begin, self.end)
+        ]
+        return sorted(ends[0] & ends[1])
+
+    @property
     def rows(self) -> list[Row]:
         """What the job moved on this node: rows of the client tables, from its begin to its end."""
+        return [
+            Row(sample.table, row) for sample, step in self._steps for row in interval_rows(sample, step, SOURCE.name)
+        ]
+
+    @property
+    def summed_rows(self) -> list[Row]:
+        """The same with RPCs summed over OSTs, which a report of many nodes and OSTs does not tell apart."""
+        summed = (
+            (sample, _over_targets(step) if sample.table == CLIENT_RPCS.name else step) for sample, step in self._steps
+        )
+        return [Row(sample.table, row) for sample, step in summed for row in interval_rows(sample, step, SOURCE.name)]
+
+    @cached_property
+    def _steps(self) -> list[tuple[Sample, CounterStep]]:
+        """By table and file system, from the begin to the end."""
         if self.begin is None or self.end is None:
             return []
         before = {(item.table, item.filesystem): item for item in self.begin.items if isinstance(item, Sample)}
         samples = [item for item in self.end.items if isinstance(item, Sample)]
-        return [row for item in samples for row in self._moved(item, before.get((item.table, item.filesystem)))]
+        return [self._step(item, before.get((item.table, item.filesystem))) for item in samples]
 
-    def _moved(self, item: Sample, first: Sample | None) -> Iterator[Row]:
+    def _step(self, item: Sample, first: Sample | None) -> tuple[Sample, CounterStep]:
         """One table of one file system. One that was not mounted at the begin has counted all it shows since."""
         assert self.begin is not None
         start_us = self.begin.time_us
         end_us = start_us + max(round((self.seconds or 0.0) * 1e6), 1)
         labels = {**item.labels, "job_id": self.job_id}
         sample = Sample(item.table, item.filesystem, self.node, end_us, end_us, item.sets, labels)
-        baseline = Baseline(start_us, start_us, {} if first is None else first.sets)
-        step = advance(baseline, sample)
+        step = advance(Baseline(start_us, start_us, {} if first is None else first.sets), sample)
         for name, refused in step.refused.items():
             what = f"{item.table}.{name} of {item.filesystem} moved more than a node can: {', '.join(sorted(refused))}"
             self.problems.append(Problem(str(self.path), None, f"{what}; left out"))
-        yield from (Row(item.table, values) for values in interval_rows(sample, step, SOURCE.name))
+        return sample, step
+
+
+def _over_targets(step: CounterStep) -> CounterStep:
+    """Counters `<target>:<direction>:<pages>` of all sets summed over targets."""
+    moved: dict[str, int] = {}
+    for movement in step.movements.values():
+        for counter, count in movement.moved.items():
+            kind = counter[counter.index(":") :]
+            moved[kind] = moved.get(kind, 0) + count
+    return replace(step, movements={"": Movement(moved, any(part.after_reset for part in step.movements.values()))})
 
 
 class JobFiles:
@@ -168,7 +216,9 @@ def read_job_file(path: Path) -> NodeJob:
             node_job.end = sample
         else:
             if node_job.begin is not None and node_job.end is None:
-                node_job.problems.append(Note(str(path), None, "began twice: the earlier begin has no end and is left out"))
+                node_job.problems.append(
+                    Note(str(path), None, "began twice: the earlier begin has no end and is left out")
+                )
             node_job.begin, node_job.end = sample, None
     if node_job.begin is None and node_job.end is None:
         reason = str(node_job.problems[0].reason) if node_job.problems else "no sample of a job"
@@ -185,9 +235,9 @@ def _items(node_job: NodeJob) -> Iterator[Item]:
     rows = node_job.rows  # which may add problems
     yield from node_job.problems
     if node_job.begin is None:
-        yield Problem(str(node_job.path), None, "no begin of the job, so nothing can be told from its end")
+        yield Problem(str(node_job.path), None, "no sample at the begin of the job: what it moved is not known")
     elif node_job.end is None:
-        yield Problem(str(node_job.path), None, "the job has not ended on this node, or it died: nothing can be told yet")
+        yield Problem(str(node_job.path), None, "no sample at the end of the job: it still runs, or the node died")
     yield from rows
 
 
@@ -197,7 +247,9 @@ def _samples(path: Path, problems: list[Problem]) -> Iterator[JobSample]:
     ticks: list[Tick] = []
     for line in lines(path):
         if line.payload is None:
-            problems.append(Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped"))
+            problems.append(
+                Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped")
+            )
             continue
         try:
             if line.payload.startswith(b"{"):
@@ -210,7 +262,7 @@ def _samples(path: Path, problems: list[Problem]) -> Iterator[JobSample]:
             problems.append(Problem(str(path), line.number, f"byte {line.offset}: {error}"))
             continue
         if pending is not None and len(ticks) == pending[0]["lines"]:
-            yield _sample(pending[0], [item for tick in ticks for item in tick.items])
+            yield _sample(pending[0], (item for tick in ticks for item in tick.items))
             pending = None
     if pending is not None:
         problems.append(_cut(path, pending[1]))
@@ -234,7 +286,9 @@ def _head(payload: bytes) -> dict[str, Any]:
         and all(plain.get(name) is None or isinstance(plain[name], str) for name in _TEXTS)
         and all(_is_texts(plain.get(name, [])) for name in ("job_nodes", "other_jobs"))
         and count_in_json(plain.get("time_us"), LATEST_US) is not None
-        and all(plain.get(name) is None or count_in_json(plain[name]) is not None for name in ("processes", "uptime_us"))
+        and all(
+            plain.get(name) is None or count_in_json(plain[name]) is not None for name in ("processes", "uptime_us")
+        )
         and count_in_json(plain.get("lines")) is not None
     )
     if not whole:
@@ -246,9 +300,12 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _sample(plain: Mapping[str, Any], items: Sequence[Item]) -> JobSample:
+def _sample(plain: Mapping[str, Any], items: Iterable[Item]) -> JobSample:
     known = JobSample.__dataclass_fields__
-    return JobSample(**{name: value for name, value in plain.items() if name in known}, items=items)
+    about: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name in known
+    }
+    return JobSample(**about, items=tuple(items))
 
 
 def _filesystems(sample: JobSample) -> set[str]:

@@ -110,7 +110,9 @@ def encode_header(header: SegmentHeader) -> bytes:
 def encode_tick(tick: Tick) -> bytes:
     """One line with everything of a tick."""
     items = [_plain(item, tick.time_us) for item in tick.items]
-    return encoded_line(binascii.b2a_base64(zlib.compress(compact_json({"t": tick.time_us, "i": items}), 1), newline=False))
+    return encoded_line(
+        binascii.b2a_base64(zlib.compress(compact_json({"t": tick.time_us, "i": items}), 1), newline=False)
+    )
 
 
 def in_lines(items: Iterable[Item]) -> Iterator[Sequence[Item]]:

@@ -40,6 +40,10 @@ class DuckDBEngine:
         """A lazy frame over `files` with the declared columns and `epoch_us`, `start_us`."""
         return nw.from_native(relation(tables, name, files))
 
+    def frame(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """Rows of this process."""
+        return nw.from_native(connection().from_arrow(rows))
+
     def stop(self) -> None:
         """Nothing to stop: the engine lives in this process."""
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any, Final, Protocol
 
 import narwhals as nw
+import pyarrow as pa
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
@@ -25,6 +26,9 @@ class Engine(Protocol):
 
     def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
         """A lazy frame over `files` (paths relative to the table)."""
+
+    def frame(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """Rows of this process, to be joined with those of files."""
 
     def stop(self) -> None:
         """Let go of what the engine started."""

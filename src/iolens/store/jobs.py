@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from iolens.schema import JOBS, LATEST_US
@@ -11,8 +13,38 @@ from iolens.store.tables import Tables
 from iolens.units import epoch_us
 
 
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs are alike: what each part of a record may be; empty: anything. In names `*` and `?` stand for any."""
+
+    job_ids: Sequence[str] = ()
+    names: Sequence[str] = ()
+    users: Sequence[str] = ()
+    projects: Sequence[str] = ()
+    clusters: Sequence[str] = ()
+    states: Sequence[str] = ()
+    cores: Sequence[int] = ()
+
+    def condition(self) -> tuple[str, list[object]]:
+        """As SQL, and its parameters."""
+        equal = {
+            "job_id": self.job_ids, "user": self.users, "project": self.projects, "cluster": self.clusters,
+            "state": self.states, "cores": self.cores,
+        }  # fmt: skip
+        parts = [f'"{column}" IN ({", ".join("?" * len(values))})' for column, values in equal.items() if values]
+        parameters: list[object] = [value for values in equal.values() for value in values]
+        if self.names:
+            parts.append(f"({' OR '.join(['name GLOB ?'] * len(self.names))})")
+            parameters += self.names
+        return " AND ".join(parts) or "true", parameters
+
+
 def stored_jobs(
-    tables: Tables, since: datetime | None = None, until: datetime | None = None, job_id: str | None = None
+    tables: Tables,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    job_id: str | None = None,
+    like: JobFilter | None = None,
 ) -> list[dict[str, object]]:
     """Rows of `jobs` that overlap [since, until), in the order of their start; times in microseconds since 1970.
 
@@ -28,10 +60,12 @@ def stored_jobs(
         f'epoch_us("{column.name}") AS "{column.name}"' if column.type == "timestamp" else f'"{column.name}"'
         for column in JOBS.columns
     )
-    sql = f"""SELECT {columns} FROM rows WHERE start_us < $1 AND epoch_us >= $2 AND ($3 IS NULL OR job_id = $3)
+    chosen = like or JobFilter(() if job_id is None else (job_id,))
+    condition, parameters = chosen.condition()
+    sql = f"""SELECT {columns} FROM rows WHERE start_us < ? AND epoch_us >= ? AND {condition}
               ORDER BY start_us, job_id"""  # noqa: S608 (column names of the schema)
     assert rows is not None
-    answer = connection().execute(sql, [last_us, first_us, job_id])
+    answer = connection().execute(sql, [last_us, first_us, *parameters])
     names = [column.name for column in JOBS.columns]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 

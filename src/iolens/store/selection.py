@@ -6,11 +6,12 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Protocol
 
 import narwhals as nw
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from iolens.errors import UsageError
@@ -18,7 +19,7 @@ from iolens.nearest_names import not_among
 from iolens.store.engines import Engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
-from iolens.units import DAY_US, epoch_us
+from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
 
@@ -178,6 +179,15 @@ class StoreSelection:
             frame = frame.filter(condition)
         return _newest(table, frame)
 
+    def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """Rows of this process as a frame of the same engine, to be joined with those of tables."""
+        return self.engine.frame(rows)
+
+    def between(self, first_us: int, last_us: int) -> StoreSelection:
+        """The same rows of another window."""
+        window = from_epoch_us(first_us), from_epoch_us(last_us)
+        return replace(self, window=window, overlapping_rows=0, _snapshots={}, _sources={})
+
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By the log's statistics, so that no file is opened; cut to the window."""
         starts, ends = [], []
@@ -265,10 +275,15 @@ class StoreSelection:
             yield nw.col(start) < epoch_us(until)
 
     def _one_source(self, table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Where sources overlap, the first in order wins each target's quarter-hour."""
+        """Where sources overlap, the first in order wins each target's quarter-hour; of clients, each node's.
+
+        What a job moved on a node, from its begin to its end, is no overlap with the intervals of that node.
+        """
         sources = self.sources(table) if self.source is None else []
-        if len(sources) < 2 or "target" not in declared(table).key:
+        subject = declared(table).subject
+        if len(sources) < 2 or subject not in declared(table).key:
             return frame
+        apart = (subject, "job_id") if subject == "node" else (subject,)
         ranked = [*(name for name in self.source_order if name in sources)]
         ranked += [name for name in sources if name not in ranked]
         rank: nw.Expr = nw.lit(len(ranked))
@@ -276,7 +291,7 @@ class StoreSelection:
             rank = nw.when(nw.col("source") == name).then(nw.lit(position)).otherwise(rank)
         bucket = (nw.col("epoch_us") - 1) // OVERLAP_BUCKET_US
         marked = frame.with_columns(rank.alias("_rank"), bucket.alias("_bucket"))
-        best = nw.col("_rank").min().over("target", "_bucket")
+        best = nw.col("_rank").min().over(*apart, "_bucket")
         marked = marked.with_columns(best.alias("_best"))
         dropped = (
             marked.filter(nw.col("_rank") != nw.col("_best")).select(nw.len().alias("n")).collect(backend="pyarrow")
@@ -393,8 +408,6 @@ def _lazy(native: Any) -> nw.LazyFrame[Any]:
 
 
 def _empty(table: str) -> Any:
-    import pyarrow as pa
-
     from iolens.store.tables import arrow_schema
 
     extra = [("epoch_us", pa.int64()), ("start_us", pa.int64())]

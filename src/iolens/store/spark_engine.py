@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import narwhals as nw
+import pyarrow as pa
 
 from iolens.errors import StoreError, UsageError
 from iolens.schema import Column
@@ -84,6 +85,11 @@ class SparkEngine:
             if any(column.name == time for column in table.columns):
                 rows = rows.withColumn(alias, functions.unix_micros(time))
         frame: nw.LazyFrame[Any] = nw.from_native(rows)
+        return frame
+
+    def frame(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """Rows of this process, sent to the cluster."""
+        frame: nw.LazyFrame[Any] = nw.from_native(self.session.createDataFrame(rows))
         return frame
 
     def stop(self) -> None:

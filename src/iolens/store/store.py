@@ -21,7 +21,7 @@ from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
 from iolens.store.ingest import Tally, ingest
-from iolens.store.jobs import last_jobs, stored_jobs
+from iolens.store.jobs import JobFilter, last_jobs, stored_jobs
 from iolens.store.rows import to_arrow
 from iolens.store.scope import RAW, Narrowing, Scope
 from iolens.store.selection import StoreSelection, chosen_targets
@@ -169,10 +169,14 @@ class Store:
         return self._records(BENCHMARK_RUNS, f"{where} ORDER BY time, run_id, direction", [tool] if tool else [])
 
     def jobs(
-        self, since: datetime | None = None, until: datetime | None = None, job_id: str | None = None
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        job_id: str | None = None,
+        like: JobFilter | None = None,
     ) -> list[dict[str, object]]:
         """Jobs that ran in a window, or those of one id, by their start; times in microseconds since 1970."""
-        return stored_jobs(self.tables, since, until, job_id)
+        return stored_jobs(self.tables, since, until, job_id, like)
 
     def last_jobs(self, source: str) -> dict[str | None, int]:
         """By cluster, when the last job of a source was recorded, in microseconds since 1970."""

@@ -8,6 +8,8 @@ from pathlib import Path
 T0 = 1_700_000_000
 MOUNT = "ffff8800a1b2c000"
 PAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+ENZO_READS = (12243, 264, 56, 81, 242, 269, 543, 1812, 26572)  # SPEC N, Table I; the text's 36,576 is a slip
+ENZO_WRITES = (393, 62, 198, 155, 96, 74, 199, 595, 52606)
 
 
 def plant(root: Path, files: Mapping[str, str]) -> Path:
@@ -161,3 +163,31 @@ def tree_2_15(root: Path, time: int = T0, opens: int = 20, mount: str = MOUNT, s
 
 
 TREES = {"2.5": tree_2_5, "2.10": tree_2_10, "2.12": tree_2_12, "2.15": tree_2_15}
+
+
+def share(total: int, part: int, parts: int) -> int:
+    """One of `parts` uneven pieces of a whole."""
+    return total * (part + 1) // parts - total * part // parts
+
+
+def enzo_node(root: Path, node: int, ended: bool, nodes: int = 4) -> Path:
+    """One of some nodes with 60 OSTs, before and after the job of SPEC N's Tables I and II."""
+    time, files = T0 + 600 * ended, {"etc/hostname": f"r1i0n{node}\n"}
+    head = f"snapshot_time:         {time}.5 (secs.usecs)\n"
+    for ost in range(60):
+        part = node * 60 + ost
+        reads, writes = (
+            [7 + (share(count, part, 60 * nodes) if ended else 0) for count in counts]
+            for counts in (ENZO_READS, ENZO_WRITES)
+        )
+        files[f"proc/fs/lustre/osc/nbp1-OST{ost:04x}-osc-{MOUNT}/rpc_stats"] = rpc_stats(head, reads, writes)
+    opened, closed, stat = (100 + (share(count, node, nodes) if ended else 0) for count in (5303, 5769, 12460))
+    files[f"proc/fs/lustre/llite/nbp1-{MOUNT}/stats"] = counters(
+        f"snapshot_time             {time}.5 secs.usecs\n",
+        f"read_bytes                9 samples [bytes] 1 9 {10**9 + (share(54 * 10**9, node, nodes) if ended else 0)}",
+        f"write_bytes               9 samples [bytes] 1 9 {10**9 + (share(56 * 10**9, node, nodes) if ended else 0)}",
+        f"open                      {opened} samples [regs]",
+        f"close                     {closed} samples [regs]",
+        f"getattr                   {stat} samples [regs]",
+    )
+    return plant(root, files)

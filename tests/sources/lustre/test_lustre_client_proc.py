@@ -22,12 +22,14 @@ from iolens.sources.lustre.stats import parse_stats
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
 from tests.sources.lustre.client_trees import (
+    ENZO_READS,
+    ENZO_WRITES,
     MOUNT,
     T0,
     TREES,
     counters,
+    enzo_node,
     plant,
-    rpc_stats,
     tree_2_5,
     tree_2_12,
     tree_2_15,
@@ -429,37 +431,6 @@ def test_opens_and_rpcs_of_many_nodes_are_apart(tmp_path: Path) -> None:
 def test_a_text_that_has_not_counted_yet(tmp_path: Path) -> None:
     root = plant(tmp_path, {f"llite/lake-{MOUNT}/stats": counters(f"snapshot_time             {T0}.1 secs.nsecs\n")})
     assert counted(items(root), "client_io") == {"read_bytes": 0, "read_ops": 0, "write_bytes": 0, "write_ops": 0}
-
-
-ENZO_READS = (12243, 264, 56, 81, 242, 269, 543, 1812, 26572)  # SPEC N, Table I; the text's 36,576 is a slip
-ENZO_WRITES = (393, 62, 198, 155, 96, 74, 199, 595, 52606)
-
-
-def share(total: int, part: int, parts: int) -> int:
-    """One of `parts` uneven pieces of a whole."""
-    return total * (part + 1) // parts - total * part // parts
-
-
-def enzo_node(root: Path, node: int, ended: bool) -> Path:
-    """One of 4 nodes with 60 OSTs, before and after the job."""
-    time, files = T0 + 600 * ended, {"etc/hostname": f"r1i0n{node}\n"}
-    head = f"snapshot_time:         {time}.5 (secs.usecs)\n"
-    for ost in range(60):
-        part = node * 60 + ost
-        reads, writes = (
-            [7 + (share(count, part, 240) if ended else 0) for count in counts] for counts in (ENZO_READS, ENZO_WRITES)
-        )
-        files[f"proc/fs/lustre/osc/nbp1-OST{ost:04x}-osc-{MOUNT}/rpc_stats"] = rpc_stats(head, reads, writes)
-    opened, closed, stat = (100 + (share(count, node, 4) if ended else 0) for count in (5303, 5769, 12460))
-    files[f"proc/fs/lustre/llite/nbp1-{MOUNT}/stats"] = counters(
-        f"snapshot_time             {time}.5 secs.usecs\n",
-        f"read_bytes                9 samples [bytes] 1 9 {10**9 + (share(54 * 10**9, node, 4) if ended else 0)}",
-        f"write_bytes               9 samples [bytes] 1 9 {10**9 + (share(56 * 10**9, node, 4) if ended else 0)}",
-        f"open                      {opened} samples [regs]",
-        f"close                     {closed} samples [regs]",
-        f"getattr                   {stat} samples [regs]",
-    )
-    return plant(root, files)
 
 
 def test_the_tables_of_the_paper_over_4_nodes_and_60_osts(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ _JOB_IDS: Final = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID")
 _CLUSTERS: Final = ("SLURM_CLUSTER_NAME", "PBS_SERVER")
 _USERS: Final = ("SLURM_JOB_USER", "PBS_O_LOGNAME")
 _NAMES: Final = ("SLURM_JOB_NAME", "PBS_JOBNAME")
-_NODE_LISTS: Final = ("SLURM_JOB_NODELIST", "SLURM_NODELIST")
+_NODE_LISTS: Final = ("IOLENS_JOB_NODES", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
 _PROCESSES: Final = ("SLURM_NTASKS", "SLURM_NPROCS", "PBS_NP")
 
 
@@ -46,6 +47,14 @@ class JobContext:
             _nodes(environment),
             _count(_first(environment, _PROCESSES)),
         )
+
+    @classmethod
+    def of_command(cls, environment: Mapping[str, str], command: Sequence[str], job_id: str | None) -> JobContext:
+        """A command run by hand is a job of its own, inside a batch job too; it has the nodes of the batch job."""
+        inside = _first(environment, _JOB_IDS)
+        chosen = job_id or f"{inside or 'run'}.{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}.{os.getpid()}"
+        user = _first(environment, _USERS) or _login()
+        return cls(chosen, _first(environment, _CLUSTERS), user, Path(command[0]).name, _nodes(environment))
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:

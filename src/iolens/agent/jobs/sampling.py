@@ -102,7 +102,9 @@ def _make_directories(*directories: Path) -> None:
             directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise IolensError(f"{directory}: {reason}; name a folder that every node can write to with --folder") from error
+            raise IolensError(
+                f"{directory}: {reason}; name a folder that every node can write to with --folder"
+            ) from error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +22,19 @@ from typing import Final
 from iolens.agent.sampling.private_files import make_private_directory, open_private
 from iolens.agent.sampling.thinning import thin_segment
 from iolens.errors import InputError, IolensError
-from iolens.records import Item, Sample
-from iolens.sources.spool import CLOSED, OPEN, TAKEN, Segment, SegmentHeader, Tick, check, encode_header, encode_tick, in_lines
+from iolens.records import Item
+from iolens.sources.spool import (
+    CLOSED,
+    OPEN,
+    TAKEN,
+    Segment,
+    SegmentHeader,
+    Tick,
+    check,
+    encode_header,
+    encode_tick,
+    in_lines,
+)
 
 SEGMENT_BYTES: Final = 4 << 20
 RESERVE: Final = "reserve"  # space to thin in when the disk is full

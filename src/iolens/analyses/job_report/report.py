@@ -42,15 +42,14 @@ def job_report(
         **asdict(job),
         duration_s=duration_s,
         missing_nodes=tuple(missing),
-        filesystems=tuple(_filesystem(name, sums) for name, sums in sorted(totals.items())),
+        filesystems=tuple(_filesystem(name, sums, duration_s) for name, sums in sorted(totals.items())),
         findings=tuple(findings),
         not_evaluated=tuple(not_evaluated),
         notes=tuple(notes),
     )
 
 
-def _filesystem(name: str, sums: FileSystemTotals) -> JobFileSystem:
-    duration_s = max(sums.seconds.values(), default=None)
+def _filesystem(name: str, sums: FileSystemTotals, job_s: float | None) -> JobFileSystem:
     sizes = sorted({*LEAST_SIZES, *sums.rpcs}) if sums.has_rpcs else []
     operations = [*SHOWN_FIRST, *sorted(set(sums.metadata) - set(SHOWN_FIRST))] if sums.has_metadata else []
     return JobFileSystem(
@@ -58,15 +57,17 @@ def _filesystem(name: str, sums: FileSystemTotals) -> JobFileSystem:
         len(sums.seconds),
         sums.read_bytes,
         sums.write_bytes,
-        _rate(sums.read_bytes, duration_s),
-        _rate(sums.write_bytes, duration_s),
+        _rate(sums.read_bytes, job_s),
+        _rate(sums.write_bytes, job_s),
         sums.rpc_bytes_max("read", "write"),
         sums.rpc_bytes_max("read"),
         sums.rpc_bytes_max("write"),
-        tuple(RpcSize(size, counts["read"], counts["write"]) for size in sizes if (counts := sums.rpcs.get(size, _NONE))),
+        tuple(
+            RpcSize(size, counts["read"], counts["write"]) for size in sizes if (counts := sums.rpcs.get(size, _NONE))
+        ),
         {operation: sums.metadata[operation] for operation in operations},
         ByDirection(sums.small_pct("read"), sums.small_pct("write")),
-        duration_s,
+        max(sums.seconds.values(), default=None),
     )
 
 

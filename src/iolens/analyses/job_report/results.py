@@ -56,7 +56,7 @@ class JobFileSystem:
     nodes: int  # whose counters are in the sums
     read_bytes: int | None  # as applications asked, cache hits included
     write_bytes: int | None
-    read_bytes_per_s: float | None  # over the duration
+    read_bytes_per_s: float | None  # over the duration of the job
     write_bytes_per_s: float | None
     rpc_bytes_max: int | None  # RPCs times their size's upper bound
     rpc_read_bytes_max: int | None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from iolens.schema import CLIENT_IO, CLIENT_METADATA, CLIENT_OPS, CLIENT_RPCS
 
 SMALL_BYTES: Final = 65536
 LEAST_SIZES: Final = tuple(4096 << power for power in range(9))  # 4 KiB to 1 MiB are always shown
 NAMES: Final = {"getattr": "stat"}  # as people call them
 SHOWN_FIRST: Final = ("open", "close", "stat", "statfs")  # also where there were none
-
-ClientRow = tuple[str, Mapping[str, Any]]  # table and columns
 
 
 @dataclass
@@ -33,7 +33,13 @@ class FileSystemTotals:
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Count one row."""
-        _ADDERS[table](self, row)
+        if (add := _ADDERS.get(table)) is not None:  # histograms of clients are not part of a report
+            add(self, row)
+
+    def sampled(self, table: str) -> None:
+        """The table was sampled: what has no row there did not happen."""
+        self.has_rpcs |= table == CLIENT_RPCS.name
+        self.has_metadata |= table == CLIENT_METADATA.name
 
     def _data(self, row: Mapping[str, Any]) -> None:
         node = str(row["node"])
@@ -48,7 +54,9 @@ class FileSystemTotals:
     def _rpc(self, row: Mapping[str, Any]) -> None:
         self.has_rpcs = True
         size = row["pages"] * row["page_bytes"]
-        self.rpcs.setdefault(size, Counter())[row["direction"]] += row["rpcs"]
+        if size not in self.rpcs:
+            self.rpcs[size] = Counter()
+        self.rpcs[size][row["direction"]] += row["rpcs"]
 
     def _operation(self, row: Mapping[str, Any]) -> None:
         self.has_metadata = True
@@ -95,18 +103,9 @@ class FileSystemTotals:
         }
 
 
-_ADDERS: Final = {
-    "client_io": FileSystemTotals._data,
-    "client_rpcs": FileSystemTotals._rpc,
-    "client_metadata": FileSystemTotals._operation,
-    "client_ops": FileSystemTotals._call,
-    "client_histograms": lambda totals, row: None,
+_ADDERS: Final[Mapping[str, Callable[[FileSystemTotals, Mapping[str, Any]], None]]] = {
+    CLIENT_IO.name: FileSystemTotals._data,
+    CLIENT_RPCS.name: FileSystemTotals._rpc,
+    CLIENT_METADATA.name: FileSystemTotals._operation,
+    CLIENT_OPS.name: FileSystemTotals._call,
 }
-
-
-def summed(rows: Iterable[ClientRow]) -> dict[str, FileSystemTotals]:
-    """Totals by file system."""
-    totals: dict[str, FileSystemTotals] = {}
-    for table, row in rows:
-        totals.setdefault(str(row["filesystem"]), FileSystemTotals()).add(table, row)
-    return totals

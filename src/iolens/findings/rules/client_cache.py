@@ -30,8 +30,8 @@ RULE: Final = FindingRule(
     thresholds={"factor": 2},
     check=_check,
     condition="applications moved more than {factor:g} times the bytes of their RPCs",
-    message="{direction}s: applications moved {asked_gb:,.1f} GB, at most {moved_gb:,.1f} GB of it through RPCs; the rest "
-    "stayed in the memory of the nodes",
+    message="{direction}s: applications moved {asked_gb:,.1f} GB, at most {moved_gb:,.1f} GB of it through RPCs; "
+    "the rest stayed in the memory of the nodes",
     remedy="Data that are read again and again can be kept in the program. Written data that were overwritten, or had "
     "not reached the servers when the job ended, are in no RPC. A benchmark with this finding measured memory, not the "
     "file system.",

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.visible_text import visible
+from iolens.visible_text import shown_lines, shown_name
 
 if TYPE_CHECKING:
     from iolens.analyses.job_report.results import JobFileSystem, JobReport
@@ -24,7 +24,7 @@ def job_report_text(report: JobReport) -> str:
     if not report.filesystems:
         parts += ["", *_wrapped("No file system was sampled on any node at both the begin and the end.")]
     parts += [*_findings(report), *_not_evaluated(report)]
-    return visible("\n".join(parts), keep="\n") + "\n"
+    return shown_lines("\n".join(parts)) + "\n"
 
 
 def _head(report: JobReport) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _missing(report: JobReport) -> Iterator[str]:
 
 
 def _filesystem(part: JobFileSystem) -> Iterator[str]:
-    yield _columns(part.filesystem, "read", "written")
+    yield _columns(shown_name(part.filesystem), "read", "written")
     yield _columns("  GB", _giga(part.read_bytes), _giga(part.write_bytes))
     yield _columns("  MB/s", _mega(part.read_bytes_per_s), _mega(part.write_bytes_per_s))
     if part.rpc_sizes:
@@ -72,7 +72,9 @@ def _findings(report: JobReport) -> Iterator[str]:
         yield from ("", "Nothing found that needs attention.")
     for finding in report.findings:
         yield ""
-        yield from _wrapped(f"{finding.severity.upper()} {finding.code} on {finding.evidence['filesystem']}: {finding.message}.")
+        yield from _wrapped(
+            f"{finding.severity.upper()} {finding.code} on {finding.evidence['filesystem']}: {finding.message}."
+        )
         yield from _wrapped(f"  {finding.remedy}", "  ")
 
 

@@ -1,0 +1,90 @@
+"""What `job begin`, `end` and `run` are asked to sample: which job, this node or all of them, into which folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from iolens.agent.jobs.context import JobContext
+from iolens.agent.jobs.nodes import run_on_nodes, wait_for_samples, without_sample
+from iolens.agent.jobs.sampling import job_folder, take_sample
+from iolens.errors import OptionError
+from iolens.sources.job_files import BEGIN, END
+from iolens.visible_text import some_names
+
+FOLDER_VARIABLE: Final = "IOLENS_JOBS"
+TIMEOUT_S: Final = 60.0  # of a launcher
+NAMED: Final = 4
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SamplingRequest:
+    """Which job is sampled, where, and into which folder; `say` takes what the user should know."""
+
+    folder: Path
+    job_id: str | None
+    root: Path
+    node: str | None
+    via: str | None
+    say: Say
+
+    def job(self) -> JobContext:
+        """The job, as the environment and the option say."""
+        return JobContext.of_environment(os.environ, self.job_id)
+
+    def place(self, job: JobContext) -> Path:
+        """The job's own folder."""
+        return job_folder(self.folder, job.job_id)
+
+    def begin(self, job: JobContext) -> None:
+        """Sample at the begin."""
+        self._sample(BEGIN, job)
+
+    def end(self, job: JobContext, wait_s: float = 0.0) -> None:
+        """Sample at the end, then wait for the nodes that are sampled by their own epilog."""
+        self._sample(END, job)
+        if wait_s > 0:
+            wait_for_samples(self.folder, job.job_id, job.nodes, END, wait_s)
+
+    def _sample(self, point: str, job: JobContext) -> None:
+        """Here or on every node; a node without a sample is named, and the job goes on."""
+        if self.via is None:
+            take_sample(point, job, self.folder, self.root, self.node)
+            return
+        if not job.nodes:
+            raise OptionError(f"--via {self.via}: the environment does not name the nodes of the job")
+        complaints = run_on_nodes(self.via, job.nodes, self._words(point, job), TIMEOUT_S)
+        if silent := without_sample(self.folder, job.job_id, job.nodes, point):
+            for complaint in complaints:
+                self.say(complaint)
+            self.say(f"no sample of {some_names(silent, NAMED)}")
+
+    def _words(self, point: str, job: JobContext) -> Sequence[str]:
+        """The command for one node. All nodes see the folder."""
+        words = [*this_program(), "job", point, "--folder", str(self.folder.absolute()), "--job-id", job.job_id]
+        words += [] if self.root == Path("/") else ["--root", str(self.root)]
+        return [*words, *(["--no-report"] if point == END else [])]
+
+
+def this_program() -> list[str]:
+    """How this very iolens is called: from a package, or as one file."""
+    program = Path(sys.argv[0]).absolute()
+    return [sys.executable, str(program)] if program.suffix == ".pyz" else [sys.executable, "-m", "iolens.cli.main"]
+
+
+def jobs_folder(given: Path | None) -> Path:
+    """The folder of all jobs: as given, else as the environment says, else below the home directory."""
+    if given is not None:
+        return given
+    if stated := os.environ.get(FOLDER_VARIABLE):
+        return Path(stated)
+    try:
+        return Path.home() / ".iolens" / "jobs"
+    except RuntimeError:
+        raise OptionError(f"no home directory: name a folder with --folder or ${FOLDER_VARIABLE}") from None

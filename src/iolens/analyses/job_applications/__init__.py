@@ -1,0 +1,1 @@
+"""Applications beside each other, and one across core counts (N9)."""

@@ -1,0 +1,169 @@
+"""Applications beside each other, and one across core counts: bytes, opens and closes, RPCs by size (N9, Figs. 2–9).
+
+An application is what jobs of one name run. Its sums are over its jobs; what stands beside those of others is the mean
+of a job, and the share of each RPC size in all its RPCs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from iolens.analyses.job_report.totals import SMALL_BYTES
+from iolens.analyses.job_totals.results import JobTotals
+from iolens.schema import DIRECTIONS
+from iolens.units import from_epoch_us
+
+By = Literal["name", "cores"]
+MOST_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SizeShare:
+    """RPCs of up to `size_bytes` (and more than the size before), and their share of the RPCs of that direction."""
+
+    size_bytes: int
+    reads: int
+    writes: int
+    read_pct: float | None
+    write_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationTotals:
+    """All jobs of one name, or of one name and core count. A sum or mean is of the jobs of which it is known."""
+
+    name: str | None
+    cores: int | None  # only where core counts are kept apart
+    jobs: int
+    sharing_nodes: int
+    cores_min: int | None
+    cores_max: int | None
+    duration_s_mean: float
+    read_bytes: int | None
+    write_bytes: int | None
+    read_bytes_mean: float | None
+    write_bytes_mean: float | None
+    opens_mean: float | None
+    closes_mean: float | None
+    stats_mean: float | None
+    rpc_jobs: int  # whose RPCs by size are known
+    small_read_rpc_pct: float | None  # of 64 KiB or less
+    small_write_rpc_pct: float | None
+    rpc_sizes: list[SizeShare]
+
+
+@dataclass(frozen=True, slots=True)
+class Applications:
+    """Applications of a window, those that moved most first; one across core counts in the order of cores."""
+
+    filesystem: str
+    window_start: datetime | None
+    window_end: datetime | None
+    by: By
+    jobs: int
+    applications: list[ApplicationTotals]
+    applications_left_out: int  # that moved less
+    jobs_left_out: int  # of those
+    jobs_unnamed: int  # no name, or no core count where these are kept apart: in no application
+    jobs_without_counters: int
+    jobs_running: int
+
+
+def job_applications(
+    filesystem: str,
+    jobs: Sequence[JobTotals],
+    by: By = "name",
+    top: int = MOST_SHOWN,
+    without_counters: int = 0,
+    running: int = 0,
+) -> Applications:
+    """Group the jobs and sum each group; at most `top` groups are kept."""
+    named = [line for line in jobs if line.job.name is not None and (by == "name" or line.job.cores is not None)]
+    groups: dict[Hashable, list[JobTotals]] = {}
+    for line in named:
+        groups.setdefault((line.job.name, line.job.cores if by == "cores" else None), []).append(line)
+    whole = [_application(members, by) for members in groups.values()]
+    ranked = sorted(whole, key=lambda line: (-((line.read_bytes or 0) + (line.write_bytes or 0)), str(line.name)))
+    kept = ranked[:top]
+    if by == "cores":
+        kept.sort(key=lambda line: (str(line.name), line.cores or 0))
+    return Applications(
+        filesystem=filesystem,
+        window_start=from_epoch_us(min(line.job.start_us for line in jobs)) if jobs else None,
+        window_end=from_epoch_us(max(line.job.end_us for line in jobs)) if jobs else None,
+        by=by,
+        jobs=len(jobs),
+        applications=kept,
+        applications_left_out=len(ranked) - len(kept),
+        jobs_left_out=sum(line.jobs for line in ranked[top:]),
+        jobs_unnamed=len(jobs) - len(named),
+        jobs_without_counters=without_counters,
+        jobs_running=running,
+    )
+
+
+def _application(members: Sequence[JobTotals], by: By) -> ApplicationTotals:
+    job = members[0].job
+    cores = [line.job.cores for line in members if line.job.cores is not None]
+    sizes = _sizes(members)
+    reads = _known(members, lambda line: line.read_bytes)
+    writes = _known(members, lambda line: line.write_bytes)
+    return ApplicationTotals(
+        name=job.name,
+        cores=job.cores if by == "cores" else None,
+        jobs=len(members),
+        sharing_nodes=sum(line.shares_nodes is True for line in members),
+        cores_min=min(cores, default=None),
+        cores_max=max(cores, default=None),
+        duration_s_mean=sum(line.job.duration_s for line in members) / len(members),
+        read_bytes=sum(reads) if reads else None,
+        write_bytes=sum(writes) if writes else None,
+        read_bytes_mean=_mean(reads),
+        write_bytes_mean=_mean(writes),
+        opens_mean=_mean(_known(members, lambda line: line.opens)),
+        closes_mean=_mean(_known(members, lambda line: line.closes)),
+        stats_mean=_mean(_known(members, lambda line: None if line.metadata is None else line.metadata.get("stat", 0))),
+        rpc_jobs=sum(line.rpc_sizes is not None for line in members),
+        small_read_rpc_pct=_small(sizes, "read"),
+        small_write_rpc_pct=_small(sizes, "write"),
+        rpc_sizes=sizes,
+    )
+
+
+def _known(members: Iterable[JobTotals], of: Callable[[JobTotals], int | None]) -> list[int]:
+    return [value for line in members if (value := of(line)) is not None]
+
+
+def _mean(values: Sequence[int]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _sizes(members: Iterable[JobTotals]) -> list[SizeShare]:
+    counts: dict[str, Counter[int]] = {direction: Counter() for direction in DIRECTIONS}
+    for line in members:
+        for size in line.rpc_sizes or ():
+            counts["read"][size.size_bytes] += size.reads
+            counts["write"][size.size_bytes] += size.writes
+    wholes = {direction: counts[direction].total() for direction in DIRECTIONS}
+    return [
+        SizeShare(
+            size,
+            *(counts[name][size] for name in DIRECTIONS),
+            *(_pct(counts[name][size], wholes[name]) for name in DIRECTIONS),
+        )
+        for size in sorted(counts["read"])
+    ]
+
+
+def _pct(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None
+
+
+def _small(sizes: Sequence[SizeShare], direction: str) -> float | None:
+    shares: list[Any] = [getattr(size, f"{direction}_pct") for size in sizes if size.size_bytes <= SMALL_BYTES]
+    known = [size for size in sizes if getattr(size, f"{direction}_pct") is not None]
+    return sum(shares) if known else None

@@ -1,0 +1,1 @@
+"""Jobs of a window, those that moved or did most first."""

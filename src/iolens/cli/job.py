@@ -1,0 +1,25 @@
+"""What jobs did to the file systems: sampled at their begin and end, reported, listed."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.lazy_verbs import LazyVerbs
+
+
+@click.group(
+    "job",
+    cls=LazyVerbs,
+    under="job",
+    epilog="""\b
+Example, in a batch script:
+  iolens job begin --via srun
+  srun ./simulation
+  iolens job end --via srun
+""",
+)
+def COMMAND() -> None:
+    """What jobs did to the file systems.
+
+    begin and end sample the clients of the nodes they run on; end and report say what moved in between.
+    """

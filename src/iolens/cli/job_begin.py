@@ -1,0 +1,30 @@
+"""Sample this node, or all nodes, at the begin of a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.shared_job_options import sampling_options
+
+if TYPE_CHECKING:
+    from iolens.agent.jobs.requests import SamplingRequest
+
+
+@click.command(
+    "begin",
+    epilog="""\b
+Examples:
+  iolens job begin                     in a prolog, which runs on every node
+  iolens job begin --via srun          in a batch script, for all nodes of the job
+  iolens job begin --job-id 17 --folder /shared/jobs
+""",
+)
+@sampling_options
+def COMMAND(request: SamplingRequest) -> None:
+    """Sample the Lustre clients of this node for the job that begins.
+
+    The job is the one of the environment (Slurm, PBS). Its samples go to FOLDER/JOB/NODE.job.
+    """
+    request.begin(request.job())

@@ -1,0 +1,49 @@
+"""Run a command and print what it did to the file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.shared_job_options import sampling_options
+
+if TYPE_CHECKING:
+    from iolens.agent.jobs.requests import SamplingRequest
+
+
+@click.command(
+    "run",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="""\b
+Examples:
+  iolens job run -- ./simulation input.nml
+  iolens job run --output io.txt -- mpirun -np 64 ./simulation
+""",
+)
+@sampling_options
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report here [stderr]")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def COMMAND(
+    request: SamplingRequest, output: Path | None, format_: str, config: str | None, command: Sequence[str]
+) -> int:
+    """Run COMMAND and report what it did to the file systems of this node. Needs no administrator.
+
+    The counters are the node's: other programs that run on it at the same time are in the numbers. The report goes to
+    standard error; the exit code is the command's.
+    """
+    from iolens.api.job_report import configured_thresholds, written_report
+    from iolens.api.job_sampling import run_job
+
+    thresholds = configured_thresholds(config)  # a wrong configuration is said before the command runs
+    code, report = run_job(request, command, thresholds)
+    text = written_report(report, format_)
+    if output is None:
+        click.echo(text, nl=False, err=True)
+    else:
+        output.write_text(text, "utf-8")
+    return code

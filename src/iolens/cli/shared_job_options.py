@@ -1,0 +1,50 @@
+"""Options that `job begin`, `end` and `run` share. Imports stay light: these verbs run on compute nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def folder_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--folder`."""
+    return click.option(
+        "--folder", type=click.Path(path_type=Path, file_okay=False), show_default="$IOLENS_JOBS, ~/.iolens/jobs",
+        help="Folder of all jobs, which every node sees",
+    )(function)  # fmt: skip
+
+
+def sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What is sampled; the function takes it as its first argument, a `SamplingRequest`."""
+
+    @wraps(function)
+    def ask(folder: Path | None, job_id: str | None, root: Path, node: str | None, via: str | None, **more: Any) -> Any:
+        from iolens.agent.jobs.requests import SamplingRequest, jobs_folder
+
+        return function(SamplingRequest(jobs_folder(folder), job_id, root, node, via, say), **more)
+
+    options = [
+        click.option("--job-id", metavar="ID", show_default="$SLURM_JOB_ID, $PBS_JOBID", help="Which job this is"),
+        click.option(
+            "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True,
+            help="Where /proc and /sys are",
+        ),
+        click.option("--node", metavar="NAME", show_default="this host", help="Name of the node"),
+        click.option(
+            "--via", type=click.Choice(["srun", "pdsh", "clush", "ssh"]),
+            help="Sample all nodes of the job through this",
+        ),
+    ]  # fmt: skip
+    decorated: Callable[..., Any] = ask
+    for option in reversed(options):
+        decorated = option(decorated)
+    return folder_option(decorated)
+
+
+def say(line: str) -> None:
+    """A line for the person who looks at the job's output."""
+    click.echo(f"iolens: {line}", err=True)

@@ -1,0 +1,1 @@
+"""The list of jobs of a window."""
