@@ -338,6 +338,18 @@ def test_what_is_installed(tmp_path: Path) -> None:
         assert f"\npmda{name}\n" in written[name].read_text()
 
 
+def test_the_agent_installs_itself_where_there_is_no_command(tmp_path: Path) -> None:
+    agent = [sys.executable, "-I", "-S", "-c", "import sys; sys.path.append(sys.argv.pop(1)); "
+             "from iolens.agent.pcp.__main__ import main; main()", str(SOURCES), "--install"]  # fmt: skip
+    subprocess.run([*agent, str(tmp_path / "light"), "--jobs", "7"], check=True, capture_output=True, timeout=60)
+    write_installation(tmp_path / "full", PcpSettings(jobs=7))
+    for name in ("pmdaiolens.python", "root", "Install"):
+        assert (tmp_path / "light" / name).read_text() == (tmp_path / "full" / name).read_text()
+    refused = subprocess.run([*agent, str(tmp_path / "a b")], check=False, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"iolens: --install {tmp_path}/a b: pmcd.conf has no way")
+
+
 @pytest.mark.parametrize(
     ("directory", "domain", "reason"),
     [
