@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from iolens.agent.pcp.domain_agent import PcpSettings
 from iolens.scan.parts import PartHeader as ScanHeader
 from iolens.scan.parts import saved
 from iolens.scan.walk import ScanPart
@@ -19,7 +20,7 @@ from iolens.sources import ReadOptions
 from iolens.sources.job_files import BEGIN, END
 from iolens.sources.spool import SegmentHeader as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
-from tests.sources import test_job_files, test_spool
+from tests.sources import pcp_served, test_job_files, test_spool
 from tests.sources.benchmarks import test_fio, test_ior, test_mdtest
 from tests.sources.contents import test_find, test_rbh_report, test_size_histogram
 from tests.sources.controllers import test_controller
@@ -187,6 +188,14 @@ def _devices() -> Iterator[Example]:
     yield _text("iostat", json.dumps({"sysstat": {"hosts": [host]}}, indent=1), test_iostat.UTC_TIMES, "json")
     pcp = _made(lambda folder: test_pcp.two_disks(2).write(folder / "a"))
     yield Example("pcp", "pcp", pcp, named=("a.meta",))
+    lustre = _made(_lustre_archive)
+    yield Example("pcp lustre", "pcp", lustre, named=("a.meta",))
+
+
+def _lustre_archive(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as beside:
+        metrics = pcp_served.served(PcpSettings(client_trees.tree_2_10(Path(beside))))
+        pcp_served.archive(folder / "a", [(1_000, metrics), (1_060, metrics)])
 
 
 def _drives() -> Iterator[Example]:

@@ -12,10 +12,10 @@ from tests.sources.pcp_writer import U64, S, Writer, units
 
 def served(settings: PcpSettings) -> ServedMetrics:
     """What the agent serves of a root, read now."""
-    told: list[str] = []
-    metrics = ServedMetrics(collectors(settings, told.append), timeout_s=30.0)
+    lines: list[str] = []
+    metrics = ServedMetrics(collectors(settings, lines.append), timeout_s=30.0)
     metrics.refresh(0)
-    assert not told, told
+    assert not lines, lines
     return metrics
 
 

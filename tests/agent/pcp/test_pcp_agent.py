@@ -35,6 +35,9 @@ from iolens.sources.pcp.lustre_metrics import (
     INSTANT,
     METRICS,
     MICROSECONDS,
+    NO_UNITS,
+    PER_SECOND,
+    MetricGroup,
 )
 from tests.agent.server import Server
 from tests.conftest import REPOSITORY
@@ -47,6 +50,7 @@ NUMBERS = {
     "agent.reading": [1], "client": [10, 12], "client.text": [11], "client.metadata": [13], "client.other": [14],
     "client.read_ahead": [15], "client.call_size": [16], "client.osc.rpcs": [20], "client.osc.in_flight": [21],
     "client.osc.offset": [22], "client.osc.latency": [23], "client.osc.requests": [24], "client.mdc.rpcs": [30],
+    "client.osc.now": [25], "client.mdc.now": [39],
     "client.mdc.in_flight": [31], "client.mdc.offset": [32], "client.mdc.latency": [33], "client.mdc.requests": [34],
     "client.mdc.modify_in_flight": [35], "client.mdc.metadata": [36], "client.ldlm.pool": [37],
     "client.ldlm.service": [38], "target.text": [40], "target": [41], "target.metadata": [42], "target.other": [43],
@@ -64,7 +68,7 @@ def test_numbers_never_change() -> None:
     for group in GROUPS:
         numbers.setdefault(group.name, []).append(group.number)
     assert numbers == NUMBERS
-    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 125
+    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 136
     assert all(metric.item < 1024 for metric in METRICS.values())
     assert [leaf.key for leaf in next(group for group in GROUPS if group.number == 12).leaves] == [
         "read_bytes", "read_ops", "write_bytes", "write_ops",
@@ -96,10 +100,25 @@ def test_counters_count_bytes_operations_or_time_and_what_is_true_now_is_instant
     assert METRICS["iolens.client.mount"].leaf.semantics == DISCRETE
 
 
-def test_the_page_names_every_metric() -> None:
-    page = (REPOSITORY / "docs" / "pcp.md").read_text()
-    for group in GROUPS:
-        assert f"`iolens.{group.name}." in page, group.name
+UNITS = {BYTES: "bytes", COUNT: "count", MICROSECONDS: "µs", PER_SECOND: "count/s", NO_UNITS: "none"}
+SEMANTICS = {COUNTER: "counter", INSTANT: "instant", DISCRETE: "discrete"}
+
+
+def page_row(group: MetricGroup) -> str:
+    """How docs/pcp.md describes a group."""
+    kinds: dict[str, list[str]] = {}
+    for leaf in group.leaves:
+        kinds.setdefault(f"{SEMANTICS[leaf.semantics]}, {UNITS[leaf.units]}", []).append(f"`{leaf.name}`")
+    shown = "; ".join(f"{', '.join(names)}: {kind}" for kind, names in kinds.items())
+    first = group.leaves[0].oneline
+    what = first.removesuffix(", reads").removesuffix(": how many")
+    meaning = f"{what}. {group.about}" if what != first or len(group.leaves) == 1 else group.about
+    return f"| `iolens.{group.name}.` | {shown} | {group.instances} | {meaning} |"
+
+
+def test_the_page_describes_every_metric_as_it_is() -> None:
+    _, _, section = (REPOSITORY / "docs" / "pcp.md").read_text().partition("\n## Metrics\n")
+    assert [row for row in section.splitlines() if row.startswith("| `")] == [page_row(group) for group in GROUPS]
 
 
 # --- instances ---
@@ -111,7 +130,7 @@ def test_numbers_of_instances_follow_from_their_names() -> None:
     assert InstanceNumbers().of("lake-OST0000::4") == numbers.of("lake-OST0000::4")
 
 
-def test_two_names_with_one_number_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_names_with_one_number_one_takes_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zlib, "crc32", lambda _: 0xFFFFFFFF)
     numbers = InstanceNumbers()
     assert [numbers.of(name) for name in ("a", "b", "a", "c")] == [0x7FFFFFFF, 0, 0x7FFFFFFF, 1]
@@ -148,6 +167,20 @@ def test_instances_change_only_when_they_do(tmp_path: Path) -> None:
     metrics.refresh(CLIENT)
     assert metrics.changed == {13}
     assert values_of(metrics)["iolens.client.metadata.count"]["lake::mkdir"] == 2
+
+
+def test_rpcs_in_flight_now_are_instants(tmp_path: Path) -> None:
+    root = tree_2_15(tmp_path)
+    (rpcs,) = root.rglob("osc/*/rpc_stats")
+    rpcs.write_text(rpcs.read_text().replace("read RPCs in flight:  0", "read RPCs in flight:  5"))
+    values = values_of(served(PcpSettings(root)))
+    shown = {name.rpartition(".")[2]: value for name, value in values.items() if ".osc.now." in name}
+    assert shown == {
+        "read_rpcs": {"lake-OST0000": 5}, "write_rpcs": {"lake-OST0000": 1}, "dio_rpcs": {"lake-OST0000": 0},
+        "pending_read_pages": {"lake-OST0000": 0}, "pending_write_pages": {"lake-OST0000": 0},
+    }  # fmt: skip
+    assert values["iolens.client.mdc.now.modify_rpcs"] == {"lake-MDT0000": 0}
+    assert METRICS["iolens.client.osc.now.read_rpcs"].leaf.semantics == INSTANT
 
 
 def test_the_busiest_jobs_are_served_and_the_others_counted(tmp_path: Path) -> None:
@@ -303,6 +336,18 @@ def test_what_is_installed(tmp_path: Path) -> None:
         checked = subprocess.run(["sh", "-n", str(written[name])], capture_output=True, text=True, check=False)
         assert checked.stderr == ""
         assert f"\npmda{name}\n" in written[name].read_text()
+
+
+def test_the_agent_installs_itself_where_there_is_no_command(tmp_path: Path) -> None:
+    agent = [sys.executable, "-I", "-S", "-c", "import sys; sys.path.append(sys.argv.pop(1)); "
+             "from iolens.agent.pcp.__main__ import main; main()", str(SOURCES), "--install"]  # fmt: skip
+    subprocess.run([*agent, str(tmp_path / "light"), "--jobs", "7"], check=True, capture_output=True, timeout=60)
+    write_installation(tmp_path / "full", PcpSettings(jobs=7))
+    for name in ("pmdaiolens.python", "root", "Install"):
+        assert (tmp_path / "light" / name).read_text() == (tmp_path / "full" / name).read_text()
+    refused = subprocess.run([*agent, str(tmp_path / "a b")], check=False, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"iolens: --install {tmp_path}/a b: pmcd.conf has no way")
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from iolens.agent.pcp.domain_agent import PcpSettings
+from iolens.api.stored_job_report import report_of_nodes
 from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
 from iolens.sources.pcp.lustre_metrics import METRICS
 from iolens.sources.reading.options import ReadOptions
+from iolens.units import from_epoch_us
 from tests.agent.server import Server
 from tests.sources.lustre.client_trees import MOUNT, T0, TREES, plant, rpc_stats, tree_2_15
 from tests.sources.lustre.test_lustre_client_proc import ENZO_READS, ENZO_WRITES, OTHER_MOUNT, enzo_node
@@ -312,12 +315,13 @@ def test_disks_and_lustre_of_one_archive_are_both_read_and_nothing_is_said_twice
 
 
 def test_the_tables_of_the_paper_through_archives_of_4_nodes(tmp_path: Path) -> None:
-    """SPEC N, Tables I and II, spread over 4 nodes and 60 OSTs."""
-    bases = []
+    """SPEC N, Tables I and II, spread over 4 nodes and 60 OSTs; and the job report is the one through files."""
+    bases, roots = [], []
     for node in range(4):
         samples = [(T0 + 600 * ended, served(PcpSettings(enzo_node(tmp_path / f"{node}-{ended}", node, bool(ended)))))
                    for ended in (0, 1)]  # fmt: skip
         bases.append(archive(tmp_path / f"archive{node}", samples, host=f"r1i0n{node}"))
+        roots += [tmp_path / f"{node}-{ended}" for ended in (0, 1)]
     ingest(tmp_path / "store", "pcp", bases, ReadOptions())
     rpcs: Counter[tuple[str, int]] = Counter()
     for direction, pages, count in stored(tmp_path / "store", "nbp1", "client_rpcs", "direction", "pages", "rpcs"):
@@ -331,3 +335,9 @@ def test_the_tables_of_the_paper_through_archives_of_4_nodes(tmp_path: Path) -> 
     moved = stored(tmp_path / "store", "nbp1", "client_io", "node", "read_bytes", "write_bytes")
     assert [node for node, _, _ in moved] == [f"r1i0n{node}" for node in range(4)]
     assert [sum(column) for column in list(zip(*moved, strict=True))[1:]] == [54 * 10**9, 56 * 10**9]
+    ingest(tmp_path / "files", "lustre-client-proc", roots, ReadOptions())
+    window = from_epoch_us((T0 - 600) * S), from_epoch_us((T0 + 1200) * S)
+    reports = [report_of_nodes(str(tmp_path / name), None, "r1i0n[0-3]", window) for name in ("store", "files")]
+    assert reports[0] == replace(reports[1], notes=reports[0].notes)
+    assert reports[0].missing_nodes == ()
+    assert reports[0].filesystems[0].metadata["open"] == 5303

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from iolens.agent.pcp.domain_agent import DomainAgent, PcpSettings
+from iolens.agent.pcp.installation import SYSTEM_PYTHON, write_installation
+from iolens.errors import UsageError
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Serve until pmcd ends."""
-    DomainAgent(parsed_settings(words)).run()
+    """Serve until pmcd ends; or write what PCP needs for that."""
+    given = _parser().parse_args(words)
+    if given.install is None:
+        DomainAgent(_settings(given)).run()
+        return
+    try:
+        for path in write_installation(given.install, _settings(given), given.python):
+            sys.stdout.write(f"{path}\n")
+    except UsageError as error:
+        sys.exit(f"iolens: {error}")
 
 
-def parsed_settings(words: Sequence[str] | None = None) -> PcpSettings:
-    """The options given."""
+def parsed_settings(words: Sequence[str]) -> PcpSettings:
+    """The settings that options ask for."""
+    return _settings(_parser().parse_args(words))
+
+
+def _parser() -> argparse.ArgumentParser:
     default = PcpSettings()
     parser = argparse.ArgumentParser("python3 -m iolens.agent.pcp", description=__doc__)
     parser.add_argument("--root", type=Path, default=default.root, help="where /proc and /sys are")
@@ -25,7 +40,14 @@ def parsed_settings(words: Sequence[str] | None = None) -> PcpSettings:
     parser.add_argument("--jobs-interval", type=float, default=default.jobs_interval_s, help="job_stats, seconds")
     parser.add_argument("--filesystem", help="file system of targets that do not carry its name")
     parser.add_argument("--log", help="file of the agent's log; - is pmcd's own")
-    given = parser.parse_args(words)
+    parser.add_argument(
+        "--install", type=Path, metavar="DIR", help="write what PCP needs to start this into DIR, and end"
+    )
+    parser.add_argument("--python", default=SYSTEM_PYTHON, help="for --install: the Python that has PCP's module")
+    return parser
+
+
+def _settings(given: argparse.Namespace) -> PcpSettings:
     return PcpSettings(
         given.root, given.domain, given.jobs, given.interval, given.jobs_interval, given.filesystem, given.log
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import iolens
 from iolens.agent.pcp.domain_agent import PcpSettings
 from iolens.errors import UsageError
 from iolens.sources.pcp.lustre_metrics import ROOT
@@ -16,7 +15,7 @@ SCRIPT: Final = f"pmda{ROOT}.python"
 _EXECUTABLE: Final = 0o755
 
 _AGENT: Final = '''#!{python}
-"""Lustre for Performance Co-Pilot, by iolens {version}. Started by pmcd; written by `iolens export pcp --install`."""
+"""Lustre for Performance Co-Pilot. Started by pmcd; written by `iolens export pcp --install`."""
 
 import sys
 
@@ -42,7 +41,7 @@ exit
 
 def package_directory() -> Path:
     """Where `iolens` is imported from."""
-    return Path(iolens.__file__).resolve().parent.parent
+    return Path(__file__).resolve().parents[3]
 
 
 def namespace(domain: int) -> str:
@@ -64,7 +63,7 @@ def write_installation(directory: Path, settings: PcpSettings, python: str = SYS
         raise UsageError(f"--install {directory}: pmcd.conf has no way to write a path with blanks")
     words = agent_words(settings)
     files = {
-        SCRIPT: _AGENT.format(python=python, version=iolens.__version__, package=str(package_directory()), words=words),
+        SCRIPT: _AGENT.format(python=python, package=str(package_directory()), words=words),
         "root": namespace(settings.domain),
         "pmcd.conf": pmcd_line(directory, settings.domain, python),
         "Install": _INSTALL.format(action="Installs", name="Install", root=ROOT, python=python),

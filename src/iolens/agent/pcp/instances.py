@@ -16,7 +16,7 @@ MOST_REMEMBERED: Final = 100_000
 
 @dataclass
 class InstanceNumbers:
-    """The numbers of one instance domain. Two names with one number, which is rare, are told apart while this runs."""
+    """The numbers of one instance domain. Of two names with one number, which is rare, one takes the next."""
 
     _by_name: dict[str, int] = field(default_factory=dict)
     _taken: set[int] = field(default_factory=set)

@@ -15,7 +15,7 @@ from iolens.agent.exporter.job_ranking import JobRanking, Reader
 from iolens.agent.exporter.reading import MetricReading
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
-from iolens.sources.lustre.parameters import CLIENT_LOCKS, JOB_STATS, LLITE, MDC, OSC
+from iolens.sources.lustre.parameters import CLIENT_LOCKS, JOB_STATS, LLITE, MDC, OSC, Parameter
 from iolens.sources.pcp.lustre_metrics import (
     CLIENT,
     GROUPS,
@@ -24,6 +24,7 @@ from iolens.sources.pcp.lustre_metrics import (
     LISTED,
     METRICS,
     MOUNTS,
+    NOW,
     TARGET,
     TEXT,
     WITHOUT_NAME,
@@ -123,7 +124,9 @@ class ClientMounts:
     def read(self) -> MetricReading[Values]:
         """One reading."""
         reading = PcpReading(CLIENT)
-        samples = list(_samples(lustre_client_proc.read_tree(self.root, time.time_ns() // 1000), reading))
+        reader = lustre_client_proc.live_reader(self.root)
+        items = lustre_client_proc.read_with(reader, self.root, time.time_ns() // 1000)
+        samples = list(_samples(items, reading))
         mounts: dict[str, set[str]] = {}
         for sample in samples:
             named = {name.partition("@")[2] for name in sample.sets} - {""}
@@ -131,7 +134,17 @@ class ClientMounts:
         self.places.update(mounts)
         for sample in samples:
             self._take(sample, reading)
+        for parameter, values in reader.now.items():
+            self._take_now(parameter, values, reading)
         return reading.finish()
+
+    def _take_now(self, parameter: Parameter, values: Mapping[str, int], reading: PcpReading) -> None:
+        """What is true only now, such as RPCs in flight."""
+        filesystem, target, mount = parameter.mount
+        instance = mount_label(target, self.places.places.get(filesystem, {}).get(mount, 1))
+        for group in _BY_TEXT[NOW, parameter.family]:
+            for key, value in values.items():
+                reading.put(group, key, instance, value)
 
     def _take(self, sample: Sample, reading: PcpReading) -> None:
         filesystem = sample.filesystem

@@ -75,6 +75,7 @@ class ClientReader:
 
     node: ClientNode
     said: dict[Note, None] = field(default_factory=dict)
+    now: dict[Parameter, dict[str, int]] = field(default_factory=dict)  # by rpc_stats: what is true only now
 
     def items(self, readings: Iterable[ParameterText], time_us: int, snapshot_us: int) -> Iterator[Item]:
         """Samples and problems: `time_us` is the sample's tick, `snapshot_us` stands in for untimed texts."""
@@ -224,6 +225,7 @@ class _MountSample:
         self.ask(text, CLIENT_RPCS, CLIENT_HISTOGRAMS)
         histograms = parse_rpc_stats(text.data, text.place, text.line)
         yield from histograms.problems
+        self.reader.now[text.parameter] = histograms.now
         target, sections = text.parameter.mount.target, dict(histograms.sections)
         is_whole = histograms.snapshot_us is not None and not histograms.problems
         pages = sections.pop(PAGES, {} if is_whole else None)  # an MDC counts none before it can hold file data

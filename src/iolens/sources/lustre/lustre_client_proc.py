@@ -89,11 +89,21 @@ def read_tree(
     A node that has nothing mounted just now gives nothing. With `calls_only` only llite's `stats` are opened, one file
     per mount instead of several per OST: that is all of `client_io` and `client_metadata`, and of no other table.
     """
+    return read_with(ClientReader(_node(root, options)), root, time_us, calls_only=calls_only)
+
+
+def read_with(reader: ClientReader, root: Path, time_us: int | None, *, calls_only: bool = False) -> Iterator[Item]:
+    """The same, by a reader that is asked afterwards for what no sample holds."""
     tree = _read_root(root, calls_only=calls_only)
     if tree.sample.has_client:
-        yield from tree.items(ClientReader(_node(root, options)), time_us)
+        yield from tree.items(reader, time_us)
     else:
         yield from tree.problems
+
+
+def live_reader(root: Path) -> ClientReader:
+    """A reader of the node under `root`."""
+    return ClientReader(_node(root, ReadOptions()))
 
 
 def _node(root: Path, options: ReadOptions) -> ClientNode:

@@ -30,11 +30,15 @@ MODIFY: Final = ("modify",)
 _DIRECTION_LINES: Final = {"read write": DIRECTIONS, "read | write": DIRECTIONS, "modify": MODIFY}
 _UNITS: Final = ("rpcs", "pages", "count")
 _SHARES: Final = ("%", "cum", "%")
-_NOW: Final = frozenset({
-    "read RPCs in flight", "write RPCs in flight", "DIO RPCs in flight", "pending write pages", "pending read pages",
-    "modify_RPCs_in_flight",
-})  # fmt: skip
-"""What is true only now: no counters, and not kept."""
+NOW: Final = {
+    "read RPCs in flight": "read_rpcs",
+    "write RPCs in flight": "write_rpcs",
+    "DIO RPCs in flight": "dio_rpcs",
+    "pending write pages": "pending_write_pages",
+    "pending read pages": "pending_read_pages",
+    "modify_RPCs_in_flight": "modify_rpcs",
+}
+"""What is true only now, and how it is called here: no counters, and no table has them."""
 _SMALL: Final = {str(number): number for number in range(101)}  # two numbers in three are percentages
 _EXTENT: Final = re.compile(r"(\d+[KMGT]?) - +(\d+[KMGT]?) :(.*)")
 _PROCESS: Final = re.compile(r"PID: (\d+)")
@@ -51,6 +55,7 @@ class ClientHistograms:
     start_us: int | None = None
     sections: dict[str, Bins] = field(default_factory=dict)
     processes: dict[int, Bins] = field(default_factory=dict)
+    now: dict[str, int] = field(default_factory=dict)
     disabled: bool = False  # nobody asked Lustre to count
     problems: list[Problem] = field(default_factory=list)
 
@@ -159,12 +164,19 @@ class _Reader:
 class _RpcReader(_Reader):
     directions: tuple[str, ...] = ()
 
+    def take_now(self, text: str) -> bool:
+        """`read RPCs in flight:  3`; one that is no number is not known."""
+        name, _, value = text.partition(":")
+        if name in NOW and (count := whole_number(value.strip())) is not None:
+            self.histograms.now[NOW[name]] = count
+        return name in NOW
+
     def take(self, text: str, number: int) -> None:
         """One line that is not empty."""
         if self.sections and text[0].isdigit():
             label, *words = text.split()
             self.take_row(bin_label(label), words, text)
-        elif text.partition(":")[0] in _NOW or self.take_time(text, number):
+        elif self.take_now(text) or self.take_time(text, number):
             return
         elif (directions := _DIRECTION_LINES.get(" ".join(text.split()))) is not None:
             self.directions = directions

@@ -131,8 +131,8 @@ class MetricLeaf(NamedTuple):
 
 
 # What an instance begins with, and how many parts of its name that takes.
-OF_MOUNT: Final = ("a mount: lake, and lake#2 for one more mount of the same file system on this node", 1)
-OF_MOUNT_TARGET: Final = ("a target as a mount sees it: lake-OST0000; lake-OST0000#2 for one more mount", 1)
+OF_MOUNT: Final = ("a mount: lake; lake#2 is one more of the same file system", 1)
+OF_MOUNT_TARGET: Final = ("a target of a mount: lake-OST0000", 1)
 OF_SERVICE: Final = ("a file system and a service of this node: lake::ldlm_cbd", 2)
 OF_TARGET: Final = ("a target on this server: lake-OST0000", 1)
 OF_SERVER: Final = ("a file system and a service of this server: lake::oss1:ost_io", 2)
@@ -173,7 +173,7 @@ class MetricGroup:
     @property
     def instances(self) -> str:
         """What its instances are, for the help text."""
-        ending = f", then {self.tail}" if self.tail else ""
+        ending = f"; then :: and {self.tail}" if self.tail else ""
         return f"{self.head[0]}{ending}"
 
 
@@ -237,8 +237,7 @@ _BRW_SECTIONS: Final = {
     "io_time_ms": "Disk I/Os by the time they took, in milliseconds",
     "block_maps_ms": "Block mappings by the time they took, in milliseconds",
 }
-_RPC_TEXT: Final = "From osc.*.rpc_stats or mdc.*.rpc_stats. A bin of a power of two is labelled with its upper bound."
-_LONG_TEXT: Final = "From stats of Lustre; what a version does not count has no value."
+_RPC_TEXT: Final = "From {}.*.rpc_stats; bins are labelled as there, powers of two with their upper bound."
 
 
 def _keys(leaves: tuple[MetricLeaf, ...]) -> frozenset[str]:
@@ -249,16 +248,17 @@ def _rpc_groups() -> Iterator[MetricGroup]:
     for first, family in ((20, "osc"), (30, "mdc")):
         yield MetricGroup(
             first, CLIENT, f"client.{family}.rpcs", "client_rpcs", f"{family}.*.rpc_stats", "*:", Bins(),
-            OF_MOUNT_TARGET, "pages per RPC, upper bound", _directions("RPCs by pages per RPC"), _RPC_TEXT,
+            OF_MOUNT_TARGET, "pages per RPC, upper bound", _directions("RPCs by pages per RPC"),
+            _RPC_TEXT.format(family),
         )  # fmt: skip
         for number, (section, (name, about)) in enumerate(_RPC_SECTIONS.items(), first + 1):
             yield MetricGroup(
                 number, CLIENT, f"client.{family}.{name}", "client_histograms", f"{family}.*.rpc_stats.{section}",
-                f"*:{section}:", Bins(), OF_MOUNT_TARGET, _BIN, _directions(about), _RPC_TEXT,
+                f"*:{section}:", Bins(), OF_MOUNT_TARGET, _BIN, _directions(about), _RPC_TEXT.format(family),
             )  # fmt: skip
         yield MetricGroup(
             first + 4, CLIENT, f"client.{family}.requests", "client_ops", f"{family}.*.stats", "*:", Operations(),
-            OF_MOUNT_TARGET, _OPERATION, _counted(f"Requests of an {family.upper()}"), _LONG_TEXT,
+            OF_MOUNT_TARGET, _OPERATION, _counted(f"Requests of an {family.upper()}"), f"From {family}.*.stats.",
         )  # fmt: skip
 
 
@@ -266,7 +266,7 @@ def _brw_groups() -> Iterator[MetricGroup]:
     for number, (section, about) in enumerate(_BRW_SECTIONS.items(), 52):
         yield MetricGroup(
             number, TARGET, f"target.brw.{section}", "target_histograms", section, "", Bins(), OF_TARGET, _BIN,
-            _directions(about), "From brw_stats. A bin of a power of two is labelled with its upper bound.",
+            _directions(about), "From brw_stats; bins are labelled as there, powers of two with their upper bound.",
         )  # fmt: skip
 
 
@@ -298,6 +298,14 @@ _MOUNT: Final = (
     MetricLeaf("mount", "mount", NO_UNITS, "The kernel's number of a mount: another one after each mount", DISCRETE),
     MetricLeaf("page_bytes", "page_size", BYTES, "Page size of the client, which RPCs are counted in", DISCRETE),
 )
+_NOW: Final = (
+    MetricLeaf("read_rpcs", "read_rpcs", COUNT, "RPCs that read, in flight now", INSTANT),
+    MetricLeaf("write_rpcs", "write_rpcs", COUNT, "RPCs that write, in flight now", INSTANT),
+    MetricLeaf("dio_rpcs", "dio_rpcs", COUNT, "RPCs of direct I/O in flight now, where it is counted", INSTANT),
+    MetricLeaf("pending_read_pages", "pending_read_pages", COUNT, "Pages that wait to be read now", INSTANT),
+    MetricLeaf("pending_write_pages", "pending_write_pages", COUNT, "Pages that wait to be written now", INSTANT),
+    MetricLeaf("modify_rpcs", "modify_rpcs", COUNT, "Requests in flight now that change an MDT", INSTANT),
+)
 _COLLECTOR: Final = (
     MetricLeaf("success", "success", NO_UNITS, "1 when the last reading was whole and in time", INSTANT),
     MetricLeaf("problems", "problems", COUNT, "Places not readable or not understood in the last reading", INSTANT),
@@ -309,7 +317,7 @@ _LISTED: Final = (
 )
 
 # In place of a table: what is known about the reading.
-TEXT, JOB_TEXT, LISTED, MOUNTS, COLLECTORS = "text", "job_text", "listed", "mounts", "collectors"
+TEXT, JOB_TEXT, LISTED, MOUNTS, COLLECTORS, NOW = "text", "job_text", "listed", "mounts", "collectors", "now"
 WITHOUT_NAME: Final = "-"  # a counter set that has no name, where an instance needs one
 
 GROUPS: Final = (
@@ -350,7 +358,8 @@ GROUPS: Final = (
     MetricGroup(
         35, CLIENT, "client.mdc.modify_in_flight", "client_histograms", "mdc.*.rpc_stats.modify_rpcs_in_flight",
         "*:modify_rpcs_in_flight:", Bins(), OF_MOUNT_TARGET, _BIN,
-        (MetricLeaf("modify", "count", COUNT, "Requests that change an MDT by how many were in flight"),), _RPC_TEXT,
+        (MetricLeaf("modify", "count", COUNT, "Requests that change an MDT by how many were in flight"),),
+        _RPC_TEXT.format("mdc"),
     ),
     MetricGroup(
         36, CLIENT, "client.mdc.metadata", "client_ops", "mdc.*.md_stats", "*:", Operations(), OF_MOUNT_TARGET,
@@ -367,6 +376,14 @@ GROUPS: Final = (
         "From ldlm.services.*.stats. They are of the node, and stand under each file system.",
     ),
     MetricGroup(
+        25, CLIENT, "client.osc.now", NOW, "osc", "", Columns(_keys(_NOW[:5])), OF_MOUNT_TARGET, "", _NOW[:5],
+        "From the head of osc.*.rpc_stats: true only now, and not read back from archives.",
+    ),
+    MetricGroup(
+        39, CLIENT, "client.mdc.now", NOW, "mdc", "", Columns(_keys(_NOW)), OF_MOUNT_TARGET, "", _NOW,
+        "From the head of mdc.*.rpc_stats: true only now, and not read back from archives.",
+    ),
+    MetricGroup(
         40, TARGET, "target.text", TEXT, "", "", Columns(_keys(_TEXT_LEAVES)), OF_TEXT, "", _TEXT_LEAVES, _TEXT_ABOUT,
     ),
     MetricGroup(
@@ -380,7 +397,7 @@ GROUPS: Final = (
     ),
     MetricGroup(
         43, TARGET, "target.other", "server_ops", "", "", Operations(), OF_TARGET, _OPERATION,
-        _counted("Other operations of a target"), _LONG_TEXT,
+        _counted("Other operations of a target"), "From obdfilter.*.stats and mdt.*.md_stats.",
     ),
     MetricGroup(
         44, TARGET, "target.osd", "server_ops", "osd", "", Operations(), OF_TARGET, _OPERATION,

@@ -25,6 +25,7 @@ from iolens.sources.pcp.lustre_metrics import (
     LISTED,
     METRICS,
     MOUNTS,
+    NOW,
     OF_MOUNT_TARGET,
     OF_SERVER,
     OF_SERVICE,
@@ -53,7 +54,7 @@ def measures(metadata: ArchiveMetadata, place: str) -> tuple[Measures, list[Prob
     problems: list[Problem] = []
     for name, metric in metadata.metrics.items():
         known = METRICS.get(name)
-        if known is None or known.group.table == COLLECTORS:
+        if known is None or known.group.table in (COLLECTORS, NOW):
             continue
         if (metric.semantics, tuple(metric.units)) != (known.leaf.semantics, tuple(known.leaf.units)):
             problems.append(Problem(place, None, f"{name} is not what iolens export pcp serves: not read"))
@@ -79,7 +80,7 @@ def samples(archive: Archive, metadata: ArchiveMetadata, options: ReadOptions, w
     yield from volumes.mark_notes()
 
 
-class _Series(NamedTuple):
+class _SampleKey(NamedTuple):
     """Whose counters a sample has."""
 
     table: str
@@ -98,7 +99,7 @@ class _SetName(NamedTuple):
 class _Counter(NamedTuple):
     """Where a value belongs."""
 
-    series: _Series
+    series: _SampleKey
     set_name: _SetName
     name: str
 
@@ -107,18 +108,18 @@ class _Counter(NamedTuple):
 class _Record:
     """Everything that was logged at one time."""
 
-    sets: dict[_Series, dict[_SetName, dict[str, int]]] = field(default_factory=dict)
-    texts: dict[str, dict[tuple[_Series, _SetName], int]] = field(default_factory=dict)  # by key: counters, start_us
+    sets: dict[_SampleKey, dict[_SetName, dict[str, int]]] = field(default_factory=dict)
+    texts: dict[str, dict[tuple[_SampleKey, _SetName], int]] = field(default_factory=dict)  # by key: counters, start_us
     mounts: dict[str, dict[str, int]] = field(default_factory=dict)  # by key and mount
-    listed: dict[str, dict[_Series, int]] = field(default_factory=dict)  # jobs by key
+    listed: dict[str, dict[_SampleKey, int]] = field(default_factory=dict)  # jobs by key
 
-    def counter_set(self, series: _Series, name: _SetName) -> CounterSet:
+    def counter_set(self, series: _SampleKey, name: _SetName) -> CounterSet:
         """One set, and whether all of it is here."""
         counters = self.sets[series][name]
         is_whole = self.texts.get("counters", {}).get((series, name)) == len(counters)
         return CounterSet(counters, self.texts.get("start_us", {}).get((series, name)), is_whole)
 
-    def has_all_jobs(self, series: _Series) -> bool:
+    def has_all_jobs(self, series: _SampleKey) -> bool:
         """Whether every job that a target lists was served."""
         return self.listed.get("left_out", {}).get(series) == 0
 
@@ -133,9 +134,9 @@ class _ArchiveReader:
     wanted: Measures
     place: str
     places: dict[tuple[str, str], _Counter | None] = field(default_factory=dict)  # by metric and instance
-    whole: dict[tuple[_Series, _SetName], bool] = field(default_factory=dict)  # by set, in its last record
-    jobs: dict[_Series, set[str]] = field(default_factory=dict)  # of the last record
-    all_jobs: dict[_Series, bool] = field(default_factory=dict)  # whether that record had all of them
+    whole: dict[tuple[_SampleKey, _SetName], bool] = field(default_factory=dict)  # by set, in its last record
+    jobs: dict[_SampleKey, set[str]] = field(default_factory=dict)  # of the last record
+    all_jobs: dict[_SampleKey, bool] = field(default_factory=dict)  # whether that record had all of them
     refused: Counter[str] = field(default_factory=Counter)
     notes: dict[str, None] = field(default_factory=dict)
 
@@ -196,12 +197,12 @@ class _ArchiveReader:
             return None
         return place
 
-    def _row(self, series: _Series, values: Mapping[str, int], tick_us: int) -> Row:
+    def _row(self, series: _SampleKey, values: Mapping[str, int], tick_us: int) -> Row:
         unknown = {column.name: None for column in TABLES[series.table].columns if column.name not in _ROW_HEAD}
         head = {"time": tick_us, "filesystem": series.filesystem, "target": series.subject, "target_kind": series.kind}
         return Row(series.table, {**head, **unknown, **values})
 
-    def _sample(self, record: _Record, series: _Series, tick_us: int, time_us: int) -> Sample:
+    def _sample(self, record: _Record, series: _SampleKey, tick_us: int, time_us: int) -> Sample:
         sets = {
             self._set_name(record, series, name): self._counter_set(record, series, name)
             for name in record.sets[series]
@@ -217,14 +218,14 @@ class _ArchiveReader:
             ] = None
         return Sample(series.table, series.filesystem, series.subject or self.node, tick_us, time_us, sets, labels)
 
-    def _counter_set(self, record: _Record, series: _Series, name: _SetName) -> CounterSet:
+    def _counter_set(self, record: _Record, series: _SampleKey, name: _SetName) -> CounterSet:
         """A counter that was not here before had not counted only if all that had were here, then and now."""
         now = record.counter_set(series, name)
         was_whole = self.whole.get((series, name), True)
         self.whole[series, name] = now.complete
         return now._replace(complete=now.complete and was_whole)
 
-    def _set_name(self, record: _Record, series: _Series, name: _SetName) -> str:
+    def _set_name(self, record: _Record, series: _SampleKey, name: _SetName) -> str:
         """As the files call it: a text of a mount ends with the mount's number, one of a node with none."""
         if not TABLES[series.table].form.sets_by_mount:
             return name.text
@@ -237,7 +238,7 @@ class _ArchiveReader:
             self.notes[f"iolens.client.page_size was not logged: {USUAL} bytes assumed for {filesystem}"] = None
         return known or USUAL
 
-    def _jobs(self, record: _Record, series: _Series, sets: Mapping[str, CounterSet]) -> dict[str, CounterSet]:
+    def _jobs(self, record: _Record, series: _SampleKey, sets: Mapping[str, CounterSet]) -> dict[str, CounterSet]:
         """Jobs of a target. One that is new here began since only if all jobs were here before."""
         had_all = self.all_jobs.get(series, record.has_all_jobs(series))
         known = sets.keys() if had_all else self.jobs.get(series, set())
@@ -261,9 +262,9 @@ def _counter(metric: LustreMetric, parts: tuple[str, ...], naming: GivenNames) -
     if group.cluster == CLIENT:
         text, target, filesystem, mount = _client_text(metric, parts)
         counter = group.prefix.replace("*", target) + name
-        return _Counter(_Series(group.table, filesystem, ""), _SetName(text, mount), counter)
+        return _Counter(_SampleKey(group.table, filesystem, ""), _SetName(text, mount), counter)
     if group.head is OF_SERVER:
-        return _Counter(_Series(group.table, parts[0], parts[1], "service"), _SetName(""), name)
+        return _Counter(_SampleKey(group.table, parts[0], parts[1], "service"), _SetName(""), name)
     table = "job_io" if group.table in (LISTED, JOB_TEXT) else group.table
     series = _target_series(table, parts[0], naming)
     if isinstance(series, str):
@@ -292,16 +293,16 @@ def _text_counter(metric: LustreMetric, parts: tuple[str, ...], naming: GivenNam
         return f"{table!r} is no table"
     if metric.group.cluster == TARGET:
         filesystem, slash, service = head.partition("/")
-        series = _Series(table, filesystem, service, "service") if slash else _target_series(table, head, naming)
+        series = _SampleKey(table, filesystem, service, "service") if slash else _target_series(table, head, naming)
         name = _SetName("" if text == WITHOUT_NAME else text)
         return series if isinstance(series, str) else _Counter(series, name, "")
     mount = head if "." in text else ""
-    return _Counter(_Series(table, named_mount(head)[0], ""), _SetName(text, mount), "")
+    return _Counter(_SampleKey(table, named_mount(head)[0], ""), _SetName(text, mount), "")
 
 
-def _target_series(table: str, name: str, naming: GivenNames) -> _Series | str:
+def _target_series(table: str, name: str, naming: GivenNames) -> _SampleKey | str:
     target = naming.find(name, ())
     if isinstance(target, str):
         return target
     kind = target.kind if any(column.name == "target_kind" for column in TABLES[table].columns) else ""
-    return _Series(table, target.filesystem, target.name, kind)
+    return _SampleKey(table, target.filesystem, target.name, kind)
