@@ -32,7 +32,7 @@ HOST = "127.0.0.1"
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 DRIVER_OPTIONS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": "2",
     "spark.driver.host": HOST,
     "spark.driver.bindAddress": HOST,
     "spark.driver.memory": "512m",
@@ -272,6 +272,11 @@ def end_driver() -> None:
         gateway.shutdown()
         gateway.proc.stdin.close()  # the JVM ends at the end of its input
         gateway.proc.wait(30)
+
+
+def java_children() -> set[int]:
+    """Process ids of drivers that this process started."""
+    return {child.pid for child in psutil.Process().children() if child.name() == "java"}
 
 
 def require_java() -> Path:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import narwhals as nw
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +20,14 @@ from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up
 from tests.analyses.utilization.test_utilization import assert_same
-from tests.live.spark_cluster import ComponentFailed, ComponentMissing, SparkCluster, spark_environment
+from tests.live.spark_cluster import (
+    ComponentFailed,
+    ComponentMissing,
+    SparkCluster,
+    java_children,
+    spark_environment,
+)
+from tests.soak import IS_SOAK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,22 +79,33 @@ def spark_frame(session: SparkSession, table: Path) -> Any:
     return session.read.schema(SCHEMA).option("basePath", str(table)).parquet(*files_of(table))
 
 
-def java_children() -> set[int]:
-    return {child.pid for child in psutil.Process().children() if child.name() == "java"}
-
-
 def test_the_master_reports_two_alive_workers(cluster: SparkCluster) -> None:
     assert cluster.alive_workers() == 2
 
 
-def test_the_standalone_cluster_answers_as_duckdb(cluster: SparkCluster, table: Path) -> None:
+def test_the_standalone_cluster_answers_as_duckdb_and_analyses_take_its_frames(
+    cluster: SparkCluster, table: Path
+) -> None:
+    """One session for both: a driver takes seconds to start."""
     before = java_children()
     with cluster.classic_session() as session:
         frame = spark_frame(session, table)
         assert totals(frame) == duckdb_totals(table)
         assert frame.toArrow().num_rows == 6
+        assert_utilization_of_frames(session)
         assert java_children() > before
     assert java_children() == before
+
+
+def assert_utilization_of_frames(session: SparkSession) -> None:
+    """Frames of a session of the user's own give what Arrow tables give."""
+    part = made_up(4, ticks=60, targets=3)
+    tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
+    here = json.loads(to_json(iolens.utilization(filesystem="scratch", **tables)))
+    frames = {name: session.createDataFrame(table) for name, table in tables.items()}
+    there = json.loads(to_json(iolens.utilization(filesystem="scratch", **frames)))
+    assert_same(there, here)
+    assert here["samples"] > 0
 
 
 def test_spark_connect_answers_as_duckdb(cluster: SparkCluster, table: Path) -> None:
@@ -100,7 +117,7 @@ def test_spark_connect_answers_as_duckdb(cluster: SparkCluster, table: Path) -> 
 
 
 def test_nothing_is_left_behind(cluster: SparkCluster) -> None:
-    with SparkCluster() as another:
+    with SparkCluster(workers=1) as another:
         daemons, directory = list(another.daemons), another.directory
         assert all(daemon.alive() for daemon in daemons)
     assert not any(daemon.alive() for daemon in daemons)
@@ -125,10 +142,10 @@ def test_without_java_the_message_says_what_to_install(monkeypatch: pytest.Monke
         pass
 
 
-# Sessions that iolens opens and closes.
+# Sessions that iolens opens and closes. That drivers end with them, tests/live/test_engines.py sees of every kind.
 
 
-@pytest.fixture(scope="module", params=["standalone", "connect", "local-spark"])
+@pytest.fixture(scope="module", params=["standalone", "connect", "local-spark"] if IS_SOAK else ["connect"])
 def engine(request: pytest.FixtureRequest, cluster: SparkCluster) -> Iterator[str]:
     """Small drivers that stay on this machine."""
     with spark_environment(cluster):
@@ -149,13 +166,3 @@ def test_a_session_opens_only_the_files_of_its_day_and_leaves_nothing_behind(tmp
         assert opened.utilization(since="2020-09-15", until="2020-09-16").samples > 0
     assert java_children() == before
     assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
-
-
-def test_an_analysis_accepts_a_spark_frame(cluster: SparkCluster) -> None:
-    part = made_up(4, ticks=60, targets=3)
-    tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
-    here = json.loads(to_json(iolens.utilization(filesystem="scratch", **tables)))
-    with cluster.classic_session() as session:
-        frames = {name: session.createDataFrame(table) for name, table in tables.items()}
-        there = json.loads(to_json(iolens.utilization(filesystem="scratch", **frames)))
-    assert_same(there, here)
