@@ -5,12 +5,17 @@ Every registered analysis runs, so that later ones are covered by existing.
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import duckdb
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iolens
@@ -34,6 +39,9 @@ from tests.analyses.utilization.test_utilization import assert_same
 from tests.analyses.workload_rows import made_up_centre
 from tests.live.spark_cluster import SparkCluster, java_children, spark_environment
 from tests.soak import IS_SOAK
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.live
 
@@ -214,3 +222,68 @@ def test_the_workload_of_controllers_is_the_same_on_spark(stores: tuple[OpenStor
         here = json.loads(to_json(embedded.workload("controllers", **options)))
         assert_same(json.loads(to_json(distributed.workload("controllers", **options))), here)
         assert here["samples"] > 0
+
+
+# A table that is not ours, and sessions of the user's own.
+
+SCHEMA = "target STRING, bytes BIGINT, seconds DOUBLE, date DATE"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("transfers")
+    for day in (1, 2):
+        folder = root / f"date=2024-03-0{day}"
+        folder.mkdir()
+        rows = {
+            "target": ["OST0000", "OST0001", "OST0000"],
+            "bytes": [day * 2**40, 4096, None],
+            "seconds": [0.5 * day, 0.25, 0.125],
+        }
+        pq.write_table(pa.table(rows), folder / "part-0.parquet")
+    return root
+
+
+def files_of(table: Path) -> list[str]:
+    return sorted(str(file) for file in table.glob("date=*/*.parquet"))
+
+
+def totals(frame: Any) -> list[dict[str, Any]]:
+    """The same narwhals question for every engine; the cast undoes DuckDB's HUGEINT."""
+    lazy = (
+        nw.from_native(frame)
+        .group_by("date", "target")
+        .agg(nw.col("bytes").sum().cast(nw.Int64), nw.col("seconds").mean(), nw.len().alias("samples"))
+    )
+    answer = lazy.sort("date", "target").collect(backend="pyarrow").to_native()
+    assert answer.schema.field("bytes").type == pa.int64()
+    assert answer.schema.field("date").type == pa.date32()
+    rows: list[dict[str, Any]] = answer.to_pylist()
+    return rows
+
+
+def duckdb_totals(table: Path) -> list[dict[str, Any]]:
+    with duckdb.connect() as connection:
+        return totals(connection.read_parquet(files_of(table), hive_partitioning=True))
+
+
+def spark_frame(session: SparkSession, table: Path) -> Any:
+    return session.read.schema(SCHEMA).option("basePath", str(table)).parquet(*files_of(table))
+
+
+def test_a_frame_of_a_session_answers_as_duckdb(stores: tuple[OpenStore, OpenStore], table: Path) -> None:
+    frame = spark_frame(stores[1].store.engine.session, table)
+    assert totals(frame) == duckdb_totals(table)
+    assert frame.toArrow().num_rows == 6
+    assert frame.where(frame["date"] == datetime.date(2024, 3, 1)).toArrow().num_rows == 3
+
+
+def test_an_analysis_accepts_a_spark_frame(stores: tuple[OpenStore, OpenStore]) -> None:
+    part = made_up(4, ticks=60, targets=3)
+    tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
+    here = json.loads(to_json(iolens.utilization(filesystem="scratch", **tables)))
+    session = stores[1].store.engine.session
+    frames = {name: session.createDataFrame(table) for name, table in tables.items()}
+    there = json.loads(to_json(iolens.utilization(filesystem="scratch", **frames)))
+    assert_same(there, here)
+    assert here["samples"] > 0

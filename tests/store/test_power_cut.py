@@ -219,7 +219,7 @@ def check_upkeep(work: Path, seed: int, share: float) -> int:
 
 @needs_strace
 def test_at_whatever_call_the_power_is_cut_nothing_that_was_spooled_is_lost_or_doubled(tmp_path: Path) -> None:
-    assert check_shipping(tmp_path, seed=3, share=0.04) > 10
+    assert check_shipping(tmp_path, seed=3, share=0.08) > 20
 
 
 @needs_strace
@@ -229,7 +229,7 @@ def test_a_power_cut_during_the_recovery_from_a_power_cut_is_harmless(tmp_path: 
 
 @needs_strace
 def test_at_whatever_call_of_compaction_and_rollup_the_power_is_cut_every_row_is_there_once(tmp_path: Path) -> None:
-    assert check_upkeep(tmp_path, seed=5, share=0.004) > 5
+    assert check_upkeep(tmp_path, seed=5, share=0.008) > 10
 
 
 # What is done about a log that was torn.
