@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+export PYTHONDONTWRITEBYTECODE := # set, every process would compile the package and the tests anew
 
 .PHONY: demo test bench soak lint docs agent clean
 
@@ -10,7 +11,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	scripts/system-packages
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q --durations=30
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q --durations=30
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)
@@ -27,7 +28,8 @@ soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.rebuild_soak
 	$(BIN)/python -m bench.power_cut_soak
 	$(BIN)/python -m bench.fuzz $(FUZZ)
-	IOLENS_RANDOM=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not live"
+	IOLENS_RANDOM=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q -m "not live"
+	IOLENS_RANDOM=1 $(BIN)/python -m pytest -q tests/live/test_engines.py tests/live/test_spark_cluster.py
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -147,7 +147,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "tables.md": tables_page,
     "commands.md": commands_page,
     "architecture.md": architecture_page,
-    **{f"images/{name}": partial(import_figure, name) for name in import_graph.figures()},
+    **{f"images/{name}": partial(import_figure, name) for name in import_graph.figure_names()},
 }
 
 

@@ -113,18 +113,18 @@ def imports() -> tuple[Import, ...]:
 
 def _imports(known: Mapping[str, Path]) -> Iterator[Import]:
     for name, path in known.items():
-        tree = ast.parse(path.read_text("utf-8"), str(path))
-        late = _late_lines(tree)
-        for node in ast.walk(tree):
+        nodes = [*ast.walk(ast.parse(path.read_text("utf-8"), str(path)))]
+        late = _late_lines(nodes)
+        for node in nodes:
             for imported in _imported(node, name, path.name == "__init__.py", known):
                 line = node.lineno  # type: ignore[attr-defined]
                 yield Import(path, line, name, imported, line in late, isinstance(node, ast.Call))
 
 
-def _late_lines(tree: ast.Module) -> set[int]:
+def _late_lines(nodes: Iterable[ast.AST]) -> set[int]:
     """Lines that do not run when the module is imported."""
     late: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         if is_function or is_for_types:
@@ -212,6 +212,7 @@ def subpackage_of(module: str, subpackages: Iterable[str]) -> str:
     return start if start in subpackages else module.partition(".")[0]
 
 
+@cache
 def subpackages() -> list[str]:
     """Every package that lies directly in a package of iolens."""
     names = (path.parent.relative_to(PACKAGE).parts for path in PACKAGE.rglob("__init__.py"))
@@ -283,13 +284,22 @@ def all_cycles(every: Sequence[Import]) -> Cycles:
 # Figures
 
 
+def figure_names() -> list[str]:
+    """File names of the figures: the packages, and the sub-packages of every package that has any."""
+    return ["imports.svg", *(f"imports-{package}.svg" for package in _divided_packages())]
+
+
+def _divided_packages() -> list[str]:
+    return sorted({name.partition(".")[0] for name in subpackages()})
+
+
 @cache
 def figures() -> dict[str, str]:
-    """SVG texts by file name: the packages, and the sub-packages of every package that has any."""
+    """SVG texts by file name."""
     graph = module_graph(imports())
     homes = {name: SHARED if name in ROOT else package_of(name) for name in graph}
     drawn = {"imports.svg": _figure("Packages of iolens and what they import", graph, homes, "")}
-    for package in sorted({name.partition(".")[0] for name in subpackages()}):
+    for package in _divided_packages():
         inside = {name: subpackage_of(name, subpackages()) for name in graph if name.partition(".")[0] == package}
         title = f"Sub-packages of {package} and what they import"
         drawn[f"imports-{package}.svg"] = _figure(title, graph, inside, f"{package}.")
@@ -342,7 +352,7 @@ def page_with_graph(text: str) -> str:
 def _section() -> str:
     every = imports()
     parts = [_package_table(), "![Packages of iolens and what they import](images/imports.svg)", FIGURE_NOTE]
-    for name in sorted(figures()):
+    for name in sorted(figure_names()):
         package = name.removeprefix("imports-").removesuffix(".svg")
         if package != name.removesuffix(".svg"):
             parts += [f"### Sub-packages of `{package}`", _subpackage_table(package)]

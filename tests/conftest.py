@@ -6,19 +6,23 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.soak import IS_SOAK
 
 settings.register_profile(  # a busy machine is no failure, and luck none either: `make soak` tries other examples
     "iolens",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize=os.environ.get("IOLENS_RANDOM") != "1",
+    derandomize=not IS_SOAK,
 )
 settings.load_profile("iolens")
 
 REPOSITORY = Path(__file__).parent.parent
+SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_spark_cluster.py")
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +50,26 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.skipped and item.get_closest_marker("live") and os.environ.get("IOLENS_REQUIRE_LIVE") == "1":
         report.outcome = "failed"
         report.longrepr = f"live test skipped though IOLENS_REQUIRE_LIVE=1: {report.longrepr}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest work comes first; with `--no-loadscope-reorder` nothing waits for it when all else is done."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SPARK_FILES))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each file is run by one process, and files that share a Spark cluster by the same one: it takes long to start."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            scope: str = super()._split_scope(nodeid)
+            return "Spark" if scope in SPARK_FILES else scope
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture

@@ -167,14 +167,10 @@ def test_figures_and_formats(store: Path, tmp_path: Path) -> None:
     assert (tmp_path / "days.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_two_years_of_the_published_file_system(shared_data: Path, tmp_path: Path) -> None:
+def test_two_years_of_the_published_file_system(published_store: Path) -> None:
     """0.024 file-system writes per day over the two years to 2019-04-02."""
-    folder = shared_data / "nersc-fs-design"
-    files = [folder / "cscratch_daily_iorates.csv", folder / "cscratch_fullness-2017-02-14_2018-04-26.csv"]
-    zone = ("--timezone", "America/Los_Angeles")
-    assert iolens("ingest", "tokio-csv", *files, "-f", "cscratch", *zone, "--store", tmp_path / "s").code == 0
-    window = ("--from", "2017-04-03", "--to", "2019-04-03", *zone)
-    result = plan("--store", tmp_path / "s", *window, "--case", "ssi=3,data=10,parity=2,waf=2.68")
+    window = ("--from", "2017-04-03", "--to", "2019-04-03", "--timezone", "America/Los_Angeles")
+    result = plan("--store", published_store, *window, "--case", "ssi=3,data=10,parity=2,waf=2.68")
     assert round(result["fswpd"]["mean"], 3) == 0.024
     assert result["fswpd"]["days"] == 713
     assert round(result["cases"][0]["dwpd"], 2) == 0.23

@@ -194,14 +194,11 @@ def test_passwords_are_masked(text: str, shown: str) -> None:
     assert masked(text) == shown
 
 
-def test_two_years_of_the_published_file_system(shared_data: Path, tmp_path: Path) -> None:
+def test_two_years_of_the_published_file_system(shared_data: Path, published_store: Path, tmp_path: Path) -> None:
     """The study from its own data: 0.023 to 0.024 FSWPD, 22.3/29.8 PB, 0.23/0.38 DWPD, 1 MiB of every file on MDTs."""
-    folder = shared_data / "nersc-fs-design"
-    files = [folder / "cscratch_daily_iorates.csv", folder / "cscratch_fullness-2017-02-14_2018-04-26.csv"]
     zone = ("--timezone", "America/Los_Angeles")
-    assert iolens("ingest", "tokio-csv", *files, "-f", "cscratch", *zone, "--store", tmp_path / "s").code == 0
     result = plan(
-        tmp_path, "--store", tmp_path / "s", "--from", "2017-04-03", "--to", "2019-04-03", *zone, "--daily-growth",
+        tmp_path, "--store", published_store, "--from", "2017-04-03", "--to", "2019-04-03", *zone, "--daily-growth",
         "133TB", "--case", "ssi=3,data=10,parity=2,waf=2.68", "--case", "ssi=4,data=8,parity=2,waf=3.17", "--capacity",
         "30PB", "--file-sizes", shared_data / "fsstats" / "cscratch_20190115_sizebytype_hist.csv",
     )  # fmt: skip

@@ -19,20 +19,17 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import psutil
 import pytest
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 HOST = "127.0.0.1"
 # C1 only and the serial collector: half the start-up time of a JVM on two cores. No files under /tmp/hsperfdata_*.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 DRIVER_OPTIONS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": "2",
     "spark.driver.host": HOST,
     "spark.driver.bindAddress": HOST,
     "spark.driver.memory": "512m",
@@ -138,34 +135,6 @@ class SparkCluster:
             self.daemons.pop().stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    @contextlib.contextmanager
-    def classic_session(self) -> Iterator[SparkSession]:
-        """A session whose driver is a JVM under this process; the JVM ends with it."""
-        from pyspark.sql import SparkSession
-
-        try:
-            with _environ(self.environment()):
-                builder = SparkSession.Builder().master(self.master_url)
-                session = builder.config(map={**self.driver_options}).getOrCreate()
-            try:
-                yield session
-            finally:
-                session.stop()
-        finally:
-            end_driver()
-
-    @contextlib.contextmanager
-    def connect_session(self) -> Iterator[SparkSession]:
-        """A session over Spark Connect. It must not overlap a classic session in the same process."""
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.Builder().remote(self.connect_url).getOrCreate()
-        try:
-            yield session
-        finally:
-            session.stop()
-            os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # left set, it turns the next classic session remote
-
     def alive_workers(self) -> int:
         """The number of ALIVE workers that the master reports."""
         try:
@@ -251,27 +220,9 @@ class SparkCluster:
         }
 
 
-@contextlib.contextmanager
-def _environ(wanted: Mapping[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-def end_driver() -> None:
-    """End the JVM that PySpark keeps under this process after `stop`; the next session starts another."""
-    from pyspark import SparkContext
-
-    gateway = SparkContext._gateway
-    SparkContext._gateway = SparkContext._jvm = None
-    if gateway is not None:
-        gateway.shutdown()
-        gateway.proc.stdin.close()  # the JVM ends at the end of its input
-        gateway.proc.wait(30)
+def java_children() -> set[int]:
+    """Process ids of drivers that this process started."""
+    return {child.pid for child in psutil.Process().children() if child.name() == "java"}
 
 
 def require_java() -> Path:

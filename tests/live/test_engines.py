@@ -5,10 +5,17 @@ Every registered analysis runs, so that later ones are covered by existing.
 
 from __future__ import annotations
 
+import datetime
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import duckdb
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iolens
@@ -33,7 +40,11 @@ from tests.analyses.telemetry import (
 )
 from tests.analyses.utilization.test_utilization import assert_same
 from tests.analyses.workload_rows import made_up_centre
-from tests.live.spark_cluster import SparkCluster, spark_environment
+from tests.live.spark_cluster import SparkCluster, java_children, spark_environment
+from tests.soak import IS_SOAK
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.live
 
@@ -128,40 +139,54 @@ def settings(url: str) -> str:
     return str(path)
 
 
-@pytest.fixture(scope="module", params=["standalone", "connect", "local-spark"])
-def engine(request: pytest.FixtureRequest, cluster: SparkCluster) -> Iterator[str]:
+Question = TypeVar("Question")
+KINDS = ("standalone", "connect", "local-spark")
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """How the session is reached."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def engine(kind: str, cluster: SparkCluster) -> Iterator[str]:
     """Small drivers that stay on this machine."""
     with spark_environment(cluster):
-        yield {"standalone": cluster.master_url, "connect": cluster.connect_url}.get(request.param, request.param)
+        yield {"standalone": cluster.master_url, "connect": cluster.connect_url}.get(kind, kind)
 
 
 @pytest.fixture(scope="module")
 def stores(url: str, settings: str, engine: str) -> Iterator[tuple[OpenStore, OpenStore]]:
-    """The store on DuckDB and on Spark, opened once for each kind of cluster: a driver takes seconds to start."""
+    """The store on DuckDB and on Spark, opened once for each kind: a driver takes seconds to start, and must end."""
+    before = java_children()
     with iolens.open(url, config=settings) as here, iolens.open(url, engine=engine, config=settings) as there:
         yield here, there
+        assert (java_children() > before) == (not engine.startswith("sc://"))
+    assert java_children() == before
+    assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
 
 
-FILESYSTEMS = ("scratch", "scratch2")
-WINDOWS = [{"since": "2020-09-14T23:55:00Z", "until": "2020-09-15T00:03:20Z"}, {}, {"since": "2020-09-15"}]
+SELECTIONS = [
+    ("scratch", {"since": "2020-09-14T23:55:00Z", "until": "2020-09-15T00:03:20Z"}),
+    ("scratch2", {}),
+    ("scratch", {"since": "2020-09-15"}),
+]
 
 
-def asked(engine: str) -> list[tuple[str, dict[str, str]]]:
-    """Every window and file system on one kind of cluster; how a session is reached changes no plan: one elsewhere."""
-    everything = [(FILESYSTEMS[0], WINDOWS[0]), (FILESYSTEMS[1], WINDOWS[1]), (FILESYSTEMS[0], WINDOWS[2])]
-    return everything if engine.startswith("spark://") else everything[:1]
+def asked(questions: Sequence[Question], kind: str) -> Sequence[Question]:
+    """How a session is reached changes no plan: each kind is asked its share, and in `make soak` everything."""
+    return questions if IS_SOAK else questions[KINDS.index(kind) :: len(KINDS)]
 
 
 @pytest.mark.parametrize("name", analysis_names())
-def test_every_analysis_gives_the_same_json_on_spark(
-    stores: tuple[OpenStore, OpenStore], engine: str, name: str
-) -> None:
+def test_every_analysis_gives_the_same_json_on_spark(stores: tuple[OpenStore, OpenStore], kind: str, name: str) -> None:
     embedded, distributed = stores
-    for filesystem, window in asked(engine):
+    for filesystem, window in asked(SELECTIONS, kind):
         here = json.loads(to_json(embedded.analyse(name, filesystem, **window)))
         there = json.loads(to_json(distributed.analyse(name, filesystem, **window)))
         assert_same(there, here)
-    assert here["samples"] > 0
+        assert here["samples"] > 0
 
 
 def test_totals_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
@@ -173,45 +198,112 @@ def test_totals_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "filesystem"),
-    [("utilization", "node1"), ("latency", "node1"), ("utilization", "scratch2"), ("imbalance", "node1")],
-)
 def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(
-    stores: tuple[OpenStore, OpenStore], name: str, filesystem: str
+    stores: tuple[OpenStore, OpenStore], kind: str
 ) -> None:
     embedded, distributed = stores
-    here = json.loads(to_json(embedded.analyse(name, filesystem)))
-    there = json.loads(to_json(distributed.analyse(name, filesystem)))
-    assert_same(there, here)
-    assert here["samples"] > 0
-    if (name, filesystem) == ("utilization", "scratch2"):
-        assert {item["calibration"]["name"] for item in here["calibrations"]} == {"disks", "worn", "flash"}
-    elif name == "utilization":
-        assert here["model"] == "counters"
+    questions = [("utilization", "scratch2"), ("utilization", "node1"), ("latency", "node1"), ("imbalance", "node1")]
+    for name, filesystem in asked(questions, kind):
+        here = json.loads(to_json(embedded.analyse(name, filesystem)))
+        there = json.loads(to_json(distributed.analyse(name, filesystem)))
+        assert_same(there, here)
+        assert here["samples"] > 0
+        if (name, filesystem) == ("utilization", "scratch2"):
+            assert {item["calibration"]["name"] for item in here["calibrations"]} == {"disks", "worn", "flash"}
+        elif name == "utilization":
+            assert here["model"] == "counters"
 
 
-def test_contents_without_a_project_and_by_name_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+def test_contents_without_a_project_and_by_name_are_the_same_on_spark(
+    stores: tuple[OpenStore, OpenStore], kind: str
+) -> None:
     embedded, distributed = stores
-    for options in (
+    options_asked = [
         {"without_projects": ["earth"]},
         {"projects": ["climate"], "threshold_files": 1e6},
         {"owners": ["bob"], "compare": "previous"},
         {"source": "histogram"},
-    ):
+    ]
+    for options in asked(options_asked, kind):
         here = json.loads(to_json(embedded.contents("scratch", **options)))
         assert_same(json.loads(to_json(distributed.contents("scratch", **options))), here)
         assert here["files"] > 0
     assert embedded.contents("scratch", projects=["climate"]).bytes > 3 * 2**62
 
 
-def test_the_workload_of_controllers_is_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+def test_the_workload_of_controllers_is_the_same_on_spark(stores: tuple[OpenStore, OpenStore], kind: str) -> None:
     embedded, distributed = stores
-    for options in (
+    options_asked = [
         {"timezone": "Europe/Berlin", "resamples": 3},
         {"sections": ["arrivals", "sizes"], "weight_by_requests": True},
         {"sections": ["throughput", "idle"], "without_maintenance": True, "targets": ["controllers-C01"]},
-    ):
+    ]
+    for options in asked(options_asked, kind):
         here = json.loads(to_json(embedded.workload("controllers", **options)))
         assert_same(json.loads(to_json(distributed.workload("controllers", **options))), here)
+        assert here["samples"] > 0
+
+
+# A table that is not ours, and sessions of the user's own.
+
+SCHEMA = "target STRING, bytes BIGINT, seconds DOUBLE, date DATE"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("transfers")
+    for day in (1, 2):
+        folder = root / f"date=2024-03-0{day}"
+        folder.mkdir()
+        rows = {
+            "target": ["OST0000", "OST0001", "OST0000"],
+            "bytes": [day * 2**40, 4096, None],
+            "seconds": [0.5 * day, 0.25, 0.125],
+        }
+        pq.write_table(pa.table(rows), folder / "part-0.parquet")
+    return root
+
+
+def files_of(table: Path) -> list[str]:
+    return sorted(str(file) for file in table.glob("date=*/*.parquet"))
+
+
+def totals(frame: Any) -> list[dict[str, Any]]:
+    """The same narwhals question for every engine; the cast undoes DuckDB's HUGEINT."""
+    lazy = (
+        nw.from_native(frame)
+        .group_by("date", "target")
+        .agg(nw.col("bytes").sum().cast(nw.Int64), nw.col("seconds").mean(), nw.len().alias("samples"))
+    )
+    answer = lazy.sort("date", "target").collect(backend="pyarrow").to_native()
+    assert answer.schema.field("bytes").type == pa.int64()
+    assert answer.schema.field("date").type == pa.date32()
+    rows: list[dict[str, Any]] = answer.to_pylist()
+    return rows
+
+
+def duckdb_totals(table: Path) -> list[dict[str, Any]]:
+    with duckdb.connect() as connection:
+        return totals(connection.read_parquet(files_of(table), hive_partitioning=True))
+
+
+def spark_frame(session: SparkSession, table: Path) -> Any:
+    return session.read.schema(SCHEMA).option("basePath", str(table)).parquet(*files_of(table))
+
+
+def test_a_frame_of_a_session_answers_as_duckdb(stores: tuple[OpenStore, OpenStore], table: Path) -> None:
+    frame = spark_frame(stores[1].store.engine.session, table)
+    assert totals(frame) == duckdb_totals(table)
+    assert frame.toArrow().num_rows == 6
+    assert frame.where(frame["date"] == datetime.date(2024, 3, 1)).toArrow().num_rows == 3
+
+
+def test_an_analysis_accepts_a_spark_frame(stores: tuple[OpenStore, OpenStore]) -> None:
+    part = made_up(4, ticks=60, targets=3)
+    tables = {name: part.table(name) for name in ("target_sizes", "target_io")}
+    here = json.loads(to_json(iolens.utilization(filesystem="scratch", **tables)))
+    session = stores[1].store.engine.session
+    frames = {name: session.createDataFrame(table) for name, table in tables.items()}
+    there = json.loads(to_json(iolens.utilization(filesystem="scratch", **frames)))
+    assert_same(there, here)
     assert here["samples"] > 0

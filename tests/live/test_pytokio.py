@@ -1,7 +1,7 @@
 """Our reading of LMT databases, h5lmt and TOKIO series against pytokio's, which runs in an environment of its own.
 
-pytokio 0.13 asks for libraries it does not need here; without them, and with today's h5py and pandas, it reads all of
-these files as it is.
+pytokio 0.13 asks for libraries it does not need here; without them, and with the h5py and pandas of this environment,
+it reads all of these files as it is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,16 @@ def pytokio() -> Path:
     python = ENVIRONMENT / "bin" / "python"
     done = ENVIRONMENT / ".installed"
     if not done.exists():
-        commands = (
-            [sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)],
-            [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "pytokio==0.13.0"],
-            [str(python), "-m", "pip", "install", "--quiet", "h5py", "pandas"],
-        )
-        for command in commands:
+        pip = [sys.executable, "-m", "pip", "--python", str(python)]
+        for command in (
+            [sys.executable, "-m", "venv", "--clear", "--without-pip", str(ENVIRONMENT)],
+            [*pip, "install", "--quiet", "--no-deps", "pytokio==0.13.0"],
+        ):
             made = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
             if made.returncode:
                 pytest.skip(f"pytokio cannot be installed: {made.stderr[-300:]}")
+        (packages,) = ENVIRONMENT.glob("lib/python*/site-packages")
+        (packages / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n", "utf-8")
         done.touch()
     return python
 

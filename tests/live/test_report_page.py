@@ -51,35 +51,52 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_every_figure_draws_and_nothing_is_asked_for(browser: Browser, report: Path, size: tuple[int, int]) -> None:
-    with Visit(browser, report, size) as visit:
-        assert visit.draw_all() == 8
-        inked = visit.page.evaluate("""() => [...document.querySelectorAll("figure .live")].every((box) => {
-            const layers = [];
-            const walk = (node) => {
-              if (node.tagName === "CANVAS") layers.push(node);
-              for (const below of [...(node.children ?? []), ...(node.shadowRoot?.children ?? [])]) walk(below);
-            };
-            walk(box);
-            return layers.some((one) => one.width && one.getContext("2d")
-              .getImageData(0, 0, one.width, one.height).data.some((value) => value));
-        })""")
-        assert inked
-        assert visit.requests == [report.as_uri()]
-        assert visit.complaints == []
-        width, window = visit.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-        assert width <= window
-
-
-def test_no_section_is_empty(browser: Browser, report: Path) -> None:
+@pytest.fixture(scope="module")
+def drawn(browser: Browser, report: Path) -> Iterator[Visit]:
+    """The report in a wide window with every figure drawn, for tests that only look at it."""
     with Visit(browser, report) as visit:
-        empty = visit.page.evaluate("""() => [...document.querySelectorAll("section section")]
-            .filter((one) => one.querySelectorAll("p, table, figure, dl").length === 0
-              || one.innerText.trim() === one.querySelector("h3").innerText.trim())
-            .map((one) => one.querySelector("h3").innerText)""")
-        assert empty == []
-        assert visit.page.locator("section section").count() > 15
+        visit.draw_all()
+        yield visit
+
+
+INKED = """() => [...document.querySelectorAll("figure .live")].every((box) => {
+    const layers = [];
+    const walk = (node) => {
+      if (node.tagName === "CANVAS") layers.push(node);
+      for (const below of [...(node.children ?? []), ...(node.shadowRoot?.children ?? [])]) walk(below);
+    };
+    walk(box);
+    return layers.some((one) => one.width && one.getContext("2d")
+      .getImageData(0, 0, one.width, one.height).data.some((value) => value));
+})"""
+
+
+def assert_drawn(visit: Visit, report: Path) -> None:
+    assert visit.page.locator("figure").count() == 8
+    assert visit.page.evaluate(INKED)
+    assert visit.requests == [report.as_uri()]
+    assert visit.complaints == []
+    width, window = visit.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert width <= window
+
+
+def test_every_figure_draws_and_nothing_is_asked_for(drawn: Visit, report: Path) -> None:
+    assert_drawn(drawn, report)
+
+
+def test_every_figure_draws_in_a_narrow_window_too(browser: Browser, report: Path) -> None:
+    with Visit(browser, report, NARROW) as visit:
+        visit.draw_all()
+        assert_drawn(visit, report)
+
+
+def test_no_section_is_empty(drawn: Visit) -> None:
+    empty = drawn.page.evaluate("""() => [...document.querySelectorAll("section section")]
+        .filter((one) => one.querySelectorAll("p, table, figure, dl").length === 0
+          || one.innerText.trim() === one.querySelector("h3").innerText.trim())
+        .map((one) => one.querySelector("h3").innerText)""")
+    assert empty == []
+    assert drawn.page.locator("section section").count() > 15
 
 
 def test_drag_zooms_and_reset_goes_back(browser: Browser, report: Path) -> None:
@@ -123,30 +140,27 @@ def test_the_wheel_scrolls_the_page_until_its_tool_is_chosen(browser: Browser, r
         visit.page.wait_for_function(f"(before) => ({X_RANGE})()[0] > before[0]", arg=before)
 
 
-def test_the_heat_map_names_the_target_under_the_pointer(browser: Browser, report: Path) -> None:
-    with Visit(browser, report) as visit:
-        figure = visit.page.locator("figure", has_text="Utilization of every target").first
-        figure.scroll_into_view_if_needed()
-        figure.locator(".live canvas").first.wait_for(state="visible")
-        visit.page.wait_for_timeout(500)
-        box = figure.locator(".live").bounding_box()
-        assert box is not None
-        visit.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.4)
-        visit.page.mouse.move(box["x"] + box["width"] * 0.4 + 3, box["y"] + box["height"] * 0.4)
-        tip = visit.page.locator(".bk-tooltip-content").first
-        tip.wait_for(state="visible", timeout=5000)
-        assert "OST00" in tip.inner_text()
-        assert visit.complaints == []
+def test_the_heat_map_names_the_target_under_the_pointer(drawn: Visit) -> None:
+    figure = drawn.page.locator("figure", has_text="Utilization of every target").first
+    figure.scroll_into_view_if_needed()
+    figure.locator(".live canvas").first.wait_for(state="visible")
+    drawn.page.wait_for_timeout(500)
+    box = figure.locator(".live").bounding_box()
+    assert box is not None
+    drawn.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.4)
+    drawn.page.mouse.move(box["x"] + box["width"] * 0.4 + 3, box["y"] + box["height"] * 0.4)
+    tip = drawn.page.locator(".bk-tooltip-content").first
+    tip.wait_for(state="visible", timeout=5000)
+    assert "OST00" in tip.inner_text()
+    assert drawn.complaints == []
 
 
-def test_hostile_names_are_shown_and_run_nothing(browser: Browser, report: Path) -> None:
-    with Visit(browser, report) as visit:
-        visit.draw_all()
-        assert HOSTILE in visit.page.locator("h1").inner_text()
-        assert visit.page.locator("main img:not([src^='data:'])").count() == 0
-        assert visit.page.locator("body script").count() == 8 + 2
-        assert visit.complaints == []
-        assert visit.requests == [report.as_uri()]
+def test_hostile_names_are_shown_and_run_nothing(drawn: Visit, report: Path) -> None:
+    assert HOSTILE in drawn.page.locator("h1").inner_text()
+    assert drawn.page.locator("main img:not([src^='data:'])").count() == 0
+    assert drawn.page.locator("body script").count() == 8 + 2
+    assert drawn.complaints == []
+    assert drawn.requests == [report.as_uri()]
 
 
 @pytest.fixture(scope="module")

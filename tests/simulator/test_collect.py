@@ -19,9 +19,10 @@ from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload
 from iolens.store.store import Store
+from tests.soak import IS_SOAK
 
 START = 1350900000
-TICKS = 100
+TICKS = 100 if IS_SOAK else 50
 WORKLOAD = load_workload("scratch")
 
 
@@ -52,7 +53,8 @@ def test_the_truth_comes_back_through_the_agents(tmp_path: Path, version: str) -
     def server(name: str, targets: tuple[str, ...] | None = None) -> Tree:
         return Tree(tmp_path / name, version, WORKLOAD, start_s=START, osts=3, mdts=1, seed=3, targets=targets)
 
-    events = [SimulatedEvent(START + 150.5, "reset"), SimulatedEvent(START + 300.5, "failover", "scratch-OST0001")]
+    reset_s, failover_s = START + 1.5 * TICKS + 0.5, START + 3 * TICKS + 0.5
+    events = [SimulatedEvent(reset_s, "reset"), SimulatedEvent(failover_s, "failover", "scratch-OST0001")]
     centre = Centre(server("one"), server("two", ()), events)
     store = str(tmp_path / "store")
     with Spool.open(tmp_path / "spool-two", 1 << 30, host="two") as spool:

@@ -21,9 +21,11 @@ from iolens.sources.lustre.histograms import parse_brw_stats
 from iolens.sources.lustre.lustre_proc import SOURCE, read_tree
 from iolens.store.store import Store
 from iolens.units import parse_duration
+from tests.soak import IS_SOAK
 
 START = 1350900000
 WORKLOAD = load_workload("scratch")
+TICKS = 100 if IS_SOAK else 50
 
 
 class VirtualClock:
@@ -71,10 +73,11 @@ def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str) -
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_truth_comes_back_through_reset_and_failover(tmp_path: Path, version: str) -> None:
-    events = [SimulatedEvent(START + 150.5, "reset"), SimulatedEvent(START + 300.5, "failover", "scratch-OST0001")]
+    reset_s, failover_s = START + 1.5 * TICKS + 0.5, START + 3 * TICKS + 0.5
+    events = [SimulatedEvent(reset_s, "reset"), SimulatedEvent(failover_s, "failover", "scratch-OST0001")]
     centre = Centre(tree(tmp_path / "one", version), tree(tmp_path / "two", version, targets=()), events)
     captures: list[Capture] = []
-    for tick in range(101):
+    for tick in range(TICKS + 1):
         centre.advance_to(START + 5 * tick)
         roots = [item.root for item in centre.trees if item.mounted]
         captures += SOURCE.captures(roots, ReadOptions(interval_s=5))
@@ -83,9 +86,9 @@ def test_the_truth_comes_back_through_reset_and_failover(tmp_path: Path, version
     assert tally.refused == 0
     assert tally.resets > 0
     result = utilization(store.select("scratch"), calibration=WORKLOAD.disks)
-    truth = Activity(WORKLOAD, 3, seed=3).block(START // 5, 100).fsu_pct
-    assert result.samples == 100
-    assert result.target_samples == 300
+    truth = Activity(WORKLOAD, 3, seed=3).block(START // 5, TICKS).fsu_pct
+    assert result.samples == TICKS
+    assert result.target_samples == 3 * TICKS
     assert result.mean_fsu_pct == pytest.approx(truth.mean(), rel=0.01)
     for number, line in enumerate(result.per_target):
         assert line.mean_fsu_pct == pytest.approx(truth[:, number].mean(), rel=0.01)

@@ -173,7 +173,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(300, 303))  # in the tests; `make soak` takes more
+@pytest.mark.parametrize("seed", range(300, 302))  # in the tests; `make soak` takes more
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_stay_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int) -> None:
     check_history(tmp_path, monkeypatch, KINDS[kind], seed)

@@ -13,6 +13,7 @@ from iolens.agent.sampling.thinning import ItemPlace, droppable, thin_segment
 from iolens.counters.differences import Baseline, Outcome, advance
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.sources.spool import Segment, SegmentHeader, Tick, check, encode_header, encode_tick
+from tests.soak import IS_SOAK
 
 S = 1_000_000
 T0 = 1_700_000_000 * S
@@ -70,7 +71,7 @@ def histories(draw: st.DrawFn) -> list[Tick]:
     return ticks
 
 
-@settings(max_examples=400)
+@settings(max_examples=400 if IS_SOAK else 200)
 @given(histories(), st.integers(1, 4))
 def test_sums_are_the_same_after_thinning_however_often(ticks: list[Tick], times: int) -> None:
     before = sums([item for tick in ticks for item in tick.items])

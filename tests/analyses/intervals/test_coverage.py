@@ -17,6 +17,7 @@ from iolens.store.store import Store
 from iolens.units import from_epoch_us
 from tests.analyses.load_rows import rows_of, spider
 from tests.analyses.telemetry import T0_US, TICK_US, made_up, made_up_metadata, table_of
+from tests.soak import IS_SOAK
 
 DAY_TICKS = 86_400_000_000 // TICK_US
 NO_COUNTS = {size_column(direction, size): 0 for direction in DIRECTIONS for size in SIZE_BINS}
@@ -57,7 +58,7 @@ def ticks_covered(rows: list[dict], first: int, last: int) -> int:
     return len(covered)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=60 if IS_SOAK else 30)
 @given(
     # one tick is the commonest interval of every target, as it is where samples are missed at random
     missed=st.lists(st.lists(st.integers(2, 30_000), max_size=9), min_size=1, max_size=3),
