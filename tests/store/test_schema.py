@@ -12,9 +12,10 @@ from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 
 from iolens import schema
+from iolens.counters import differences, rows
 from iolens.errors import StoreError, UsageError
 from iolens.schema import TABLES, Column, Table
-from iolens.store import counter_rows, counter_series, counters, placing, rebuild, units
+from iolens.store import counter_series, placing, rebuild, units
 from iolens.store import tables as tables_module
 from iolens.store.duckdb_engine import data_files, relation
 from iolens.store.maintenance import compact_store, store_info
@@ -162,7 +163,7 @@ def test_an_address_with_credentials_is_refused_without_repeating_them() -> None
 
 def test_what_the_counters_of_a_table_look_like_is_said_by_the_schema_alone() -> None:
     """No module that makes rows of counters, or counters of rows, tells tables apart by their names."""
-    for module in (counters, counter_rows, counter_series, placing, rebuild, units):
+    for module in (differences, rows, counter_series, placing, rebuild, units):
         tree = ast.parse(Path(module.__file__ or "").read_text())
         texts = {
             node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
