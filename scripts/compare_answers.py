@@ -28,7 +28,7 @@ REPOSITORY = Path(__file__).parent.parent
 CAPTURES = Path(os.environ.get("IOLENS_SHARED", REPOSITORY.parent / "shared")) / "data"
 VERBS = (
     "utilization", "imbalance", "latency", "metadata", "capacity", "contents", "drives", "workload",
-    "plan capacity", "plan endurance", "plan metadata", "plan performance",
+    "plan capacity", "plan endurance", "plan endurance --waf 2", "plan metadata --capacity 30PB", "plan performance",
 )  # fmt: skip
 SUPPLIED = ("--filesystem", "scratch", "--timezone", "America/Los_Angeles", "--at", "2024-01-01")
 """What captures may lack."""
@@ -90,10 +90,10 @@ def verdict(old: tuple[str, str], new: tuple[str, str]) -> str:
     if rest:
         changes = [f"{path}: {str(before[path])[:90]} → {str(after.get(path, 'absent'))[:90]}" for path in rest[:SHOWN]]
         return f"differs: {len(rest)} of {len(before)} values; {'; '.join(changes)}"
-    if apart:
-        return f"last digits: {', '.join(apart[:SHOWN])}"
     added = dict.fromkeys(path.partition(".")[0] for path in after if path not in before)
-    return f"new keys: {', '.join(added)}" if added else "differs: order of keys"
+    changes = [f"last digits: {', '.join(apart[:SHOWN])}"] if apart else []
+    changes += [f"new keys: {', '.join(added)}"] if added else []
+    return "; ".join(changes) or "differs: order of keys"
 
 
 def is_close(old: object, new: object) -> bool:
@@ -124,7 +124,7 @@ def compared(
     for (filesystem, verb), before, after in zip(asked, old, new, strict=True):
         result = verdict(before, after)
         verdicts[result.partition(":")[0]] += 1
-        print(f"{name:20} {filesystem:16} {verb:17} {result}", flush=True)
+        print(f"{name:20} {filesystem:16} {verb:29} {result}", flush=True)
     return verdicts
 
 

@@ -123,7 +123,7 @@ MUTATIONS = (
         "counters/rows.py",
         "for name, count in moved.items() if count)",
         "for name, count in moved.items())",
-        "store sources/lustre/test_lustre_server_ops.py",
+        "store/test_counters.py",
     ),
     Mutation(
         "counters/rows.py",
