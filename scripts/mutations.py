@@ -163,7 +163,7 @@ MUTATIONS = (
     Mutation("sources/reading/bounded_input.py", "if not stat.S_ISREG(mode):", "if False:", "sources/reading"),
     Mutation("sources/spool.py", "if len(text) > LARGEST_TICK:", "if False:", "sources/test_spool.py"),
     Mutation("sources/lustre/stats.py", "if name == TWICE and name in stats.counts:", "if False:", "sources/lustre"),
-    Mutation("sources/lustre/lustre_lctl.py", "not named:", "False:", "sources/lustre"),
+    Mutation("sources/lustre/lustre_lctl.py", "not named:", "False:", "sources/lustre/test_lustre_lctl.py"),
     Mutation(
         "sources/devices/pcp.py",
         "return round(scaled) if 0 <= scaled <= LARGEST else None",
