@@ -11,6 +11,7 @@ from pathlib import Path
 
 import generate_docs
 import pytest
+import sample_walk
 
 from iolens.analyses.results import Coverage
 from iolens.analyses.utilization.analysis import Utilization
@@ -27,6 +28,15 @@ COMMANDS: list[tuple[str, ...]] = list(generate_docs.command_names())
 @pytest.mark.parametrize("name", list(generate_docs.PAGES))
 def test_a_generated_page_agrees_with_the_code(name: str) -> None:
     assert (DOCS / name).read_text("utf-8") == generate_docs.PAGES[name](), "run `make docs`"
+
+
+def test_the_walk_of_one_sample_is_the_one_that_is_written_down() -> None:
+    page = (DOCS / "architecture.md").read_text("utf-8")
+    match = re.search(r"<summary>The (\d+) functions</summary>\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert match is not None
+    walked = {f"{module.removesuffix('.py').replace('/', '.')}.{name}" for module, name in sample_walk.walk()}
+    assert {line.split()[1] for line in match[2].splitlines()} == walked, "run scripts/sample_walk.py"
+    assert int(match[1]) == len(walked) <= 70
 
 
 def test_no_figure_of_the_import_graph_is_left_over() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import mkdocs_hooks
+import mutations
 import pytest
 import yaml
 
@@ -117,3 +118,9 @@ def test_mkdocs_is_not_needed_for_the_tests() -> None:
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert [name for name in extras["test"] if name.startswith("mkdocs")] == []
     assert any(name.startswith("mkdocs-material") for name in extras["docs"])
+
+
+@pytest.mark.parametrize("mutation", mutations.MUTATIONS, ids=lambda mutation: mutation.path)
+def test_a_mutation_follows_the_code(mutation: mutations.Mutation) -> None:
+    assert (mutations.PACKAGE / mutation.path).read_text("utf-8").count(mutation.text) == 1
+    assert all((REPOSITORY / "tests" / name).exists() for name in mutation.tests.split())

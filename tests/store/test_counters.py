@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.counters.differences import Baseline, CounterStep, Movement, Outcome, advance
+from iolens.counters.rows import interval_rows
 from iolens.records import CounterSet
 from tests.store.samples import io_sample, sample
 
@@ -258,3 +259,16 @@ def test_a_mount_from_before_the_baseline_was_not_read_then() -> None:
     old = sample("client_metadata", 5, {"llite@b": CounterSet({"open": 50}, 1)}, "n1")
     _, step = run(mounted(0, llite_a=20), old)
     assert step.movements == {}
+
+
+def test_of_a_histogram_only_bins_that_moved_become_rows() -> None:
+    counted = [{"read:4": 3, "read:8": 9, "write:4": 1}, {"read:4": 3, "read:8": 12, "write:4": 6}]
+    first, last = (
+        sample("target_histograms", 5 * number, {"pages": CounterSet(counters)})
+        for number, counters in enumerate(counted)
+    )
+    rows = interval_rows(last, run(first, last)[1], "lustre-lctl")
+    assert [(row["histogram"], row["direction"], row["bin"], row["count"]) for row in rows] == [
+        ("pages", "read", 8, 3),
+        ("pages", "write", 4, 5),
+    ]

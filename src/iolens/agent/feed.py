@@ -1,6 +1,7 @@
 """Rows as they come, for whoever watches: from a server's own files, or from the spool of an agent that runs here.
 
-Counters become intervals by the store's own rule (`store/counters`). Reading a spool takes no lock and changes no file.
+Counters become intervals by the same rule as in the store (`counters/differences`). Reading a spool takes no lock and
+changes no file.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from iolens.store.durable import make_directory, sync_all
+from iolens.store.durable import make_directory
 
 ROWS_PER_GROUP: Final = 262_144
 LARGEST_BYTES: Final = 100 << 20  # what is longer goes on in the next file
@@ -66,18 +66,6 @@ def partition_values(path: str) -> dict[str, str | None]:
     return {key: value} if name and key else {}
 
 
-def write_data_files(folder: Path, rows: pa.Table | pa.RecordBatchReader) -> list[DataFile]:
-    """Write rows below `folder`, on disk with their names when this returns; those with a `date` go by day."""
-    files = list(_written(rows, lambda day: _local_sink(folder, day)))
-    sync_all(folder / file.path for file in files)
-    return files
-
-
-def upload_data_files(filesystem: Any, rows: pa.Table | pa.RecordBatchReader) -> list[DataFile]:
-    """Write rows to a table on object storage, which is durable by itself."""
-    return list(_written(rows, lambda day: _remote_sink(filesystem, day)))
-
-
 class _Hashed:
     """A file being written that knows the checksum of what it holds."""
 
@@ -109,8 +97,8 @@ def _path(day: date | None, sink: _Hashed) -> str:
 
 
 @contextmanager
-def _local_sink(folder: Path, day: date | None) -> Iterator[_Hashed]:
-    """Written beside its final name, which depends on the content."""
+def local_sink(folder: Path, day: date | None) -> Iterator[_Hashed]:
+    """A file below `folder`, written beside its final name, which depends on the content."""
     beside = folder / (f"date={day.isoformat()}" if day is not None else "") / f"part-{uuid.uuid4()}.writing"
     make_directory(beside.parent)
     try:
@@ -123,7 +111,8 @@ def _local_sink(folder: Path, day: date | None) -> Iterator[_Hashed]:
 
 
 @contextmanager
-def _remote_sink(filesystem: Any, day: date | None) -> Iterator[_Hashed]:
+def remote_sink(filesystem: Any, day: date | None) -> Iterator[_Hashed]:
+    """A file on object storage."""
     with tempfile.TemporaryFile() as stream:
         yield (sink := _Hashed(stream))
         sink.name = _path(day, sink)
@@ -133,8 +122,8 @@ def _remote_sink(filesystem: Any, day: date | None) -> Iterator[_Hashed]:
                 target.write(block)
 
 
-def _written(rows: pa.Table | pa.RecordBatchReader, open_sink: Any) -> Iterator[DataFile]:
-    """One file after the other: a new one for each day, and when one is long enough."""
+def write_data_files(rows: pa.Table | pa.RecordBatchReader, open_sink: Any) -> Iterator[DataFile]:
+    """One file after the other: a new one for each day of rows that have a `date`, and when one is long enough."""
     pieces = _by_day(rows)
     day, piece = next(pieces, (None, None))
     while piece is not None:

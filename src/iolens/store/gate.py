@@ -35,6 +35,7 @@ EXPECTED: Final = {
     "string": "a text",
     "bool": "true or false",
 }
+GATE_TYPES: Final = ARROW_TYPES | {"timestamp": pa.int64()}  # at the gate times are numbers, microseconds since 1970
 _WHOLE: Final[set[type]] = {int, type(None)}
 _OWN_TYPES: Final[dict[str, set[type]]] = {
     "timestamp": _WHOLE, "date": _WHOLE, "int64": _WHOLE, "float64": {float, int, type(None)},
@@ -66,27 +67,19 @@ class Gate:
         """Whole columns: sequences of `count` values, or one value for all rows; NaN is NULL."""
         return self._typed(table, columns, count, nan_is_null=True).checked()
 
-    def arrow(self, table: Table, rows: pa.Table) -> pa.Table:
-        """Rows that have the declared types already."""
-        arrays = {name: rows.column(name).combine_chunks() for name in rows.column_names}
-        return _GateRows(self, table, arrays).checked()
-
     def _typed(self, table: Table, columns: Mapping[str, object], count: int, *, nan_is_null: bool) -> _GateRows:
         rows = _GateRows(self, table, {})
         wrong: list[tuple[Column, Mask, list[Any]]] = []
         for column in table.columns:
-            values, type_ = columns.get(column.name), ARROW_TYPES[column.type]
-            if column.type == "date":  # it follows from the time
-                values = None
+            values = None if column.type == "date" else columns.get(column.name)  # a day follows from the time
             try:
-                _check_types(values, column)
-                rows.arrays[column.name] = _without_nan(as_array(values, type_, count), nan_is_null)
+                rows.arrays[column.name] = _array(values, column, count, nan_is_null)
             except _WRONG:
                 plain = _plain(values, count)
                 kept = [_possible(value, column, nan_is_null) for value in plain]
                 wrong.append((column, np.array([value is _REFUSED for value in kept], bool), plain))
                 rows.arrays[column.name] = as_array(
-                    [None if value is _REFUSED else value for value in kept], type_, count
+                    [None if value is _REFUSED else value for value in kept], GATE_TYPES[column.type], count
                 )
         for column, mask, plain in wrong:
             rows.drop(column, mask, plain, f"expected {EXPECTED[column.type]}")
@@ -98,7 +91,10 @@ class Gate:
             if type(time_us) is not int or not 0 <= time_us <= LATEST_US:
                 self._drop_reading(sample, None, "its time", time_us, _TIME)
                 return None
-        if all(map(_is_sound, sample.sets.values())):
+        starts = {type(reading.start_us) for reading in sample.sets.values()}
+        values = [value for reading in sample.sets.values() for value in reading.counters.values()]
+        is_whole = starts <= _WHOLE and {*map(type, values)} <= {int}
+        if is_whole and min(values, default=0) >= 0 and max(values, default=0) <= LARGEST_COUNTER:
             return sample
         return replace(
             sample, sets={name: self._sound(sample, name, counters) for name, counters in sample.sets.items()}
@@ -178,24 +174,29 @@ class _GateRows:
                 *(("start",) if self.table.kind == "interval" else ())}  # fmt: skip
 
     def checked(self) -> pa.Table:
-        """The rows that can be, with those values that can be; the gate is reported all others."""
+        """The rows that can be, with those values that can be, each with the `date` of its directory; all else is reported."""
         for column in self.table.columns:
             self._check_range(column)
         if self.table.partitioned:
             missing = _mask(pc.is_null(self.arrays["time"]))
             self.drop(_TIME, missing, self.arrays["time"], "expected the time of the row")
         if self.table.kind == "interval":
-            ends_before = _mask(pc.less(self.numbers("time"), self.numbers("start")))
-            self.drop(_TIME, ends_before, self.arrays["time"], "expected no earlier than its start")
+            ends_before = _mask(pc.less(self.arrays["time"], self.arrays["start"]))
+            times = self.arrays["time"].cast(ARROW_TYPES["timestamp"])
+            self.drop(_TIME, ends_before, times, "expected no earlier than its start")
             self.shrink()
             self._check_ceilings()
-        return self.finished()
+        self.shrink()
+        if self.table.partitioned:
+            self.arrays["date"] = directory_dates(self.table, self.arrays.get("start"), self.arrays["time"])
+        schema = arrow_schema(self.table)
+        return pa.table([self.arrays[field.name].cast(field.type) for field in schema], schema=schema)
 
     def _check_range(self, column: Column) -> None:
         if column.limits is None or column.type == "date":
             return
         lowest, highest = column.limits
-        numbers = self.numbers(column.name)
+        numbers = self.arrays[column.name]
         low, high = pc.min_max(numbers).as_py().values()
         if low is None or (low >= lowest and high <= highest):
             return
@@ -240,14 +241,9 @@ class _GateRows:
             self.arrays = {name: array.filter(keep) for name, array in self.arrays.items()}
             self.left_out = np.zeros(pc.sum(keep).as_py(), bool)
 
-    def numbers(self, name: str) -> pa.Array:
-        """A column, times as microseconds."""
-        array = self.arrays[name]
-        return array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
-
     def seconds(self) -> NDArray[np.float64]:
         """How long each interval is, for what can have moved in it."""
-        spans = pc.divide(pc.subtract(self.numbers("time"), self.numbers("start")).cast(pa.float64()), 1e6)
+        spans = pc.divide(pc.subtract(self.arrays["time"], self.arrays["start"]).cast(pa.float64()), 1e6)
         known = pc.fill_null(pc.coalesce(self.arrays["duration_s"], spans), SHORTEST_S)
         seconds: NDArray[np.float64] = np.maximum(np.asarray(known), SHORTEST_S)
         return seconds
@@ -266,18 +262,9 @@ class _GateRows:
         """What a row is about and when, for a message."""
         names = [name for name in self.table.key if name not in ("source", "filesystem", "time")]
         said = [shown(value) for name in names[:2] if (value := self.arrays[name][place].as_py()) is not None]
-        time_us = self.numbers("time")[place].as_py() if "time" in self.arrays else None
+        time_us = self.arrays["time"][place].as_py() if "time" in self.arrays else None
         at = [iso(from_epoch_us(time_us))] if time_us is not None and 0 <= time_us <= LATEST_US else []
         return f" ({', '.join(said + at)})" if said or at else ""
-
-    def finished(self) -> pa.Table:
-        """The rows that go on, each with the `date` of its directory."""
-        self.shrink()
-        if self.table.partitioned:
-            start = self.numbers("start") if "start" in self.arrays else None
-            self.arrays["date"] = directory_dates(self.table, start, self.numbers("time"))
-        schema = arrow_schema(self.table)
-        return pa.table([self.arrays[name] for name in schema.names], schema=schema)
 
 
 def shown(value: object) -> str:
@@ -299,27 +286,25 @@ def expected_range(column: Column) -> str:
     return EXPECTED[column.type] + (f", at least {lowest:g}" if column.at_least is not None else "") + most
 
 
-def _check_types(values: object, column: Column) -> None:
-    """Arrow would make 1 of 1.5, and a text of bytes: single values must be of the column's own type."""
-    if isinstance(values, list | tuple):
-        if not set(map(type, values)) <= _OWN_TYPES[column.type]:
+def _array(values: object, column: Column, count: int, nan_is_null: bool) -> pa.Array:
+    """A column as Arrow holds it at the gate, times as microseconds; fails where a value is not of its type.
+
+    Arrow would make 1 of 1.5, and a text of bytes: single values must be of the column's own type.
+    """
+    if not isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray):
+        single = values if isinstance(values, list | tuple) else (values,)
+        if not {*map(type, single)} <= _OWN_TYPES[column.type]:
             raise TypeError
-    elif isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray):
-        return
-    elif type(values) not in _OWN_TYPES[column.type]:
-        raise TypeError
-
-
-def _mask(condition: pa.Array) -> Mask:
-    return np.asarray(pc.fill_null(condition, False))
-
-
-def _without_nan(array: pa.Array, nan_is_null: bool) -> pa.Array:
-    if not pa.types.is_floating(array.type) or not pc.any(pc.is_nan(array)).as_py():
+    array = as_array(values, GATE_TYPES[column.type], count)
+    if column.type != "float64" or not pc.any(pc.is_nan(array)).as_py():
         return array
     if not nan_is_null:
         raise ValueError("NaN")
     return pc.if_else(pc.is_nan(array), None, array)
+
+
+def _mask(condition: pa.Array) -> Mask:
+    return np.asarray(pc.fill_null(condition, False))
 
 
 def _plain(values: object, count: int) -> list[Any]:
@@ -357,14 +342,6 @@ def _as_double(value: float) -> object:
     except OverflowError:
         return _REFUSED
     return number if math.isfinite(number) else _REFUSED
-
-
-def _is_sound(reading: CounterSet) -> bool:
-    values = reading.counters.values()
-    if not values:
-        return True
-    has_start = reading.start_us is None or type(reading.start_us) is int
-    return has_start and set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= LARGEST_COUNTER
 
 
 def _whole_numbers(values: Any, column: Column) -> tuple[Any, Mask]:

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, Transaction
 
 from iolens.counters.ceilings import RateCeilings
-from iolens.records import Capture
+from iolens.records import Capture, Rows, Samples
 from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
 from iolens.store.gate import Gate
@@ -27,11 +28,12 @@ from iolens.store.presence import LATE_SCHEMA, known_ticks, new_rows
 from iolens.store.readers import CaptureItems, read_ahead
 from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
-from iolens.store.tables import BatchPart, Tables, arrow_schema, in_order, retrying
+from iolens.store.tables import BatchPart, Tables, arrow_schema, retrying
 from iolens.store.tally import Tally as Tally
-from iolens.store.units import Unit, in_pieces
+from iolens.store.units import Unit
 
 ITEMS_PER_PART: Final = 20_000
+ROWS_PER_ITEM: Final = 12  # a dozen rows in columns take about the memory of a single one
 REBUILD: Final = "rebuild"  # what the identity of a capture that is taken again begins with
 
 
@@ -51,10 +53,17 @@ def ingest(
     store has; see `store/rebuild.py`.
     """
     loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild)
-    for unit in loader.units(captures, progress, workers):
-        loader.group.append(unit)
-        if sum(part.weight for part in loader.group) >= ITEMS_PER_PART or not unit.last:
-            loader.load()
+    for reading in read_ahead(captures, loader.is_wanted, workers):
+        loader.total.captures += 1
+        if reading.items is None:
+            loader.total.already_present += 1
+        else:
+            for unit in _parts(reading, present=rebuild and loader.is_present(reading.capture)):
+                loader.group.append(unit)
+                if sum(part.weight for part in loader.group) >= ITEMS_PER_PART or not unit.last:
+                    loader.load()
+        if progress is not None:
+            progress(reading.capture)
     loader.load()
     return loader.total
 
@@ -66,32 +75,19 @@ class _Loader:
         self.tables, self.source, self.ceilings, self.rebuild = tables, source, ceilings, rebuild
         self.total = Tally()
         self.group: list[Unit] = []  # what is written next, together
+        self._batches = tables.load("batches")  # as they were before
+        self._taken: set[BatchPart] = set()
 
-    def units(
-        self, captures: Iterable[Capture], progress: Callable[[Capture], None] | None, workers: int
-    ) -> Iterator[Unit]:
-        """The parts of those captures that are wanted."""
-        batches = self.tables.load("batches")
-        taken: set[BatchPart] = set()
+    def is_present(self, capture: Capture) -> bool:
+        """Whether the store had all of it before."""
+        return self._batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self._batches)
 
-        def is_present(capture: Capture) -> bool:
-            return batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(batches)
-
-        def is_wanted(capture: Capture) -> bool:
-            """A capture another writer completes meanwhile is noticed when its parts are appended."""
-            whole = BatchPart(_complete(capture), capture.sequence)
-            is_known = whole in taken or (is_present(capture) and not self.rebuild)
-            taken.add(whole)
-            return not is_known
-
-        for reading in read_ahead(captures, is_wanted, workers):
-            self.total.captures += 1
-            if reading.items is None:
-                self.total.already_present += 1
-            else:
-                yield from _parts(reading, present=self.rebuild and is_present(reading.capture))
-            if progress is not None:
-                progress(reading.capture)
+    def is_wanted(self, capture: Capture) -> bool:
+        """A capture another writer completes meanwhile is noticed when its parts are appended."""
+        whole = BatchPart(_complete(capture), capture.sequence)
+        is_known = whole in self._taken or (self.is_present(capture) and not self.rebuild)
+        self._taken.add(whole)
+        return not is_known
 
     def load(self) -> None:
         """Write the group of units: one commit per table, each unit exactly once."""
@@ -100,7 +96,7 @@ class _Loader:
             return
         written = {"baselines": retrying(self._claim, "claim baselines")}
         for name in sorted(set().union(*(unit.tables() for unit in group))):
-            if any(name in unit.rows or len(unit.offered(name, self.rebuild)) for unit in group):
+            if any(name in unit.rows.columns or len(unit.offered(name, self.rebuild)) for unit in group):
                 written[name] = retrying(partial(self._append, name), f"append to {name}")
         rebuilt = self._rebuild() if self.rebuild else {}
         if not self.rebuild:
@@ -135,18 +131,18 @@ class _Loader:
         kept = self._new_of_each(handle, table, bringing)
         parts = [arrow_schema(table).empty_table()]
         for unit in self.group:
-            own, offered = unit.rows.get(name, ()), unit.offered(name, self.rebuild)
+            own, offered = unit.rows.columns.get(name, []), unit.offered(name, self.rebuild)
             new = kept.get(unit.part)
-            unit.written[name] = len(own) + (len(offered) if new is None else new.num_rows)
+            unit.written[name] = sum(map(len, own)) + (len(offered) if new is None else new.num_rows)
             unit.dropped[name] = 0 if new is None else len(offered) - new.num_rows
         for unit in todo:
-            parts += [unit.rows[name].arrow()] if name in unit.rows else []
+            parts += unit.rows.columns.get(name, [])
             parts += [kept[unit.part]] if unit.part in kept else []
         rows = pa.concat_tables(parts)
         if not rows.num_rows:
             return []
         marks = self._guards(handle, table, bringing.values())
-        return self.tables.commit(handle, name, in_order(rows, table), [unit.part for unit in todo], marks)
+        return self.tables.commit(handle, name, rows, [unit.part for unit in todo], marks)
 
     def _new_of_each(
         self, handle: DeltaTable, table: Table, bringing: Mapping[BatchPart, pa.Table]
@@ -175,9 +171,9 @@ class _Loader:
         rebuilt = {}
         part = BatchPart(f"{REBUILD}/{uuid.uuid4()}", 1)
         own = frozenset((unit.part.identity, unit.part.part) for unit in self.group)
-        for name in sorted({name for unit in self.group for name in (*unit.late, *unit.finished)}):
+        for name in sorted({name for unit in self.group for name in (*unit.late, *unit.finished.columns)}):
             late = [(unit, sample) for unit in self.group for sample in unit.late.get(name, [])]
-            finished = [unit.finished[name].arrow() for unit in self.group if name in unit.finished]
+            finished = [part for unit in self.group for part in unit.finished.columns.get(name, [])]
             if TABLES[name].kind != "interval" or not (late or finished):
                 continue
             rows = pa.concat_tables([arrow_schema(TABLES[name]).empty_table(), *finished])
@@ -271,18 +267,22 @@ class _Loader:
 
 
 def _parts(reading: CaptureItems, *, present: bool) -> Iterator[Unit]:
-    """The units of one capture; those of one that is taken again have an identity of their own."""
+    """The units of one capture, each small enough to hold; where it is cut depends on the items alone.
+
+    Those of a capture that is taken again have an identity of their own.
+    """
     capture = reading.capture
-    number = capture.sequence * 1_000_000
     identity = f"{REBUILD}/{capture.identity}" if present else capture.identity
-    pieces = in_pieces(reading.items or (), ITEMS_PER_PART)
-    following = next(pieces, [])
-    while True:
-        current, following = following, next(pieces, [])
-        number += 1
-        yield Unit(capture, BatchPart(identity, number), current, last=not following, present=present)
-        if not following:
-            return
+    numbers = count(capture.sequence * 1_000_000 + 1)
+    unit = Unit(capture, BatchPart(identity, next(numbers)), present=present)
+    for item in reading.items or ():
+        if unit.weight >= ITEMS_PER_PART:
+            yield unit
+            unit = Unit(capture, BatchPart(identity, next(numbers)), present=present)
+        unit.items.append(item)
+        unit.weight += 1 + (len(item) // ROWS_PER_ITEM if isinstance(item, Rows | Samples) else 0)
+    unit.last = True
+    yield unit
 
 
 def _complete(capture: Capture) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ def to_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
     schema = arrow_schema(table)
     present = set().union(*rows)
     columns = [
-        _typed([row.get(field.name) for row in rows], field.type)
+        as_array([row.get(field.name) for row in rows], field.type, len(rows))
         if field.name in present
         else pa.nulls(len(rows), field.type)
         for field in schema
@@ -38,11 +37,7 @@ def as_array(values: object, type_: pa.DataType, count: int) -> pa.Array:
     if values is None:
         return pa.nulls(count, type_)
     if isinstance(values, str | int | float | bool):
-        return pa.repeat(_typed([values], type_)[0], count)
-    return _typed(values, type_)
-
-
-def _typed(values: Any, type_: pa.DataType) -> pa.Array:
+        return pa.repeat(as_array([values], type_, 1)[0], count)
     plain = pa.int64() if pa.types.is_timestamp(type_) else pa.int32() if pa.types.is_date32(type_) else type_
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -55,28 +50,6 @@ def _typed(values: Any, type_: pa.DataType) -> pa.Array:
     if array.type == type_:
         return array
     return array.cast(plain).cast(type_)
-
-
-@dataclass(slots=True)
-class Pieces:
-    """Rows of one table as they come: single ones, which `as_columns` turns into columns, and whole columns."""
-
-    table: Table
-    as_columns: Callable[[Table, Sequence[dict[str, Any]]], pa.Table] = to_arrow
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    columns: list[pa.Table] = field(default_factory=list)
-
-    def arrow(self) -> pa.Table:
-        """All of them."""
-        if self.rows:
-            self.rows, self.columns = [], [self.as_columns(self.table, self.rows), *self.columns]
-        if len(self.columns) != 1:
-            empty = arrow_schema(self.table).empty_table()
-            self.columns = [pa.concat_tables(self.columns) if self.columns else empty]
-        return self.columns[0]
-
-    def __len__(self) -> int:
-        return len(self.rows) + sum(int(part.num_rows) for part in self.columns)
 
 
 def with_constant(rows: pa.Table, name: str, value: int) -> pa.Table:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -31,9 +32,16 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from iolens.errors import StoreBusyError, StoreError, UsageError
 from iolens.schema import BATCHES, SCHEMA_VERSION, TABLES, Table
-from iolens.store.data_files import DataFile, checksum_in, partition_values, upload_data_files, write_data_files
+from iolens.store.data_files import (
+    DataFile,
+    checksum_in,
+    local_sink,
+    partition_values,
+    remote_sink,
+    write_data_files,
+)
 from iolens.store.delta_log import ACTIONS, DeltaLog
-from iolens.store.durable import make_directory, replace_file
+from iolens.store.durable import make_directory, replace_file, sync_all
 from iolens.store.marker import MARKER, Marker
 from iolens.store.object_storage import arrow_filesystem
 from iolens.store.partitions import with_dates
@@ -241,7 +249,7 @@ class Tables:
             rows = [rows_by_part[part] for part in todo if rows_by_part[part].num_rows]
             if not rows:
                 return []
-            return self.commit(handle, name, in_order(pa.concat_tables(rows), table), todo, also)
+            return self.commit(handle, name, pa.concat_tables(rows), todo, also)
 
         return retrying(attempt, f"append to {name}")
 
@@ -253,14 +261,22 @@ class Tables:
         parts: Iterable[BatchPart],
         also: Sequence[Transaction] = (),
     ) -> list[str]:
-        """One atomic append through `handle`; raises CommitFailedError when another writer took a mark first."""
+        """One atomic append through `handle`; raises CommitFailedError when another writer took a mark first.
+
+        Every file keeps its rows sorted by time and then by the rest of the key.
+        """
+        key = [column for column in ("time", *declared(name).key) if column in rows.column_names]
+        rows = rows.sort_by([(column, "ascending") for column in dict.fromkeys(key)])
         return self.put(handle, name, self.write(name, rows), marks=[*(part.transaction for part in parts), *also])
 
     def write(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> list[DataFile]:
         """Data files that are no part of the table yet; on a local store they are on disk, with their names."""
-        if self.is_local:
-            return write_data_files(self.folder / name, rows)
-        return upload_data_files(self.filesystem(name), rows)
+        if not self.is_local:  # object storage is durable by itself
+            return list(write_data_files(rows, partial(remote_sink, self.filesystem(name))))
+        folder = self.folder / name
+        files = list(write_data_files(rows, partial(local_sink, folder)))
+        sync_all(folder / file.path for file in files)
+        return files
 
     def put(
         self,
@@ -487,12 +503,6 @@ def commit_properties(marks: Iterable[Transaction] = (), actions: int | None = N
 def declared(name: str) -> Table:
     """The declaration behind a table or one of its rollups (`60s/target_io`)."""
     return TABLES[name.rpartition("/")[2]]
-
-
-def in_order(rows: pa.Table, table: Table) -> pa.Table:
-    """Rows sorted by time and then by the rest of the key, as every file keeps them."""
-    names = [name for name in ("time", *table.key) if name in rows.column_names]
-    return rows.sort_by([(name, "ascending") for name in dict.fromkeys(names)])
 
 
 def retrying(attempt: Callable[[], Result], what: str, seconds: float = RETRY_SECONDS) -> Result:

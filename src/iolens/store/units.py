@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,12 +17,23 @@ from iolens.store.baselines import CounterKey, TargetKey
 from iolens.store.counter_series import MOVING, PlainStretch, advance_series, sample_at
 from iolens.store.gate import Gate
 from iolens.store.order import Counted, as_taken, order_in_stream
-from iolens.store.rows import Pieces
 from iolens.store.tables import BatchPart, arrow_schema
 from iolens.store.tally import Tally
 from iolens.units import from_epoch_us, iso
 
-ROWS_PER_ITEM: Final = 12  # a dozen rows in columns take about the memory of a single one
+
+@dataclass(slots=True)
+class TableRows:
+    """Rows by table as they come: single ones, and columns that have passed the gate."""
+
+    single: defaultdict[str, list[dict[str, object]]] = field(default_factory=lambda: defaultdict(list))
+    columns: defaultdict[str, list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
+
+    def pass_gate(self, gate: Gate) -> None:
+        """Make columns of the single rows too, before those that came as such."""
+        for name, rows in self.single.items():
+            self.columns[name].insert(0, gate.rows(TABLES[name], rows))
+        self.single.clear()
 
 
 @dataclass(slots=True, eq=False)
@@ -32,12 +42,13 @@ class Unit:
 
     capture: Capture
     part: BatchPart
-    items: list[Item]
-    last: bool
+    items: list[Item] = field(default_factory=list)
+    weight: int = 0  # how much there is to hold, in single rows or samples
+    last: bool = False
     present: bool = False  # the store has it: of counters it has seen, only what it could not place is new
     tally: Tally = field(default_factory=Tally)
-    rows: dict[str, Pieces] = field(default_factory=dict)  # differenced here
-    finished: dict[str, Pieces] = field(default_factory=dict)  # came as they are; the store may have them already
+    rows: TableRows = field(default_factory=TableRows)  # differenced here
+    finished: TableRows = field(default_factory=TableRows)  # came as they are; the store may have them already
     late: dict[str, list[Sample]] = field(default_factory=dict)  # samples from before the baseline, by table
     touched: dict[CounterKey, Baseline] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)  # the earliest and the latest ticks of its samples
@@ -49,20 +60,15 @@ class Unit:
         """Nothing but problems: it may be sent again when they are mended, or understood better."""
         return bool(self.items) and all(isinstance(item, Problem) for item in self.items)
 
-    @property
-    def weight(self) -> int:
-        """How much there is to hold, in items."""
-        return sum(map(weight, self.items))
-
     def tables(self) -> set[str]:
         """Tables it brings rows for."""
-        return {*self.rows, *self.finished}
+        return {*self.rows.columns, *self.finished.columns}
 
     def offered(self, name: str, rebuild: bool) -> pa.Table:
         """Finished rows that are appended; those that a rebuild exchanges for others are not."""
-        if name not in self.finished or (rebuild and TABLES[name].kind == "interval"):
+        if name not in self.finished.columns or (rebuild and TABLES[name].kind == "interval"):
             return arrow_schema(TABLES[name]).empty_table()
-        return self.finished[name].arrow()
+        return pa.concat_tables(self.finished.columns[name])
 
     def targets(self) -> set[TargetKey]:
         """Targets that bring raw counters."""
@@ -70,15 +76,16 @@ class Unit:
 
     def apply(self, known: dict[CounterKey, Baseline], source: str, ceilings: RateCeilings) -> None:
         """Turn the items into rows and new baselines (`touched`); what an earlier attempt made is forgotten."""
-        self.tally, self.rows, self.finished, self.late, self.touched, self.times = Tally(), {}, {}, {}, {}, []
+        self.tally, self.rows, self.finished = Tally(), TableRows(), TableRows()
+        self.late, self.touched, self.times = {}, {}, []
         gate = Gate(self.capture.origin, self.tally.refuse, ceilings)
         for counted in as_taken(self._counted(gate), trusted=self.capture.numbered):
             self._difference(counted, known, source, gate)
         for item in self.items:
             if not isinstance(item, Sample | Samples):
                 self._take_as_it_is(item, source, gate)
-        for pieces in (*self.rows.values(), *self.finished.values()):
-            pieces.arrow()  # now, so that what is refused of it is in the tally
+        self.rows.pass_gate(gate)
+        self.finished.pass_gate(gate)
 
     def _counted(self, gate: Gate) -> list[Counted]:
         counted: list[Counted] = []
@@ -108,7 +115,7 @@ class Unit:
         else:
             done = advance_series(before, item, ceiling, evidence)
             for stretch in done.stretches:
-                self._pieces(self.rows, item.table, gate).columns.append(_stretch_rows(item, stretch, source, gate))
+                self.rows.columns[item.table].append(_stretch_rows(item, stretch, source, gate))
                 self.tally.samples += len(stretch)
             steps, after = done.steps, done.baseline if done.moved else None
         if after is not None:
@@ -137,7 +144,7 @@ class Unit:
             for counter, value in refused.items():
                 tally.refuse(_beyond(gate.place, sample, step, f"{name} {counter}".strip(), value, ceiling))
         if step.outcome is Outcome.INTERVAL:
-            self._pieces(self.rows, sample.table, gate).rows.extend(interval_rows(sample, step, source))
+            self.rows.single[sample.table].extend(interval_rows(sample, step, source))
         elif step.outcome is Outcome.OLDER:
             self.late.setdefault(sample.table, []).append(sample)
 
@@ -147,15 +154,10 @@ class Unit:
         elif isinstance(item, Problem):
             self.tally.refuse(item)
         elif isinstance(item, Row):
-            self._pieces(self.finished, item.table, gate).rows.append({"source": source, **item.values})
+            self.finished.single[item.table].append({"source": source, **item.values})
         elif isinstance(item, Rows) and len(item):
             columns = gate.columns(TABLES[item.table], {"source": source, **item.columns}, len(item))
-            self._pieces(self.finished, item.table, gate).columns.append(columns)
-
-    def _pieces(self, by_table: dict[str, Pieces], name: str, gate: Gate) -> Pieces:
-        if name not in by_table:
-            by_table[name] = Pieces(TABLES[name], gate.rows)
-        return by_table[name]
+            self.finished.columns[item.table].append(columns)
 
     def extent(self) -> tuple[dict[str, set[str]], int | None, int | None]:
         """Targets by file system, and the earliest and latest time among the items."""
@@ -166,35 +168,16 @@ class Unit:
                 named = seen.setdefault(item.filesystem, set())
                 is_target = TABLES[item.table].subject == "target" and item.labels.get("target_kind") != "service"
                 named |= {item.target} if is_target else set()
-        for pieces in self.finished.values():
-            rows = pieces.arrow()
+        for name, parts in self.finished.columns.items():
+            rows = pa.concat_tables(parts)
             names = [column for column in ("filesystem", "target") if column in rows.column_names]
             for pair in rows.select(names).group_by(names).aggregate([]).to_pylist():
                 if pair["filesystem"] is not None:
                     targets = seen.setdefault(pair["filesystem"], set())
-                    targets |= {pair["target"]} if "target" in pieces.table.key else set()
+                    targets |= {pair["target"]} if "target" in TABLES[name].key else set()
             ends = pc.min_max(rows.column("time").cast(pa.int64())).as_py().values()
             times += [end for end in ends if end is not None]
         return seen, min(times, default=None), max(times, default=None)
-
-
-def weight(item: Item) -> int:
-    """How much one item is to hold; a single row or sample is 1."""
-    return 1 + len(item) // ROWS_PER_ITEM if isinstance(item, Rows | Samples) else 1
-
-
-def in_pieces(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
-    """Runs of items that are small enough to hold; where they are cut depends on the items alone."""
-    held: list[Item] = []
-    total = 0
-    for item in items:
-        held.append(item)
-        total += weight(item)
-        if total >= most:
-            yield held
-            held, total = [], 0
-    if held:
-        yield held
 
 
 def _stretch_rows(series: Samples, stretch: PlainStretch, source: str, gate: Gate) -> pa.Table:

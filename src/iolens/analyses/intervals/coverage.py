@@ -48,13 +48,13 @@ def _coverage(
 ) -> Coverage:
     reporting = set(targets.names_with_sizes)
     known = known | reporting
-    begin_us, end_us = _window_us(selection, targets)
+    extent = targets.extent_us
+    begin_us, end_us = _window_us(selection, extent or (0, 0))
     hours = max(end_us - begin_us, 0) / 3.6e9
     lines = [
         _line(name, target_sums, targets.covered, end_us, hours) for name, target_sums in sorted(targets.sums.items())
     ]
     reported = [line.hours for line in lines]
-    extent = targets.extent_us
     return Coverage(
         targets_known=len(known),
         targets_reporting=len(reporting),
@@ -68,7 +68,7 @@ def _coverage(
         missed_samples=sum(targets.covered.missed(name) for name in targets.sums),
         irregular_samples=round(sum(target_sums.irregular for target_sums in targets.sums.values())),
         ios_outside_bins=round(sum(target_sums.outside for target_sums in targets.sums.values())),
-        targets_without_sizes=sorted(_without_sizes(targets)),
+        targets_without_sizes=targets.names_without_sizes,
         sources=sorted({name for table in tables for name in selection.sources(table)}),
         overlapping_rows=selection.overlapping_rows,
         first_sample=from_epoch_us(extent[0]) if extent else None,
@@ -78,22 +78,12 @@ def _coverage(
     )
 
 
-def _window_us(selection: Selection, targets: TargetTotals) -> tuple[int, int]:
+def _window_us(selection: Selection, extent_us: tuple[int, int]) -> tuple[int, int]:
     """Where the window starts and ends; where it is open, the first and the last interval."""
     start, end = selection.window
-    first, last = targets.extent_us or (0, 0)
-    return epoch_us(start) if start else first, epoch_us(end) if end else last
+    return epoch_us(start) if start else extent_us[0], epoch_us(end) if end else extent_us[1]
 
 
 def _line(name: str, target_sums: TargetSums, covered: CoveredTime, end_us: int, window_hours: float) -> TargetCoverage:
     hours = min(covered.seconds(name, max(target_sums.last_us - end_us, 0)) / 3600.0, window_hours)
     return TargetCoverage(name, hours, target_sums.longest_s, window_hours - hours, round(target_sums.resets))
-
-
-def _without_sizes(targets: TargetTotals) -> list[str]:
-    """Targets that moved bytes while the counts the model needs stood still or are absent."""
-    return [
-        name
-        for name, moved in targets.bytes_by_target.items()
-        if any(moved) and (name not in targets.sums or not targets.sums[name].ios)
-    ]

@@ -20,6 +20,7 @@ from iolens.units import DAY_US
 DAY_S: Final = 86_400.0
 FIRST_DAY: Final = date(1970, 1, 1)
 COMPLETE_PCT: Final = 95.0
+OBSERVED: Final = ("bucket", "target", "tick_s", "rows", "duration_s")  # columns of `per_day`
 
 
 def is_complete(covered_pct: float) -> bool:
@@ -51,8 +52,7 @@ def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]
     """
     if not parts:
         return {}
-    names = ("bucket", "target", "tick_s", "rows", "duration_s")
-    day, target, tick_s, rows, seconds = (np.concatenate([part[name] for part in parts]) for name in names)
+    day, target, tick_s, rows, seconds = (np.concatenate([part[name] for part in parts]) for name in OBSERVED)
     days, of_day = np.unique(day, return_inverse=True)
     code = {name: number for number, name in enumerate(dict.fromkeys(target.tolist()))}
     number = np.fromiter((code[name] for name in target), np.int64, len(target))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.covered_time import CoveredTime
-from iolens.analyses.intervals.days import covered_pct
+from iolens.analyses.intervals.days import OBSERVED, covered_pct
 from iolens.arrays import Columns, Floats, Integers
+from iolens.schema import DIRECTIONS
 
 ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "irregular", "resets")
 
 Key = TypeVar("Key", int, str)
-Moved = tuple[float | None, float | None]  # bytes read and written; None where nobody counted them
+Moved = list[float | None]  # bytes read and written; None where nobody counted them
 
 
 @dataclass(slots=True)
@@ -34,6 +35,16 @@ class TargetSums:
     longest_s: float = 0.0
     first_us: int = 2**62
     last_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FsuHeatMap:
+    """Mean FSU by target and time bucket; NaN where the target did not report: for figures."""
+
+    bucket_s: float
+    targets: list[str]
+    time_us: Integers  # start of each bucket
+    fsu_pct: Floats  # targets × buckets
 
 
 @dataclass(slots=True)
@@ -57,6 +68,12 @@ class TargetTotals:
     def names_with_sizes(self) -> list[str]:
         """Targets that reported what the model needs: disk I/Os by size, or operations and bytes."""
         return sorted(self.sums)
+
+    @property
+    def names_without_sizes(self) -> list[str]:
+        """Targets that moved bytes while the counts the model needs stood still or are absent."""
+        with_sizes = {name for name, target_sums in self.sums.items() if target_sums.ios}
+        return sorted(name for name, moved in self.bytes_by_target.items() if any(moved) and name not in with_sizes)
 
     @property
     def extent_us(self) -> tuple[int, int] | None:
@@ -86,29 +103,28 @@ class TargetTotals:
         self.covered.add(rows)
         self._heat.append((rows["target"], rows["bucket"], rows["busy"], rows["duration_s"]))
 
-    def add_target_bytes(self, rows: Columns) -> None:
-        """Sums of `bytes_per_target`."""
-        names, where = codes(rows["target"])
-        _add_moved(self.bytes_by_target, dict(enumerate(names)), where, rows)
-        if "busy_us" not in rows:
+    def add_bytes(self, rows: Columns, per_target: bool) -> None:
+        """Sums of `bytes_per_target`: by the day in their `bucket` and, if wanted, by target."""
+        self._days.append({name: rows[name] for name in OBSERVED})
+        days, where = np.unique(rows["bucket"], return_inverse=True)
+        _add_moved(self.bytes_by_day, days.tolist(), where, rows)
+        if per_target:
+            _add_moved(self.bytes_by_target, *codes(rows["target"]), rows)
+        if not per_target or "busy_us" not in rows:
             return
         for name, busy_us, seconds in zip(rows["target"], rows["busy_us"], rows["util_s"], strict=True):
             if seconds > 0:
                 busy, known = self.util_by_target.get(name, (0.0, 0.0))
                 self.util_by_target[name] = busy + busy_us * 1e-6, known + seconds
 
-    def add_daily_bytes(self, rows: Columns) -> None:
-        """The same, by the day in its `bucket`."""
-        days, where = np.unique(rows["bucket"], return_inverse=True)
-        _add_moved(self.bytes_by_day, dict(enumerate(days.tolist())), where, rows)
-        self._days.append(rows)
-
     def covered_pct(self) -> dict[int, float]:
         """Share of its samples that each day has."""
         return covered_pct(self._days)
 
-    def heat(self) -> tuple[list[str], Integers, Floats]:
-        """Targets, bucket numbers without holes, and mean FSU; NaN where a target did not report."""
+    def heat_map(self) -> FsuHeatMap | None:
+        """Mean FSU of every target in every bucket from the first to the last; None where no target reported."""
+        if not self.sums:
+            return None
         target, bucket, busy, seconds = (np.concatenate(columns) for columns in zip(*self._heat, strict=True))
         names, row = codes(target)
         first = int(bucket.min())
@@ -117,7 +133,8 @@ class TargetTotals:
         sums, time = (np.bincount(cell, weights=values, minlength=len(names) * width) for values in (busy, seconds))
         with np.errstate(invalid="ignore", divide="ignore"):
             matrix = (sums / time).reshape(len(names), width)
-        return names, np.arange(first, first + width), matrix
+        starts_us = np.arange(first, first + width) * self.bucket_s * 1_000_000
+        return FsuHeatMap(float(self.bucket_s), names, starts_us, matrix)
 
 
 def codes(values: NDArray[np.object_]) -> tuple[list[str], Integers]:
@@ -127,19 +144,12 @@ def codes(values: NDArray[np.object_]) -> tuple[list[str], Integers]:
     return names, np.fromiter((place[value] for value in values), np.int64, len(values))
 
 
-def _add_moved(totals: dict[Key, Moved], keys: Mapping[int, Key], where: Integers, rows: Columns) -> None:
+def _add_moved(totals: dict[Key, Moved], keys: Sequence[Key], where: Integers, rows: Columns) -> None:
     """Add bytes by key; a direction that nobody counted stays unknown."""
-    result = []
-    for direction in ("read", "write"):
+    for place, direction in enumerate(DIRECTIONS):
         sums = np.bincount(where, weights=np.nan_to_num(rows[f"{direction}_bytes"]), minlength=len(keys))
         counted = np.bincount(where, weights=rows[f"{direction}_rows"], minlength=len(keys)) > 0
-        result.append([float(value) if known else None for value, known in zip(sums, counted, strict=True)])
-    for number, key in keys.items():
-        old = totals.get(key, (None, None))
-        totals[key] = (_plus(old[0], result[0][number]), _plus(old[1], result[1][number]))
-
-
-def _plus(old: float | None, new: float | None) -> float | None:
-    if old is None or new is None:
-        return new if old is None else old
-    return old + new
+        for key, moved, is_known in zip(keys, sums.tolist(), counted, strict=True):
+            total = totals.setdefault(key, [None, None])
+            if is_known:
+                total[place] = (total[place] or 0.0) + moved

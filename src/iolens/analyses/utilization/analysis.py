@@ -21,7 +21,7 @@ from iolens.analyses.intervals.days import day_of, is_complete
 from iolens.analyses.intervals.fsu_sums import FsuSums, bytes_per_target, bytes_per_tick, collect, data_targets
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
-from iolens.analyses.intervals.target_totals import TargetTotals
+from iolens.analyses.intervals.target_totals import FsuHeatMap, TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
@@ -123,16 +123,6 @@ class UtilizationSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class FsuHeatMap:
-    """Mean FSU by target and time bucket; NaN where the target did not report: for figures."""
-
-    bucket_s: float
-    targets: list[str]
-    time_us: Integers  # start of each bucket
-    fsu_pct: Floats  # targets × buckets
-
-
-@dataclass(frozen=True, slots=True)
 class Utilization(OverIntervals):
     """All of SPEC U7 to U10 for one file system and window.
 
@@ -219,11 +209,9 @@ def utilization(
         io = rows.io(frame)
         counted = io if rows.disk_time.table == "target_io" else data_targets(chunk.frame(rows.disk_time.table))
         ticks.add(collect(sums.per_tick(counted)), collect(bytes_per_tick(io, rows.has_util)), chunk.end_us)
-        moved = collect(bytes_per_target(io, rows.has_util))
-        targets.add_daily_bytes(moved)
+        targets.add_bytes(collect(bytes_per_target(io, rows.has_util)), per_target)
         if per_target:
             targets.add_sizes(collect(sums.per_target(counted)))
-            targets.add_target_bytes(moved)
             targets.left_out |= rows.left_out(frame)
         if progress is not None and chunk.end_us is not None:
             progress(from_epoch_us(chunk.end_us - 1).date())
@@ -283,7 +271,7 @@ def _result(
         coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         series=_series(ticks),
-        heat_map=_heat_map(targets),
+        heat_map=targets.heat_map(),
     )
 
 
@@ -381,13 +369,6 @@ def _series(ticks: TickTotals) -> UtilizationSeries | None:
         return None
     time_us, fsu, read, write, util = ticks.series.columns()
     return UtilizationSeries(ticks.series.bucket_us / 1e6, time_us, fsu, read, write, util if ticks.util_s else None)
-
-
-def _heat_map(targets: TargetTotals) -> FsuHeatMap | None:
-    if not targets.sums:
-        return None
-    names, starts, matrix = targets.heat()
-    return FsuHeatMap(float(targets.bucket_s), names, starts * targets.bucket_s * 1_000_000, matrix)
 
 
 def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
@@ -61,12 +62,10 @@ class StoreAnalyses:
         """
         analysis = get_analysis(name)
         scope = Scope.taken_from(options, filesystem)
-
-        def answer(selection: StoreSelection) -> Any:
+        with self._reading(scope) as selection:
             chosen = _finest(selection) if scope.resolution is None else selection
-            return _with_resolution(analysis.run(chosen, **self._options(analysis, chosen, options)), chosen)
-
-        return self.ask(answer, scope)
+            result = analysis.run(chosen, **self._options(analysis, chosen, options))
+            return replace(result, **_rows_read(chosen)) if isinstance(result, OverIntervals) else result
 
     def ask(
         self,
@@ -75,10 +74,18 @@ class StoreAnalyses:
         **narrowing: Unpack[Narrowing],
     ) -> Answer:
         """Any function of a selection, asked as an analysis is: sources in their order, damage in one line."""
+        with self._reading(filesystem, **narrowing) as selection:
+            return question(selection)
+
+    @contextmanager
+    def _reading(
+        self, filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
+    ) -> Iterator[StoreSelection]:
+        """A selection with its sources in their order; what the engine says of damaged files becomes one line."""
         selection = self.store.select(filesystem, **narrowing)
         selection.source_order = self.config.filesystem(selection.filesystem).sources
         try:
-            return question(selection)
+            yield selection
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ENGINES:
                 raise
@@ -121,11 +128,9 @@ def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
     return replace(selection, resolution=resolution, overlapping_rows=0, _snapshots={}, _sources={})
 
 
-def _with_resolution(result: Any, selection: StoreSelection) -> Any:
-    """The result with what was read, and how many days only a rollup could have reported."""
-    if not isinstance(result, OverIntervals):
-        return result
+def _rows_read(selection: StoreSelection) -> dict[str, Any]:
+    """What an answer says of the rows it was read from: a rollup's, or how many days only a rollup could report."""
     if selection.resolution is not None:
-        return replace(result, resolution=selection.resolution)
+        return {"resolution": selection.resolution}
     rolled = set[date]().union(*(_at(selection, resolution).days(*INTERVALS) for resolution in RESOLUTIONS))
-    return replace(result, days_only_in_rollups=len(rolled - selection.days(*INTERVALS)))
+    return {"days_only_in_rollups": len(rolled - selection.days(*INTERVALS))}

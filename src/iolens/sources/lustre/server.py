@@ -225,7 +225,8 @@ class _TargetReader:
                 yield Problem(text.place, text.line, "statistics of a service, not of a target: left out")
                 return
             yield from unknown_counters(stats)
-            yield from self._io_sample(stats)
+            if counters := target_io_counters(stats):
+                yield self.sample("target_io", {"": CounterSet(counters, stats.start_us)}, stats.snapshot_us)
             self.keep_others("", stats, "ost")
 
     def _metadata(self) -> Iterator[Item]:
@@ -235,7 +236,8 @@ class _TargetReader:
             yield from own.problems
             yield from unknown_counters(own)
             if has_target_io(own):
-                yield from self._io_sample(own)
+                sets = {"": CounterSet(target_io_counters(own), own.start_us)}
+                yield self.sample("target_io", sets, own.snapshot_us)
             self.keep_others("", own, "mdt")
             counters = metadata_counters(own)
             by_client = any(family == EXPORTS for family, _ in self.texts)
@@ -278,11 +280,6 @@ class _TargetReader:
                 else max(filter(None, (stats.snapshot_us for stats in clients.values())), default=None)
             )
             yield self.sample("metadata_ops", sets, stamp)
-
-    def _io_sample(self, stats: Stats) -> Iterator[Sample]:
-        counters = target_io_counters(stats)
-        if counters:
-            yield self.sample("target_io", {"": CounterSet(counters, stats.start_us)}, stats.snapshot_us)
 
     def _server_ops(self) -> Iterator[Item]:
         for text in self.first_of((OSD, OSD_STATS)):

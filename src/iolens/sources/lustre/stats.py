@@ -114,7 +114,15 @@ def target_io_counters(stats: Stats) -> dict[str, int]:
                 counters[f"{direction}_bytes"] = moved.total
         elif stats.whole:
             counters |= {f"{direction}_bytes": 0, f"{direction}_ops": 0}
-    return counters | _waits(stats, counters)
+    waits = {name: stats.counts[name] for name in DIRECTIONS if name in stats.counts}
+    waits = {name: count for name, count in waits.items() if count.unit in MICROSECONDS}
+    for direction in DIRECTIONS:
+        # Where the version times its I/O, a direction that was never used has waited for nothing.
+        is_idle = bool(waits) and stats.whole and counters.get(f"{direction}_ops") == 0
+        waited = waits[direction].total if direction in waits else 0 if is_idle else None
+        if waited is not None:
+            counters[f"{direction}_wait_us"] = waited
+    return counters
 
 
 def metadata_counters(stats: Stats) -> dict[str, int]:
@@ -192,20 +200,6 @@ def _certain_operations(stats: Stats) -> tuple[str, ...]:
     return EARLY_MDT_OPERATIONS if early else MDT_OPERATIONS
 
 
-def _waits(stats: Stats, counters: Mapping[str, int]) -> dict[str, int]:
-    printed = {
-        direction: count
-        for direction in DIRECTIONS
-        if (count := stats.counts.get(direction)) is not None and count.unit in MICROSECONDS
-    }
-    waits = {f"{direction}_wait_us": count.total for direction, count in printed.items() if count.total is not None}
-    if printed and stats.whole:
-        # The version times its I/O: a direction that was never used has waited for nothing.
-        idle = [d for d in DIRECTIONS if d not in printed and counters.get(f"{d}_ops") == 0]
-        waits |= {f"{direction}_wait_us": 0 for direction in idle}
-    return waits
-
-
 def _take_time(stats: Stats, words: list[str], line: str) -> str | None:
     name = words[0].rstrip(":")
     stamp = stamp_us(line.strip()[len(words[0]) :])
@@ -226,7 +220,7 @@ def _take_count(stats: Stats, words: list[str], number: int) -> str | None:
     samples = whole_number(words[1]) if len(words) in _TRAILING and words[2] == "samples" else None
     if samples is None:
         return f"not a counter line: {' '.join(words)[:80]!r}"
-    unit, trailing = words[3], [_signed(word) for word in words[4:]]
+    unit, trailing = words[3], [whole_number(word, signed=True) for word in words[4:]]
     if unit[0] != "[" or unit[-1] != "]" or None in trailing:
         return f"not a counter line: {' '.join(words)[:80]!r}"
     count = Count(samples, trailing[2] if trailing else None, unit[1:-1], number)
@@ -242,10 +236,3 @@ def _take_count(stats: Stats, words: list[str], number: int) -> str | None:
     else:
         stats.counts[name] = count
     return None
-
-
-def _signed(word: str) -> int | None:
-    if word[0] != "-":
-        return whole_number(word)
-    number = whole_number(word[1:])
-    return None if number is None else -number

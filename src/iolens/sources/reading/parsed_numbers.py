@@ -31,12 +31,13 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
-def count_or_none(text: str, largest: int = LARGEST) -> int | None:
-    """A plain unsigned whole number of at most `largest`; None for any other text."""
-    if len(text) > _MOST_DIGITS or not text.isdigit() or not text.isascii():
+def count_or_none(text: str, largest: int = LARGEST, *, signed: bool = False) -> int | None:
+    """A plain whole number of at most `largest`, with a minus only if it may be `signed`; None for any other text."""
+    digits = text.removeprefix("-") if signed else text
+    if len(digits) > _MOST_DIGITS or not digits.isdigit() or not digits.isascii():
         return None
     number = int(text)
-    return number if number <= largest else None
+    return number if -largest <= number <= largest else None
 
 
 def count(text: str, name: str, largest: int = LARGEST) -> int:

@@ -35,8 +35,11 @@ def render(result: object, format: Format, output: Path | None = None, width: in
     content = _content(result, format, width, terminal=output is None and sys.stdout.isatty())
     if output is not None:
         atomic.write(output, content)
-    else:
-        _print(content)
+        return
+    encoding = sys.stdout.encoding or "utf-8"
+    text = content if isinstance(content, str) else content.decode()
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()
 
 
 def tables_of(result: object) -> list[TableView]:
@@ -115,10 +118,3 @@ def check_output(format: Format, output: Path | None) -> None:  # noqa: A002
         raise UsageError("parquet is binary: name a file with --output")
     if output.is_char_device() and output.name != "null":
         raise UsageError(f"{output}: parquet is binary and this is a terminal; name a file with --output")
-
-
-def _print(content: str | bytes) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    text = content if isinstance(content, str) else content.decode()
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-    sys.stdout.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from pathlib import PurePath
 from typing import Any, Final
@@ -30,10 +30,14 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def to_plain(result: object) -> dict[str, Any]:
-    """The result as a dictionary of plain Python values, ready for JSON."""
-    plain = plain_value(result)
-    if not isinstance(plain, dict):
+    """A result, or a part of one, as a dictionary of plain Python values, ready for JSON."""
+    if not is_dataclass(result):
         raise TypeError(f"a result is a dataclass, not {type(result).__name__}")
+    plain = {}
+    for field in fields(result):
+        value, rule = getattr(result, field.name), field.metadata.get("json", True)
+        if rule is True or (rule == "present" and value is not None):
+            plain[field.name] = plain_value(value)
     return plain
 
 
@@ -46,11 +50,7 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, date):  # a datetime is a date too
         return iso(_aware(value)) if isinstance(value, datetime) else value.isoformat()
     if is_dataclass(value):
-        return {f.name: plain_value(getattr(value, f.name)) for f in fields(value) if _is_shown(f, value)}
-    return _plain_collection(value)
-
-
-def _plain_collection(value: Any) -> Any:
+        return to_plain(value)
     if isinstance(value, dict):
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -60,11 +60,6 @@ def _plain_collection(value: Any) -> Any:
     if hasattr(value, "dtype") and hasattr(value, "tolist"):  # NumPy, recognised by its manner to spare the import
         return plain_value(value.tolist())
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _is_shown(field: Field[Any], owner: object) -> bool:
-    rule = field.metadata.get("json", True)
-    return getattr(owner, field.name) is not None if rule == "present" else bool(rule)
 
 
 def _aware(time: datetime) -> datetime:
