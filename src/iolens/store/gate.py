@@ -174,7 +174,7 @@ class _GateRows:
                 *(("start",) if self.table.kind == "interval" else ())}  # fmt: skip
 
     def checked(self) -> pa.Table:
-        """The rows that can be, with the values that can be, each with the `date` of its directory; all else is reported."""
+        """The rows and values that can be, each row with the `date` of its directory; all else is reported."""
         for column in self.table.columns:
             self._check_range(column)
         if self.table.partitioned:

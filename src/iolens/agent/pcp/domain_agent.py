@@ -15,7 +15,7 @@ from typing import Any, Final
 from iolens.agent.exporter.job_ranking import JobRanking
 from iolens.agent.exporter.reading import MetricCollector, Served
 from iolens.agent.pcp.instances import InstanceNumbers
-from iolens.agent.pcp.readings import ClientMounts, ServerJobs, ServerTargets, Values
+from iolens.agent.pcp.readings import PcpClientMounts, ServerJobs, ServerTargets, Values
 from iolens.sources.pcp.lustre_metrics import (
     AGENT,
     CLIENT,
@@ -50,7 +50,7 @@ class PcpSettings:
 def collectors(settings: PcpSettings, say: Callable[[str], None]) -> dict[int, MetricCollector[Values]]:
     """What is read, by cluster."""
     root, interval_s = settings.root, settings.interval_s
-    reads = {CLIENT: (ClientMounts(root).read, interval_s)}
+    reads = {CLIENT: (PcpClientMounts(root).read, interval_s)}
     reads[TARGET] = (ServerTargets(root, settings.filesystem).read, interval_s)
     if settings.jobs:
         ranking = JobRanking(root, settings.jobs, settings.filesystem)
