@@ -115,7 +115,7 @@ class MountPlaces:
 
 
 @dataclass
-class ClientMounts:
+class PcpClientMounts:
     """Reads the mounts of this node."""
 
     root: Path
