@@ -15,11 +15,11 @@ from iolens.analyses.utilization.analysis import (
     FsuHeatMap,
     HistogramBin,
     SizeCount,
-    TargetUtilization,
     Utilization,
     UtilizationSeries,
 )
 from iolens.analyses.utilization.outliers import target_outliers
+from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau
 from iolens.models.transaction_time import GRACE_2012
 from iolens.units import epoch_us

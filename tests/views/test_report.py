@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from iolens.analyses import analysis_names
-from iolens.analyses.utilization.analysis import TargetUtilization, Utilization
+from iolens.analyses.utilization.analysis import Utilization
 from iolens.analyses.utilization.outliers import target_outliers
+from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t

@@ -6,8 +6,8 @@ import pytest
 
 import iolens
 from iolens.analyses.results import TargetCoverage
-from iolens.analyses.utilization.analysis import TargetUtilization
 from iolens.analyses.utilization.outliers import target_outliers
+from iolens.analyses.utilization.per_target import TargetUtilization
 from tests.analyses.telemetry import made_up
 
 TB = 10**12

@@ -27,6 +27,7 @@ from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
 from iolens.analyses.utilization.model_rows import Model, model_rows
 from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
+from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.arrays import Floats, Integers
 from iolens.models.saturation import SATURATED_SHARE
@@ -90,24 +91,6 @@ class DailySummary:
     mean_write_bytes: float | None
     median_read_bytes: float | None
     median_write_bytes: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TargetUtilization:
-    """One target over the window."""
-
-    target: str
-    mean_fsu_pct: float | None
-    busy_time_pct: float | None
-    read_bytes: int | None
-    write_bytes: int | None
-    mean_fsu_bytes_pct: float | None = None
-    mean_util_pct: float | None = None
-
-    @property
-    def mean_pct(self) -> float | None:
-        """Mean FSU by whichever model."""
-        return self.mean_fsu_pct if self.mean_fsu_bytes_pct is None else self.mean_fsu_bytes_pct
 
 
 @dataclass(frozen=True, slots=True)

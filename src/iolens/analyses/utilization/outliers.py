@@ -13,7 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from iolens.analyses.results import TargetCoverage
-    from iolens.analyses.utilization.analysis import TargetUtilization
+    from iolens.analyses.utilization.per_target import TargetUtilization
 
 FEWEST_PEERS: Final = 5  # fewer have no middle to be far from
 FAR: Final = 3.5  # the customary limit for this score (Iglewicz and Hoaglin, 1993)

@@ -14,7 +14,8 @@ from iolens.visible_text import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.utilization.analysis import Category, SizeCount, TargetUtilization, Utilization
+    from iolens.analyses.utilization.analysis import Category, SizeCount, Utilization
+    from iolens.analyses.utilization.per_target import TargetUtilization
     from iolens.analyses.utilization.saturation import Plateau
     from iolens.models.transaction_time import Calibration
     from iolens.views.render.tables import Row, TableColumn, TableView
