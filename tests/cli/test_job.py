@@ -7,6 +7,8 @@ import os
 import shutil
 import stat
 import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,49 @@ def test_the_same_tables_come_out_of_the_store(tmp_path: Path) -> None:
     assert report["nodes"] == 4
 
 
+def spooled(tmp_path: Path, nodes: range, ended: bool) -> None:
+    """One sample of each node by its agent, in a spool of its own."""
+    for node in nodes:
+        root = enzo_node(tmp_path / f"{node}-{ended}", node, ended)
+        spool = ("--interval", "0.1s", "--spool", tmp_path / f"spool-{node}")
+        done = iolens("collect", "--once", "--no-ship", "--root", root, *spool)
+        assert done.code == 0, done.err
+
+
+def test_the_same_tables_come_out_of_the_spools_of_agents(tmp_path: Path) -> None:
+    start = datetime.now(UTC)
+    spooled(tmp_path, range(4), ended=False)
+    time.sleep(0.2)  # to the next tick of the clock
+    spooled(tmp_path, range(4), ended=True)
+    for node in range(4):
+        assert iolens("ingest", "spool", tmp_path / f"spool-{node}", "--store", tmp_path / "store").code == 0
+    window = ("--from", start - timedelta(minutes=1), "--to", start + timedelta(minutes=5))
+    report = reported("--nodes", NODES, *window, "--store", tmp_path / "store")
+    assert_enzo(report)
+    assert (report["nodes"], report["missing_nodes"]) == (4, [])
+
+
+def test_a_job_of_the_scheduler_is_reported_from_what_its_nodes_counted(tmp_path: Path) -> None:
+    """No sample of its own: `sacct` says when and where it ran, the nodes were sampled on the clock."""
+    for step, ended in enumerate((False, True)):
+        roots = [enzo_node(tmp_path / f"{node}-{step}", node, ended) for node in range(4)]
+        assert iolens("ingest", "lustre-client-proc", *roots, "--store", tmp_path / "store").code == 0
+    times = [datetime.fromtimestamp(T0 + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") for seconds in (-5, 605)]
+    (tmp_path / "sacct.txt").write_text(
+        "JobIDRaw|Cluster|User|JobName|State|Submit|Start|End|NNodes|NodeList\n"
+        f"4711|pleiades|alice|enzo|COMPLETED|{times[0]}|{times[0]}|{times[1]}|5|r1i0n[0-4]\n"
+    )
+    loaded = iolens("ingest", "slurm", tmp_path / "sacct.txt", "--timezone", "UTC", "--store", tmp_path / "store")
+    assert loaded.code == 0, loaded.err
+    report = reported(4711, "--store", tmp_path / "store", code=3, IOLENS_JOBS=str(tmp_path / "none"))
+    assert_enzo(report)
+    assert report["missing_nodes"] == [{"node": "r1i0n4", "reason": "no sample of it in the store"}]
+    assert (report["user"], report["name"], report["duration_s"]) == ("alice", "enzo", 610)
+    assert report["notes"] == [
+        "from samples of the nodes every 600 s or less: what other programs did there in that time is in the sums too"
+    ]
+
+
 def test_the_text_has_80_columns_and_the_tables_numbers(tmp_path: Path) -> None:
     text = iolens("job", "report", "4711", **environment(enzo_job(tmp_path))).out
     assert max(map(len, text.splitlines())) <= 80
@@ -158,8 +203,6 @@ def test_a_third_job_after_the_first_two_ended_is_alone(tmp_path: Path) -> None:
 
 def test_a_clock_that_differs_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "jobs"
-    import time
-
     real = time.time_ns()
     for node, shift_s in ((0, 0), (1, 0), (2, 300)):
         monkeypatch.setattr(time, "time_ns", lambda shift_s=shift_s: real + shift_s * 10**9)
