@@ -13,8 +13,10 @@ from iolens import __version__
 from iolens.analyses import analysis_names, get_analysis
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.job_list import reported_jobs
 from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
 from iolens.nearest_names import not_among
+from iolens.schema import CLIENT_IO
 from iolens.store.scope import Scope
 from iolens.views.render import atomic
 from iolens.views.report.page import ReportInfo, report_html
@@ -47,10 +49,16 @@ def write_report(
     atomic.check_place(output)
     names = _chosen(opened, filesystems)
     results, refused = _analysed(opened, names, scope, {**options, "timezone": timezone}, listener or Listener())
+    results += [reported_jobs(opened, replace(scope, filesystem=name)) for name in names if _has_clients(opened, name)]
     about = ReportInfo(__version__, datetime.now(UTC), (scope.since, scope.until), timezone, tuple(refused))
     page = report_html(results, about)
     atomic.write(output, page)
     return WrittenReport(output, len(page.encode()), tuple(names), tuple(refused))
+
+
+def _has_clients(opened: StoreAnalyses, name: str) -> bool:
+    """Whether nodes of the file system were sampled: without their counters nothing is known of jobs."""
+    return opened.store.select(name).holds(CLIENT_IO.name)
 
 
 def _chosen(opened: StoreAnalyses, given: Sequence[str]) -> list[str]:

@@ -28,7 +28,13 @@ def report_of_stored_job(
     url: str | None, config: str | None, job_id: str, cluster: str | None = None, thresholds: Thresholds | None = None
 ) -> JobReport:
     """A job by its id: from the samples of its begin and end, else from what its nodes counted while it ran."""
-    store = _opened(url, config)
+    return report_of_opened_job(_opened(url, config), job_id, cluster, thresholds)
+
+
+def report_of_opened_job(
+    store: Store, job_id: str, cluster: str | None = None, thresholds: Thresholds | None = None
+) -> JobReport:
+    """The same of a store that is open."""
     records = [row for row in store.jobs(job_id=job_id) if cluster in (None, row["cluster"])]
     clusters = sorted({str(row["cluster"]) for row in records})
     if len(clusters) > 1:
@@ -166,6 +172,8 @@ def _shared_notes(store: Store, record: Mapping[str, Any], nodes: Sequence[str])
         str(row["job_id"])
         for row in store.jobs(*window)
         if (row["cluster"], row["job_id"], row["start"]) != (record["cluster"], record["job_id"], record["start"])
+        and row["start"] < record["time"]
+        and row["time"] > record["start"]  # one that ended when this one began was not there with it
         and mine & set(_nodes(row))
     ]
     if others:

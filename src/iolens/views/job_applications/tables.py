@@ -35,7 +35,7 @@ def totals(result: Applications) -> TableView:
         t.volume("write_bytes_mean", "Written per job"), t.number("opens_mean", "Opens per job", "", ",.0f"),
         t.number("closes_mean", "Closes per job", "", ",.0f"), t.number("stats_mean", "Stats per job", "", ",.0f"),
         t.percent("small_read_rpc_pct", "Reads ≤ 64 KiB"), t.percent("small_write_rpc_pct", "Writes ≤ 64 KiB"),
-        t.number("duration_s_mean", "Duration", "s", ",.4g"),
+        t.number("duration_s_mean", "Duration", "s", ",.0f"),
     )  # fmt: skip
     what = "applications" if result.by == "name" else "applications by core count"
     rows = t.rows_of(result.applications, columns)

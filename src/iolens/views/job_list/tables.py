@@ -26,7 +26,7 @@ def tables(result: JobList) -> list[TableView]:
     """One line for each job."""
     columns = (
         t.text("jobid", "Job"), t.text("user", "User"), t.text("name", "Name"), t.time("start", "Start"),
-        t.number("duration_s", "Duration", "s", ",.4g"), t.count("nodes", "Nodes"), t.volume("read_bytes", "Read"),
+        t.number("duration_s", "Duration", "s", ",.0f"), t.count("nodes", "Nodes"), t.volume("read_bytes", "Read"),
         t.volume("write_bytes", "Written"), t.count("opens", "Opens"),
         t.count("metadata_operations", "Metadata operations"), t.count("rpcs", "RPCs"),
         t.percent("observed_pct", "Observed"),

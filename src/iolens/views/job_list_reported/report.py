@@ -1,0 +1,96 @@
+"""Jobs in the report: those that moved most, and what the first of them did, with findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from iolens.units import format_bytes, format_bytes_si
+from iolens.views.job_list import tables as listed
+from iolens.views.render import tables as t
+from iolens.views.render.section import Part, ReportSection
+from iolens.visible_text import counted
+
+if TYPE_CHECKING:
+    from iolens.analyses.job_list.analysis import ListedJob
+    from iolens.analyses.job_list.reported import ReportedJobs
+    from iolens.analyses.job_report.results import JobFileSystem, JobReport
+
+REPORT_ORDER: Final = 60
+WELL_OBSERVED_PCT: Final = 99.0
+
+
+def report_summary(result: ReportedJobs) -> list[Part]:
+    """Who moved most."""
+    jobs = result.listed.jobs
+    return (
+        [f"Of {counted(result.listed.jobs_known, 'job')} with counters, {_words(jobs[0])} moved most."] if jobs else []
+    )
+
+
+def report_sections(result: ReportedJobs) -> list[ReportSection]:
+    """The list, then a section for each job that is reported in full."""
+    if not result.listed.jobs:
+        return []
+    return [
+        ReportSection("Jobs", tuple(listed.tables(result.listed))),
+        *(
+            _section(result.filesystem, job, report)
+            for job, report in zip(result.listed.jobs, result.reports, strict=False)
+        ),
+    ]
+
+
+def report_methods(results: Sequence[ReportedJobs]) -> list[ReportSection]:
+    """Where the numbers of jobs come from."""
+    if not any(result.listed.jobs for result in results):
+        return []
+    return [
+        ReportSection(
+            "Jobs",
+            (
+                "Bytes and opens of a job are those its nodes counted, from samples at its begin and end where there"
+                " are any, else from intervals of its nodes while it ran. They include what the clients' caches served;"
+                " RPCs are what went over the network. Counters belong to a node, not to a job: jobs that shared a node"
+                " count what the others did there.",
+            ),
+        )
+    ]
+
+
+def _words(job: ListedJob) -> str:
+    moved = (job.read_bytes or 0) + (job.write_bytes or 0)
+    owner = f" of {job.user}" if job.user else ""
+    return f"job {job.jobid} ({job.name or 'no name'}{owner}, {format_bytes_si(moved)})"
+
+
+def _section(filesystem: str, job: ListedJob, report: JobReport) -> ReportSection:
+    """One job on this file system."""
+    is_partly = job.observed_pct is not None and job.observed_pct < WELL_OBSERVED_PCT
+    parts: list[Part] = [f"The counters cover {job.observed_pct:.0f} % of the time of its nodes."] if is_partly else []
+    parts += [f"Not complete: {item.node}: {item.reason}." for item in report.missing_nodes[:4]]
+    for part in report.filesystems:
+        if part.filesystem == filesystem:
+            parts += [_sizes(part), *([_operations(part)] if part.metadata else [])]
+    parts += [
+        f"{finding.severity.capitalize()}: {finding.message}. {finding.remedy}"
+        for finding in report.findings
+        if finding.evidence["filesystem"] == filesystem
+    ]
+    return ReportSection(f"Job {report.jobid}: {report.name or 'no name'}", tuple(parts))
+
+
+def _sizes(part: JobFileSystem) -> t.TableView:
+    columns = (t.text("size", "RPC size, up to"), t.count("reads", "Reads"), t.count("writes", "Writes"))
+    rows = [(format_bytes(size.size_bytes), size.reads, size.writes) for size in part.rpc_sizes]
+    moved = " and ".join(
+        f"{format_bytes_si(count)} {word}"
+        for count, word in ((part.read_bytes, "read"), (part.write_bytes, "written"))
+        if count is not None
+    )
+    return t.TableView("RPCs by size", columns, rows, f"{moved}." if moved else "")
+
+
+def _operations(part: JobFileSystem) -> t.TableView:
+    columns = (t.text("operation", "Operation"), t.count("count", "Count"))
+    return t.TableView("Metadata operations", columns, list(part.metadata.items()))
