@@ -126,7 +126,7 @@ def _report(
 
 
 def _missing(sums: Sequence[ClientSum], nodes: Iterable[str]) -> Iterator[MissingNode]:
-    sampled = {row["node"] for _, row in sums}
+    sampled = {name for _, row in sums for name in (row["node"], row["node"].partition(".")[0])}
     yield from (MissingNode(node, "no sample of it in the store") for node in sorted(set(nodes) - sampled))
     restarted = sorted({row["node"] for _, row in sums if row["after_reset"]})
     yield from (

@@ -18,14 +18,17 @@ _TAKEN: Final = {
     CLIENT_OPS.name: (("target", "operation"), ("count", "sum_us")),
 }
 """By table: what tells sums apart beside file system and node, and what is summed."""
+_OF_JOB: Final = "job_id = $3"
+_OF_NODES: Final = """job_id IS NULL AND 2 * (least(epoch_us, $2) - greatest(start_us, $1)) > epoch_us - start_us
+                   AND (list_contains($3, node) OR list_contains($3, split_part(node, '.', 1)))"""
 
 
 @dataclass(frozen=True)
 class ClientWindow:
     """Which rows count: those of a job's own samples (`job_id`), or of `nodes` by whatever sampled them.
 
-    Of nodes, an interval counts when its middle is in [start_us, end_us): what lies across an end counts once, on the
-    side that has more of it.
+    Of nodes, an interval counts when more than half of it lies within [start_us, end_us), so that it never counts for
+    two jobs that follow each other. Nodes may be named without the domain that their own names have.
     """
 
     start_us: int
@@ -52,10 +55,10 @@ def _summed(tables: Tables, table: Table, window: ClientWindow) -> list[dict[str
     sums += ['CASE WHEN count("sum_us") = count(*) THEN CAST(sum("sum_us") AS BIGINT) END AS "sum_us"'] * (
         "sum_us" in values
     )
-    chosen = "job_id = $3" if window.job_id is not None else "job_id IS NULL AND list_contains($3, node)"
+    chosen = _OF_JOB if window.job_id is not None else _OF_NODES
     sql = f"""SELECT {columns}, {", ".join(sums)}, sum(duration_s) AS duration_s, count(*) AS samples,
                      min(start_us) AS start_us, max(epoch_us) AS end_us, bool_or(after_reset) AS after_reset
-              FROM rows WHERE start_us + epoch_us >= 2 * $1 AND start_us + epoch_us < 2 * $2 AND {chosen}
+              FROM rows WHERE start_us <= $2 AND epoch_us >= $1 AND {chosen}
               GROUP BY {columns} ORDER BY {columns}"""  # noqa: S608 (names of the schema)
     rows = relation(tables, table.name, files_between(handle, window.start_us, window.end_us))
     assert rows is not None
