@@ -17,8 +17,8 @@ from tests.sources.lustre.client_trees import tree_2_5
 EACH = 'for node in $(echo "$list" | tr , " "); do [ "$node" = n3 ] || SLURMD_NODENAME=$node {}; done'
 STAND_INS = {
     "ssh": 'node=$8; shift 8; [ "$node" = n3 ] && exit 255; SLURMD_NODENAME=$node exec sh -c "$1"',
-    "srun": f"list=$9; shift 10; {EACH.format('"$@"')}",
-    "pdsh": f"list=$2; {EACH.format('sh -c "$3"')}; exit 1",
+    "srun": "list=$9; shift 10; " + EACH.format('"$@"'),
+    "pdsh": "list=$2; " + EACH.format('sh -c "$3"') + "; exit 1",
 }
 
 
