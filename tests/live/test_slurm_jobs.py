@@ -78,8 +78,8 @@ def test_fifty_jobs_at_once_lose_nothing_and_slurm_has_them_all(cluster: SlurmCl
     before_the_job(cluster)
     array = cluster.submit("true", "--array", f"1-{MANY}", "--ntasks", "1")
     cluster.wait_for(lambda: cluster.run("squeue", "--noheader") == "", "the array to end")
-    ids = cluster.run("sacct", "-P", "-n", "-X", "-j", array, "--format", "JobIDRaw").split()
-    assert len(ids) == MANY
+    cluster.wait_for(lambda: len(ids_of(cluster, array)) == MANY, "the records of all jobs", 60)  # accounting lags
+    ids = ids_of(cluster, array)
     for job in ids:
         cluster.wait_for(lambda job=job: len(ended(cluster, job)) == 1, f"the end of job {job}", 60)  # type: ignore[misc]
         assert report_of_folder(cluster.jobs / job).missing_nodes == ()
@@ -90,6 +90,12 @@ def test_fifty_jobs_at_once_lose_nothing_and_slurm_has_them_all(cluster: SlurmCl
         stored = [row["job_id"] for row in Store(tmp_path / "store").jobs()]
         assert len(stored) == len(set(stored))
         assert set(ids) <= set(stored)
+
+
+def ids_of(cluster: SlurmCluster, array: str) -> list[str]:
+    """Jobs of an array that have ended, by the accounting."""
+    lines = cluster.run("sacct", "-P", "-n", "-X", "-j", array, "--format", "JobIDRaw,State").splitlines()
+    return [line.partition("|")[0] for line in lines if line.endswith("|COMPLETED")]
 
 
 def ended(cluster: SlurmCluster, job: str) -> list[Path]:

@@ -161,10 +161,18 @@ def test_slow_clients_give_way_to_new_ones_and_are_cut_off(
     monkeypatch.setattr(prometheus_server, "MOST_OPEN", 10)
     with clients(server, 30, b"GET /metr") as slow:
         assert get(server, "/-/healthy").status == 200
-        assert slow[0].recv(100) == b""  # the first that came was the first to go
+        assert is_cut_off(slow[0])  # the first that came was the first to go
         assert len(server._open) <= 10
         monkeypatch.setattr(prometheus_server, "REQUEST_S", 0.0)
-        assert slow[-1].recv(100) == b""
+        assert is_cut_off(slow[-1])
+
+
+def is_cut_off(client: socket.socket) -> bool:
+    """Closed by the server: in order, or with a reset where it had not read all that was sent."""
+    try:
+        return client.recv(100) == b""
+    except ConnectionResetError:
+        return True
 
 
 def test_a_client_that_says_nothing_is_not_waited_for(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ import zlib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from iolens.agent.exporter.reading import MetricCollector, MetricReading
 from iolens.agent.pcp.__main__ import parsed_settings
@@ -22,7 +21,6 @@ from iolens.agent.pcp.domain_agent import PcpSettings, ServedMetrics, collectors
 from iolens.agent.pcp.installation import agent_words, write_installation
 from iolens.agent.pcp.instances import MOST_REMEMBERED, InstanceNumbers
 from iolens.agent.pcp.readings import MountPlaces, Values
-from iolens.cli.export_pcp import COMMAND
 from iolens.errors import UsageError
 from iolens.sources.pcp.lustre_metrics import (
     BYTES,
@@ -40,6 +38,7 @@ from iolens.sources.pcp.lustre_metrics import (
     MetricGroup,
 )
 from tests.agent.server import Server
+from tests.cli.command import iolens
 from tests.conftest import REPOSITORY
 from tests.sources.lustre.client_trees import MOUNT, counters, plant, tree_2_10, tree_2_15
 from tests.sources.pcp_served import served, values_of
@@ -319,10 +318,10 @@ def test_settings_come_through_the_script(tmp_path: Path) -> None:
 
 def test_what_is_installed(tmp_path: Path) -> None:
     folder = tmp_path / "pmda"
-    done = CliRunner().invoke(COMMAND, ["--install", str(folder), "--domain", "401", "--root", "/copy"])
-    assert done.exit_code == 0, done.output
+    done = iolens("export", "pcp", "--install", folder, "--domain", 401, "--root", "/copy")
+    assert done.code == 0, done.err
     written = {path.name: path for path in folder.iterdir()}
-    assert set(done.stdout.split()) == set(map(str, written.values()))
+    assert set(done.out.split()) == set(map(str, written.values()))
     assert written.keys() == {"pmdaiolens.python", "root", "pmcd.conf", "Install", "Remove"}
     assert written["root"].read_text() == "root {\n\tiolens\t401:*:*\n}\n"
     line = f"iolens\t401\tpipe\tbinary\t/usr/bin/python3 {folder}/pmdaiolens.python\n"
