@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -77,9 +78,9 @@ class _FolderSums:
             if filesystem in self.totals:
                 self.totals[filesystem].sampled(table)
         if begin is not None:
-            self.begun[node] = begin
+            self.begun[node] = replace(begin, items=())  # the counters of a thousand nodes are not kept
         if end is not None:
-            self.ended[node] = end
+            self.ended[node] = replace(end, items=())
         self.missing += [MissingNode(node, reason) for reason in _reasons(node_job)]
         others = {*(begin.other_jobs if begin else ()), *(end.other_jobs if end else ())}
         if others:
