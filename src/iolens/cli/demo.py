@@ -18,8 +18,6 @@ START: Final = "2026-01-05"
 DAYS: Final = 2
 OSTS: Final = 24
 AGENT_MINUTES: Final = 5
-NODES: Final = 8
-CLIENT_HOURS: Final = 2
 
 
 @click.command("demo", epilog="Example: iolens demo --output /tmp/demo")
@@ -34,17 +32,21 @@ def COMMAND(output: Path, seed: int) -> None:
     eight nodes that run its jobs.
     """
     from dataclasses import replace
+    from datetime import timedelta
 
     from iolens.api import OpenStore
+    from iolens.api.demo_clients import NODES, sampled_clients
     from iolens.api.job_list import reported_jobs
     from iolens.store.scope import Scope
+    from iolens.units import parse_time
 
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
     store = str(output / "store")
     truths = {name: _simulate(store, name, seed) for name in ("scratch", "scratch2")}
     _sample(output, store, seed)
-    _clients(store, seed)
+    jobs = sampled_clients(store, OSTS, seed, parse_time(START) + timedelta(days=DAYS))
+    click.echo(f"{NODES} nodes were sampled every half hour while {jobs} jobs ran", err=True)
     with OpenStore(store) as opened:
         whole = {name: opened.analyse("utilization", name) for name in truths}
         figures = tuple(f"{name}={output / name}.png" for name in ("bandwidth", "histogram", "sizes", "heatmap"))
@@ -92,30 +94,6 @@ def _sample(output: Path, store: str, seed: int) -> None:
         with progress(AGENT_MINUTES * 12, "sampling") as step:
             health = Agent(settings, lambda text: click.echo(text, err=True), _tree_clock(tree, step)).run()
     click.echo(f"the agent took {health.samples:,} samples of {health.targets} targets and shipped them", err=True)
-
-
-def _clients(store: str, seed: int) -> None:
-    """The last two hours of `scratch` as the nodes saw them that ran its jobs, and the scheduler's records of these."""
-    import tempfile
-    from datetime import timedelta
-
-    from iolens.api import OpenStore
-    from iolens.simulator.activity import Activity
-    from iolens.simulator.client_tree import SACCT_FILE, SimulatedClients
-    from iolens.simulator.workload import load_workload
-    from iolens.units import parse_time
-
-    end_s = (parse_time(START) + timedelta(days=DAYS)).timestamp()
-    activity = Activity(load_workload("scratch"), OSTS, seed)
-    names = [f"scratch-OST{ost:04x}" for ost in range(OSTS)] + ["scratch-MDT0000"]
-    with tempfile.TemporaryDirectory(prefix="iolens-demo-") as folder, OpenStore(store) as opened:
-        clients = SimulatedClients(Path(folder), activity, 1, NODES, start_s=end_s - CLIENT_HOURS * 3600)
-        for half_hour in range(CLIENT_HOURS * 2 + 1):
-            if half_hour:
-                clients.advance_to(clients.second + 1800, names)
-            opened.ingest(*(tree.root for tree in clients.trees), source="lustre-client-proc")
-        jobs = opened.ingest(Path(folder) / SACCT_FILE, source="slurm").rows["jobs"]
-    click.echo(f"{NODES} nodes were sampled every half hour while {jobs} jobs ran", err=True)
 
 
 def _tree_clock(tree: Tree, step: Any) -> Any:
