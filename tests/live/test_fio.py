@@ -174,7 +174,7 @@ def saturated(swept: Sweep, counters: BlockDeviceCounters) -> list[Sample]:
 
 
 def test_a_saturated_disk_is_near_100_and_an_idle_one_near_0(swept: Sweep, record_property: Record) -> None:
-    """The disk and its host are shared: now and then it is slower than when it was calibrated, so it has three tries."""
+    """The disk and its host are shared: at times it is slower than when it was calibrated; it has three tries."""
     counters = BlockDeviceCounters(swept.device)
     idle = _sample(counters, swept.calibration, SAMPLES)
     tries = []
