@@ -19,8 +19,8 @@ from layered_drawing import Box, draw
 
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
-    "arrays", "schema", "units", "errors", "config", "records", "target_names", "visible_text", "nearest_names",
-    "registry", "open_files",
+    "arrays", "columns", "run_tables", "schema", "units", "errors", "config", "records", "target_names", "visible_text",
+    "nearest_names", "registry", "open_files",
 )  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
@@ -33,7 +33,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "open_files": (),
     "errors": ("visible_text",),
     "registry": ("errors",),
-    "schema": ("units", "errors"),
+    "columns": (),
+    "run_tables": ("columns",),
+    "schema": ("columns", "run_tables", "units", "errors"),
     "records": ("units", "errors", "schema", "visible_text"),
     "config": ("units", "errors", "schema", "records"),
     "models": ROOT,
@@ -46,7 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analyses": (*ROOT, "models", "findings", "store.selection"),
     "plans": (*ROOT, "models", "analyses"),
     "benchmarks": (*ROOT, "sources", "models"),
-    "simulator": (*ROOT, "models", "store"),
+    "simulator": (*ROOT, "models", "store", "sources.darshan"),
     "validation": (*ROOT, "models", "sources", "store", "analyses", "plans", "benchmarks", "simulator", "agent"),
     "views": (*ROOT, "analyses", "plans", "models", "validation"),
 }

@@ -57,6 +57,7 @@ class FileSystemConfig:
     ceiling_fsu_pct: float | None = None  # FSU of its disks when they are full
     target_ceiling_bytes_per_s: float | None = None  # what one target can move at most; more is refused
     target_ceiling_ops_per_s: float | None = None  # and operations per second
+    mounts: tuple[str, ...] = ()  # where compute nodes mount it, such as /scratch: tells whose files a run used
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ def toml_document(path: Path, expected: str) -> dict[str, Any]:
 def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
     values = _checked(path, where, part, {
-        "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "classes": SECTION,
+        "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "mounts": TEXTS, "classes": SECTION,
         "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT, "target_ops_ceiling": POSITIVE,
     })  # fmt: skip
     peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
@@ -195,6 +196,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         timezone=None if zone is None else _parsed(path, f"{where}.timezone", zone, _zone),
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
+        mounts=tuple(values.get("mounts", ())),
         classes={item: tuple(patterns) for item, patterns in classes.items()},
         maintenance=tuple(_maintenance(path, where, value, zone) for value in values.get("maintenance", ())),
         ceiling_fsu_pct=None if full is None else float(full),

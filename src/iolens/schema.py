@@ -5,114 +5,19 @@ Absent is NULL, never 0. Bytes and counts are signed 64-bit integers; a name car
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
-from typing import Final, Literal
+from typing import Final
+
+from iolens.columns import LARGEST as LARGEST
+from iolens.columns import LATEST_US as LATEST_US
+from iolens.columns import Column as Column
+from iolens.columns import ColumnType as ColumnType
+from iolens.columns import CounterForm as CounterForm
+from iolens.columns import Table as Table
+from iolens.columns import counter as _count
+from iolens.columns import text as _text
+from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
 
 SCHEMA_VERSION: Final = 1
-_FINITE: Final = 1.7976931348623157e308
-
-ColumnType = Literal["timestamp", "date", "int64", "float64", "string", "bool"]
-
-LARGEST: Final = 2**63 - 1  # what an int64 column holds
-LATEST_US: Final = 7_258_118_400_000_000  # the year 2200: a later time is a broken clock, or no time at all
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column. A `counter` is differenced from raw counters on load and summed by rollups.
-
-    A number outside `at_least` … `at_most` cannot be: the store refuses it. None: no limit but the type's.
-    """
-
-    name: str
-    type: ColumnType
-    doc: str
-    counter: bool = False
-    at_least: int | None = 0
-    at_most: int | None = None
-
-    @property
-    def limits(self) -> tuple[float, float] | None:
-        """The smallest and the largest value that can be, times in microseconds since 1970; None for texts."""
-        if self.type in ("timestamp", "date"):
-            return 0, LATEST_US
-        if self.type == "int64":
-            lowest = -LARGEST - 1 if self.at_least is None else self.at_least
-            return lowest, LARGEST if self.at_most is None else self.at_most
-        if self.type == "float64":
-            return -_FINITE if self.at_least is None else self.at_least, self.at_most or _FINITE
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class CounterForm:
-    """What the raw counters of a table look like, and which rows become of what they moved.
-
-    By default a target has one set of counters, and one row for each interval with a column per counter.
-    """
-
-    moved_only: bool = False  # rows only for what moved
-    set_column: str | None = None  # tells the sets of a target apart; None: each counter is in one set only
-    name_columns: tuple[str, ...] = ()  # name a row's counter, with colons between them; none: a column per counter
-    value_columns: tuple[tuple[str, str], ...] = (("", "count"),)  # what a counter's name ends with, and its column
-    sets_come_and_go: bool = False  # one per job: it begins at zero, and is gone some time after the job has ended
-    sets_show_all: bool = False  # a set always shows all its counters: one that is new was not read before
-    sets_add_up: bool = False  # Lustre 2.0 counts an MDT's operations per client, a named set each
-    sets_by_mount: bool = False  # a set's name ends in `@` and its mount: mounts add up, a new one begins at zero
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table. `key` names a row; an `interval` table has `time`, `start`, `duration_s` and is cut by `date`.
-
-    What is cut by month has the first day of the month as its `date`: for few rows a day, whose files would be tiny.
-    """
-
-    name: str
-    doc: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    kind: Literal["interval", "reading", "record"]
-    form: CounterForm = CounterForm()
-    cut_by: Literal["day", "month"] = "day"  # what a directory holds, of a table with a `date`
-    newest_by: str | None = None  # of several rows with one key the one with the largest value here counts, NULL least
-
-    @property
-    def partitioned(self) -> bool:
-        """Tables that grow for years live in one directory per UTC day or month."""
-        return any(column.name == "date" for column in self.columns)
-
-    def directory_day(self, day: date) -> date:
-        """The `date` of the directory that holds the rows of a day."""
-        return day.replace(day=1) if self.cut_by == "month" else day
-
-    @property
-    def placed_by(self) -> str:
-        """The column with the time that decides on a row's day, and whether it is in a window."""
-        has_start = any(column.name == "start" for column in self.columns)
-        return "start" if has_start and self.partitioned else "time"
-
-    @property
-    def counters(self) -> tuple[str, ...]:
-        """Names of the columns that add up over time."""
-        return tuple(column.name for column in self.columns if column.counter)
-
-    @property
-    def subject(self) -> str:
-        """The column that holds whose counters a sample has: of a client it is the node, else the target."""
-        return "node" if "node" in self.key else "target"
-
-    @property
-    def dimensions(self) -> tuple[str, ...]:
-        """Key columns that divide one target's or node's interval further (job, histogram, bin, …)."""
-        return tuple(name for name in self.key if name not in ("source", "filesystem", self.subject, "time"))
-
-    def column(self, name: str) -> Column:
-        """The column of that name."""
-        return next(column for column in self.columns if column.name == name)
-
-
 SIZE_BINS: Final = tuple(2**power for power in range(3, 27))
 DIRECTIONS: Final = ("read", "write")
 
@@ -141,14 +46,6 @@ DATA_KINDS: Final = ("ost", *DISK_KINDS)
 """From the outside in: what an OST moves, its controller, LUNs and devices move again."""
 SUM_KINDS: Final = ("server", "filesystem")
 """Rows that add up several targets: taken where there is nothing finer, the finer first."""
-
-
-def _count(name: str, doc: str) -> Column:
-    return Column(name, "int64", doc, counter=True)
-
-
-def _text(name: str, doc: str) -> Column:
-    return Column(name, "string", doc)
 
 
 _LONGEST_S: Final = LATEST_US // 1_000_000
@@ -477,70 +374,6 @@ JOBS = Table(
     "record",
     newest_by="ended",
 )
-RUNS = Table(
-    "runs",
-    "One Darshan log.",
-    (
-        Column("time", "timestamp", "end of the run"),
-        Column("date", "date", "UTC day in which the run starts (partition)"),
-        _SOURCE,
-        _FILESYSTEM,
-        _text("run_id", "identity of the log"),
-        _JOB,
-        Column("start", "timestamp", "start of the run"),
-        Column("duration_s", "float64", "elapsed"),
-        _text("user", "owner"),
-        _text("project", "account or project"),
-        _text("executable", "program"),
-        Column("processes", "int64", "MPI ranks"),
-        Column("read_bytes", "int64", "bytes read"),
-        Column("write_bytes", "int64", "bytes written"),
-        Column("files", "int64", "files touched"),
-        Column("partial", "bool", "the log says it is incomplete"),
-    ),
-    ("run_id",),
-    "record",
-)
-RUN_FILES = Table(
-    "run_files",
-    "One file record of a Darshan log.",
-    (
-        Column("time", "timestamp", "end of the run"),
-        Column("date", "date", "UTC day in which the run starts (partition)"),
-        _SOURCE,
-        _FILESYSTEM,
-        _text("run_id", "identity of the log"),
-        Column("start", "timestamp", "start of the run"),
-        _text("module", "POSIX, STDIO, MPI-IO, HDF5, PNETCDF"),
-        Column("record_id", "int64", "Darshan's record id", at_least=None),
-        Column("rank", "int64", "rank, −1 for a record shared by all", at_least=-1),
-        Column("read_bytes", "int64", "bytes read"),
-        Column("write_bytes", "int64", "bytes written"),
-        Column("opens", "int64", "opens"),
-    ),
-    ("run_id", "module", "record_id", "rank"),
-    "record",
-)
-RUN_RANKS = Table(
-    "run_ranks",
-    "Per-rank activity of a Darshan log.",
-    (
-        Column("time", "timestamp", "end of the run"),
-        Column("date", "date", "UTC day in which the run starts (partition)"),
-        _SOURCE,
-        _FILESYSTEM,
-        _text("run_id", "identity of the log"),
-        Column("start", "timestamp", "start of the run"),
-        Column("rank", "int64", "rank"),
-        Column("read_bytes", "int64", "bytes read"),
-        Column("write_bytes", "int64", "bytes written"),
-        Column("metadata_s", "float64", "time in metadata"),
-        Column("read_s", "float64", "time in reads"),
-        Column("write_s", "float64", "time in writes"),
-    ),
-    ("run_id", "rank"),
-    "record",
-)
 CONTENTS = Table(
     "contents",
     "One scan of a file system: inodes and bytes by owner, project and type, in histograms of size, age and width.",
@@ -723,7 +556,7 @@ TABLES: Final[dict[str, Table]] = {
     for table in (
         TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, SERVER_OPS, TARGET_CAPACITY, TARGET_STATE,
         HOST_LOAD, AGENT_HEALTH, CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, CLIENT_HISTOGRAMS, CLIENT_OPS,
-        JOB_IO, JOB_SIZES, JOBS, RUNS, RUN_FILES, RUN_RANKS, CONTENTS, DRIVES, BENCHMARK_RUNS, CALIBRATIONS,
+        JOB_IO, JOB_SIZES, JOBS, RUNS, RUN_FILES, RUN_RANKS, RUN_SERIES, CONTENTS, DRIVES, BENCHMARK_RUNS, CALIBRATIONS,
         BASELINES, BATCHES,
     )
 }  # fmt: skip

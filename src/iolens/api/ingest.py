@@ -56,7 +56,8 @@ def ingest_places(
     """
     _refuse_unknown_sections(config)
     zones = {name: known.timezone for name, known in config.filesystems.items() if known.timezone}
-    options = replace(options, zones=zones, devices=config.devices, projects=config.projects)
+    mounts = {mount: name for name, known in config.filesystems.items() for mount in known.mounts}
+    options = replace(options, zones=zones, mounts=mounts, devices=config.devices, projects=config.projects)
     load = partial(
         store.ingest,
         rebuild=rebuild,

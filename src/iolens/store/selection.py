@@ -122,7 +122,7 @@ class StoreChunk:
 
 @dataclass(slots=True)
 class StoreSelection:
-    """A window of one file system in a store."""
+    """A window of one file system in a store; an empty name stands for all of it, whatever file system rows name."""
 
     tables: Tables
     engine: Engine
@@ -159,7 +159,9 @@ class StoreSelection:
         """The table's files that can matter to this selection."""
         if table not in self._snapshots:
             whole = Snapshot.of(self._handle(table))
-            result = whole.in_window(declared(table), *self.window).with_value("filesystem", self.filesystem)
+            result = whole.in_window(declared(table), *self.window)
+            if self.filesystem:
+                result = result.with_value("filesystem", self.filesystem)
             if self.source is not None:
                 result = result.with_value("source", self.source)
             self._snapshots[table] = result
@@ -258,7 +260,7 @@ class StoreSelection:
 
     def _conditions(self, table: str, snapshot: Snapshot) -> Iterator[nw.Expr]:
         """Filters the file list alone does not settle."""
-        if snapshot.single_value("filesystem") != self.filesystem:
+        if self.filesystem and snapshot.single_value("filesystem") != self.filesystem:
             yield nw.col("filesystem") == self.filesystem
         if self.source is not None and snapshot.single_value("source") != self.source:
             yield nw.col("source") == self.source

@@ -135,6 +135,17 @@ class Store:
             self.tables, self.engine, chosen, window, meant, asked.source, source_order, asked.rollup, known[chosen]
         )
 
+    def select_all(self, scope: Scope) -> StoreSelection:
+        """Rows of a window whatever file system they name: of runs and jobs, which are of a centre, not of one of them.
+
+        A scope with a file system keeps the rows that name it.
+        """
+        if scope.since is not None and scope.until is not None and scope.since >= scope.until:
+            raise UsageError(f"the window is empty: it starts at {scope.since} and ends at {scope.until}")
+        self.check_that_it_exists()
+        window = scope.since, scope.until
+        return StoreSelection(self.tables, self.engine, scope.filesystem or "", window, source=scope.source)
+
     def _check_source(self, filesystem: str, source: str | None) -> None:
         """Whether any batch brought the file system rows of that source; where batches do not say, the tables do."""
         handle = None if source is None else self.tables.load("batches")

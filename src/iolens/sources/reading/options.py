@@ -24,5 +24,6 @@ class ReadOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)  # `[sources.NAME]` of the configuration
     last_jobs: Mapping[str | None, int] = field(default_factory=dict)  # by cluster: the last stored, µs since 1970
     zones: Mapping[str, str] = field(default_factory=dict)  # configured time zones by file system
+    mounts: Mapping[str, str] = field(default_factory=dict)  # configured mount points on compute nodes → file system
     devices: DeviceRule = field(default_factory=DeviceRule)  # `[devices]` of the configuration
     projects: ProjectRule = field(default_factory=ProjectRule)  # `[projects]` of the configuration
