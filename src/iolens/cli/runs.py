@@ -1,0 +1,26 @@
+"""What applications did, by their Darshan logs: one run, many runs, projects."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.lazy_verbs import LazyVerbs
+
+
+@click.group(
+    "runs",
+    cls=LazyVerbs,
+    under="runs",
+    epilog="""\b
+Examples:
+  iolens ingest darshan /darshan-logs/2026/11/15
+  iolens runs projects --from 2026-11-01
+  iolens runs summary my.darshan
+""",
+)
+def COMMAND() -> None:
+    """What applications did, by their Darshan logs.
+
+    Load logs with `iolens ingest darshan` and the scheduler's records with `iolens ingest slurm`. Verbs that take a LOG
+    need no store.
+    """
