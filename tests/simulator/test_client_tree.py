@@ -23,7 +23,8 @@ from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
 from iolens.sources import ReadOptions
-from iolens.sources.job_files import BEGIN, END, job_files, read_job_file
+from iolens.sources.job_files import job_files, read_job_file
+from iolens.sources.job_samples import BEGIN, END
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
 from iolens.sources.schedulers import slurm
 from iolens.store.store import Store

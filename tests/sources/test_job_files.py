@@ -9,7 +9,8 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources.job_files import BEGIN, END, SOURCE, JobSample, read_job_file
+from iolens.sources.job_files import SOURCE, read_job_file
+from iolens.sources.job_samples import BEGIN, END, JobSample
 from iolens.sources.lustre.lustre_client_proc import read_tree
 from iolens.sources.reading.options import ReadOptions
 from tests.sources.lustre.client_trees import T0, enzo_node, tree_2_15

@@ -47,11 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(PROGRAM, description="iolens for servers and compute nodes.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    # With `prog` it does not format a usage line for it, which would ask for the size of the terminal.
+    verbs = parser.add_subparsers(required=True, metavar="VERB", prog=PROGRAM)
     _add_collect(verbs)
-    _add_jobs(verbs.add_parser("job", help="what jobs did to the file systems").add_subparsers(required=True))
+    jobs = verbs.add_parser("job", help="what jobs did to the file systems")
+    _add_jobs(jobs.add_subparsers(required=True, prog=f"{PROGRAM} job"))
     _add_doctor(verbs)
-    exports = verbs.add_parser("export", help="serve counters to Prometheus or PCP").add_subparsers(required=True)
+    export = verbs.add_parser("export", help="serve counters to Prometheus or PCP")
+    exports = export.add_subparsers(required=True, prog=f"{PROGRAM} export")
     _add_prometheus(exports)
     exports.add_parser("pcp", help="the agent of a running pmcd; see `export pcp --help`")
     return parser

@@ -6,66 +6,23 @@ how many lines follow, and those lines. A file may be cut at any byte: what is w
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iolens.counters.differences import Baseline, CounterStep, Movement, advance
 from iolens.counters.rows import interval_rows
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Row, Sample
 from iolens.schema import CLIENT_RPCS
+from iolens.sources.job_samples import END, SUFFIX, JobSample, job_samples
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import count_in_json
-from iolens.sources.spool import (
-    LATEST_US,
-    SegmentLine,
-    Tick,
-    compact_json,
-    decode_tick,
-    encode_tick,
-    encoded_line,
-    in_lines,
-    lines,
-)
 
-FORMAT: Final = "iolens-job"
-VERSION: Final = 1
-SUFFIX: Final = ".job"
-BEGIN, END = "begin", "end"
 _START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-job"')
-_TEXTS: Final = ("cluster", "user", "name", "boot_id")
-
-
-@dataclass(frozen=True)
-class JobSample:
-    """Everything that one node counted at one time, and for which job. `job_nodes` are all nodes of the job."""
-
-    point: str  # BEGIN or END
-    job_id: str
-    node: str
-    time_us: int  # by the node's clock
-    cluster: str | None = None
-    user: str | None = None
-    name: str | None = None
-    job_nodes: Sequence[str] = ()
-    processes: int | None = None
-    boot_id: str | None = None  # another one after a reboot
-    uptime_us: int | None = None  # since the boot: no one sets this clock
-    other_jobs: Sequence[str] = ()  # that were on the node at some time since the begin
-    items: Sequence[Item] = ()
-
-    def encoded(self) -> bytes:
-        """The sample as lines of its file."""
-        ticks = [encode_tick(Tick(self.time_us, part)) for part in in_lines(self.items)]
-        about = {name: value for name, value in vars(self).items() if name != "items" and value not in (None, ())}
-        head = {"format": FORMAT, "version": VERSION, "lines": len(ticks), **about}
-        return b"".join([encoded_line(compact_json(head)), *ticks])
 
 
 @dataclass
@@ -211,7 +168,7 @@ SOURCE: Final = JobFiles()
 def read_job_file(path: Path) -> NodeJob:
     """The last begin of a job's file and the end after it; a job that was requeued has begun more than once."""
     node_job = NodeJob(path)
-    for sample in _samples(path, node_job.problems):
+    for sample in job_samples(path, node_job.problems):
         if sample.point == END:
             node_job.end = sample
         else:
@@ -239,73 +196,6 @@ def _items(node_job: NodeJob) -> Iterator[Item]:
     elif node_job.end is None:
         yield Problem(str(node_job.path), None, "no sample at the end of the job: it still runs, or the node died")
     yield from rows
-
-
-def _samples(path: Path, problems: list[Problem]) -> Iterator[JobSample]:
-    """The whole samples of a file; what is damaged or cut becomes a problem."""
-    pending: tuple[dict[str, Any], SegmentLine] | None = None
-    ticks: list[Tick] = []
-    for line in lines(path):
-        if line.payload is None:
-            problems.append(
-                Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped")
-            )
-            continue
-        try:
-            if line.payload.startswith(b"{"):
-                if pending is not None:
-                    problems.append(_cut(path, pending[1]))
-                pending, ticks = (_head(line.payload), line), []
-            else:
-                ticks.append(decode_tick(line.payload))
-        except ValueError as error:
-            problems.append(Problem(str(path), line.number, f"byte {line.offset}: {error}"))
-            continue
-        if pending is not None and len(ticks) == pending[0]["lines"]:
-            yield _sample(pending[0], (item for tick in ticks for item in tick.items))
-            pending = None
-    if pending is not None:
-        problems.append(_cut(path, pending[1]))
-
-
-def _cut(path: Path, line: SegmentLine) -> Problem:
-    return Problem(str(path), line.number, f"byte {line.offset}: the sample is not whole and is left out")
-
-
-def _head(payload: bytes) -> dict[str, Any]:
-    """The line that says whose sample it is; ValueError where it does not."""
-    try:
-        plain = json.loads(payload)
-    except RecursionError as error:
-        raise ValueError("not the sample of a job") from error
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT or plain.get("version") != VERSION:
-        raise ValueError(f"not a sample of a job in format {VERSION}")
-    whole = (
-        plain.get("point") in (BEGIN, END)
-        and all(isinstance(plain.get(name), str) and plain[name] for name in ("job_id", "node"))
-        and all(plain.get(name) is None or isinstance(plain[name], str) for name in _TEXTS)
-        and all(_is_texts(plain.get(name, [])) for name in ("job_nodes", "other_jobs"))
-        and count_in_json(plain.get("time_us"), LATEST_US) is not None
-        and all(
-            plain.get(name) is None or count_in_json(plain[name]) is not None for name in ("processes", "uptime_us")
-        )
-        and count_in_json(plain.get("lines")) is not None
-    )
-    if not whole:
-        raise ValueError("the sample of a job without a job id, a node or a time")
-    return plain
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _sample(plain: Mapping[str, Any], items: Iterable[Item]) -> JobSample:
-    known = JobSample.__dataclass_fields__
-    about: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name in known
-    }
-    return JobSample(**about, items=tuple(items))
 
 
 def _filesystems(sample: JobSample) -> set[str]:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from iolens.agent.jobs.context import JobContext
-from iolens.agent.jobs.nodes import run_on_nodes, wait_for_samples, without_sample
 from iolens.agent.jobs.sampling import job_folder, take_sample
 from iolens.errors import OptionError
-from iolens.sources.job_files import BEGIN, END
+from iolens.sources.job_samples import BEGIN, END
 from iolens.visible_text import some_names
 
 FOLDER_VARIABLE: Final = "IOLENS_JOBS"
@@ -50,6 +49,8 @@ class SamplingRequest:
         """Sample at the end, then wait for the nodes that are sampled by their own epilog."""
         self._sample(END, job)
         if wait_s > 0:
+            from iolens.agent.jobs.nodes import wait_for_samples
+
             wait_for_samples(self.folder, job.job_id, job.nodes, END, wait_s)
 
     def _sample(self, point: str, job: JobContext) -> None:
@@ -59,6 +60,8 @@ class SamplingRequest:
             return
         if not job.nodes:
             raise OptionError(f"--via {self.via}: the environment does not name the nodes of the job")
+        from iolens.agent.jobs.nodes import run_on_nodes, without_sample  # not needed for one node, and slow to load
+
         complaints = run_on_nodes(self.via, job.nodes, self._words(point, job), TIMEOUT_S)
         if silent := without_sample(self.folder, job.job_id, job.nodes, point):
             for complaint in complaints:

@@ -21,7 +21,7 @@ from iolens.agent.jobs.context import JobContext
 from iolens.errors import IolensError
 from iolens.records import Item, Problem
 from iolens.sources.devices.block_devices import stated_host
-from iolens.sources.job_files import BEGIN, SUFFIX, JobSample
+from iolens.sources.job_samples import BEGIN, SUFFIX, JobSample
 from iolens.sources.lustre.lustre_client_proc import read_tree
 from iolens.sources.reading.bounded_input import parameter_bytes
 
