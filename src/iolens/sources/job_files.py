@@ -1,13 +1,14 @@
 """What `iolens job begin` and `end` sampled on the nodes of a job: one file for each job and node.
 
 The lines are those of a spool segment (`spool.py`). Each sample is one line of plain JSON, which says whose it is and
-how many lines follow, and those lines. A file may be cut at any byte: what is whole before that counts.
+how many lines follow, and those lines. A file may be cut at any byte: what is whole before that counts. Of each job
+one node brings the row of `jobs`, for jobs of which no scheduler's record is stored.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,11 +18,13 @@ from iolens.counters.differences import Baseline, CounterStep, Movement, advance
 from iolens.counters.rows import interval_rows
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Row, Sample
-from iolens.schema import CLIENT_RPCS
+from iolens.schema import CLIENT_RPCS, JOBS
 from iolens.sources.job_samples import END, SUFFIX, JobSample, job_samples
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
+from iolens.sources.schedulers.node_lists import compact_nodes
 
+_TEXTS: Final = ("cluster", "user", "name")
 _START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-job"')
 
 
@@ -111,6 +114,26 @@ class NodeJob:
         )
         return [Row(sample.table, row) for sample, step in summed for row in interval_rows(sample, step, SOURCE.name)]
 
+    @property
+    def record(self) -> Row | None:
+        """What the samples tell of the job itself; `ended` is NULL, so that any record of a scheduler counts more."""
+        if self.begin is None or self.end is None:
+            return None
+        both = (self.end, self.begin)
+        texts = {name: next(filter(None, (getattr(item, name) for item in both)), None) for name in _TEXTS}
+        nodes = self.end.job_nodes or self.begin.job_nodes or [self.node]
+        start_us = self.begin.time_us
+        duration_s = self.seconds or 0.0
+        times = {"start": start_us, "time": start_us + max(round(duration_s * 1e6), 1), "duration_s": duration_s}
+        about = {"source": SOURCE.name, "job_id": self.job_id, "nodes": len(nodes), "node_list": compact_nodes(nodes)}
+        return Row(JOBS.name, {**about, **times, **texts, "processes": self.end.processes or self.begin.processes})
+
+    @property
+    def rank(self) -> int:
+        """The node's place among those of the job, 0 where they are not known; the first brings the row of `jobs`."""
+        names = [_short(name) for name in self._any.job_nodes]
+        return names.index(_short(self.node)) if _short(self.node) in names else 0
+
     @cached_property
     def _steps(self) -> list[tuple[Sample, CounterStep]]:
         """By table and file system, from the begin to the end."""
@@ -158,8 +181,10 @@ class JobFiles:
         """One capture for each job and node that has ended."""
         read, refused = read_each(paths, read_job_file)
         yield from refused
+        recording = {id(node_job) for node_job in _recording(read)}
         for node_job in sorted(read, key=lambda item: (item.job_id, item.node)):
-            yield Capture(str(node_job.path), content_identity(node_job.path), partial(_items, node_job))
+            items = partial(job_items, node_job, with_record=id(node_job) in recording)
+            yield Capture(str(node_job.path), content_identity(node_job.path), items)
 
 
 SOURCE: Final = JobFiles()
@@ -188,7 +213,19 @@ def job_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
 
 
-def _items(node_job: NodeJob) -> Iterator[Item]:
+def _recording(node_jobs: Iterable[NodeJob]) -> Iterator[NodeJob]:
+    """Of each job the first of its nodes that has ended; all of them where nobody says which nodes it had."""
+    by_job: dict[str, list[NodeJob]] = {}
+    for node_job in node_jobs:
+        if node_job.begin is not None and node_job.end is not None:
+            by_job.setdefault(node_job.job_id, []).append(node_job)
+    for own in by_job.values():
+        first = min(node_job.rank for node_job in own)
+        yield from (node_job for node_job in own if node_job.rank == first)
+
+
+def job_items(node_job: NodeJob, *, with_record: bool) -> Iterator[Item]:
+    """Rows of the job on this node, and what is wrong with its samples; `with_record`: the row of `jobs` too."""
     rows = node_job.rows  # which may add problems
     yield from node_job.problems
     if node_job.begin is None:
@@ -196,6 +233,13 @@ def _items(node_job: NodeJob) -> Iterator[Item]:
     elif node_job.end is None:
         yield Problem(str(node_job.path), None, "no sample at the end of the job: it still runs, or the node died")
     yield from rows
+    if with_record and node_job.record is not None:
+        yield node_job.record
+
+
+def _short(host: str) -> str:
+    """A host's name without its domain, which schedulers and kernels leave out or not."""
+    return host.partition(".")[0]
 
 
 def _filesystems(sample: JobSample) -> set[str]:
