@@ -99,7 +99,9 @@ def _recorded_or_alone(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation
                   AND (other.cluster = own.cluster OR other.cluster IS NULL OR own.cluster IS NULL)
                   AND other.start_us <= own.epoch_us + {SAME_JOB_US}
                   AND own.start_us <= other.epoch_us + {SAME_JOB_US})"""  # noqa: S608 (constants)
-    return rows.query("rows", sql)
+    chosen = rows.query("rows", sql)
+    assert chosen is not None
+    return chosen
 
 
 def _one_of_each(jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

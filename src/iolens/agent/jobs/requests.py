@@ -107,8 +107,8 @@ class SamplingRequest:
 
     def _words(self, point: str, job: JobContext) -> Sequence[str]:
         """The command for one node. All nodes see the folder."""
-        place = ["--folder", self.folder] if self.spool is None else ["--spool", self.spool]
-        words = [*this_program(), "job", point, str(place[0]), str(Path(place[1]).absolute()), "--job-id", job.job_id]
+        option, place = ("--folder", self.folder) if self.spool is None else ("--spool", self.spool)
+        words = [*this_program(), "job", point, option, str(place.absolute()), "--job-id", job.job_id]
         words += [] if self.root == Path("/") else ["--root", str(self.root)]
         return [*words, *(["--no-report"] if point == END else [])]
 
