@@ -172,7 +172,7 @@ def test_a_migration_cut_off_after_the_books_were_written_is_done_again(
         raise OSError("the power went")
 
     with monkeypatch.context() as patch:
-        patch.setattr("iolens.store.tables.write_deltalake", fails)
+        patch.setattr("iolens.store.delta_log.DeltaLog.add_entry", fails)
         with pytest.raises(StoreError, match="the power went"):
             older_store.ingest([capture([ENDED], "new")], "slurm")
     assert [row["job_id"] for row in older_store.jobs()] == ["1", "2"]

@@ -77,8 +77,17 @@ def job_list(
     """The list, cut after `top` jobs; `disk` has the disk-seconds by place in `totals`."""
     listed = (_listed(line, disk.by_job.get(number)) for number, line in enumerate(totals))
     jobs = sorted(listed, key=ORDERS[sorted_by], reverse=True)
-    about = len(jobs), without_counters, running, list(disk.calibrations), disk.assumed_pct
-    return JobList(filesystem, *window, sorted_by, *about, jobs[:top])
+    return JobList(
+        filesystem,
+        *window,
+        sorted_by,
+        len(jobs),
+        without_counters,
+        running,
+        list(disk.calibrations),
+        disk.assumed_pct,
+        jobs[:top],
+    )
 
 
 def _listed(line: JobTotals, disk_s: float | None) -> ListedJob:
