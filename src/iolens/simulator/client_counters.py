@@ -64,14 +64,14 @@ class ClientCounters:
         Whole reads: what is left of one is carried on, so that the share holds over any time.
         """
         before = self.rpcs[0].sum(axis=1)
-        hits = np.floor((before + new_reads) * hits_per_rpc).astype(np.int64)
+        hits: Array = np.floor((before + new_reads) * hits_per_rpc).astype(np.int64)
         hits -= np.floor(before * hits_per_rpc).astype(np.int64)
         self.cached_reads += hits
         return hits
 
     def calls_by_size(self) -> Array:
         """Reads and writes of applications by direction and size: RPCs, and reads that the cache answered."""
-        calls = self.rpcs.sum(axis=2)
+        calls: Array = self.rpcs.sum(axis=2)
         calls[0] += self.cached_reads
         return calls
 
