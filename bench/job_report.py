@@ -1,24 +1,26 @@
 """What a job report costs: `job begin` and `end` on a node, and the report of many nodes. `python -m bench.job_report`.
 
-A node has mounted one file system of 248 OSTs. Begin and end are timed as processes of their own, beside a Python that
-does nothing; the report reads the files of all nodes in one process.
+A node has mounted one file system of 248 OSTs. Begin and end are timed as processes of their own, each a new job,
+beside a Python that does nothing: of the full package, and of `iolens-agent.pyz` with its modules compiled and without.
+The report reads the files of all nodes in one process.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from iolens.api.job_report import report_of_folder
-from iolens.sources.job_files import BEGIN, END, JobSample
+from iolens.sources.job_samples import BEGIN, END, JobSample
 from iolens.sources.lustre.lustre_client_proc import read_tree
 
 T0 = 1_700_000_000
@@ -49,28 +51,67 @@ def client_tree(root: Path, osts: int, step: int) -> Path:
     return root
 
 
-def timed(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Wall and processor seconds."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.perf_counter() - begun, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+# The peak of a process includes what the process that started it had in memory: so a small one starts it, waits, and
+# prints what it used.
+STARTER = """
+import os, sys, time
+begun = time.perf_counter()
+child = os.fork()
+if not child:
+    os.dup2(2, 1)
+    os.execv(sys.argv[1], sys.argv[1:])
+_, status, used = os.wait4(child, 0)
+print(time.perf_counter() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+class Cost(NamedTuple):
+    """Of one process."""
+
+    wall_s: float
+    processor_s: float
+    peak_mib: float
+
+
+def cost(command: list[str], environment: dict[str, str]) -> Cost:
+    """What a process took from start to end."""
+    starter = [sys.executable, "-I", "-S", "-c", STARTER, *command]
+    done = subprocess.run(starter, check=True, capture_output=True, text=True, env=environment)
+    return Cost(*map(float, done.stdout.split()))
+
+
+def programs(folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
+    """Each way to call iolens on a node, with the variables it needs."""
+    sys.path.append(str(Path(__file__).parent.parent / "scripts"))
+    import make_agent
+
+    make_agent.OUTPUT = folder / "iolens-agent.pyz"
+    make_agent.main()
+    agent = [sys.executable, str(make_agent.OUTPUT)]
+    compiled, not_compiled = {"XDG_CACHE_HOME": str(folder / "cache")}, {"XDG_CACHE_HOME": "/dev/null"}
+    cost([*agent, "--version"], {**os.environ, **compiled})
+    return {
+        "iolens": ([sys.executable, "-m", "iolens.cli.main"], {}),
+        "iolens-agent.pyz": (agent, compiled),
+        "the same, not compiled": (agent, not_compiled),
+    }
 
 
 def calls(folder: Path, roots: list[Path], repeats: int) -> None:
-    """Begin and end as a prolog and an epilog call them."""
-    environment = {**os.environ, "IOLENS_JOBS": str(folder / "jobs"), "SLURM_JOB_ID": "1"}
-    program = [sys.executable, "-m", "iolens.cli.main"]
-    commands = {
-        "python -c pass": [sys.executable, "-c", "pass"],
-        "job begin": [*program, "job", "begin", "--root", str(roots[0])],
-        "job end, no report": [*program, "job", "end", "--no-report", "--root", str(roots[1])],
-        "job end with report": [*program, "job", "end", "--root", str(roots[1])],
-    }
-    for name, command in commands.items():
-        times = [timed(command, environment) for _ in range(repeats)]
-        wall, used = (statistics.median(values) for values in zip(*times, strict=True))
-        print(f"{name:22} {wall:6.3f} s wall, {used:6.3f} s of processor (median of {repeats})")
+    """Begin and end as a prolog and an epilog call them, one after the other so that a busy host meets all alike."""
+    begin, end = ["job", "begin", "--root", str(roots[0])], ["job", "end", "--root", str(roots[1])]
+    verbs = {"job begin": begin, "job end, no report": [*end, "--no-report"], "job end with report": end}
+    costs: dict[str, list[Cost]] = {}
+    for job, (program, (words, more)) in product(range(repeats), programs(folder).items()):
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "IOLENS_JOBS": str(folder / "jobs" / program)}
+        environment |= {"SLURM_JOB_ID": str(job), **more}
+        costs.setdefault("python -c pass", []).append(cost([sys.executable, "-c", "pass"], environment))
+        for name, verb in verbs.items():
+            costs.setdefault(f"{program} {name}", []).append(cost([*words, *verb], environment))
+    for name, values in costs.items():
+        wall, used, peak = (statistics.median(column) for column in zip(*values, strict=True))
+        print(f"{name:42} {wall:6.3f} s wall, {used:6.3f} s of processor, {peak:5.1f} MiB (median of {len(values)})")
 
 
 def many(folder: Path, roots: list[Path], nodes: int) -> None:

@@ -2,19 +2,23 @@
 
 `make agent` writes `dist/iolens-agent.pyz`. The modules are those of the package: what they import is followed from
 `iolens.light`, and anything outside of the standard library is an error. Their syntax is brought down to Python
-3.9 on the way, with the standard library's `ast`, so that there is one source for both.
+3.9 on the way, with the standard library's `ast`, so that there is one source for both. `agent_start.py` is what runs
+first: it has the modules compiled once, not at every start.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src"
+START = Path(__file__).parent / "agent_start.py"
+NO_SOURCES = 'SOURCES = ""'
 OUTPUT = Path(__file__).parent.parent / "dist" / "iolens-agent.pyz"
 ENTRY = "iolens.light.__main__"
 FOUND_BY_FILE = ("iolens.findings.rules",)  # packages whose modules the registry looks for
@@ -49,20 +53,31 @@ _POSSESSIVE = re.compile(r"(?<!\\)([*+?}])\+")
 def main() -> None:
     """Write the file, and say how large it is."""
     modules = needed_modules()
+    texts = {f"{LATER_MODULE}.py": LATER_TEXT}
+    for name in sorted(modules):
+        path = path_of(name)
+        texts[str(path.relative_to(SOURCE))] = for_old_python(path.read_text("utf-8"))
     OUTPUT.parent.mkdir(exist_ok=True)
     with OUTPUT.open("wb") as stream:
         stream.write(b"#!/usr/bin/env python3\n")
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-            _add(archive, "__main__.py", "import sys\nfrom iolens.light.__main__ import main\nsys.exit(main())\n")
-            _add(archive, f"{LATER_MODULE}.py", LATER_TEXT)
-            for name in sorted(modules):
-                path = path_of(name)
-                _add(archive, str(path.relative_to(SOURCE)), for_old_python(path.read_text("utf-8")))
+            _add(archive, "__main__.py", start_of(texts))
+            for name, text in texts.items():
+                _add(archive, name, text)
     OUTPUT.chmod(0o755)
     size = OUTPUT.stat().st_size
     print(f"{OUTPUT.name}: {len(modules)} modules, {size:,} bytes")
     if size > MOST_BYTES:
         sys.exit(f"larger than {MOST_BYTES:,} bytes")
+
+
+def start_of(texts: Mapping[str, str]) -> str:
+    """The program that runs first; it knows by their hash which modules it was built with."""
+    text = START.read_text("utf-8")
+    if NO_SOURCES not in text:
+        sys.exit(f"{START.name}: no line {NO_SOURCES!r}")
+    digest = hashlib.sha256("\0".join([*texts, *texts.values()]).encode()).hexdigest()[:16]
+    return for_old_python(text.replace(NO_SOURCES, f'SOURCES = "{digest}"'))
 
 
 def needed_modules() -> set[str]:

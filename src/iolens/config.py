@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from iolens.errors import InputError
+from iolens.reading_rules import DeviceRule as DeviceRule
+from iolens.reading_rules import ProjectRule as ProjectRule
 from iolens.units import parse_capacity, parse_duration, parse_local_time, parse_rate
 
 PLACES: Final = ("iolens.toml", "/etc/iolens.toml")
@@ -78,23 +80,6 @@ class Thresholds:
     plateau_spread: float = 0.25
     plateau_median_pct: float = 30.0
     saturated_share: float = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceRule:
-    """Which block devices are measured, by patterns such as `sd*`: `sources/devices/block_devices.py`."""
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    system: bool | None = None  # the disk that holds /: kept, left out, or (None) left out where there are others
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectRule:
-    """How an inode's project is known: by where it is, such as `/scratch/{project}`, or by its project id."""
-
-    directories: tuple[str, ...] = ()  # the first that matches counts; `*` is any one name
-    ids: Mapping[str, str] = field(default_factory=dict)  # project id → name; others are called by their number
 
 
 @dataclass(frozen=True, slots=True)

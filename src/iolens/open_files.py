@@ -6,7 +6,6 @@ again when it is read again. Standard library only, for the sampler on a server 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import mmap
 import os
@@ -70,6 +69,8 @@ class OpenFile:
     def sha256(self) -> str:
         """The hash of its content."""
         if self._hash is None:
+            import hashlib
+
             with self.stream() as stream:
                 self._hash = hashlib.file_digest(stream, "sha256").hexdigest()
         return self._hash

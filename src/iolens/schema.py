@@ -350,7 +350,8 @@ JOB_SIZES = _interval(
 )
 JOBS = Table(
     "jobs",
-    "The scheduler's record of a job. Of several rows with one key the one that has ended counts.",
+    "The scheduler's record of a job. Of several rows with one key the one that has ended counts; those of job-files "
+    "only where no other record of that job overlaps.",
     (
         Column("time", "timestamp", "end of the job; of a running one, when it was recorded"),
         Column("date", "date", "UTC day in which the job starts (partition)"),
@@ -367,8 +368,13 @@ JOBS = Table(
         _text("state", "last known state, in the scheduler's words"),
         Column("nodes", "int64", "compute nodes"),
         Column("cores", "int64", "cores or CPUs"),
+        Column("processes", "int64", "processes it started, where the environment of its nodes said so"),
         _text("node_list", "hosts, as compact as the scheduler printed them: nid[0001-0003,7]"),
-        Column("ended", "bool", "the job had ended; false: it was running; NULL: put together from its steps"),
+        Column(
+            "ended",
+            "bool",
+            "the job had ended; false: it was running; NULL: put together from its steps, or from samples of its nodes",
+        ),
     ),
     ("cluster", "job_id", "start"),
     "record",

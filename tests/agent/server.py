@@ -34,6 +34,7 @@ class Server:
     opens: int = 0
     jobs: int = 3
     job_lines: int = 1
+    job_sizes: bool = False  # by size too, as Lustre 2.16 does
 
     @property
     def targets(self) -> list[str]:
@@ -92,10 +93,12 @@ class Server:
         self._put("sys/fs/lustre/version", f"{self.version}\n")
 
     def _job_stats(self, count: int, timestamp: float) -> str:
+        sizes = f", hist: {{ 4K: 0, 1M: {count} }}" if self.job_sizes else ""
+        moved = f"samples: {count}, unit: bytes, min: 4096, max: 1048576, sum: {count << 20:>16}{sizes}"
         return "job_stats:\n" + "".join(
             f"- job_id:          job.{number}\n  snapshot_time:   {timestamp:.9f} secs.nsecs\n"
             f"  start_time:      {self.start:.9f} secs.nsecs\n"
-            f"  write_bytes:     {{ samples: {count}, unit: bytes, min: 4096, max: 1048576, sum: {count << 20:>16} }}\n"
+            f"  write_bytes:     {{ {moved} }}\n"
             for number in range(self.jobs)
         )
 

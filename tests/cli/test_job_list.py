@@ -11,10 +11,12 @@ import pytest
 
 from iolens.analyses.job_list.analysis import ORDERS, JobList
 from iolens.cli import job_list
+from iolens.records import Row
 from iolens.store.store import Store
 from iolens.views.job_list.tables import ORDER_WORDS
 from tests.analyses.like_jobs import five_applications, stored_like_jobs
 from tests.cli.command import iolens
+from tests.store.samples import capture
 from tests.views.documented import undocumented
 
 
@@ -53,6 +55,36 @@ def test_other_orders(store: Path, order: str, key: str) -> None:
     values = [int(str(job[key])) for job in listed(store, "--sort", order)["jobs"]]
     assert values == sorted(values, reverse=True)
     assert values[0] > 0
+
+
+def servers_count_too(store: Store) -> None:
+    """job_stats of the first two jobs, one interval each, and no size of a disk I/O."""
+    first, second = sorted(store.jobs(), key=lambda job: str(job["job_id"]))[:2]
+    for job, ops in ((first, 1000), (second, 3000)):
+        start = int(str(job["start"]))
+        times = {"start": start, "time": start + 60_000_000, "duration_s": 60.0}
+        moved = {"read_ops": 0, "read_bytes": 0, "write_ops": ops, "write_bytes": ops << 20}
+        row = {"filesystem": "scratch", "target": "scratch-OST0000", "target_kind": "ost", "job_id": job["job_id"]}
+        store.ingest([capture([Row("job_io", {**row, **times, **moved})], f"job_io-{ops}")], "servers")
+
+
+def test_disk_time_needs_job_stats_and_a_calibration(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    stored_like_jobs(store, five_applications())
+    servers_count_too(store)
+    without = listed(tmp_path)
+    assert ({job["disk_s"] for job in without["jobs"]}, without["disk_calibrations"]) == ({None}, [])
+    coefficients = ("--write", "1.04e-3,1.73e-9", "--read", "8.02e-4,1.23e-9")
+    done = iolens("calibrate", "add", "grace", "--store", tmp_path, "-f", "scratch", *coefficients)
+    assert done.code == 0, done.err
+    result = listed(tmp_path, "--sort", "disk")
+    values = [job["disk_s"] for job in result["jobs"]]
+    assert values[:2] == [pytest.approx(ops * (1.04e-3 + 1.73e-9 * 2**20)) for ops in (3000, 1000)]
+    assert set(values[2:]) == {None}
+    assert (result["disk_calibrations"], result["disk_assumed_pct"]) == (["grace"], pytest.approx(100))
+    shown = " ".join(iolens("job", "list", "--store", tmp_path, "--sort", "disk").out.split())
+    assert "most disk time first" in shown
+    assert "100 % of the disk time is by one disk I/O per RPC" in shown
 
 
 def test_what_is_cut_off_is_counted(store: Path) -> None:

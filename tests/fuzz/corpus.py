@@ -17,7 +17,7 @@ from iolens.scan.parts import PartHeader as ScanHeader
 from iolens.scan.parts import saved
 from iolens.scan.walk import ScanPart
 from iolens.sources import ReadOptions
-from iolens.sources.job_files import BEGIN, END
+from iolens.sources.job_samples import BEGIN, END
 from iolens.sources.spool import SegmentHeader as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
 from tests.sources import pcp_served, test_job_files, test_spool

@@ -20,11 +20,14 @@ import pytest
 
 import iolens
 from iolens.analyses import analysis_names
+from iolens.analyses.attribution.by_job import disk_seconds_of
 from iolens.api import OpenStore
 from iolens.api.job_totals import jobs_of_window
 from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
+from tests.analyses.attribution.test_disk_seconds import BY_CLASS, JOBS
+from tests.analyses.attribution.test_disk_seconds import made_up as made_up_attribution
 from tests.analyses.capacity_rows import reading
 from tests.analyses.client_rows import client_rows, fill, job_row
 from tests.analyses.contents_rows import scanned
@@ -42,6 +45,7 @@ from tests.analyses.utilization.test_utilization import assert_same
 from tests.analyses.workload_rows import made_up_centre
 from tests.live.spark_cluster import SparkCluster, java_children, spark_environment
 from tests.soak import IS_SOAK
+from tests.store.samples import capture
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,6 +104,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     sampled = client_rows("n2", 640, 1150, job_id="9", write_bytes=7, filesystem="lake", source="job-files")
     jobs = [job_row("7", -600, 620, node_list="n[1-2]", name="enzo"), job_row("9", 650, 1140, node_list="n2")]
     fill(store, [*nodes, sampled], jobs)
+    store.ingest([capture(list(made_up_attribution(1).items("marsh")), "attribution")], "test")
     return str(folder)
 
 
@@ -196,6 +201,13 @@ def test_totals_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore
     assert [(line.job.job_id, line.origin, line.opens) for line in there.jobs] == [
         ("7", "nodes", 40), ("9", "job", None)
     ]  # fmt: skip
+
+
+def test_disk_seconds_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+    here, there = (disk_seconds_of(opened.store.select("marsh"), JOBS, BY_CLASS) for opened in stores)
+    assert there.by_job == pytest.approx(here.by_job)
+    assert (there.calibrations, there.assumed_pct) == (here.calibrations, pytest.approx(here.assumed_pct))
+    assert all(there.by_job.values())
 
 
 def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(

@@ -263,9 +263,10 @@ def sums(store: Path, table: str, names: tuple[str, ...], value: str) -> dict[tu
 
 
 def test_an_archive_of_a_server_gives_its_targets(tmp_path: Path) -> None:
-    server = Server(tmp_path / "root")
+    server = Server(tmp_path / "root", job_sizes=True)
     server.work(3)
     with Pmcd(server.root, "oss1", "--interval", "50ms", "--jobs-interval", "50ms") as pmcd:
+        assert values(pmcd, "iolens.job.size.write")["scratch-OST0001::job.2::1048576"] == 6
         base = tmp_path / "archive"
         with logging(pmcd, base) as wait:
             wait()
@@ -284,6 +285,12 @@ def test_an_archive_of_a_server_gives_its_targets(tmp_path: Path) -> None:
     for job, written in stored(store, "scratch", "job_io", "job_id", "write_bytes"):
         jobs[job] += written
     assert jobs == dict.fromkeys(("job.0", "job.1", "job.2"), 15 << 20)
+    sizes = Counter[tuple[object, ...]]()
+    for *key, count in stored(store, "scratch", "job_sizes", "job_id", "target", "direction", "bin", "count"):
+        sizes[tuple(key)] += count
+    assert sizes == {
+        (f"job.{job}", f"scratch-OST000{ost}", "write", 1 << 20): 5 * (ost + 1) for job in range(3) for ost in range(2)
+    }
     kinds = {kind for (kind,) in stored(store, "scratch", "target_capacity", "target_kind")}
     assert kinds == {"ost", "mdt"}
     assert Store(store).tables.load("target_state") is not None

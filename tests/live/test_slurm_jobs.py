@@ -92,6 +92,48 @@ def test_fifty_jobs_at_once_lose_nothing_and_slurm_has_them_all(cluster: SlurmCl
         assert set(ids) <= set(stored)
 
 
+FIELDS = "JobIDRaw,JobID,Cluster,User,Account,State,Submit,Start,End,ElapsedRaw,NNodes,AllocCPUS,NodeList,JobName"
+COMPARED = ("job_id", "cluster", "user", "project", "name", "state", "ended", "submit", "start", "time", "duration_s",
+            "nodes", "cores", "node_list")  # fmt: skip
+
+
+def test_the_json_of_a_real_sacct_gives_the_rows_of_its_text(cluster: SlurmCluster, tmp_path: Path) -> None:
+    """Jobs of an array, one that failed, one that was cancelled while it ran, one that waits and has no row."""
+    before_the_job(cluster)
+    array = cluster.submit("true", "--array", "1-3", "--ntasks", "1")
+    failed = cluster.submit("exit 3", "--ntasks", "1")
+    cancelled = cluster.submit("sleep 600", "--ntasks", "1", "--job-name", "sleeps")
+    cluster.wait_for(lambda: state_of(cluster, cancelled) == "RUNNING", "the job that sleeps")
+    cluster.run("scancel", cancelled)
+    cluster.wait_for(lambda: state_of(cluster, cancelled).startswith("CANCELLED"), "its end", 60)
+    cluster.wait_for(lambda: state_of(cluster, failed) == "FAILED", "the job that fails", 60)
+    cluster.wait_for(lambda: len(ids_of(cluster, array)) == 3, "the records of the array", 60)
+    held = cluster.submit("true", "--hold")
+    window = ("--allusers", "--starttime", "now-1hours")
+    utc = {"TZ": "UTC"}
+    texts = {
+        "text": cluster.run("sacct", "--parsable2", *window, "--format", FIELDS, **utc),
+        "json": cluster.run("sacct", "--json", *window, **utc),
+    }
+    cluster.run("scancel", held)
+    rows = {}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        done = iolens("ingest", "slurm", tmp_path / name, "--timezone", "UTC", "--store", tmp_path / f"{name}.store")
+        assert done.code == 0, done.err
+        stored = Store(tmp_path / f"{name}.store").jobs()
+        rows[name] = {str(row["job_id"]): {column: row[column] for column in COMPARED} for row in stored}
+    assert rows["json"] == rows["text"]
+    assert {failed, cancelled, *ids_of(cluster, array)} <= rows["json"].keys()
+    assert held not in rows["json"]
+    assert (rows["json"][failed]["state"], rows["json"][cancelled]["state"]) == ("FAILED", "CANCELLED")
+
+
+def state_of(cluster: SlurmCluster, job: str) -> str:
+    """As the accounting has it."""
+    return cluster.run("sacct", "-P", "-n", "-X", "-j", job, "--format", "State").strip()
+
+
 def ids_of(cluster: SlurmCluster, array: str) -> list[str]:
     """Jobs of an array that have ended, by the accounting."""
     lines = cluster.run("sacct", "-P", "-n", "-X", "-j", array, "--format", "JobIDRaw,State").splitlines()

@@ -13,22 +13,25 @@ import pytest
 
 from iolens.agent.jobs.context import JobContext
 from iolens.agent.jobs.sampling import take_sample
+from iolens.api.job_report import report_of_folder
 from iolens.errors import UsageError
 from iolens.records import Capture, Problem, Sample
 from iolens.schema import DIRECTIONS, size_column
 from iolens.simulator.client_layout import CLIENT_VERSIONS
-from iolens.simulator.client_tree import SimulatedClients
+from iolens.simulator.client_tree import CACHE_HIT_SHARE, SimulatedClients
 from iolens.simulator.jobs import divided, placed_on
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
 from iolens.sources import ReadOptions
-from iolens.sources.job_files import BEGIN, END, job_files, read_job_file
+from iolens.sources.job_files import job_files, read_job_file
+from iolens.sources.job_samples import BEGIN, END
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
 from iolens.sources.schedulers import slurm
 from iolens.store.store import Store
 from iolens.units import parse_duration
 from tests.agent.truth import rows
+from tests.cli.command import iolens
 from tests.simulator.test_lustre_tree import files
 
 START = 1350900000
@@ -43,6 +46,7 @@ def centre(
     nodes: int = NODES,
     events: Iterable[SimulatedEvent] = (),
     page_sizes: tuple[int, ...] = (4096, 65536),
+    cache_hit_share: float = CACHE_HIT_SHARE,
 ) -> Centre:
     server = Tree(root / "server", "2.15", WORKLOAD, start_s=START, osts=3, mdts=2, seed=3, uptime_s=300)
     clients = SimulatedClients(
@@ -54,6 +58,7 @@ def centre(
         versions=versions,
         page_sizes=page_sizes,
         uptime_s=300,
+        cache_hit_share=cache_hit_share,
     )
     return Centre(server, None, list(events), clients)
 
@@ -124,17 +129,47 @@ def test_all_nodes_together_count_what_the_servers_count(tmp_path: Path, version
     for direction in DIRECTIONS:
         moved = sum(row[f"{direction}_bytes"] for row in osts)
         assert moved > 10**8
-        assert sum(row[f"{direction}_bytes"] for row in nodes) == moved
-        assert sum(row[f"{direction}_ops"] for row in nodes) == sum(row[f"{direction}_ops"] for row in osts)
+        cached = CACHE_HIT_SHARE if direction == "read" else 0.0
+        asked, calls = (sum(row[f"{direction}_{what}"] for row in nodes) for what in ("bytes", "ops"))
+        rpcs = sum(row[f"{direction}_ops"] for row in osts)
+        assert [asked * (1 - cached), calls * (1 - cached)] == pytest.approx([moved, rpcs], rel=0.01 if cached else 0)
         carried = [row for row in sampled.rows("client_ops") if row["operation"] == f"{direction}_bytes"]
         assert total(carried, "total", "target") == total(osts, f"{direction}_bytes", "target")
-        rpcs = [row for row in sampled.rows("client_rpcs") if row["direction"] == direction]
-        assert total(rpcs, "rpcs", "target") == total(osts, f"{direction}_ops", "target")
+        by_size = [row for row in sampled.rows("client_rpcs") if row["direction"] == direction]
+        assert total(by_size, "rpcs", "target") == total(osts, f"{direction}_ops", "target")
     done = total(sampled.rows("client_metadata"), "count", "operation")
     for name in OPERATIONS:
         counted = sum(row[name] or 0 for row in sampled.rows("metadata_ops"))
         assert done[("fsync" if name == "sync" else name,)] == counted
     assert not any(row["after_reset"] for row in nodes)
+
+
+def test_a_cache_that_answers_most_reads_is_found(tmp_path: Path) -> None:
+    """Two reads in three do not leave the nodes: the servers see a third, and the report says so."""
+    simulated = centre(tmp_path, ("2.15",), nodes=2, page_sizes=(4096,), cache_hit_share=2 / 3)
+    assert simulated.clients is not None
+    folder = tmp_path / "jobs"
+    for point, second in (("begin", START), ("end", START + 300)):
+        simulated.advance_to(second)
+        for tree in simulated.clients.trees:
+            words = ("job", point, "--root", tree.root, "--job-id", "1", "--folder", folder)
+            assert iolens(*words, *(["--no-report"] if point == "end" else [])).code == 0
+    report = report_of_folder(folder / "1")
+    (part,) = report.filesystems
+    assert part.read_bytes == pytest.approx(3 * (part.rpc_read_bytes_max or 0), rel=1e-2)
+    assert part.write_bytes == part.rpc_write_bytes_max
+    (finding,) = [finding for finding in report.findings if finding.code == "client-cache"]
+    assert "the rest stayed in the memory of the nodes" in finding.message
+
+
+def test_without_hits_llite_counts_the_bytes_of_rpcs(tmp_path: Path) -> None:
+    simulated = centre(tmp_path, nodes=1, cache_hit_share=0.0)
+    simulated.advance_to(START + 60)
+    assert simulated.clients is not None
+    counters = simulated.clients.trees[0].counters
+    assert (counters.calls_by_size() == counters.rpcs.sum(axis=2)).all()
+    with pytest.raises(UsageError, match=r"a share of cache hits is from 0 to 0\.99"):
+        centre(tmp_path / "wrong", cache_hit_share=1.0)
 
 
 def test_rpcs_by_pages_are_disk_ios_by_size(tmp_path: Path) -> None:
@@ -173,7 +208,10 @@ def test_what_a_job_did_is_what_its_nodes_count_and_what_job_stats_say(tmp_path:
             moved = job[name] - earlier.get(name, 0)
             assert moved > 10**6
             assert sum(row[name] for row in mine) == moved
-            assert sum(row[name] for row in on_servers if row["job_id"] == job["jobid"]) == moved
+            by_rpcs = name.replace("_bytes", "_rpc_bytes")
+            carried = job[by_rpcs] - earlier.get(by_rpcs, 0)
+            assert (moved > carried) == (name == "read_bytes")
+            assert sum(row[name] for row in on_servers if row["job_id"] == job["jobid"]) == carried
         opened = job["metadata"]["open"] - earlier.get("metadata", {}).get("open", 0)
         assert sum(row["count"] for row in opens if row["node"] in job["nodes"]) == opened > 0
 

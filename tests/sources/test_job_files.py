@@ -9,9 +9,11 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Note, Problem
-from iolens.sources.job_files import BEGIN, END, SOURCE, JobSample, read_job_file
+from iolens.sources.job_files import SOURCE, read_job_file
+from iolens.sources.job_samples import BEGIN, END, JobSample
 from iolens.sources.lustre.lustre_client_proc import read_tree
 from iolens.sources.reading.options import ReadOptions
+from iolens.store.store import Store
 from tests.sources.lustre.client_trees import T0, enzo_node, tree_2_15
 from tests.sources.stored import ingest, stored
 
@@ -54,6 +56,30 @@ def test_ingested_rows_carry_the_job(tmp_path: Path) -> None:
     rows = stored(tmp_path / "store", "nbp1", "client_io", "node", "job_id", "read_bytes", "duration_s")
     assert rows == [("r1i0n0", "4711", 54 * 10**9 // 4, 600.0)]
     assert ingest(tmp_path / "store", SOURCE.name, [path], ReadOptions()).already_present == 1
+
+
+def on_node(sample: JobSample, node: str, at_s: int) -> JobSample:
+    about = {"user": "alice", "name": "enzo", "cluster": "frost", "processes": 64}
+    return replace(sample, node=node, time_us=sample.time_us + at_s * S, job_nodes=("n1", "n2", "n3"), **about)  # type: ignore[arg-type]
+
+
+def test_one_node_brings_what_is_known_of_the_job(tmp_path: Path) -> None:
+    """The first that has ended; where nobody says which nodes there are, each does, and readers make one of them."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    begin, end = both(tmp_path)
+    for number, node in enumerate(("n3", "n2.site")):
+        samples = [on_node(sample, node, number) for sample in (begin, end)]
+        (folder / f"{node}.job").write_bytes(b"".join(sample.encoded() for sample in samples))
+    (folder / "n1.job").write_bytes(on_node(begin, "n1", 0).encoded())
+    ingest(tmp_path / "store", SOURCE.name, sorted(folder.iterdir()), ReadOptions())
+    (job,) = Store(tmp_path / "store").jobs()
+    assert {name: job[name] for name in ("source", "job_id", "cluster", "user", "name", "nodes", "node_list")} == {
+        "source": "job-files", "job_id": "4711", "cluster": "frost", "user": "alice", "name": "enzo", "nodes": 3,
+        "node_list": "n[1-3]",
+    }  # fmt: skip
+    assert (job["start"], job["time"], job["duration_s"]) == ((T0 + 1) * S, (T0 + 601) * S, 600.0)
+    assert (job["ended"], job["processes"]) == (None, 64)
 
 
 def test_a_file_cut_at_any_byte_gives_a_whole_sample_or_none(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_migration_cut_off_after_the_books_were_written_is_done_again(
         raise OSError("the power went")
 
     with monkeypatch.context() as patch:
-        patch.setattr("iolens.store.tables.write_deltalake", fails)
+        patch.setattr("iolens.store.delta_log.DeltaLog.add_entry", fails)
         with pytest.raises(StoreError, match="the power went"):
             older_store.ingest([capture([ENDED], "new")], "slurm")
     assert [row["job_id"] for row in older_store.jobs()] == ["1", "2"]
@@ -191,3 +191,60 @@ def test_jobs_of_a_window_open_only_the_days_that_can_have_them(store: Store) ->
     assert handle is not None
     assert len(files_between(handle, (T0 + 2 * DAY) * 1_000_000, (T0 + 3 * DAY) * 1_000_000)) == 2
     assert [row["job_id"] for row in store.jobs(at(2 * DAY), at(3 * DAY))] == ["2"]
+
+
+# What samples of a job's nodes tell of it
+
+
+def sampled(start_s: int, end_s: int, job_id: str = "7", node: str = "n[1-2]", **more: object) -> Row:
+    about = {"source": "job-files", "cluster": "frost", "user": "alice", "node_list": node, "nodes": 2, **more}
+    return job(job_id, T0 + start_s, T0 + end_s, ended=None, **{"filesystem": None, **about})
+
+
+RECORD = job("7", T0, T0 + 3600, ended=True, state="COMPLETED", user="bob")
+
+
+def users(store: Store) -> list[tuple[object, object]]:
+    return [(row["job_id"], row["user"]) for row in store.jobs()]
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("more", [{}, {"cluster": None}, {"user": None}])
+def test_the_record_of_a_scheduler_counts_whenever_it_comes(
+    store: Store, order: list[int], more: dict[str, object]
+) -> None:
+    rows = [sampled(2, 3605, **more), RECORD]
+    for number in order:
+        store.ingest([capture([rows[number]], f"capture-{number}")], "job-files" if number == 0 else "slurm")
+    assert users(store) == [("7", "bob")]
+    assert [row["user"] for row in store.jobs(job_id="7")] == ["bob"]
+
+
+def test_a_job_without_a_record_is_known_by_its_samples(store: Store) -> None:
+    store.ingest([capture([sampled(2, 3605)], "a")], "job-files")
+    assert users(store) == [("7", "alice")]
+    store.ingest([capture([job("7", T0 + 9000, T0 + 9600, ended=True, user="bob")], "b")], "slurm")  # ran again
+    assert users(store) == [("7", "alice"), ("7", "bob")]
+    other = job("7", T0, T0 + 3600, ended=True, user="carol", cluster="steppe")
+    store.ingest([capture([other], "c")], "slurm")
+    assert sorted(users(store)) == [("7", "alice"), ("7", "bob"), ("7", "carol")]
+
+
+def test_the_record_counts_at_the_edge_of_a_window_too(store: Store) -> None:
+    """The record begins outside of a window in which the samples begin, or ends before it."""
+    store.ingest([capture([sampled(-3, 3605)], "a"), capture([RECORD], "b")], "test")
+    assert [row["user"] for row in store.jobs(at(-10), at(0))] == []
+    assert [row["user"] for row in store.jobs(at(3602), at(4000))] == []
+    assert [row["user"] for row in store.jobs(at(10), at(20))] == ["bob"]
+
+
+def test_nodes_that_came_each_by_itself_are_one_job(store: Store) -> None:
+    """Nobody said which nodes the job had, so each brought a row; then it ran again."""
+    rows = [sampled(start, end, node=node, nodes=1) for start, end, node in
+            [(1, 100, "a"), (0, 99, "b"), (3, 300, "a"), (1000, 1100, "a")]]  # fmt: skip
+    for number, row in enumerate(rows):
+        store.ingest([capture([row], f"capture-{number}")], "job-files")
+    first, second = store.jobs()
+    assert (first["start"], first["time"], first["duration_s"]) == (T0 * 10**6, (T0 + 300) * 10**6, 300)
+    assert (first["node_list"], first["nodes"]) == ("b,a", 2)
+    assert (second["start"], second["nodes"]) == ((T0 + 1000) * 10**6, 1)

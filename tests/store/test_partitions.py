@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import write_deltalake
 
 from iolens.records import Row, Rows
 from iolens.schema import TABLES
+from iolens.store.delta_log import DeltaLog
 from iolens.store.maintenance import compact_store, export_table, store_info, vacuum_store, verify_store
 from iolens.store.rollup import retain_raw, roll_up
 from iolens.store.store import Store
@@ -135,18 +135,28 @@ def test_a_writer_that_is_overtaken_while_it_cuts_the_table_looks_again(
 ) -> None:
     """Another writer cuts the table, and appends to it, after the first has read the old rows."""
 
-    def overtaken(*arguments: Any, **options: Any) -> None:
+    def overtaken(log: DeltaLog, *arguments: Any) -> bool:
         patch.undo()
         Store(older_store.url).ingest([capture([row(name, "d", 2), row(name, "e", 2)], "other")], "test")
-        write_deltalake(*arguments, **options)
+        return log.add_entry(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("iolens.store.tables.write_deltalake", overtaken)
+        patch.setattr(DeltaLog, "add_entry", overtaken)
         tally = older_store.ingest([capture([row(name, "e", 2), row(name, "f", 3)], "first")], "test")
     assert (tally.rows[name], tally.repeated) == (1, 1)
     assert names_in(older_store, name) == ["a", "b", "c", "d", "e", "f"]
     checked = verify_store(older_store)
     assert (checked.faults, checked.unrecorded) == ([], 0)
+
+
+@pytest.mark.parametrize("name", ["run_files", "run_ranks"])
+def test_an_old_row_sent_again_with_its_start_is_there_already(store: Store, name: str) -> None:
+    """0.1 knew only its end, on the next day: its row is there, and the one sent again is of the day before."""
+    old = {key: value for key, value in values(name, "a", 0, 23).items() if key != "start"}
+    make_table_of_0_1(store, name, [old])
+    again = Store(store.url).ingest([capture([row(name, "a", 0, 23), row(name, "b", 0, 23)], "again")], "test")
+    assert (again.rows[name], again.repeated) == (1, 1)
+    assert folders(store, name) == ["date=2020-09-13", "date=2020-09-14"]
 
 
 @every_table

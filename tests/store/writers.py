@@ -127,7 +127,9 @@ def append_to_tables_of_0_1(url: str, folder: Path, number: int) -> None:
 CUT_SINCE_0_1 = ("jobs", "drives", "runs", "run_files", "run_ranks")
 
 
-def make_table_of_0_1(store: Store, name: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
+def make_table_of_0_1(
+    store: Store, name: str, rows: Sequence[Mapping[str, object]] = (), rows_per_file: int = 1
+) -> None:
     """A table as iolens 0.1 made it: not cut by `date`, and without the columns that came later."""
     later = {"jobs": ("date", "ended"), "run_files": ("date", "start"), "run_ranks": ("date", "start")}
     older = [field for field in arrow_schema(TABLES[name]) if field.name not in later.get(name, ("date",))]
@@ -138,6 +140,8 @@ def make_table_of_0_1(store: Store, name: str, rows: Sequence[Mapping[str, objec
         description="iolens schema 1",
         configuration={"delta.dataSkippingNumIndexedCols": "-1"},
     )
-    for place in range(content.num_rows):  # a file and a mark for each
+    for place in range(0, content.num_rows, rows_per_file):  # a file and a mark for each
         marks = CommitProperties(app_transactions=[Transaction(f"file/old-{place}", 1_000_001)])
-        write_deltalake(store.tables.uri(name), content.slice(place, 1), mode="append", commit_properties=marks)
+        write_deltalake(
+            store.tables.uri(name), content.slice(place, rows_per_file), mode="append", commit_properties=marks
+        )

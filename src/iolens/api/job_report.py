@@ -18,7 +18,8 @@ from iolens.config import load_config
 from iolens.errors import InputError
 from iolens.findings import Thresholds, checked_thresholds
 from iolens.records import Note
-from iolens.sources.job_files import JobSample, NodeJob, job_files, read_job_file
+from iolens.sources.job_files import NodeJob, job_files, read_job_file
+from iolens.sources.job_samples import JobSample
 from iolens.units import from_epoch_us
 from iolens.visible_text import some_names
 

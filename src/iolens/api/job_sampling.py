@@ -11,6 +11,7 @@ from iolens.agent.jobs.context import JobContext
 from iolens.agent.jobs.requests import SamplingRequest
 from iolens.analyses.job_report.results import JobReport
 from iolens.api.job_report import report_of_folder
+from iolens.errors import OptionError
 from iolens.findings import Thresholds
 
 
@@ -23,10 +24,14 @@ def end_job(request: SamplingRequest, wait_s: float, thresholds: Thresholds) -> 
 
 def run_job(request: SamplingRequest, command: Sequence[str], thresholds: Thresholds) -> tuple[int, JobReport]:
     """Run a command between two samples; its exit code, and what it did."""
+    if request.spool is not None and request.via is not None:
+        raise OptionError("--spool and --via do not go together here: the samples of other nodes are not seen")
     job = JobContext.of_command(os.environ, command, request.job_id)
     if request.via is None:
         job = replace(job, nodes=())  # this node alone is sampled, and none is missed
     request.begin(job)
     code = run_command(command, request.say)
     request.end(job)
-    return code, report_of_folder(request.place(job), thresholds)
+    report = report_of_folder(request.place(job), thresholds)
+    request.hand_over(job)
+    return code, report

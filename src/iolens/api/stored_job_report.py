@@ -16,6 +16,7 @@ from iolens.findings import Thresholds
 from iolens.schema import CLIENT_IO, LATEST_US
 from iolens.sources.schedulers.node_lists import expand_nodes
 from iolens.store.client_sums import ClientWindow, client_sums
+from iolens.store.jobs import SAMPLED
 from iolens.store.store import Store
 from iolens.units import epoch_us, from_epoch_us
 from iolens.visible_text import some_names
@@ -100,12 +101,17 @@ def _nodes(record: Mapping[str, Any] | None) -> list[str]:
 def _details(
     job_id: str, record: Mapping[str, Any] | None, sums: Sequence[ClientSum], nodes: Sequence[str]
 ) -> JobDetails:
+    if record is not None and record["source"] == SAMPLED and sums:  # one node's times are not those of all
+        record = {
+            **record,
+            "start": min(row["start_us"] for _, row in sums),
+            "time": max(row["end_us"] for _, row in sums),
+        }
     if record is not None:
         end = from_epoch_us(record["time"]) if record["ended"] is not False else None
         count = record["nodes"] if record["nodes"] is not None else len(nodes) or None
-        return JobDetails(
-            job_id, record["cluster"], record["user"], record["name"], from_epoch_us(record["start"]), end, count
-        )
+        about = record["cluster"], record["user"], record["name"]
+        return JobDetails(job_id, *about, from_epoch_us(record["start"]), end, count, record["processes"])
     start_us, end_us = min(row["start_us"] for _, row in sums), max(row["end_us"] for _, row in sums)
     count = len({row["node"] for _, row in sums})
     return JobDetails(job_id, start=from_epoch_us(start_us), end=from_epoch_us(end_us), nodes=count)

@@ -19,12 +19,14 @@ Examples:
   iolens job begin                     in a prolog, which runs on every node
   iolens job begin --via srun          in a batch script, for all nodes of the job
   iolens job begin --job-id 17 --folder /shared/jobs
+  iolens job begin --spool /var/spool/iolens     nodes share no folder: the agent ships it
 """,
 )
 @sampling_options
 def COMMAND(request: SamplingRequest) -> None:
     """Sample the Lustre clients of this node for the job that begins.
 
-    The job is the one of the environment (Slurm, PBS). Its samples go to FOLDER/JOB/NODE.job.
+    The job is the one of the environment (Slurm, PBS). Its samples go to FOLDER/JOB/NODE.job, or with --spool into the
+    spool of the agent on this node, from where they get into the store when the job has ended.
     """
     request.begin(request.job())

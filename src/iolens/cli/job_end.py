@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens.cli.shared_job_options import sampling_options, say
+from iolens.errors import OptionError
 
 if TYPE_CHECKING:
     from iolens.agent.jobs.requests import SamplingRequest
@@ -52,10 +53,15 @@ def COMMAND(
 ) -> int:
     """Sample the Lustre clients of this node for the job that ends, and report what moved since it began.
 
-    A node that did not answer is named in the report. Exit code 3: something of the job is not in the numbers.
+    A node that did not answer is named in the report. Exit code 3: something of the job is not in the numbers. With
+    --spool nothing is printed: `iolens job report ID` reports the job when the store has the samples of its nodes.
     """
-    if not report:
-        request.end(request.job())
+    if request.spool is not None and append_to is not None:
+        raise OptionError("--append-to does not go with --spool: the report of a job is in the store then")
+    if not report or request.spool is not None:
+        job = request.job()
+        request.end(job)
+        request.hand_over(job)
         return 0
     from iolens.api.job_report import configured_thresholds, written_report
     from iolens.api.job_sampling import end_job

@@ -12,7 +12,7 @@ from iolens.cli.options import Asked, analysis_options
 if TYPE_CHECKING:
     from iolens.store.jobs import JobFilter
 
-ORDERS = ("bytes", "read", "written", "operations", "opens", "rpcs", "start")
+ORDERS = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
 
 
 @click.command(
@@ -20,6 +20,7 @@ ORDERS = ("bytes", "read", "written", "operations", "opens", "rpcs", "start")
     epilog="""\b
 Examples:
   iolens job list -f scratch --from 2026-03-01 --to 2026-03-02
+  iolens job list -f scratch --sort disk
   iolens job list -f scratch --user alice --sort opens --top 50 --format csv
 """,
 )
@@ -30,7 +31,8 @@ Examples:
 def COMMAND(asked: Asked, sorted_by: str, top: int, like: JobFilter) -> None:
     """Jobs that ran in the window, with what each did to the file system.
 
-    From the samples of a job's begin and end, else from what its nodes counted while it ran.
+    From the samples of a job's begin and end, else from what its nodes counted while it ran. The time it kept the disks
+    busy is known where the servers' job_stats and a calibration of the file system are stored.
     """
     from iolens.api import OpenStore
     from iolens.api.job_list import listed_jobs

@@ -22,12 +22,19 @@ def sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What is sampled; the function takes it as its first argument, a `SamplingRequest`."""
 
     @wraps(function)
-    def ask(folder: Path | None, job_id: str | None, root: Path, node: str | None, via: str | None, **more: Any) -> Any:
-        from iolens.agent.jobs.requests import SamplingRequest, jobs_folder
+    def ask(
+        folder: Path | None, spool: Path | None, job_id: str | None, root: Path, node: str | None, via: str | None,
+        **more: Any,
+    ) -> Any:  # fmt: skip
+        from iolens.agent.jobs.requests import SamplingRequest
 
-        return function(SamplingRequest(jobs_folder(folder), job_id, root, node, via, say), **more)
+        return function(SamplingRequest.of(folder, spool, job_id, root, node, via, say), **more)
 
     options = [
+        click.option(
+            "--spool", type=click.Path(path_type=Path, file_okay=False), show_default="$IOLENS_SPOOL",
+            help="Spool of this node's agent, such as /var/spool/iolens, instead of a folder",
+        ),
         click.option("--job-id", metavar="ID", show_default="$SLURM_JOB_ID, $PBS_JOBID", help="Which job this is"),
         click.option(
             "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True,

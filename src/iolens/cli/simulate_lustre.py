@@ -52,6 +52,10 @@ Examples:
     "--client-page-size", type=WORDS, default="4096", show_default=True, metavar="BYTES,…",
     help="Page sizes of the nodes, in turn",
 )  # fmt: skip
+@click.option(
+    "--cache-hits", type=click.FloatRange(0, 0.99), default=0.05, show_default=True, metavar="SHARE",
+    help="Share of the nodes' reads that their caches answer",
+)  # fmt: skip
 @click.option("--reboot", multiple=True, metavar="NODE@TIME", help="A node's counters begin anew; repeatable")
 def COMMAND(
     root: Path,
@@ -70,6 +74,7 @@ def COMMAND(
     clients: int,
     client_version: tuple[str, ...],
     client_page_size: tuple[str, ...],
+    cache_hits: float,
     reboot: tuple[str, ...],
 ) -> None:
     """Keep live /proc and /sys trees of a Lustre server and its clients under a directory.
@@ -95,7 +100,7 @@ def COMMAND(
         if root2 is not None
         else None
     )
-    nodes = _nodes(server, clients, client_version, client_page_size)
+    nodes = _nodes(server, clients, client_version, client_page_size, cache_hits)
     centre = Centre(server, partner, events, nodes)
     click.echo(f"{chosen.filesystem}: {len(server.mounted)} targets of Lustre {version} under {root}", err=True)
     if nodes is not None:
@@ -109,7 +114,9 @@ def COMMAND(
     click.echo(f"{truth['samples']} ticks; true mean FSU of the OSTs under {root}: {mean}")
 
 
-def _nodes(server: Tree, count: int, versions: tuple[str, ...], sizes: tuple[str, ...]) -> SimulatedClients | None:
+def _nodes(
+    server: Tree, count: int, versions: tuple[str, ...], sizes: tuple[str, ...], cache_hits: float
+) -> SimulatedClients | None:
     from iolens.errors import UsageError
     from iolens.simulator.client_tree import FOLDER, SimulatedClients
 
@@ -125,6 +132,7 @@ def _nodes(server: Tree, count: int, versions: tuple[str, ...], sizes: tuple[str
         start_s=server.start_s,
         versions=versions,
         page_sizes=[int(size) for size in sizes],
+        cache_hit_share=cache_hits,
     )
 
 

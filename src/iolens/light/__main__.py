@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iolens import __version__
-from iolens.errors import IolensError
+from iolens.errors import IolensError, OptionError
 from iolens.units import parse_capacity, parse_duration
 from iolens.visible_text import visible
 
@@ -47,11 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(PROGRAM, description="iolens for servers and compute nodes.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    # With `prog` it does not format a usage line for it, which would ask for the size of the terminal.
+    verbs = parser.add_subparsers(required=True, metavar="VERB", prog=PROGRAM)
     _add_collect(verbs)
-    _add_jobs(verbs.add_parser("job", help="what jobs did to the file systems").add_subparsers(required=True))
+    jobs = verbs.add_parser("job", help="what jobs did to the file systems")
+    _add_jobs(jobs.add_subparsers(required=True, prog=f"{PROGRAM} job"))
     _add_doctor(verbs)
-    exports = verbs.add_parser("export", help="serve counters to Prometheus or PCP").add_subparsers(required=True)
+    export = verbs.add_parser("export", help="serve counters to Prometheus or PCP")
+    exports = export.add_subparsers(required=True, prog=f"{PROGRAM} export")
     _add_prometheus(exports)
     exports.add_parser("pcp", help="the agent of a running pmcd; see `export pcp --help`")
     return parser
@@ -89,6 +92,7 @@ def _add_jobs(verbs: Any) -> None:
         _root(verb)
         verb.add_argument("--job-id", help="which job this is [$SLURM_JOB_ID, $PBS_JOBID]")
         verb.add_argument("--node", help="name of the node [this host]")
+        verb.add_argument("--spool", type=Path, help="spool of this node's agent, instead of a folder [$IOLENS_SPOOL]")
         verb.add_argument("--via", choices=["srun", "pdsh", "clush", "ssh"], help="sample all nodes through this")
     for verb in (begin, end, run, report):
         verb.add_argument("--folder", type=Path, help="folder of all jobs [$IOLENS_JOBS, ~/.iolens/jobs]")
@@ -167,10 +171,11 @@ def _collect(options: argparse.Namespace) -> int:
 
 
 def _request(options: argparse.Namespace) -> SamplingRequest:
-    from iolens.agent.jobs.requests import SamplingRequest, jobs_folder
+    from iolens.agent.jobs.requests import SamplingRequest
 
-    folder = jobs_folder(options.folder)
-    return SamplingRequest(folder, options.job_id, options.root, options.node, options.via, _say)
+    return SamplingRequest.of(
+        options.folder, options.spool, options.job_id, options.root, options.node, options.via, _say
+    )
 
 
 def _begin(options: argparse.Namespace) -> int:
@@ -181,8 +186,12 @@ def _begin(options: argparse.Namespace) -> int:
 
 def _end(options: argparse.Namespace) -> int:
     request = _request(options)
-    if not options.report:
-        request.end(request.job())
+    if request.spool is not None and options.append_to is not None:
+        raise OptionError("--append-to does not go with --spool: the report of a job is in the store then")
+    if not options.report or request.spool is not None:
+        job = request.job()
+        request.end(job)
+        request.hand_over(job)
         return 0
     from iolens.api.job_report import configured_thresholds, written_report
     from iolens.api.job_sampling import end_job

@@ -1,18 +1,19 @@
 """The raw counters of a simulated Lustre client, and which lines and histograms they become.
 
 Everything is a sum over the RPCs and operations that the node's jobs did, or grows with time, so that summed over
-nodes it is what the servers count. No call is answered from the cache: llite counts the bytes of the RPCs.
+nodes it is what the servers count. Reads that the node's cache answered are calls, and no RPCs: only llite counts them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.schema import DIRECTIONS
 from iolens.simulator.client_layout import ClientLayout
 from iolens.simulator.client_text import RpcHistograms
 from iolens.simulator.lustre_counters import (
@@ -31,6 +32,7 @@ from iolens.simulator.lustre_text import Counter, Dialect
 from iolens.simulator.workload import OPERATIONS, SIZES
 
 REQUEST_US: Final = 150
+CACHED_US: Final = 1
 MODIFYING: Final = ("mknod", "link", "unlink", "mkdir", "rmdir", "rename", "setattr", "setxattr")
 # What llite calls an operation where the MDT calls it otherwise.
 CALLS: Final = {"sync": "fsync"}
@@ -54,6 +56,24 @@ class ClientCounters:
     rpcs: Array
     operations: Array
     page_bytes: int
+    cached_reads: Array = field(default_factory=lambda: np.zeros(len(SIZES), np.int64))  # by size
+
+    def read_from_cache(self, new_reads: Array, hits_per_rpc: float) -> Array:
+        """Reads by size that the cache answers beside those that are about to be RPCs; they are counted here.
+
+        Whole reads: what is left of one is carried on, so that the share holds over any time.
+        """
+        before = self.rpcs[0].sum(axis=1)
+        hits: Array = np.floor((before + new_reads) * hits_per_rpc).astype(np.int64)
+        hits -= np.floor(before * hits_per_rpc).astype(np.int64)
+        self.cached_reads += hits
+        return hits
+
+    def calls_by_size(self) -> Array:
+        """Reads and writes of applications by direction and size: RPCs, and reads that the cache answered."""
+        calls: Array = self.rpcs.sum(axis=2)
+        calls[0] += self.cached_reads
+        return calls
 
     @classmethod
     def nothing(cls, start_ns: int, osts: int, mdts: int, page_bytes: int) -> ClientCounters:
@@ -66,8 +86,8 @@ class ClientCounters:
         return dict(zip(OPERATIONS, self.operations.sum(axis=1).tolist(), strict=True))
 
     def call_sizes(self) -> dict[int, tuple[int, int]]:
-        """Reads and writes of applications by size in bytes: every call is one RPC."""
-        reads, writes = self.rpcs.sum(axis=2).tolist()
+        """Reads and writes of applications by size in bytes."""
+        reads, writes = self.calls_by_size().tolist()
         return dict(zip(SIZES, zip(reads, writes, strict=True), strict=True))
 
     def age_s(self, now_ns: int) -> int:
@@ -77,23 +97,37 @@ class ClientCounters:
 
 def llite_stats(client: ClientCounters, layout: ClientLayout, seconds: NDArray[np.float64]) -> list[Counter]:
     """Lines of llite `stats`."""
-    dialect, rpcs = layout.dialect, client.rpcs.sum(axis=2)
-    lines = byte_counters(rpcs, with_squares=dialect.timed)
+    dialect, rpcs, moved = layout.dialect, client.rpcs.sum(axis=2), client.calls_by_size()
+    lines = byte_counters(moved, with_squares=dialect.timed)
     if layout.has_osc_calls:
-        lines += [line._replace(name=name) for line, name in zip(lines, ("osc_read", "osc_write"), strict=True)]
+        of_rpcs = byte_counters(rpcs, with_squares=dialect.timed)
+        lines += [line._replace(name=name) for line, name in zip(of_rpcs, ("osc_read", "osc_write"), strict=True)]
     if dialect.timed:
-        lines += [time_counter(name, rpcs[n], seconds[n]) for n, name in enumerate(("read", "write"))]
+        lines += [_timed_calls(name, rpcs[n], moved[n] - rpcs[n], seconds[n]) for n, name in enumerate(DIRECTIONS)]
     calls = client.calls()
     named = {CALLS.get(name, name): count for name, count in calls.items()}
     named["inode_permission"] = calls["open"] + calls["getattr"]
     return [*lines, *(operation_counter(name, count, dialect, layout.call_unit) for name, count in named.items())]
 
 
+def _timed_calls(name: str, rpcs: Array, cached: Array, seconds: NDArray[np.float64]) -> Counter:
+    """Calls with the time that each took; one that the cache answered took a microsecond."""
+    line = time_counter(name, rpcs, seconds)
+    hits = int(cached.sum())
+    if not hits:
+        return line
+    high = line.maximum or CACHED_US
+    return line._replace(
+        samples=line.samples + hits, minimum=CACHED_US, maximum=high, total=line.total + hits * CACHED_US,
+        sumsq=None if line.sumsq is None else line.sumsq + hits * CACHED_US**2,
+    )  # fmt: skip
+
+
 def read_ahead(client: ClientCounters) -> dict[str, int]:
     """Pages that were there when they were asked for, and the first of each RPC, which was not."""
-    reads = client.rpcs[0].sum(axis=1)
+    reads = client.calls_by_size()[0]
     pages = int(reads @ np.array([_pages(size, client.page_bytes) for size in SIZES]))
-    rpcs = int(reads.sum())
+    rpcs = int(client.rpcs[0].sum())
     return {"hits": pages - rpcs, "misses": rpcs, "readpage_not_consecutive": rpcs // 8, "readahead_to_eof": rpcs // 4}
 
 

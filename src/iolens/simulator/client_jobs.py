@@ -27,16 +27,22 @@ class JobOnNodes:
     nodes: tuple[str, ...]
     rpcs: Array
     operations: Array  # by kind and MDT
+    cached_reads: Array  # by size: read from the caches of its nodes
+
+    def rpc_bytes(self, direction: int) -> int:
+        """Bytes that its RPCs carried."""
+        return int(np.array(SIZES) @ self.rpcs[direction].sum(axis=1))
 
     def moved_bytes(self, direction: int) -> int:
-        """Bytes it read or wrote."""
-        return int(np.array(SIZES) @ self.rpcs[direction].sum(axis=1))
+        """Bytes it read or wrote, from caches too."""
+        return self.rpc_bytes(direction) + (0 if direction else int(np.array(SIZES) @ self.cached_reads))
 
     def summary(self) -> dict[str, Any]:
         """As JSON writes it."""
         done = dict(zip(OPERATIONS, self.operations.sum(axis=1).tolist(), strict=True))
         moved = {f"{name}_bytes": self.moved_bytes(number) for number, name in enumerate(DIRECTIONS)}
         rpcs = {f"{name}_rpcs": int(self.rpcs[number].sum()) for number, name in enumerate(DIRECTIONS)}
+        rpcs |= {f"{name}_rpc_bytes": self.rpc_bytes(number) for number, name in enumerate(DIRECTIONS)}
         times = {"start": _time(self.job.start_s), "end": _time(self.job.end_s)}
         names = {"jobid": self.job.job_id, "user": self.job.user, "project": self.job.project}
         return {**names, **times, "nodes": list(self.nodes), **moved, **rpcs, "metadata": done}

@@ -35,6 +35,8 @@ FOLDER: Final = "clients"
 SACCT_FILE: Final = "sacct.txt"
 TRUTH_FILE: Final = "jobs.json"
 PAGE_SIZES: Final = (4096, 8192, 16384, 32768, 65536)
+CACHE_HIT_SHARE: Final = 0.05  # of reads
+MOST_CACHED: Final = 0.99
 _FIRST_ADDRESS: Final = 0xFFFF_8800_0000_0000
 _AT_PAGESZ: Final = 6
 
@@ -124,7 +126,8 @@ class ClientTree:
 class SimulatedClients:
     """All nodes of a file system. Their counters begin `uptime_s` before `start_s`, as those of the servers do.
 
-    `jobs` has what is true of each job since then; `sacct.txt` and `jobs.json` beside the nodes tell it.
+    `jobs` has what is true of each job since then; `sacct.txt` and `jobs.json` beside the nodes tell it. Of all reads
+    `cache_hit_share` are answered by the caches of the nodes, and never seen by a server.
     """
 
     def __init__(
@@ -138,8 +141,10 @@ class SimulatedClients:
         versions: Sequence[str] = CLIENT_VERSIONS,
         page_sizes: Sequence[int] = (4096,),
         uptime_s: int = UPTIME_S,
+        cache_hit_share: float = CACHE_HIT_SHARE,
     ) -> None:
-        _check(activity.workload, nodes, versions, page_sizes)
+        _check(activity.workload, nodes, versions, page_sizes, cache_hit_share)
+        self.hits_per_rpc = cache_hit_share / (1 - cache_hit_share)
         self.root, self.activity, self.mdts = root, activity, mdts
         self.second = start_s - uptime_s
         self.placement = placed_on(activity.workload, nodes)
@@ -202,7 +207,7 @@ class SimulatedClients:
                 rpcs = np.zeros((2, len(SIZES), self.activity.targets), np.int64)
                 operations = np.zeros((len(OPERATIONS), self.mdts), np.int64)
                 names = tuple(node_name(number) for number in nodes)
-                self.jobs[job.job_id] = JobOnNodes(job, names, rpcs, operations)
+                self.jobs[job.job_id] = JobOnNodes(job, names, rpcs, operations, np.zeros(len(SIZES), np.int64))
         return [self.jobs[job.job_id] for job in running]
 
     def _pass_osts(self, jobs: Sequence[JobOnNodes], ticks: int, osts: Sequence[int]) -> None:
@@ -216,7 +221,9 @@ class SimulatedClients:
             done = dealt[number] * answered
             job.rpcs += done.sum(axis=2)
             for node, part in self._parts(number, done, turn):
-                node.rpcs += part.sum(axis=2)
+                new = part.sum(axis=2)
+                job.cached_reads += node.read_from_cache(new[0].sum(axis=1), self.hits_per_rpc)
+                node.rpcs += new
 
     def _pass_mdts(self, jobs: Sequence[JobOnNodes], ticks: int, mdts: Sequence[int]) -> None:
         hour, first = divmod(self._tick, self.activity.ticks_per_hour)
@@ -243,7 +250,11 @@ class SimulatedClients:
         self._beside.replace(self.root / TRUTH_FILE, json.dumps({"jobs": summaries}, indent=1) + "\n")
 
 
-def _check(workload: SimulatedWorkload, nodes: int, versions: Sequence[str], page_sizes: Sequence[int]) -> None:
+def _check(
+    workload: SimulatedWorkload, nodes: int, versions: Sequence[str], page_sizes: Sequence[int], cached: float
+) -> None:
+    if not 0 <= cached <= MOST_CACHED:
+        raise UsageError(f"a share of cache hits is from 0 to {MOST_CACHED}, not {cached}")
     if nodes < 1 or not workload.jobs:
         raise UsageError("clients need at least one node, and a workload with jobs")
     for version in versions:

@@ -1,71 +1,31 @@
 """What `iolens job begin` and `end` sampled on the nodes of a job: one file for each job and node.
 
 The lines are those of a spool segment (`spool.py`). Each sample is one line of plain JSON, which says whose it is and
-how many lines follow, and those lines. A file may be cut at any byte: what is whole before that counts.
+how many lines follow, and those lines. A file may be cut at any byte: what is whole before that counts. Of each job
+one node brings the row of `jobs`, for jobs of which no scheduler's record is stored.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iolens.counters.differences import Baseline, CounterStep, Movement, advance
 from iolens.counters.rows import interval_rows
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem, Row, Sample
-from iolens.schema import CLIENT_RPCS
+from iolens.schema import CLIENT_RPCS, JOBS
+from iolens.sources.job_samples import END, SUFFIX, JobSample, job_samples
 from iolens.sources.reading.captures import content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.reading.parsed_numbers import count_in_json
-from iolens.sources.spool import (
-    LATEST_US,
-    SegmentLine,
-    Tick,
-    compact_json,
-    decode_tick,
-    encode_tick,
-    encoded_line,
-    in_lines,
-    lines,
-)
+from iolens.sources.schedulers.node_lists import compact_nodes
 
-FORMAT: Final = "iolens-job"
-VERSION: Final = 1
-SUFFIX: Final = ".job"
-BEGIN, END = "begin", "end"
+_TEXTS: Final = ("cluster", "user", "name")
 _START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-job"')
-_TEXTS: Final = ("cluster", "user", "name", "boot_id")
-
-
-@dataclass(frozen=True)
-class JobSample:
-    """Everything that one node counted at one time, and for which job. `job_nodes` are all nodes of the job."""
-
-    point: str  # BEGIN or END
-    job_id: str
-    node: str
-    time_us: int  # by the node's clock
-    cluster: str | None = None
-    user: str | None = None
-    name: str | None = None
-    job_nodes: Sequence[str] = ()
-    processes: int | None = None
-    boot_id: str | None = None  # another one after a reboot
-    uptime_us: int | None = None  # since the boot: no one sets this clock
-    other_jobs: Sequence[str] = ()  # that were on the node at some time since the begin
-    items: Sequence[Item] = ()
-
-    def encoded(self) -> bytes:
-        """The sample as lines of its file."""
-        ticks = [encode_tick(Tick(self.time_us, part)) for part in in_lines(self.items)]
-        about = {name: value for name, value in vars(self).items() if name != "items" and value not in (None, ())}
-        head = {"format": FORMAT, "version": VERSION, "lines": len(ticks), **about}
-        return b"".join([encoded_line(compact_json(head)), *ticks])
 
 
 @dataclass
@@ -154,6 +114,26 @@ class NodeJob:
         )
         return [Row(sample.table, row) for sample, step in summed for row in interval_rows(sample, step, SOURCE.name)]
 
+    @property
+    def record(self) -> Row | None:
+        """What the samples tell of the job itself; `ended` is NULL, so that any record of a scheduler counts more."""
+        if self.begin is None or self.end is None:
+            return None
+        both = (self.end, self.begin)
+        texts = {name: next(filter(None, (getattr(item, name) for item in both)), None) for name in _TEXTS}
+        nodes = self.end.job_nodes or self.begin.job_nodes or [self.node]
+        start_us = self.begin.time_us
+        duration_s = self.seconds or 0.0
+        times = {"start": start_us, "time": start_us + max(round(duration_s * 1e6), 1), "duration_s": duration_s}
+        about = {"source": SOURCE.name, "job_id": self.job_id, "nodes": len(nodes), "node_list": compact_nodes(nodes)}
+        return Row(JOBS.name, {**about, **times, **texts, "processes": self.end.processes or self.begin.processes})
+
+    @property
+    def rank(self) -> int:
+        """The node's place among those of the job, 0 where they are not known; the first brings the row of `jobs`."""
+        names = [_short(name) for name in self._any.job_nodes]
+        return names.index(_short(self.node)) if _short(self.node) in names else 0
+
     @cached_property
     def _steps(self) -> list[tuple[Sample, CounterStep]]:
         """By table and file system, from the begin to the end."""
@@ -201,8 +181,10 @@ class JobFiles:
         """One capture for each job and node that has ended."""
         read, refused = read_each(paths, read_job_file)
         yield from refused
+        recording = {id(node_job) for node_job in _recording(read)}
         for node_job in sorted(read, key=lambda item: (item.job_id, item.node)):
-            yield Capture(str(node_job.path), content_identity(node_job.path), partial(_items, node_job))
+            items = partial(job_items, node_job, with_record=id(node_job) in recording)
+            yield Capture(str(node_job.path), content_identity(node_job.path), items)
 
 
 SOURCE: Final = JobFiles()
@@ -211,7 +193,7 @@ SOURCE: Final = JobFiles()
 def read_job_file(path: Path) -> NodeJob:
     """The last begin of a job's file and the end after it; a job that was requeued has begun more than once."""
     node_job = NodeJob(path)
-    for sample in _samples(path, node_job.problems):
+    for sample in job_samples(path, node_job.problems):
         if sample.point == END:
             node_job.end = sample
         else:
@@ -231,7 +213,19 @@ def job_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
 
 
-def _items(node_job: NodeJob) -> Iterator[Item]:
+def _recording(node_jobs: Iterable[NodeJob]) -> Iterator[NodeJob]:
+    """Of each job the first of its nodes that has ended; all of them where nobody says which nodes it had."""
+    by_job: dict[str, list[NodeJob]] = {}
+    for node_job in node_jobs:
+        if node_job.begin is not None and node_job.end is not None:
+            by_job.setdefault(node_job.job_id, []).append(node_job)
+    for own in by_job.values():
+        first = min(node_job.rank for node_job in own)
+        yield from (node_job for node_job in own if node_job.rank == first)
+
+
+def job_items(node_job: NodeJob, *, with_record: bool) -> Iterator[Item]:
+    """Rows of the job on this node, and what is wrong with its samples; `with_record`: the row of `jobs` too."""
     rows = node_job.rows  # which may add problems
     yield from node_job.problems
     if node_job.begin is None:
@@ -239,73 +233,13 @@ def _items(node_job: NodeJob) -> Iterator[Item]:
     elif node_job.end is None:
         yield Problem(str(node_job.path), None, "no sample at the end of the job: it still runs, or the node died")
     yield from rows
+    if with_record and node_job.record is not None:
+        yield node_job.record
 
 
-def _samples(path: Path, problems: list[Problem]) -> Iterator[JobSample]:
-    """The whole samples of a file; what is damaged or cut becomes a problem."""
-    pending: tuple[dict[str, Any], SegmentLine] | None = None
-    ticks: list[Tick] = []
-    for line in lines(path):
-        if line.payload is None:
-            problems.append(
-                Problem(str(path), line.number, f"byte {line.offset}: damaged line, {line.length} bytes skipped")
-            )
-            continue
-        try:
-            if line.payload.startswith(b"{"):
-                if pending is not None:
-                    problems.append(_cut(path, pending[1]))
-                pending, ticks = (_head(line.payload), line), []
-            else:
-                ticks.append(decode_tick(line.payload))
-        except ValueError as error:
-            problems.append(Problem(str(path), line.number, f"byte {line.offset}: {error}"))
-            continue
-        if pending is not None and len(ticks) == pending[0]["lines"]:
-            yield _sample(pending[0], (item for tick in ticks for item in tick.items))
-            pending = None
-    if pending is not None:
-        problems.append(_cut(path, pending[1]))
-
-
-def _cut(path: Path, line: SegmentLine) -> Problem:
-    return Problem(str(path), line.number, f"byte {line.offset}: the sample is not whole and is left out")
-
-
-def _head(payload: bytes) -> dict[str, Any]:
-    """The line that says whose sample it is; ValueError where it does not."""
-    try:
-        plain = json.loads(payload)
-    except RecursionError as error:
-        raise ValueError("not the sample of a job") from error
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT or plain.get("version") != VERSION:
-        raise ValueError(f"not a sample of a job in format {VERSION}")
-    whole = (
-        plain.get("point") in (BEGIN, END)
-        and all(isinstance(plain.get(name), str) and plain[name] for name in ("job_id", "node"))
-        and all(plain.get(name) is None or isinstance(plain[name], str) for name in _TEXTS)
-        and all(_is_texts(plain.get(name, [])) for name in ("job_nodes", "other_jobs"))
-        and count_in_json(plain.get("time_us"), LATEST_US) is not None
-        and all(
-            plain.get(name) is None or count_in_json(plain[name]) is not None for name in ("processes", "uptime_us")
-        )
-        and count_in_json(plain.get("lines")) is not None
-    )
-    if not whole:
-        raise ValueError("the sample of a job without a job id, a node or a time")
-    return plain
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _sample(plain: Mapping[str, Any], items: Iterable[Item]) -> JobSample:
-    known = JobSample.__dataclass_fields__
-    about: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name in known
-    }
-    return JobSample(**about, items=tuple(items))
+def _short(host: str) -> str:
+    """A host's name without its domain, which schedulers and kernels leave out or not."""
+    return host.partition(".")[0]
 
 
 def _filesystems(sample: JobSample) -> set[str]:

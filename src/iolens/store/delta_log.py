@@ -13,7 +13,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,21 @@ class DeltaLog:
             sync_directory(self.table)
         self.settled = max(newest, self.settled)
         return newest
+
+    def add_entry(self, version: int, actions: Sequence[Mapping[str, Any]]) -> bool:
+        """Make the entry of a version, whole or not at all; False where another writer has made one."""
+        now_ms = time.time_ns() // 1_000_000
+        about = {"timestamp": now_ms, "operation": "WRITE", "engineInfo": "iolens", ACTIONS: len(actions)}
+        beside = self.folder / f"_commit_{uuid.uuid4()}.json.tmp"  # as delta-rs calls its own
+        try:
+            beside.write_text("".join(json.dumps(line) + "\n" for line in ({"commitInfo": about}, *actions)), "utf-8")
+            sync_file(beside)
+            self.entry(version).hardlink_to(beside)
+        except FileExistsError:
+            return False
+        finally:
+            beside.unlink(missing_ok=True)
+        return True
 
     def _first_young(self, known: int) -> int:
         """The oldest of the newest entries that the kernel may not have written yet."""

@@ -161,10 +161,11 @@ class _Loader:
         """
         if "source" not in table.key:
             return [Transaction("rows", handle.version() + 1)] if list(brought) else []
-        filesystems: set[object] = set()
+        marks: set[str] = set()
         for rows in brought:
-            filesystems.update(rows.column("filesystem").unique().to_pylist())
-        return [Transaction(f"rows/{self.source}/{filesystem}", handle.version() + 1) for filesystem in filesystems]
+            named = rows.select(["source", "filesystem"]).group_by(["source", "filesystem"]).aggregate([]).to_pylist()
+            marks.update(f"rows/{pair['source']}/{pair['filesystem']}" for pair in named)
+        return [Transaction(mark, handle.version() + 1) for mark in sorted(marks)]
 
     def _rebuild(self) -> dict[str, Rebuilt]:
         """Fit what came too late into each table."""

@@ -1,11 +1,15 @@
-"""Jobs out of the store: those that ran in a window, or one by its id. Of one seen again, the record that counts."""
+"""Jobs out of the store: those that ran in a window, or one by its id. Of one seen again, the record that counts.
+
+What samples of its nodes tell of a job (source `job-files`) has another start than the scheduler's record, and may come
+from several nodes: it counts only where no record of a scheduler overlaps, and as one job.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 from duckdb import ColumnExpression, ConstantExpression
@@ -16,6 +20,8 @@ from iolens.store.placing import files_between
 from iolens.store.tables import Tables
 from iolens.units import epoch_us
 
+SAMPLED: Final = "job-files"  # the source of rows that samples of nodes made
+SAME_JOB_US: Final = 60_000_000  # clocks of nodes and schedulers differ, and prologs take a while
 ROWS_AT_ONCE: Final = 10_000  # that are held twice, as the engine gives them and as they are returned
 
 
@@ -61,25 +67,65 @@ def stored_jobs(
         return []
     first_us = 0 if since is None else epoch_us(since)
     last_us = LATEST_US if until is None else epoch_us(until)
-    rows = relation(tables, JOBS.name, files_between(handle, first_us, last_us)).filter(
-        ColumnExpression("start_us") < ConstantExpression(last_us)  # all rows of a key have one start
+    rows = relation(tables, JOBS.name, files_between(handle, first_us - SAME_JOB_US, last_us + SAME_JOB_US)).filter(
+        ColumnExpression("start_us") < ConstantExpression(last_us + SAME_JOB_US)  # all rows of a key have one start
     )
     if job_id is not None:
         rows = rows.filter(ColumnExpression("job_id") == ConstantExpression(job_id))
     rows = newest(rows, JOBS) if _has_repeats(rows) else rows
+    is_sampled = bool(rows.filter(f"source = '{SAMPLED}'").project("1").limit(1).fetchall())
+    rows = _recorded_or_alone(rows) if is_sampled else rows
     columns = ", ".join(
         f'epoch_us("{column.name}") AS "{column.name}"' if column.type == "timestamp" else f'"{column.name}"'
         for column in JOBS.columns
     )
     condition, parameters = (like or JobFilter()).condition()
-    sql = f"SELECT {columns} FROM rows WHERE epoch_us >= ? AND {condition} ORDER BY start_us, job_id"  # noqa: S608
+    sql = f"""SELECT {columns} FROM rows WHERE epoch_us >= ? AND start_us < ? AND {condition}
+              ORDER BY start_us, job_id"""  # noqa: S608
     assert rows is not None
-    answer = connection().execute(sql, [first_us, *parameters])
+    answer = connection().execute(sql, [first_us, last_us, *parameters])
     names = [column.name for column in JOBS.columns]
     jobs: list[dict[str, object]] = []
     while piece := answer.fetchmany(ROWS_AT_ONCE):
         jobs += [dict(zip(names, row, strict=False)) for row in piece]  # strict takes a fifth longer
-    return jobs
+    return _one_of_each(jobs) if is_sampled else jobs
+
+
+def _recorded_or_alone(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """All records of schedulers, and what samples tell of jobs that have none at that time."""
+    sql = f"""SELECT * FROM rows AS own WHERE source <> '{SAMPLED}' OR NOT EXISTS (
+                SELECT 1 FROM rows AS other
+                WHERE other.source <> '{SAMPLED}' AND other.job_id = own.job_id
+                  AND (other.cluster = own.cluster OR other.cluster IS NULL OR own.cluster IS NULL)
+                  AND other.start_us <= own.epoch_us + {SAME_JOB_US}
+                  AND own.start_us <= other.epoch_us + {SAME_JOB_US})"""  # noqa: S608 (constants)
+    chosen = rows.query("rows", sql)
+    assert chosen is not None
+    return chosen
+
+
+def _one_of_each(jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows, in the order of their start, with those that nodes of one job brought each by itself as one."""
+    parts: list[list[dict[str, Any]]] = []
+    sampled: dict[tuple[object, object], list[dict[str, Any]]] = {}  # the last run of each such job
+    for job in jobs:
+        key = job["cluster"], job["job_id"]
+        run = sampled.get(key) if job["source"] == SAMPLED else None
+        if run is not None and job["start"] <= max(row["time"] for row in run) + SAME_JOB_US:
+            run.append(job)
+            continue
+        parts.append([job])
+        if job["source"] == SAMPLED:
+            sampled[key] = parts[-1]
+    return [part[0] if len(part) == 1 else _merged(part) for part in parts]
+
+
+def _merged(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One job from the first begin to the last end, on all nodes that any of its rows names."""
+    end_us = max(row["time"] for row in rows)
+    nodes = {row["node_list"]: row["nodes"] for row in rows}
+    about = {"node_list": ",".join(nodes), "nodes": sum(nodes.values())}
+    return {**rows[0], **about, "time": end_us, "duration_s": (end_us - rows[0]["start"]) / 1e6}
 
 
 def _has_repeats(rows: duckdb.DuckDBPyRelation) -> bool:

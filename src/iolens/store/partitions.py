@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Metadata
+from deltalake import Schema as DeltaSchema
 
 from iolens.schema import Table
+from iolens.store.data_files import DataFile, partition_values
 from iolens.units import DAY_US
 
 
@@ -39,3 +44,27 @@ def _dated(pieces: Iterator[pa.RecordBatch], table: Table, schema: pa.Schema) ->
         start, time = (arrays[name].view(pa.int64()) if name in arrays else None for name in ("start", "time"))
         arrays["date"] = directory_dates(table, start, time)
         yield pa.record_batch([arrays[field.name] for field in schema], schema=schema)
+
+
+def _in_log(path: str) -> str:
+    """A path as the log writes it."""
+    return quote(path, safe="/=")
+
+
+def cutting_actions(
+    metadata: Metadata, schema: DeltaSchema, files: Sequence[DataFile], old: Sequence[str]
+) -> list[dict[str, Any]]:
+    """What an entry of Delta's log says to cut a table: that it is, its new files, and that the old ones are gone."""
+    now_ms = time.time_ns() // 1_000_000
+    about = {
+        "id": str(metadata.id), "name": metadata.name, "description": metadata.description,
+        "format": {"provider": "parquet", "options": {}}, "schemaString": schema.to_json(),
+        "partitionColumns": ["date"], "createdTime": metadata.created_time, "configuration": metadata.configuration,
+    }  # fmt: skip
+    added = [
+        {"path": _in_log(file.path), "partitionValues": partition_values(file.path), "size": file.size,
+         "modificationTime": now_ms, "dataChange": True, "stats": file.statistics}
+        for file in files
+    ]  # fmt: skip
+    removed = [{"path": _in_log(path), "deletionTimestamp": now_ms, "dataChange": True} for path in old]
+    return [{"metaData": about}, *({"add": item} for item in added), *({"remove": item} for item in removed)]

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 
 from iolens.schema import TABLES, Table
 from iolens.store.duckdb_engine import connection, files_of_days, relation
+from iolens.store.partitions import directory_dates
 from iolens.store.tables import Tables
 
 LATE_SCHEMA: Final = pa.schema(
@@ -25,7 +26,7 @@ def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -
     """Those of `rows` whose key neither the table nor an earlier one of `rows` has, or that replace the one it has."""
     if not rows.num_rows:
         return rows
-    files = files_of_days(handle, _days(rows) if table.partitioned else None)
+    files = files_of_days(handle, _days(rows, table) if table.partitioned else None)
     has_repeats = _has_repeats(rows, table)
     if not files and not has_repeats:
         return rows
@@ -68,5 +69,13 @@ def _has_repeats(offered: pa.Table, table: Table) -> bool:
     return bool(distinct < offered.num_rows)
 
 
-def _days(rows: pa.Table) -> set[int]:
-    return set(pc.unique(rows.column("date").cast(pa.int32())).to_pylist())
+def _days(rows: pa.Table, table: Table) -> set[int]:
+    """Days in whose directories the same rows may be.
+
+    Tables of files and ranks of 0.1 had no start, so that their old rows are in the directory of the day they end.
+    """
+    days = set(pc.unique(rows.column("date").cast(pa.int32())).to_pylist())
+    if "start" in rows.column_names and not {"start", "time"} & {*table.key}:
+        ends = directory_dates(table, None, rows.column("time").combine_chunks().view(pa.int64()))
+        days |= set(pc.unique(ends.cast(pa.int32())).to_pylist())
+    return days

@@ -44,7 +44,7 @@ from iolens.store.delta_log import ACTIONS, DeltaLog
 from iolens.store.durable import make_directory, replace_file, sync_all
 from iolens.store.marker import MARKER, Marker
 from iolens.store.object_storage import arrow_filesystem
-from iolens.store.partitions import with_dates
+from iolens.store.partitions import cutting_actions, with_dates
 
 ARROW_TYPES: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
@@ -202,6 +202,9 @@ class Tables:
         replaced is in the books before it is done, the new ones are after: cut off in between, nothing seems lost.
         """
         old = data_files(handle)
+        if self.is_local:
+            self._cut_file_by_file(handle, name, table, old)
+            return
         if old:
             self.note_exchange(EXCHANGE, {}, {name: old})
         with self._durably(handle, name):
@@ -217,6 +220,21 @@ class Tables:
         new = self.load(name)
         if old and new is not None:
             self.note_exchange(EXCHANGE, {}, {}, {name: data_files(new)})
+
+    def _cut_file_by_file(self, handle: DeltaTable, name: str, table: Table, old: Sequence[str]) -> None:
+        """The same on a disk, in memory that does not grow with the days: delta-rs keeps a writer open for each.
+
+        It has no way to cut a table other than by writing it, so the entry of the log is made here, in the place that
+        follows `handle`, which only one writer gets.
+        """
+        schema = arrow_schema(table)
+        files = self.write(name, with_dates(handle, table, schema))
+        if old:
+            self.note_exchange(EXCHANGE, {name: files}, {name: old})
+        with self._durably(handle, name):
+            actions = cutting_actions(handle.metadata(), DeltaSchema.from_arrow(schema), files, old)
+            if not self._log(name).add_entry(handle.version() + 1, actions):
+                raise CommitFailedError(f"{name}: another writer was faster")
 
     def _create(self, name: str, table: Table) -> DeltaTable:
         if self.is_local:

@@ -57,7 +57,7 @@ NUMBERS = {
     "target.brw.disk_io_size": [51], "target.brw.pages_per_bulk": [52], "target.brw.discontiguous_pages": [53],
     "target.brw.discontiguous_blocks": [54], "target.brw.disk_fragmented_ios": [55],
     "target.brw.disk_ios_in_flight": [56], "target.brw.io_time_ms": [57], "target.brw.block_maps_ms": [58],
-    "job": [70, 72], "job.metadata": [71], "job.text": [73],
+    "job": [70, 72], "job.metadata": [71], "job.text": [73], "job.size": [74], "job.size_text": [75],
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_numbers_never_change() -> None:
     for group in GROUPS:
         numbers.setdefault(group.name, []).append(group.number)
     assert numbers == NUMBERS
-    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 136
+    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 140
     assert all(metric.item < 1024 for metric in METRICS.values())
     assert [leaf.key for leaf in next(group for group in GROUPS if group.number == 12).leaves] == [
         "read_bytes", "read_ops", "write_bytes", "write_ops",
@@ -180,6 +180,20 @@ def test_rpcs_in_flight_now_are_instants(tmp_path: Path) -> None:
     }  # fmt: skip
     assert values["iolens.client.mdc.now.modify_rpcs"] == {"lake-MDT0000": 0}
     assert METRICS["iolens.client.osc.now.read_rpcs"].leaf.semantics == INSTANT
+
+
+def test_sizes_of_the_ios_of_jobs_are_served_where_the_version_counts_them(tmp_path: Path) -> None:
+    server = Server(tmp_path, osts=1, jobs=4)
+    server.work(5)
+    assert "iolens.job.size.write" not in values_of(served(PcpSettings(tmp_path)))
+    server.job_sizes = True
+    server.work(2)
+    metrics = values_of(served(PcpSettings(tmp_path, jobs=2)))
+    assert len(metrics["iolens.job.write.bytes"]) == 2
+    jobs = [name for name in metrics["iolens.job.write.bytes"] if "OST" in name]
+    assert metrics["iolens.job.size.write"] == {f"{job}::1048576": 7 for job in jobs}
+    assert metrics["iolens.job.size.read"] == {f"{job}::1048576": 0 for job in jobs}
+    assert metrics["iolens.job.size_text.counters"] == dict.fromkeys(jobs, 1)
 
 
 def test_the_busiest_jobs_are_served_and_the_others_counted(tmp_path: Path) -> None:

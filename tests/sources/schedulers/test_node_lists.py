@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from iolens.sources.schedulers.node_lists import count_nodes, expand_nodes
+from iolens.sources.schedulers.node_lists import compact_nodes, count_nodes, expand_nodes
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,22 @@ from iolens.sources.schedulers.node_lists import count_nodes, expand_nodes
 def test_a_list_is_expanded_in_its_order(text: str, names: list[str]) -> None:
     assert expand_nodes(text) == names
     assert count_nodes(text) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["nid0001", "nid0003", "nid0002", "nid0009"], "nid[0001-0003,0009]"),
+        (["n9", "n10", "n11"], "n[10-11],n9"),
+        (["login", "n1"], "login,n1"),
+        (["r0n08-ib"], "r0n08-ib"),
+        (["n1.site", "n2.site"], "n1.site,n2.site"),
+        ([], ""),
+    ],
+)
+def test_names_become_a_compact_list(names: list[str], text: str) -> None:
+    assert compact_nodes(names) == text
+    assert not names or sorted(expand_nodes(text)) == sorted(names)
 
 
 @pytest.mark.parametrize(

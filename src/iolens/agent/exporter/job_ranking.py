@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -84,16 +84,18 @@ class RankedJobs:
     groups: Mapping[JobGroup, ListedJobs]
     busiest: Mapping[JobGroup, list[str]]
     problems: int
+    sizes: Sequence[Sample] = ()  # I/Os by size of the busiest jobs, by target, where they were asked for
 
 
 @dataclass
 class JobRanking:
-    """Reads job_stats of all targets under a root, and only those."""
+    """Reads job_stats of all targets under a root, and only those; sizes of I/Os only `with_sizes`."""
 
     root: Path
     most: int
     filesystem: str | None = None
     read_items: Reader = read_tree
+    with_sizes: bool = False
     baselines: Baselines = field(default_factory=Baselines)
     _scores: dict[JobGroup, dict[str, float]] = field(default_factory=dict)
     _read_at: float | None = None
@@ -102,14 +104,18 @@ class JobRanking:
         """One reading; InputError when there is nothing to read."""
         groups: dict[JobGroup, ListedJobs] = {}
         problems = 0
+        sizes: list[Sample] = []
         self.baselines.begin()
         for item in self.read_items(self.root, time.time_ns() // 1000, self.filesystem, _ALL_BUT_JOBS):
             if isinstance(item, Sample) and item.table == "job_io":
                 group = JobGroup(item.labels["target_kind"], item.filesystem)
                 groups.setdefault(group, ListedJobs()).take(group, item.target, self.baselines.take(item))
+            elif isinstance(item, Sample) and item.table == "job_sizes" and self.with_sizes:
+                sizes.append(item)
             problems += isinstance(item, Problem)
         self._score(groups)
-        return RankedJobs(groups, {group: self._busiest(group, jobs) for group, jobs in groups.items()}, problems)
+        busiest = {group: self._busiest(group, jobs) for group, jobs in groups.items()}
+        return RankedJobs(groups, busiest, problems, [_of_jobs(item, busiest) for item in sizes])
 
     def _score(self, groups: Mapping[JobGroup, ListedJobs]) -> None:
         """Let old bytes fade and add the new ones; jobs that are gone are forgotten."""
@@ -130,3 +136,9 @@ class JobRanking:
         scores = self._scores[group]
         eligible = (job_id for job_id in jobs.totals if job_id != OTHER and len(job_id) <= LONGEST_ID)
         return heapq.nlargest(self.most, eligible, key=lambda job_id: (scores[job_id], jobs.totals[job_id], job_id))
+
+
+def _of_jobs(sample: Sample, busiest: Mapping[JobGroup, Sequence[str]]) -> Sample:
+    """Only the sets of jobs that are served."""
+    wanted = busiest.get(JobGroup(sample.labels["target_kind"], sample.filesystem), ())
+    return replace(sample, sets={job: sample.sets[job] for job in wanted if job in sample.sets})

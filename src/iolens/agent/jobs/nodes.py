@@ -11,7 +11,8 @@ from typing import Final
 
 from iolens.agent.jobs.sampling import file_name, job_folder
 from iolens.errors import InputError, IolensError
-from iolens.sources.job_files import BEGIN, SUFFIX, read_job_file
+from iolens.sources.job_files import read_job_file
+from iolens.sources.job_samples import BEGIN, SUFFIX
 
 Commands = Sequence[Sequence[str]]
 SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "StrictHostKeyChecking=accept-new")

@@ -21,7 +21,7 @@ from iolens.agent.jobs.context import JobContext
 from iolens.errors import IolensError
 from iolens.records import Item, Problem
 from iolens.sources.devices.block_devices import stated_host
-from iolens.sources.job_files import BEGIN, SUFFIX, JobSample
+from iolens.sources.job_samples import BEGIN, SUFFIX, JobSample
 from iolens.sources.lustre.lustre_client_proc import read_tree
 from iolens.sources.reading.bounded_input import parameter_bytes
 
@@ -33,7 +33,7 @@ _UPTIME: Final = "proc/uptime"
 
 def take_sample(point: str, job: JobContext, folder: Path, root: Path = Path("/"), node: str | None = None) -> Path:
     """Sample this node at the begin or the end of a job; the file that has it now."""
-    host = node or os.environ.get("SLURMD_NODENAME") or stated_host(root) or os.uname().nodename
+    host = _host(root, node)
     about = JobSample(
         point,
         job.job_id,
@@ -44,16 +44,25 @@ def take_sample(point: str, job: JobContext, folder: Path, root: Path = Path("/"
         job.name,
         job.nodes,
         job.processes,
-        _boot_id(root),
+        boot_id(root),
         _uptime_us(root),
     )
     items = tuple(_items(root, about.time_us))
     place = job_folder(folder, job.job_id)
     _make_directories(place, folder / ACTIVE)
     others = _noted(folder / ACTIVE / file_name(host), about)
-    path = place / f"{file_name(host)}{SUFFIX}"
+    path = sample_file(folder, job, root, node)
     _append(path, replace(about, other_jobs=others, items=items))
     return path
+
+
+def sample_file(folder: Path, job: JobContext, root: Path, node: str | None) -> Path:
+    """Where the samples of a job on this node are."""
+    return job_folder(folder, job.job_id) / f"{file_name(_host(root, node))}{SUFFIX}"
+
+
+def _host(root: Path, node: str | None) -> str:
+    return node or os.environ.get("SLURMD_NODENAME") or stated_host(root) or os.uname().nodename
 
 
 def job_folder(folder: Path, job_id: str) -> Path:
@@ -80,7 +89,8 @@ def _items(root: Path, time_us: int) -> Iterator[Item]:
         yield Problem(str(root), None, str(error))
 
 
-def _boot_id(root: Path) -> str | None:
+def boot_id(root: Path) -> str | None:
+    """What names this boot of the node."""
     try:
         return parameter_bytes(root / _BOOT_ID).decode("ascii", "replace").strip() or None
     except OSError:

@@ -53,7 +53,7 @@ def collectors(settings: PcpSettings, say: Callable[[str], None]) -> dict[int, M
     reads = {CLIENT: (PcpClientMounts(root).read, interval_s)}
     reads[TARGET] = (ServerTargets(root, settings.filesystem).read, interval_s)
     if settings.jobs:
-        ranking = JobRanking(root, settings.jobs, settings.filesystem)
+        ranking = JobRanking(root, settings.jobs, settings.filesystem, with_sizes=True)
         reads[JOB] = (ServerJobs(ranking).read, max(settings.jobs_interval_s, interval_s))
     return {cluster: MetricCollector(CLUSTERS[cluster], read, every, say) for cluster, (read, every) in reads.items()}
 

@@ -20,6 +20,7 @@ from iolens.sources.pcp.lustre_metrics import (
     CLIENT,
     GROUPS,
     JOB,
+    JOB_SIZE_TEXT,
     JOB_TEXT,
     LISTED,
     METRICS,
@@ -41,6 +42,7 @@ _BY_TEXT: Final = groups_by_text()
 _NAMES: Final = {(metric.group.number, metric.leaf.key): metric.name for metric in METRICS.values()}
 _TEXTS: Final = {group.cluster: group for group in GROUPS if group.table in (TEXT, JOB_TEXT)}
 _MOUNTS: Final = next(group for group in GROUPS if group.table == MOUNTS)
+_SIZE_TEXT: Final = next(group for group in GROUPS if group.table == JOB_SIZE_TEXT)
 _LISTED: Final = next(group for group in GROUPS if group.table == LISTED)
 _DIRECTIONS: Final = [
     [_NAMES[group.number, leaf.key] for leaf in group.leaves] for group in GROUPS if isinstance(group.shape, Bins)
@@ -81,9 +83,9 @@ class PcpReading:
                 return self.put(group, key, instance_name(*heads, *([tail] if tail else [])), value)
         return False
 
-    def put_text(self, instance: str, served: int, counter_set: CounterSet) -> None:
+    def put_text(self, instance: str, served: int, counter_set: CounterSet, group: MetricGroup | None = None) -> None:
         """What there is to know about a set: how many counters are served, and when they began to count."""
-        group = _TEXTS[self.cluster]
+        group = group or _TEXTS[self.cluster]
         self.put(group, "counters", instance, served)
         if counter_set.start_us is not None:
             self.put(group, "start_us", instance, counter_set.start_us)
@@ -211,6 +213,11 @@ class ServerJobs:
                 listed = len(steady.sample.sets)
                 reading.put(_LISTED, "listed", target, listed)
                 reading.put(_LISTED, "left_out", target, listed - len(busiest))
+        for sample in ranked.sizes:
+            for job, counter_set in sample.sets.items():
+                counted = {name: count for name, count in counter_set.counters.items() if count}  # as a reader has it
+                served = reading.put_set(sample.table, "job", (sample.target, job), sample.target, counted)
+                reading.put_text(instance_name(sample.target, job), served, counter_set, _SIZE_TEXT)
         return reading.finish()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from iolens.analyses.attribution.results import NOT_ATTRIBUTED, DiskSeconds
 from iolens.analyses.job_totals.results import JobTotals
 from iolens.units import from_epoch_us
 
@@ -29,6 +30,7 @@ class ListedJob:
     opens: int | None
     metadata_operations: int | None  # of every kind, opens among them
     rpcs: int | None
+    disk_s: float | None  # time it kept the disks of OSTs busy, by job_stats and the calibration
     shares_nodes: bool | None  # with other jobs, whose I/O is in the counters
     observed_pct: float | None  # how much of its nodes' time the counters cover
 
@@ -44,6 +46,8 @@ class JobList:
     jobs_known: int
     jobs_without_counters: int
     jobs_running: int
+    disk_calibrations: list[str]  # whose coefficients `disk_s` is of; empty: none is stored or configured
+    disk_assumed_pct: float | None  # share of it for which disk I/Os per RPC are not known, and 1 is taken
     jobs: list[ListedJob]
 
 
@@ -54,6 +58,7 @@ ORDERS: Final[Mapping[str, Callable[[ListedJob], float]]] = {
     "operations": lambda job: job.metadata_operations or 0,
     "opens": lambda job: job.opens or 0,
     "rpcs": lambda job: job.rpcs or 0,
+    "disk": lambda job: job.disk_s or 0.0,
     "start": lambda job: -job.start.timestamp(),
 }
 """What comes first: the most of it; by start, the earliest."""
@@ -67,13 +72,25 @@ def job_list(
     top: int,
     without_counters: int = 0,
     running: int = 0,
+    disk: DiskSeconds = NOT_ATTRIBUTED,
 ) -> JobList:
-    """The list, cut after `top` jobs."""
-    jobs = sorted((_listed(line) for line in totals), key=ORDERS[sorted_by], reverse=True)
-    return JobList(filesystem, *window, sorted_by, len(jobs), without_counters, running, jobs[:top])
+    """The list, cut after `top` jobs; `disk` has the disk-seconds by place in `totals`."""
+    listed = (_listed(line, disk.by_job.get(number)) for number, line in enumerate(totals))
+    jobs = sorted(listed, key=ORDERS[sorted_by], reverse=True)
+    return JobList(
+        filesystem,
+        *window,
+        sorted_by,
+        len(jobs),
+        without_counters,
+        running,
+        list(disk.calibrations),
+        disk.assumed_pct,
+        jobs[:top],
+    )
 
 
-def _listed(line: JobTotals) -> ListedJob:
+def _listed(line: JobTotals, disk_s: float | None) -> ListedJob:
     job = line.job
     return ListedJob(
         job.job_id,
@@ -88,6 +105,7 @@ def _listed(line: JobTotals) -> ListedJob:
         line.opens,
         None if line.metadata is None else sum(line.metadata.values()),
         None if line.rpc_sizes is None else sum(size.reads + size.writes for size in line.rpc_sizes),
+        disk_s,
         line.shares_nodes,
         line.observed_pct,
     )

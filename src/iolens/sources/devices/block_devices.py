@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from iolens.config import DeviceRule
 from iolens.errors import InputError
+from iolens.reading_rules import DeviceRule
 from iolens.records import Note, Samples
 from iolens.schema import LARGEST
 from iolens.sources.reading.bounded_input import parameter_bytes

@@ -16,6 +16,7 @@ from iolens.schema import DIRECTIONS
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.lustre import llite_stats
 from iolens.sources.lustre.page_size import PageSize, RpcVolume, Verdict, judged, page_size_setting
+from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import CLIENT_LOCKS, LLITE, MDC, OSC, SERVICE, Parameter
 from iolens.sources.lustre.rpc_stats import (
     CALL_SIZES,
@@ -25,7 +26,6 @@ from iolens.sources.lustre.rpc_stats import (
     parse_extents_stats,
     parse_rpc_stats,
 )
-from iolens.sources.lustre.server import ParameterText
 from iolens.sources.lustre.stats import Stats, parse_stats, server_counters, unknown_counters
 from iolens.sources.reading.options import ReadOptions
 

@@ -25,6 +25,7 @@ from iolens.sources.lustre.lustre_proc import (
     read_parameter,
 )
 from iolens.sources.lustre.page_size import page_size_of_node
+from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
     LEAVES,
     LLITE,
@@ -38,7 +39,6 @@ from iolens.sources.lustre.parameters import (
     pattern_of,
 )
 from iolens.sources.lustre.samples import ServerSample
-from iolens.sources.lustre.server import ParameterText
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 

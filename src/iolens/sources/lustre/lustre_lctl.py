@@ -20,6 +20,7 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
 from iolens.sources.lustre.client import ClientNode, ClientReader
+from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
     JOB_STATS,
     LLITE,
@@ -32,7 +33,7 @@ from iolens.sources.lustre.parameters import (
     pattern_of,
 )
 from iolens.sources.lustre.samples import SampleSplitter, ServerSample
-from iolens.sources.lustre.server import GivenNames, ParameterText, ServerReader, needs_filesystem
+from iolens.sources.lustre.server import GivenNames, ServerReader, needs_filesystem
 from iolens.sources.lustre.stats import names_known_counter
 from iolens.sources.reading.bounded_input import DAMAGED, LongLine, bounded_lines, opened, unpacked
 from iolens.sources.reading.captures import content_identity, read_each

@@ -6,18 +6,18 @@ the sampler on a server imports it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.lustre.capacity import LOCK_LEAVES, LOCK_PATHS
+from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
     JOB_STATS,
     MDT,
@@ -33,13 +33,15 @@ from iolens.sources.lustre.parameters import (
     pattern_of,
 )
 from iolens.sources.lustre.samples import ServerSample
-from iolens.sources.lustre.server import GivenNames, ParameterText, ServerReader, needs_filesystem
 from iolens.sources.lustre.stats import SERVICE_MARK
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.ticks import Ticker, grid_of
 from iolens.units import epoch_us
+
+if TYPE_CHECKING:  # loaded where a server is read: `job begin` reads clients, through this module
+    from iolens.sources.lustre.server import GivenNames, ServerReader
 
 
 class TargetFolder(NamedTuple):
@@ -95,6 +97,8 @@ class LustreProc:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per root, the earliest first."""
+        from iolens.sources.lustre.server import GivenNames
+
         trees, refused = read_each(paths, _read_server)
         yield from refused
         for tree, tick in in_order(trees, options):
@@ -127,6 +131,8 @@ def read_tree(
     A server that has no target just now (they are on its partner) gives nothing. Files named in `skip` (`job_stats`)
     are not opened. Thousands of jobs on every target are a lot of text: those files are read last, one at a time.
     """
+    from iolens.sources.lustre.server import GivenNames, ServerReader
+
     tree = _read_root(root, skip | {JOB_STATS})
     reader = ServerReader(GivenNames(filesystem), stated_host(root))
     if not tree.sample.has_target:
@@ -179,6 +185,8 @@ class LustreTree:
 
     def all_items(self, naming: GivenNames, tick_us: int | None) -> Iterator[Item]:
         """Everything of a saved tree, and what of it is left out."""
+        from iolens.sources.lustre.server import ServerReader
+
         left_out = LeftOut(str(self.root))
         for name in _other_names(self.root, self.sample):
             left_out.add(name)
@@ -198,6 +206,10 @@ class LustreTree:
 
     def identity(self, options: ReadOptions, node: str = "") -> str:
         """Hash of every file's relative path and content, of what the user had to supply, and of what a client is."""
+        import hashlib
+
+        from iolens.sources.lustre.server import needs_filesystem
+
         digest = hashlib.sha256(node.encode())
         for reading in sorted(self.sample.readings.values(), key=lambda reading: reading.place):
             relative = Path(reading.place).relative_to(self.root).as_posix()

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from iolens.records import Problem
+from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import JOB_STATS, Parameter
-from iolens.sources.lustre.server import ParameterText
 
 SAME_TIME_US: Final = 500_000
 

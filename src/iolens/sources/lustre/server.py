@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.schema import LARGEST, TABLES
 from iolens.sources.lustre import capacity
-from iolens.sources.lustre.clock import snapshot_of, stamp_us
 from iolens.sources.lustre.histograms import Histograms, parse_brw_stats
 from iolens.sources.lustre.job_stats import parse_job_stats
+from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
     EXPORTS,
     JOB_STATS,
@@ -28,7 +28,6 @@ from iolens.sources.lustre.parameters import (
     SERVER,
     SERVICE,
     LeftOut,
-    Parameter,
 )
 from iolens.sources.lustre.stats import (
     EARLY_MDT_OPERATIONS,
@@ -43,27 +42,6 @@ from iolens.sources.lustre.stats import (
 )
 
 _TARGET_NAME: Final = re.compile(r"(?:(.+)-)?(OST|MDT)[0-9a-fA-F]{4,}")
-_JOB_TIME: Final = re.compile(rb"^[ \t]++snapshot_time:([^\n]*)", re.MULTILINE)
-
-
-class ParameterText(NamedTuple):
-    """One raw text and where it was found."""
-
-    parameter: Parameter
-    data: bytes
-    place: str
-    line: int = 1
-
-    @property
-    def stamp_us(self) -> int | None:
-        """The time the server printed it, where it says so (job_stats only tells the last activity)."""
-        return snapshot_of(self.data) if self.parameter.is_timed else None
-
-    @property
-    def last_activity_us(self) -> int | None:
-        """The latest `snapshot_time` of any job in a job_stats."""
-        stamps = (stamp_us(result.decode("ascii", "replace")) for result in _JOB_TIME.findall(self.data))
-        return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
 class LustreTarget(NamedTuple):

@@ -317,7 +317,9 @@ _LISTED: Final = (
 )
 
 # In place of a table: what is known about the reading.
-TEXT, JOB_TEXT, LISTED, MOUNTS, COLLECTORS, NOW = "text", "job_text", "listed", "mounts", "collectors", "now"
+TEXT, JOB_TEXT, JOB_SIZE_TEXT, LISTED, MOUNTS, COLLECTORS, NOW = (
+    "text", "job_text", "job_size_text", "listed", "mounts", "collectors", "now",
+)  # fmt: skip
 WITHOUT_NAME: Final = "-"  # a counter set that has no name, where an instance needs one
 
 GROUPS: Final = (
@@ -436,6 +438,14 @@ GROUPS: Final = (
     ),
     MetricGroup(
         73, JOB, "job.text", JOB_TEXT, "", "", Columns(_keys(_TEXT_LEAVES)), OF_JOB, "", _TEXT_LEAVES, _TEXT_ABOUT,
+    ),
+    MetricGroup(
+        74, JOB, "job.size", "job_sizes", "job", "", Bins(), OF_JOB, "the size in bytes, upper bound",
+        _directions("I/Os of a job by size"), "From job_stats of Lustre 2.16 and later, for the busiest jobs.",
+    ),
+    MetricGroup(
+        75, JOB, "job.size_text", JOB_SIZE_TEXT, "", "", Columns(_keys(_TEXT_LEAVES)), OF_JOB, "", _TEXT_LEAVES,
+        _TEXT_ABOUT,
     ),
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ from iolens.sources.pcp import lustre_metrics
 from iolens.sources.pcp.lustre_metrics import (
     CLIENT,
     COLLECTORS,
+    JOB_SIZE_TEXT,
     JOB_TEXT,
     LISTED,
     METRICS,
@@ -121,7 +122,7 @@ class _Record:
 
     def has_all_jobs(self, series: _SampleKey) -> bool:
         """Whether every job that a target lists was served."""
-        return self.listed.get("left_out", {}).get(series) == 0
+        return self.listed.get("left_out", {}).get(series._replace(table="job_io")) == 0
 
 
 @dataclass
@@ -179,7 +180,7 @@ class _ArchiveReader:
         place = self.places[metric.name, instance]
         if place is None or (value == 0 and metric.group.leaves_out_zero):
             return
-        if table in (TEXT, JOB_TEXT):
+        if table in (TEXT, JOB_TEXT, JOB_SIZE_TEXT):
             record.texts.setdefault(key, {})[place.series, place.set_name] = value
             record.sets.setdefault(place.series, {}).setdefault(place.set_name, {})
         elif table == LISTED:
@@ -208,7 +209,7 @@ class _ArchiveReader:
             for name in record.sets[series]
         }
         labels = {"target_kind": series.kind} if series.kind else {}
-        if series.table == "job_io":
+        if series.table in _OF_JOBS.values():
             sets = self._jobs(record, series, sets)
         if series.table == "client_rpcs":
             labels = {"page_bytes": str(self._page_bytes(record, series.filesystem))}
@@ -250,6 +251,7 @@ class _ArchiveReader:
         return jobs
 
 
+_OF_JOBS: Final = {LISTED: "job_io", JOB_TEXT: "job_io", JOB_SIZE_TEXT: "job_sizes"}  # tables that others tell of
 _ROW_HEAD: Final = frozenset({"time", "date", "filesystem", "source", "target", "target_kind"})
 
 
@@ -265,7 +267,7 @@ def _counter(metric: LustreMetric, parts: tuple[str, ...], naming: GivenNames) -
         return _Counter(_SampleKey(group.table, filesystem, ""), _SetName(text, mount), counter)
     if group.head is OF_SERVER:
         return _Counter(_SampleKey(group.table, parts[0], parts[1], "service"), _SetName(""), name)
-    table = "job_io" if group.table in (LISTED, JOB_TEXT) else group.table
+    table = _OF_JOBS.get(group.table, group.table)
     series = _target_series(table, parts[0], naming)
     if isinstance(series, str):
         return series

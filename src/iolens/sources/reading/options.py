@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from iolens.config import DeviceRule, ProjectRule
+from iolens.reading_rules import DeviceRule, ProjectRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ A range is bounded before anything is built from it: `n[0-999999999]` in a damag
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final
 
@@ -16,6 +16,7 @@ MOST_NODES: Final = 1_000_000
 LONGEST_LIST: Final = 1 << 20  # characters
 _MOST_DIGITS: Final = 12
 _PIECE: Final = re.compile(r"\[([^\[\]]*+)\]|([^\[\],]++)")
+_NUMBERED: Final = re.compile(rf"(.*?)([0-9]{{1,{_MOST_DIGITS}}})")
 _RANGE: Final = re.compile(rf"([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))?")
 
 
@@ -41,6 +42,31 @@ def count_nodes(text: str) -> int | None:
         return len(expand_nodes(text))
     except ValueError:
         return None
+
+
+def compact_nodes(names: Iterable[str]) -> str:
+    """The inverse of `expand_nodes`, as short as numbers at the end of names allow; in order of names and numbers."""
+    plain: list[str] = []
+    numbered: dict[tuple[str, int], list[int]] = {}  # by what stands before the number, and its digits
+    for name in sorted(set(names)):
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            plain.append(name)
+        else:
+            numbered.setdefault((match[1], len(match[2])), []).append(int(match[2]))
+    parts = [_compacted(stem, width, numbers) for (stem, width), numbers in numbered.items()]
+    return ",".join([*plain, *parts])
+
+
+def _compacted(stem: str, width: int, numbers: Sequence[int]) -> str:
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1] = [ranges[-1][0], number]
+        else:
+            ranges.append([number])
+    texts = ["-".join(f"{end:0{width}}" for end in ends) for ends in ranges]
+    return f"{stem}[{','.join(texts)}]" if len(numbers) > 1 else f"{stem}{texts[0]}"
 
 
 def _entries(text: str) -> Iterator[str]:

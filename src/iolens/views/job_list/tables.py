@@ -18,6 +18,7 @@ ORDER_WORDS: Final = {
     "operations": "most metadata operations first",
     "opens": "most opens first",
     "rpcs": "most RPCs first",
+    "disk": "most disk time first",
     "start": "earliest first",
 }
 
@@ -29,6 +30,7 @@ def tables(result: JobList) -> list[TableView]:
         t.number("duration_s", "Duration", "s", ",.0f"), t.count("nodes", "Nodes"), t.volume("read_bytes", "Read"),
         t.volume("write_bytes", "Written"), t.count("opens", "Opens"),
         t.count("metadata_operations", "Metadata operations"), t.count("rpcs", "RPCs"),
+        t.number("disk_s", "Disk time", "s", ",.1f"),
         t.percent("observed_pct", "Observed"),
     )  # fmt: skip
     title = f"{result.filesystem}: jobs, {ORDER_WORDS[result.sorted_by]}"
@@ -43,9 +45,16 @@ def _note(result: JobList) -> str:
         (result.jobs_running, "still running"),
     )
     missing = [f"{counted(count, 'job')} {words}" for count, words in reasons if count]
-    return f"Not here: {', '.join(missing)}." if missing else ""
+    parts = [f"Not here: {', '.join(missing)}."] if missing else []
+    if any(job.disk_s is not None for job in result.jobs):
+        parts.append(f"Disk time: of the OSTs, by job_stats and the calibration {', '.join(result.disk_calibrations)}.")
+    return " ".join(parts)
 
 
 def _warnings(result: JobList) -> tuple[str, ...]:
     sharing = sum(job.shares_nodes is True for job in result.jobs)
-    return (f"{counted(sharing, 'job')} shared nodes with others, whose I/O is in the counters",) if sharing else ()
+    warnings = [f"{counted(sharing, 'job')} shared nodes with others, whose I/O is in the counters"] if sharing else []
+    if result.disk_assumed_pct:
+        share = f"{result.disk_assumed_pct:.0f} %"
+        warnings.append(f"{share} of the disk time is by one disk I/O per RPC, because the true number is not known")
+    return tuple(warnings)

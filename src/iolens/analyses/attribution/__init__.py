@@ -1,0 +1,1 @@
+"""Whose disk time it was: the disk time of targets, shared among the jobs that asked for it (B1)."""
