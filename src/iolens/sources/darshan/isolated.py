@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
@@ -50,6 +50,7 @@ class LogRequest:
 
     path: str
     place: str
+    run_id: str | None = None  # hash of the content it had when it was listed
     skipped: tuple[str, ...] = ()
 
 
@@ -177,7 +178,7 @@ class LogReader:
                 if module < 0 or len(skipped) > _MOST_SKIPPED:
                     refused[number] = InputError(request.place, f"damaged: {how}")
                 else:
-                    wanted[number] = LogRequest(request.path, request.place, skipped)
+                    wanted[number] = replace(request, skipped=skipped)
         yield from (RefusedLog(number, error) for number, error in refused.items())
         for item in answer:
             yield RefusedLog(numbers[item.number], item.error) if isinstance(item, RefusedLog) else item
@@ -281,13 +282,13 @@ def serve(pipe: Connection, position: mmap.mmap) -> None:
 
 def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
     from iolens.sources.darshan.log import LogBatch
-    from iolens.sources.darshan.rows import rows_of_batch
+    from iolens.sources.darshan.rows import in_arrow, rows_of_batch
 
     batch = LogBatch()
     for number, request in enumerate(requests):
         at(number)
         try:
-            batch.read(Path(request.path), request.place, request.skipped, partial(at, number))
+            batch.read(Path(request.path), request.place, request.run_id, request.skipped, partial(at, number))
         except InputError as error:
             yield RefusedLog(number, error)
         except MemoryError:
@@ -295,7 +296,8 @@ def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowO
     at(len(requests))
     if batch.heads:
         for rows in rows_of_batch(batch, options).values():
-            yield from pieces_of(rows)
+            for piece in pieces_of(rows):
+                yield in_arrow(piece) if options.in_arrow else piece
 
 
 def _trace(at: Callable[..., None], path: str) -> Iterator[Any]:
@@ -317,10 +319,7 @@ def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:
         yield Rows(rows.table, columns, end - begin)
 
 
-def problems(refusals: Collection[RefusedLog]) -> Iterator[Problem]:
-    """What to say of logs that were refused."""
-    for refusal in refusals:
-        error = refusal.error
-        yield Problem(
-            error.place, error.line, error.problem + (f"; expected {error.expected}" if error.expected else "")
-        )
+def problem_of(refused: RefusedLog) -> Problem:
+    """What to say of a log that was refused."""
+    error = refused.error
+    return Problem(error.place, error.line, error.problem + (f"; expected {error.expected}" if error.expected else ""))

@@ -123,14 +123,24 @@ class LogBatch:
     stripings: list[Striping] = field(default_factory=list)
     heat: HeatmapBuffer = field(default_factory=HeatmapBuffer)
 
-    def read(self, path: Path, place: str, skipped: Collection[str] = (), watch: Watch = lambda module: None) -> None:
-        """Take one more log; InputError where it is none. Modules `skipped` are named as incomplete.
+    def read(
+        self,
+        path: Path,
+        place: str,
+        run_id: str | None = None,
+        skipped: Collection[str] = (),
+        watch: Watch = lambda module: None,
+    ) -> None:
+        """Take one more log; InputError where it is none, or not that of the `run_id` any more.
 
-        `watch` hears the number of each module before it is read.
+        Modules `skipped` are named as incomplete. `watch` hears the number of each module before it is read.
         """
         try:
             with opened(path, place) as (handle, content):
-                head = read_head(LogHandle.from_address(handle), content, place, hashlib.sha256(content).hexdigest())
+                found_id = hashlib.sha256(content).hexdigest()
+                if run_id not in (None, found_id):
+                    raise InputError(place, "changed while logs were loaded: load it again")
+                head = read_head(LogHandle.from_address(handle), content, place, found_id)
                 for module in head.modules:
                     watch(module.number)
                     is_skipped = module.name in skipped
