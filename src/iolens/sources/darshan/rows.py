@@ -86,12 +86,11 @@ class _BatchRows:
         filesystems = self._filesystems()
         runs = run_columns(self.heads, self.modules, self._osts()) | of_runs
         everywhere = np.arange(len(self.heads))
-        known = {name: masked(values) if isinstance(values, np.ndarray) else values for name, values in runs.items()}
         logs = ranks.pop("log")
         return {
-            "runs": self._rows(RUNS.name, everywhere, identity_columns(self.heads) | known, filesystems),
+            "runs": self._rows(RUNS.name, everywhere, identity_columns(self.heads) | _known(runs), filesystems),
             "run_files": files,
-            "run_ranks": self._rows(RUN_RANKS.name, logs, ranks, filesystems),
+            "run_ranks": self._rows(RUN_RANKS.name, logs, _known(ranks), filesystems),
             "run_series": self._series(filesystems),
         }
 
@@ -219,7 +218,7 @@ class _BatchRows:
             "read_bytes": groups.total(bins["read"]),
             "write_bytes": groups.total(bins["write"]),
         }
-        return self._rows(RUN_SERIES.name, log, columns, filesystems)
+        return self._rows(RUN_SERIES.name, log, _known(columns), filesystems)
 
 
 def _one_column(column: Column, parts: Sequence[NDArray[Any] | None], lengths: Sequence[int]) -> NDArray[Any]:
@@ -231,6 +230,11 @@ def _one_column(column: Column, parts: Sequence[NDArray[Any] | None], lengths: S
     if column.at_least is None:  # any number may be an identifier
         return np.ma.MaskedArray(values, np.repeat([part is None for part in parts], lengths))
     return masked(values, column.at_least)
+
+
+def _known(columns: Mapping[str, object]) -> dict[str, object]:
+    """Columns with NULL where a number is not known."""
+    return {name: masked(values) if isinstance(values, np.ndarray) else values for name, values in columns.items()}
 
 
 def _listed(numbers: Sequence[int]) -> str | None:
