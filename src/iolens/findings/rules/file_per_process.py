@@ -53,8 +53,8 @@ RULE: Final = FindingRule(
     "({metadata_s:,.0f} of {io_s:,.0f} s) goes into metadata operations",
     remedy="Write one shared file with collective MPI-IO (MPI_File_open, MPI_File_write_at_all), parallel HDF5 or "
     "PnetCDF: `{hints}`; stripe its directory: `lfs setstripe -c 8 {directory}`. To see what making the files costs, "
-    f"make them before the run: the study's application then took {PRECREATED_S:.0f} in place of {ORIGINAL_S:.0f} s, and "
-    f"{COLLECTIVE_S:.0f} s with one shared file.",
+    f"make them before the run: the study's application then took {PRECREATED_S:.0f} in place of {ORIGINAL_S:.0f} s, "
+    f"and {COLLECTIVE_S:.0f} s with one shared file.",
     reference=f"{CARNS}, Section 6 and Fig. 14",
     general_words={"hints": collective_hints({}), "directory": "DIR"},
     own_words=_own_words,
