@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from iolens.analyses.runs.columns import RunColumns
 from iolens.records import Rows
@@ -35,6 +38,11 @@ def first_row(rows: Rows) -> dict[str, Any]:
 
 def _first(column: Any) -> Any:
     """The first value of a column as Python knows it; NaN and masked are None."""
-    value = column if isinstance(column, str | bytes) or not hasattr(column, "__getitem__") else column[0]
-    value = value.item() if hasattr(value, "item") and not isinstance(value, str) else value
-    return None if isinstance(value, float) and value != value else value
+    if column is None or isinstance(column, str | bytes) or not hasattr(column, "__getitem__"):
+        value = column
+    else:
+        value = column[0]
+    if value is np.ma.masked:
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -30,7 +30,7 @@ class StrategyEvidence:
     """The numbers that strategies are told apart by, one for each run; NaN: not known."""
 
     processes: Floats
-    moved_bytes: Floats  # read and written
+    moved_bytes: Floats  # read and written, of files: standard output is none
     io_ranks: Floats  # that moved bytes
     busiest_rank_pct: Floats  # of the bytes, by the rank that moved most
     unique_pct: Floats  # of the bytes, of files that one rank used
@@ -91,7 +91,9 @@ def _unique_of_few(seen: StrategyEvidence) -> Bools:
 
 
 STRATEGIES: Final = (
-    Strategy("none", "no bytes were moved, or there is only one process, which has nobody to share with", _no_bytes),
+    Strategy(
+        "none", "no bytes of files were moved, or there is only one process, which has nobody to share with", _no_bytes
+    ),
     Strategy(
         "collective",
         "more than half of MPI-IO's reads and writes are collective, and at least half of the bytes go through MPI-IO",
@@ -134,10 +136,9 @@ def strategy_evidence(columns: Mapping[str, Any]) -> StrategyEvidence:
     def column(name: str) -> Floats:
         return float_column(columns.get(name), count)
 
-    moved = column("read_bytes") + column("write_bytes")
-    unique, shared, partially_shared = (
-        _percent(column(f"{pattern}_read_bytes") + column(f"{pattern}_write_bytes"), moved) for pattern in PATTERNS
-    )
+    by_pattern = [column(f"{pattern}_read_bytes") + column(f"{pattern}_write_bytes") for pattern in PATTERNS]
+    moved: Floats = np.sum(by_pattern, axis=0)
+    unique, shared, partially_shared = (_percent(part, moved) for part in by_pattern)
     directions = [f"{name}_{direction}_bytes" for name in OVER_MPIIO for direction in ("read", "write")]
     over_mpiio = np.sum([np.nan_to_num(column(name)) for name in directions], axis=0)
     independent, collective = (np.nan_to_num(column(f"{kind}_ops")) for kind in ("independent", "collective"))
@@ -145,7 +146,7 @@ def strategy_evidence(columns: Mapping[str, Any]) -> StrategyEvidence:
         processes=column("processes"),
         moved_bytes=moved,
         io_ranks=column("io_ranks"),
-        busiest_rank_pct=_percent(column("busiest_rank_bytes"), moved),
+        busiest_rank_pct=np.minimum(_percent(column("busiest_rank_bytes"), moved), 100.0),
         unique_pct=unique,
         shared_pct=shared,
         partially_shared_pct=partially_shared,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = "not known"
 STRATEGIES: Final[Mapping[str | None, str]] = {
-    "none": "none: no bytes were moved",
+    "none": "none: no bytes of files were moved",
     "collective": "collective MPI-IO: most of its reads and writes are collective calls",
     "rank0": "rank-0 I/O: one rank moves nearly all bytes",
     "subset": "a subset of the ranks: at most half of them move bytes",
