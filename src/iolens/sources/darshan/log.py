@@ -73,9 +73,10 @@ class RecordBuffer:
 
     def _clear(self, begin: int, end: int) -> bool:
         """Set slots to zero; whether anything else was in them, such as the beginning of a record that is cut."""
-        had_bytes = any(self.slots[begin:end].tobytes())
+        slots = self.slots[begin:end].view(np.uint8)
+        had_bytes = bool(slots.any())
         if had_bytes:
-            self.slots[begin:end] = np.zeros(1, self.layout.dtype)
+            slots[:] = 0
         return had_bytes
 
     @property
@@ -164,8 +165,7 @@ class LogBatch:
             before = len(self.stripings)
             return _reading(self._read_stripings(handle, module.number, log), len(self.stripings) > before)
         if module.name == "HEATMAP":
-            is_whole = self.heat.read(handle, module.number, log, head.names)
-            return _reading(is_whole, any(log == known for known, _ in self.heat.known))
+            return _reading(*self.heat.read(handle, module.number, log, head.names))
         if module.name in TRACED:
             hosts, is_whole = hosts_of(handle, module)
             head.hosts = max(head.hosts or 0, len(hosts)) or None
