@@ -74,7 +74,7 @@ def _column(values: list[Any]) -> Any:
 
 
 def run_record(
-    files: Sequence[Mapping[str, Any]] | None = None,
+    file_rows: Sequence[Mapping[str, Any]] | None = None,
     ranks: Sequence[Mapping[str, Any]] = (),
     series: Sequence[Mapping[str, Any]] = (),
     **values: Any,
@@ -82,7 +82,7 @@ def run_record(
     """A run as it comes out of a log."""
     tables = {
         "runs": rows("runs", [run_row(**values)]),
-        "run_files": rows("run_files", own_files() if files is None else files),
+        "run_files": rows("run_files", own_files() if file_rows is None else file_rows),
         "run_ranks": rows("run_ranks", ranks),
         "run_series": rows("run_series", series),
     }
