@@ -261,7 +261,9 @@ def test_a_comparison_in_words_agrees_with_its_numbers() -> None:
         "The I/O of the slowest rank is 42.8 times faster after, for the same amount of data."
     )
     assert "42.8 times slower after" in verdict(run_comparison([fast], [slow]))
-    assert "compare the rates" in verdict(run_comparison([slow], [page(write_bytes=GIB)]))
+    other = run_comparison([slow], [page(write_bytes=32 * GIB, slowest_rank_s=728.0)])
+    assert verdict(other) == "The rate of the I/O is 2 times as high after; the amount of data is not the same."
+    assert "1/16 of what it was" in verdict(run_comparison([slow], [page(write_bytes=GIB, slowest_rank_s=728.0)]))
     assert "no factor" in verdict(run_comparison([slow], [page(slowest_rank_s=None)]))
 
 
