@@ -13,7 +13,7 @@ import pytest
 
 from iolens.analyses.runs.advise import run_advice
 from iolens.analyses.runs.compare import MEASURES, run_comparison
-from iolens.analyses.runs.like_runs import like_runs
+from iolens.analyses.runs.like_rates import like_runs
 from iolens.analyses.runs.strategy import STRATEGIES
 from iolens.analyses.runs.summary import RunSummary, run_summary
 from iolens.analyses.runs.timeline import run_timeline

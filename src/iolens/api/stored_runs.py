@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import io_seconds
-from iolens.analyses.runs.like_runs import LikeRuns, like_runs
+from iolens.analyses.runs.like_rates import LikeRates, like_rates
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.summary import mib_per_s
 from iolens.config import load_config
@@ -109,7 +109,7 @@ class StoredRuns:
             for row in rows
         ]
 
-    def like(self, run: Row) -> LikeRuns | None:
+    def like(self, run: Row) -> LikeRates | None:
         """Other runs of the same user, program and number of processes."""
         kin: Kin = (run["user"], run["executable"], run["processes"])
         if None in kin:

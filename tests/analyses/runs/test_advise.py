@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iolens.analyses.runs.advise import run_advice
-from iolens.analyses.runs.like_runs import like_runs
+from iolens.analyses.runs.like_rates import like_runs
 from iolens.analyses.runs.summary import RunSummary, run_summary
 from tests.analyses.runs.one_run import run_record
 

@@ -9,7 +9,7 @@ import pytest
 
 from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import finding_inputs
-from iolens.analyses.runs.like_runs import like_runs
+from iolens.analyses.runs.like_rates import like_runs
 from iolens.analyses.runs.summary import run_summary
 from iolens.analyses.runs.used_files import used_files
 from iolens.findings import rule_codes
@@ -56,7 +56,7 @@ def test_a_run_without_io_has_nothing_to_divide_by() -> None:
 
 def test_what_is_not_in_the_log_is_not_evaluated() -> None:
     lacking = {name: None for name in run_row() if name.startswith(("posix_", "sequential_", "misaligned"))}
-    lacking |= {access_column(way, upper): None for way in ("read", "write") for upper in (100, MIB)}
+    lacking |= {access_column(direction, upper): None for direction in ("read", "write") for upper in (100, MIB)}
     without = {name: None for name in run_row() if name.startswith(("read_accesses", "write_accesses"))}
     run = run_summary(run_record(**lacking | without))
     assert run.access_sizes is None
