@@ -44,7 +44,9 @@ def COMMAND(
     complete.
     """
     from iolens.api.runs import RunAccess, pages, write_page, written
+    from iolens.sources.darshan.forked import stay_alone
 
+    stay_alone()
     made = pages(run, RunAccess(store, config, nodes), every)
     text = written([page.summary for page in made], format_)
     if output is None:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Problem, Rows
+from iolens.sources.darshan.forked import ForkedProcess, may_fork
 from iolens.sources.darshan.library import library_path
 from iolens.sources.reading.options import ReadOptions
 
@@ -69,7 +70,7 @@ class LogProcess:
     """A child that reads logs; a new one is started when it has died."""
 
     standstill_s: float = STANDSTILL_S
-    _process: subprocess.Popen[bytes] | None = None
+    _process: subprocess.Popen[bytes] | ForkedProcess | None = None
     _pipe: Connection | None = None
     _position: mmap.mmap | None = None
     _shared: Any = field(default=None)
@@ -117,13 +118,8 @@ class LogProcess:
         self._shared = tempfile.TemporaryFile(prefix="iolens-darshan-")  # noqa: SIM115 (open as long as the child)
         self._shared.truncate(mmap.PAGESIZE)
         self._position = mmap.mmap(self._shared.fileno(), mmap.PAGESIZE)
-        numbers = [str(file.fileno()) for file in (theirs, self._shared)]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "iolens.sources.darshan.child", *numbers],
-            pass_fds=[theirs.fileno(), self._shared.fileno()],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        numbers = theirs.fileno(), self._shared.fileno()
+        self._process = _forked(ours, numbers) if may_fork() else _spawned(numbers)
         theirs.close()
         self._pipe = Connection(ours.detach())
 
@@ -153,6 +149,27 @@ class LogProcess:
 
 
 _Numbered = list[tuple[int, LogRequest]]
+
+
+def _spawned(numbers: tuple[int, int]) -> subprocess.Popen[bytes]:
+    """A new program, which takes over two descriptors."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "iolens.sources.darshan.child", *map(str, numbers)],
+        pass_fds=numbers,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+
+
+def _forked(ours: socket.socket, numbers: tuple[int, int]) -> ForkedProcess:
+    """A copy of this process, without the end of the pipe that is not its own."""
+    from iolens.sources.darshan.child import main
+
+    def work() -> None:
+        ours.close()
+        main(*numbers)
+
+    return ForkedProcess(work)
 
 
 class LogReader:
@@ -231,7 +248,8 @@ def _module_name(number: int) -> str:
 def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[str, Rows]:  # noqa: B008 (frozen)
     """The rows of one log by table, read in a child process; InputError with the reason where it cannot be read."""
     reader = LogReader()
-    reader.process.start()  # it begins while this process imports what it needs
+    if not may_fork():
+        reader.process.start()  # it begins while this process imports what it needs, which a copy has already
     from iolens.sources.darshan.settings import row_options
 
     try:
