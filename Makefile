@@ -22,6 +22,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.workload
 	$(BIN)/python -m bench.jobs
 	$(BIN)/python -m bench.job_report
+	$(BIN)/python -m bench.run_summary
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)

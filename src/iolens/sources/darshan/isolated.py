@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Problem, Rows
+from iolens.sources.darshan.forked import ForkedProcess, may_fork
 from iolens.sources.darshan.library import library_path
 from iolens.sources.reading.options import ReadOptions
 
@@ -70,14 +71,14 @@ class LogProcess:
     """A child that reads logs; a new one is started when it has died."""
 
     standstill_s: float = STANDSTILL_S
-    _process: subprocess.Popen[bytes] | None = None
+    _process: subprocess.Popen[bytes] | ForkedProcess | None = None
     _pipe: Connection | None = None
     _position: mmap.mmap | None = None
     _shared: Any = field(default=None)
 
     def ask(self, function: str, *arguments: object, patience_s: float = 0.0) -> Iterator[Any]:
         """What the child sends on a request; EOFError where it dies meanwhile, StandstillError where it hangs."""
-        self._start()
+        self.start()
         assert self._pipe is not None
         assert self._position is not None
         self._position[: _POSITION.size] = _POSITION.pack(-1, -1)
@@ -112,7 +113,8 @@ class LogProcess:
         log, module = _POSITION.unpack(self._position[: _POSITION.size])
         return log, module
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin a child, unless there is one."""
         if self._process is not None and self._process.poll() is None:
             return
         self.stop()
@@ -121,13 +123,8 @@ class LogProcess:
         self._shared = tempfile.TemporaryFile(prefix="iolens-darshan-")  # noqa: SIM115 (open as long as the child)
         self._shared.truncate(mmap.PAGESIZE)
         self._position = mmap.mmap(self._shared.fileno(), mmap.PAGESIZE)
-        numbers = [str(file.fileno()) for file in (theirs, self._shared)]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "iolens.sources.darshan.child", *numbers],
-            pass_fds=[theirs.fileno(), self._shared.fileno()],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        numbers = theirs.fileno(), self._shared.fileno()
+        self._process = _forked(ours, numbers) if may_fork() else _spawned(numbers)
         theirs.close()
         self._pipe = Connection(ours.detach())
         try:
@@ -164,6 +161,27 @@ class LogProcess:
 
 
 _Numbered = list[tuple[int, LogRequest]]
+
+
+def _spawned(numbers: tuple[int, int]) -> subprocess.Popen[bytes]:
+    """A new program, which takes over two descriptors."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "iolens.sources.darshan.child", *map(str, numbers)],
+        pass_fds=numbers,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+
+
+def _forked(ours: socket.socket, numbers: tuple[int, int]) -> ForkedProcess:
+    """A copy of this process, without the end of the pipe that is not its own."""
+    from iolens.sources.darshan.child import main
+
+    def work() -> None:
+        ours.close()
+        main(*numbers)
+
+    return ForkedProcess(work)
 
 
 class DarshanReader:
@@ -241,9 +259,11 @@ def _module_name(number: int) -> str:
 
 def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[str, Rows]:  # noqa: B008 (frozen)
     """The rows of one log by table, read in a child process; InputError with the reason where it cannot be read."""
+    reader = DarshanReader()
+    if not may_fork():
+        reader.process.start()  # it begins while this process imports what it needs, which a copy has already
     from iolens.sources.darshan.settings import row_options
 
-    reader = DarshanReader()
     try:
         pieces: dict[str, list[Rows]] = {}
         for item in reader.read([LogRequest(os.fspath(path), os.fspath(path))], row_options(options, str(path))):
