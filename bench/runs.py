@@ -111,6 +111,8 @@ def rows_of_day(day: int, count: int) -> tuple[pa.Table, pa.Table]:
     users = random.integers(0, 400, count)
     processes = 2 ** random.integers(0, 15, count)
     moved = {f"{name}_bytes": random.lognormal(22, 3, count).astype(np.int64) for name in ("read", "write")}
+    repeats = random.random(count) < 0.5  # half of the runs are like others of their user
+    moved = {name: np.where(repeats, 10**9 + users, values) for name, values in moved.items()}
     seconds = {f"{name}_s": random.lognormal(3, 2, count) for name in ("read", "write", "metadata", "slowest_rank")}
     counts = ["files", "opens", "reads", "writes", "stats", "seeks", "posix_reads", "posix_writes", "sequential_reads",
               "sequential_writes", "misaligned_ops", "written_files", "new_files",
@@ -128,7 +130,7 @@ def rows_of_day(day: int, count: int) -> tuple[pa.Table, pa.Table]:
         **common, "run_id": pa.array([hashlib.sha256(name.encode()).hexdigest() for name in ids]),
         "filesystem": pa.repeat("scratch", count), "executable": pa.array(np.char.mod("app%02d.x", users % 40)),
         "processes": processes, **moved, **seconds,
-        **{name: random.integers(0, 1000, count) for name in counts},
+        **{name: np.where(repeats, users % 9, random.integers(0, 1000, count)) for name in counts},
     })  # fmt: skip
     jobs = pa.table({
         **common, "cluster": pa.repeat("frost", count), "project": pa.array(np.char.mod("m%04d", users // 7)),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import Any, Final
 
 from iolens.analyses.runs.run_filter import RunFilter
 from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.config import Config
 from iolens.errors import OptionError, UsageError
 from iolens.nearest_names import not_among
 from iolens.store.scope import Scope
@@ -37,10 +39,17 @@ def _answer(
 ) -> Any:
     _check_runs(opened, selection)
     question: Callable[..., Any] = getattr(import_module(f"iolens.analyses.runs_{name}.analysis"), f"runs_{name}")
-    result = question(selection, like, **options)
+    result = question(selection, like, **_configured(opened.config, question, options))
     if not result.runs and like != RunFilter():
         raise UsageError(f"{opened.store.url} has no application run of that kind in the window")
     return result
+
+
+def _configured(config: Config, question: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options, and what the configuration knows where an option was not given."""
+    known = {"ceiling_mib_per_s_per_node": config.runs.ceiling_mib_per_s_per_node}
+    given = {name: value for name, value in options.items() if value is not None}
+    return {name: value for name, value in known.items() if name in signature(question).parameters} | given
 
 
 def _check_runs(opened: StoreAnalyses, selection: StoreSelection) -> None:

@@ -6,6 +6,7 @@ the top ten are those of all runs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -129,69 +130,71 @@ def runs_projects(
 ) -> RunProjects:
     """Group runs by project; runs above the ceiling are listed and left out of the statistics."""
     runs = asked_runs(selection, like or RunFilter())
-    volumes = sorted(lines_of(_volumes(runs)), key=lambda line: (-moved(line), str(line["project"])))
-    large = runs.filter(RunFilter(min_processes=min_processes, min_bytes=min_bytes).is_large())
-    above = _above(large, ceiling_mib_per_s_per_node)
-    characters = lines_of(_characters(large, ceiling_mib_per_s_per_node))
-    characters.sort(key=lambda line: (-moved(line), str(line["project"])))
-    kept = sum(line["runs"] for line in characters)
+    is_large = RunFilter(min_processes=min_processes, min_bytes=min_bytes).is_large()
+    ceiling = nw.lit(math.inf if ceiling_mib_per_s_per_node is None else ceiling_mib_per_s_per_node)
+    is_above = is_large & (nw.coalesce("mib_per_s_per_node", nw.lit(0.0)) > ceiling)
+    lines = lines_of(_by_project(runs.with_columns(_is_large=is_large & ~is_above, _is_above=is_above)))
+    lines.sort(key=lambda line: (-moved(line), str(line["project"])))
+    large = sorted((line for line in lines if line["large_runs"]), key=_large_order)
+    above = sum(line["above"] for line in lines)
     return RunProjects(
         **window_of(selection),
-        runs=sum(line["runs"] for line in volumes),
+        runs=sum(line["runs"] for line in lines),
         min_processes=min_processes,
         min_bytes=min_bytes,
         ceiling_mib_per_s_per_node=ceiling_mib_per_s_per_node,
-        runs_filtered=kept + len(above),
-        runs_above_ceiling=len(above),
-        runs_incomplete=sum(line["_incomplete"] for line in volumes),
-        runs_with_overlap=sum(line["_overlap"] for line in volumes),
-        joined=joined_of(volumes),
-        top_projects=[_volume(line) for line in volumes[:TOP]],
-        other_projects=max(len(volumes) - TOP, 0),
-        projects=[_character(line) for line in characters],
-        above_ceiling=above[:MOST_LISTED],
+        runs_filtered=sum(line["large_runs"] for line in large) + above,
+        runs_above_ceiling=above,
+        runs_incomplete=sum(line["_incomplete"] for line in lines),
+        runs_with_overlap=sum(line["_overlap"] for line in lines),
+        joined=joined_of(lines),
+        top_projects=[_volume(line) for line in lines[:TOP]],
+        other_projects=max(len(lines) - TOP, 0),
+        projects=[_character(line) for line in large],
+        above_ceiling=_listed(runs.filter(is_above)) if above else [],
     )
 
 
-def _volumes(runs: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    return runs.group_by("project").agg(
+def _by_project(runs: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """One line for each project, in one pass: sums over all runs, and over those that pass the filters (`large_…`)."""
+    volumes = ("read_bytes", "write_bytes")
+    kept = (*volumes, *MEASURES, *COLUMNS)
+    large = [nw.when(nw.col("_is_large")).then(nw.col(name)).alias(f"large_{name}") for name in kept]
+    return runs.with_columns(*large).group_by("project").agg(
         nw.len().alias("runs"),
-        *sums(("read_bytes", "write_bytes")),
+        *sums(volumes),
         counted_where(nw.col("partial"), "_incomplete"),
         counted_where(nw.col("shared_files_overlap"), "_overlap"),
         *joined_counts(),
-    )
-
-
-def _characters(large: nw.LazyFrame[Any], ceiling: float | None) -> nw.LazyFrame[Any]:
-    if ceiling is not None:
-        large = large.filter(nw.coalesce("mib_per_s_per_node", nw.lit(0.0)) <= ceiling)
-    return large.group_by("project").agg(
-        nw.len().alias("runs"),
-        nw.col("mib_per_s_per_node").count().alias("runs_with_nodes"),
-        *sums(("read_bytes", "write_bytes")),
-        *(nw.col(name).mean() for name in MEASURES),
+        counted_where(nw.col("_is_above"), "above"),
+        counted_where(nw.col("_is_large"), "large_runs"),
+        nw.col("large_mib_per_s_per_node").count().alias("runs_with_nodes"),
+        *sums(f"large_{name}" for name in volumes),
+        *(nw.col(f"large_{name}").mean() for name in MEASURES),
         *(
             expression
             for name in BOXES
             for expression in (
-                nw.col(name).min().alias(f"{name}_min"),
-                nw.col(name).max().alias(f"{name}_max"),
-                *(nw.col(name).quantile(at, "linear").alias(f"{name}_{end}") for end, at in QUARTILES.items()),
+                nw.col(f"large_{name}").min().alias(f"{name}_min"),
+                nw.col(f"large_{name}").max().alias(f"{name}_max"),
+                *(nw.col(f"large_{name}").quantile(at, "linear").alias(f"{name}_{end}")
+                  for end, at in QUARTILES.items()),
             )
         ),
-        *(nw.col(name).sum().cast(nw.Int64) for name in COLUMNS),
-    )
+        *(nw.col(f"large_{name}").sum().cast(nw.Int64).alias(name) for name in COLUMNS),
+    )  # fmt: skip
 
 
-def _above(large: nw.LazyFrame[Any], ceiling: float | None) -> list[RunAboveCeiling]:
+def _large_order(line: Line) -> tuple[int, str]:
+    return -(line["large_read_bytes"] or 0) - (line["large_write_bytes"] or 0), str(line["project"])
+
+
+def _listed(above: nw.LazyFrame[Any]) -> list[RunAboveCeiling]:
     """The fastest first."""
-    if ceiling is None:
-        return []
     names = ("run_id", "job_id", "project", "user", "executable", "processes", "nodes", "mib_per_s_per_node")
-    lines = lines_of(large.filter(nw.col("mib_per_s_per_node") > ceiling).select(*names))
+    lines = lines_of(above.select(*names))
     lines.sort(key=lambda line: (-line["mib_per_s_per_node"], line["run_id"]))
-    return [RunAboveCeiling(**line) for line in lines]
+    return [RunAboveCeiling(**line) for line in lines[:MOST_LISTED]]
 
 
 def _volume(line: Line) -> ProjectVolume:
@@ -202,11 +205,11 @@ def _volume(line: Line) -> ProjectVolume:
 def _character(line: Line) -> ProjectCharacter:
     return ProjectCharacter(
         project=line["project"],
-        runs=line["runs"],
+        runs=line["large_runs"],
         runs_with_nodes=line["runs_with_nodes"],
-        read_bytes=known_sum(line, "read_bytes"),
-        write_bytes=known_sum(line, "write_bytes"),
-        **{name: line[name] for name in MEASURES},
+        read_bytes=known_sum(line, "large_read_bytes"),
+        write_bytes=known_sum(line, "large_write_bytes"),
+        **{name: line[f"large_{name}"] for name in MEASURES},
         mib_per_s_per_node_box=_box(line, "mib_per_s_per_node"),
         mib_per_s_box=_box(line, "mib_per_s"),
         access_sizes=access_bins(line),
