@@ -7,6 +7,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, Final
 
+from iolens.analyses.runs.applications import ReportedRuns
 from iolens.analyses.runs.run_filter import RunFilter
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.config import Config
@@ -16,6 +17,7 @@ from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 
 NAMES: Final = ("coverage", "files", "interfaces", "patterns", "projects", "scaling", "sizes", "variance")
+REPORTED_SAMPLES: Final = 5  # of a group of like runs in a report
 
 
 def run_analysis(
@@ -67,3 +69,21 @@ def _check_runs(opened: StoreAnalyses, selection: StoreSelection) -> None:
     whole = opened.store.select_all(Scope())
     where = " in this window" if whole.holds("runs") else "; load Darshan logs with `iolens ingest darshan`"
     raise UsageError(f"{opened.store.url} holds no application run{where}")
+
+
+def reported_runs(opened: StoreAnalyses, scope: Scope) -> ReportedRuns | None:
+    """The runs of a window as a report shows them, whichever file system they used; None: there are none."""
+    window = Scope(None, scope.since, scope.until)
+    if not opened.store.select_all(window).holds("runs"):
+        return None
+    projects = run_analysis(opened, "projects", window)
+    return ReportedRuns(
+        filesystem=None,
+        window_start=projects.window_start,
+        window_end=projects.window_end,
+        projects=projects,
+        coverage=run_analysis(opened, "coverage", window),
+        interfaces=run_analysis(opened, "interfaces", window),
+        patterns=run_analysis(opened, "patterns", window),
+        variance=run_analysis(opened, "variance", window, min_samples=REPORTED_SAMPLES),
+    )

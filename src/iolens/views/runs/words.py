@@ -52,10 +52,12 @@ def window_words(result: OverRuns) -> str:
 
 def names_axis(names: Sequence[str], label: str = "") -> Axis:
     """Names below the marks, slanted where they would touch."""
+    if not names:
+        return Axis(label)
     short = [shortened(visible(name), LONGEST) for name in names]
     slanted = len(short) > 1 and sum(map(len, short)) + 2 * len(short) > 60
     ticks = tuple((float(place), name) for place, name in enumerate(short))
-    return Axis(label, low=-0.6, high=max(len(short), 1) - 0.4, ticks=ticks, slanted=slanted)
+    return Axis(label, low=-0.6, high=len(short) - 0.4, ticks=ticks, slanted=slanted)
 
 
 def height_axis(label: str, values: Floats) -> Axis:

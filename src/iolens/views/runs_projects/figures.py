@@ -70,16 +70,17 @@ def performance(result: RunProjects) -> Figure:
     ends = np.array([[getattr(getattr(line, field), end) for end in ("min", "q1", "median", "q3", "max")]
                      for line in lines])  # fmt: skip
     y = height_axis(words, ends.ravel())
-    return Figure("performance", title, (Panel("", x, y, _boxes(ends, names), height=1.3),))
+    return Figure("performance", title, (Panel("", x, y, _boxes(ends, names, y), height=1.3),))
 
 
-def _boxes(ends: Floats, names: tuple[str, ...]) -> tuple[Any, ...]:
-    places = np.arange(len(names), dtype=float)
-    low, q1, median, q3, high = ends.T
+def _boxes(ends: Floats, names: tuple[str, ...], axis: Axis) -> tuple[Any, ...]:
+    places, thin = np.arange(len(names), dtype=float), 0.003 * len(names)
+    least = axis.low if axis.scale == "log" and axis.low is not None else 0.0  # nothing has no place on a log scale
+    low, q1, median, q3, high = np.maximum(ends.T, least)
     gaps = np.full(len(names), np.nan)
     across = np.stack([places - 0.3, places + 0.3, gaps]).T.ravel()
     return (
-        Bars(places - 0.02, places + 0.02, high - low, "slowest to fastest run", WHISKER, names, low),
+        Bars(places - thin, places + thin, high - low, "slowest to fastest run", WHISKER, names, low),
         Bars(places - 0.3, places + 0.3, q3 - q1, "middle half of the runs", BOX, names, q1),
         LineMark(across, np.stack([median, median, gaps]).T.ravel(), "median", MEDIAN),
     )

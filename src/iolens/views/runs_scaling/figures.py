@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.render.figures import FSU, READ, RULE, WRITE, Axis, Figure, LineMark, Panel, PointsMark
+from iolens.views.render.figures import FSU, READ, RULE, WRITE, Axis, Figure, LineMark, Mark, Panel, PointsMark
 from iolens.views.render.log_scales import bytes_unit, log_axis
 from iolens.views.runs.words import EMPTY, titled, window_words
 from iolens.views.runs_scaling.tables import subject
@@ -48,7 +48,7 @@ def _panel(result: RunScaling, values: Floats, label: str, colour: str, *, guide
     if not drawn.any():
         return Panel(window_words(result), Axis(result.by), Axis(label), message=EMPTY)
     x, y = counts[drawn], values[drawn]
-    marks = [LineMark(x, y, label, colour), PointsMark(x, y, label, colour, weight=2.0)]
+    marks: list[Mark] = [LineMark(x, y, label, colour), PointsMark(x, y, label, colour, weight=2.0)]
     every = y
     if guides and x.size > 1:
         weak = y[0] * x / x[0]

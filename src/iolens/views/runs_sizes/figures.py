@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.render.figures import READ, WRITE, Axis, Figure, LineMark, Panel, PointsMark, side_by_side
+from iolens.views.render.figures import READ, WRITE, Axis, Figure, LineMark, Mark, Panel, PointsMark, side_by_side
 from iolens.views.runs.words import EMPTY, bin_name, names_axis, titled, window_words
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _title(result: RunSizes, what: str) -> str:
 def cumulative(result: RunSizes) -> Figure:
     """Per cent of reads and writes of at most each size."""
     x, y = names_axis(_names(result), "size of access, up to"), Axis("% of accesses", low=0.0, high=102.0)
-    marks = []
+    marks: list[Mark] = []
     for direction, label, colour in SIDES:
         shares = np.array([line.cumulative_pct for line in result.sizes if line.direction == direction], dtype=float)
         if np.isfinite(shares).any():

@@ -34,8 +34,9 @@ def times(result: RunVariance) -> Figure:
     low, mean, high = (np.array([getattr(line, name) for line in lines]) for name in ("min_s", "mean_s", "max_s"))
     y = height_axis("I/O time of the slowest rank (s)", np.concatenate([low, high]))
     places = np.arange(float(len(lines)))
+    low = np.maximum(low, y.low if y.scale == "log" and y.low is not None else 0.0)
     marks = (
         Bars(places - 0.25, places + 0.25, high - low, "shortest to longest", RANGE, names, low),
         PointsMark(places, mean, "mean", READ, weight=2.0),
     )
-    return Figure("times", title, (Panel("largest variation first", x, y, marks, height=1.3),))
+    return Figure("times", title, (Panel("project and processes, largest variation first", x, y, marks, height=1.3),))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from iolens.views.render import tables as t
 from iolens.views.runs.words import project_name, titled, window_words
-from iolens.visible_text import counted
+from iolens.visible_text import counted, shortened
 
 if TYPE_CHECKING:
     from iolens.analyses.runs_variance.analysis import LikeRuns, RunVariance
@@ -36,8 +36,8 @@ def _executable(line: LikeRuns) -> str | None:
 
 
 def label_of(line: LikeRuns) -> str:
-    """What a group is called in figures and sentences."""
-    return f"{project_name(line.project)}, {counted(line.nprocs, 'proc')}"
+    """What a group is called below a figure: project and processes."""
+    return f"{shortened(project_name(line.project), 14)}, {line.nprocs:,}"
 
 
 def notes(result: RunVariance) -> list[str]:
