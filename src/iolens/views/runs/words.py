@@ -11,7 +11,7 @@ from iolens.analyses.runs.run_filter import UNKNOWN
 from iolens.units import format_bytes
 from iolens.views.render.figures import Axis
 from iolens.views.render.log_scales import log_axis
-from iolens.views.render.tables import show_time
+from iolens.views.render.tables import TableColumn, show_time
 from iolens.visible_text import counted, shortened, visible
 
 if TYPE_CHECKING:
@@ -66,6 +66,16 @@ def height_axis(label: str, values: Floats) -> Axis:
     if positive.size and positive.max() / positive.min() > WIDE:
         return log_axis(f"{label}, log scale", positive)
     return Axis(label, low=0.0)
+
+
+def shown_number(value: float) -> str:
+    """Three digits, and all of those before the point, with thousands apart: `0.0123`, `45.6`, `62,960`."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def number(name: str, heading: str, unit: str = "") -> TableColumn:
+    """A column of numbers of any size."""
+    return TableColumn(name, heading, "number", shown_number, unit)
 
 
 def first_of(shown: int, known: int) -> str:

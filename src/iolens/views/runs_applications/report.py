@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render.section import Part, ReportSection
-from iolens.views.runs.words import project_name
+from iolens.views.runs.words import project_name, shown_number
 from iolens.views.runs_coverage import figures as coverage_figures
 from iolens.views.runs_coverage import tables as coverage_tables
 from iolens.views.runs_interfaces import figures as interface_figures
@@ -79,7 +79,7 @@ def variance_words(variance: RunVariance) -> str:
     share = "" if worst.cv_pct is None else f" (CV {worst.cv_pct:.1f} %)"
     return (
         f"{worst.samples:,} like runs of {project_name(worst.project)} on {worst.nprocs:,} processes spent"
-        f" {worst.min_s:.3g} to {worst.max_s:.3g} s in I/O{share}: no other group of at least {variance.min_samples}"
+        f" {shown_number(worst.min_s)} to {shown_number(worst.max_s)} s in I/O{share}: no other group of at least {variance.min_samples}"
         " varies more."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
-from iolens.views.runs.words import joined_words, project_name, titled, window_words
+from iolens.views.runs.words import joined_words, number, project_name, shown_number, titled, window_words
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def projects(result: RunCoverage) -> TableView:
     """Table II."""
     columns = (
         t.text("project", "Project"), t.count("jobs_with_log", "Jobs with a log"), t.count("jobs", "Jobs"),
-        t.percent("jobs_pct", "Of jobs"), t.number("core_hours_with_log", "Core-hours with a log", "", ",.4g"),
-        t.number("core_hours", "Core-hours", "", ",.4g"), t.percent("core_hours_pct", "Of core-hours"),
+        t.percent("jobs_pct", "Of jobs"), number("core_hours_with_log", "Core-hours with a log"),
+        number("core_hours", "Core-hours"), t.percent("core_hours_pct", "Of core-hours"),
         t.count("runs", "Runs"), t.text("apis", "APIs"),
     )  # fmt: skip
     rows = [
@@ -42,7 +42,7 @@ def coverage_words(result: RunCoverage) -> str:
     jobs = f"{result.jobs_with_log:,} of {counted(result.jobs, 'job')} ({result.jobs_pct:.1f} %) left a log"
     if result.core_hours_pct is None:
         return f"{jobs}."
-    hours = f"{result.core_hours_with_log:,.4g} of {result.core_hours:,.4g} core-hours ({result.core_hours_pct:.1f} %)"
+    hours = f"{shown_number(result.core_hours_with_log)} of {shown_number(result.core_hours)} core-hours ({result.core_hours_pct:.1f} %)"
     return f"{jobs}, with {hours}."
 
 

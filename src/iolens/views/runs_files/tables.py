@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
-from iolens.views.runs.words import project_name, titled, window_words
+from iolens.views.runs.words import number, project_name, titled, window_words
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def projects(result: RunFileCounts) -> TableView:
     columns = (
         t.text("project", "Project"), t.count("runs", "Runs"), t.count("runs_without_files", "Without files"),
         *(t.count(kind, kind) for kind in kinds), t.count("files", "Files"),
-        t.number("files_per_proc_max", "Most files per process"), t.count("written_files", "Written"),
+        number("files_per_proc_max", "Most files per process"), t.count("written_files", "Written"),
         t.percent("new_files_pct", "New"),
     )  # fmt: skip
     rows = [

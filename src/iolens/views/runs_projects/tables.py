@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.runs.words import bin_name, joined_words, project_name, titled, window_words
+from iolens.views.runs.words import bin_name, joined_words, number, project_name, titled, window_words
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ def characteristics(result: RunProjects) -> TableView:
     """Table VI: means over runs that pass the filters."""
     columns = (
         t.text("project", "Project"), t.count("runs", "Runs"), t.volume("read_bytes", "Read"),
-        t.volume("write_bytes", "Written"), t.number("mib_per_s_per_node", "MiB/s per node"),
-        t.number("mib_per_s", "MiB/s", "", ",.4g"), t.percent("io_time_pct", "Time in I/O"),
-        t.percent("metadata_time_pct", "I/O time in metadata"), t.number("files_per_proc", "Files per process"),
-        t.number("creates_per_proc", "Creates per process"), t.percent("sequential_pct", "Sequential"),
-        t.percent("aligned_pct", "Aligned"), t.number("mib_per_proc", "MiB per process", "", ",.4g"),
+        t.volume("write_bytes", "Written"), number("mib_per_s_per_node", "MiB/s per node"),
+        number("mib_per_s", "MiB/s"), t.percent("io_time_pct", "Time in I/O"),
+        t.percent("metadata_time_pct", "I/O time in metadata"), number("files_per_proc", "Files per process"),
+        number("creates_per_proc", "Creates per process"), t.percent("sequential_pct", "Sequential"),
+        t.percent("aligned_pct", "Aligned"), number("mib_per_proc", "MiB per process"),
     )  # fmt: skip
     rows = [t.row_of(line, columns, _named(line)) for line in result.projects]
     title = titled(result, "characteristics of large runs by project")
@@ -91,7 +91,7 @@ def boxes(result: RunProjects) -> TableView:
     name, words = ("mib_per_s_per_node_box", "MiB/s per node") if has_nodes else ("mib_per_s_box", "MiB/s")
     ends = (("min", "Minimum"), ("q1", "First quartile"), ("median", "Median"), ("q3", "Third quartile"),
             ("max", "Maximum"))  # fmt: skip
-    columns = (t.text("project", "Project"), *(t.number(end, heading) for end, heading in ends))
+    columns = (t.text("project", "Project"), *(number(end, heading) for end, heading in ends))
     rows: list[Row] = [
         (project_name(line.project), *(getattr(getattr(line, name), end, None) for end, _ in ends))
         for line in result.projects
@@ -122,7 +122,7 @@ def above(result: RunProjects) -> TableView:
     columns = (
         t.text("job_id", "Job"), t.text("project", "Project"), t.text("user", "User"),
         t.text("executable", "Executable"), t.count("processes", "Processes"), t.count("nodes", "Nodes"),
-        t.number("mib_per_s_per_node", "MiB/s per node"), t.text("run_id", "Run"),
+        number("mib_per_s_per_node", "MiB/s per node"), t.text("run_id", "Run"),
     )  # fmt: skip
     rows = [t.row_of(line, columns, {**_named(line), "run_id": line.run_id[:12]}) for line in result.above_ceiling]
     listed = len(result.above_ceiling)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from iolens.units import format_bytes
 from iolens.views.render import tables as t
-from iolens.views.runs.words import project_name, titled, window_words
+from iolens.views.runs.words import number, project_name, titled, window_words
 from iolens.visible_text import listed
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def steps(result: RunScaling) -> TableView:
     """Medians by nodes or processes."""
     columns = (
         t.count("count", result.by.capitalize()), t.count("runs", "Runs"),
-        t.number("mib_per_s_per_node", "MiB/s per node"), t.number("mib_per_s", "MiB/s", "", ",.4g"),
+        number("mib_per_s_per_node", "MiB/s per node"), number("mib_per_s", "MiB/s"),
         t.percent("io_time_pct", "Time in I/O"), t.percent("metadata_time_pct", "I/O time in metadata"),
         t.volume("bytes", "Bytes"), t.volume("bytes_per_process", "Bytes per process"),
     )  # fmt: skip
@@ -51,7 +51,7 @@ def runs(result: RunScaling) -> TableView:
     columns = (
         t.text("job_id", "Job"), t.text("project", "Project"), t.text("user", "User"),
         t.text("executable", "Executable"), t.count("processes", "Processes"), t.count("nodes", "Nodes"),
-        t.number("mib_per_s_per_node", "MiB/s per node"), t.number("mib_per_s", "MiB/s", "", ",.4g"),
+        number("mib_per_s_per_node", "MiB/s per node"), number("mib_per_s", "MiB/s"),
         t.percent("metadata_time_pct", "I/O time in metadata"), t.text("key_access_bytes", "Key access size"),
     )  # fmt: skip
     rows = [

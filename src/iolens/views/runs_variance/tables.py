@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolens.views.render import tables as t
-from iolens.views.runs.words import project_name, titled, window_words
+from iolens.views.runs.words import number, project_name, titled, window_words
 from iolens.visible_text import counted, shortened
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ def tables(result: RunVariance) -> list[TableView]:
     columns = (
         t.text("project", "Project"), t.text("user", "User"), t.text("executable", "Executable"),
         t.count("samples", "Runs"), t.count("nprocs", "Processes"), t.count("files", "Files"),
-        t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"), t.number("mean_s", "Mean", "s", ",.4g"),
-        t.number("min_s", "Shortest", "s", ",.4g"), t.number("max_s", "Longest", "s", ",.4g"),
-        t.number("stddev_s", "Std. deviation", "s"), t.percent("cv_pct", "CV"),
+        t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"), number("mean_s", "Mean", "s"),
+        number("min_s", "Shortest", "s"), number("max_s", "Longest", "s"),
+        number("stddev_s", "Std. deviation", "s"), t.percent("cv_pct", "CV"),
     )  # fmt: skip
     rows = [
         t.row_of(line, columns, {"project": project_name(line.project), "executable": _executable(line)})
