@@ -202,7 +202,7 @@ def test_which_bytes_of_targets_runs_explain(tmp_path: Path) -> None:
 
 def test_classes_are_powers_of_two_and_a_run_counts_under_each_interface_it_uses(tmp_path: Path) -> None:
     runs = [
-        run_row(str(count), processes=count, files=2, posix_files=1, posix_read_bytes=30, mpiio_files=count > 4,
+        run_row(str(count), processes=count, files=2, posix_files=1, posix_read_bytes=30, mpiio_files=int(count > 4),
                 mpiio_read_bytes=70 if count > 4 else 0, unique_files=1, shared_files=1, shared_write_bytes=5)
         for count in (1, 2, 3, 4, 5, 8, 9)
     ]  # fmt: skip

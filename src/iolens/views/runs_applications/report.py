@@ -79,8 +79,8 @@ def variance_words(variance: RunVariance) -> str:
     share = "" if worst.cv_pct is None else f" (CV {worst.cv_pct:.1f} %)"
     return (
         f"{worst.samples:,} like runs of {project_name(worst.project)} on {worst.nprocs:,} processes spent"
-        f" {shown_number(worst.min_s)} to {shown_number(worst.max_s)} s in I/O{share}: no other group of at least {variance.min_samples}"
-        " varies more."
+        f" {shown_number(worst.min_s)} to {shown_number(worst.max_s)} s in I/O{share}: no other group of at least"
+        f" {variance.min_samples} varies more."
     )
 
 

@@ -42,8 +42,8 @@ def coverage_words(result: RunCoverage) -> str:
     jobs = f"{result.jobs_with_log:,} of {counted(result.jobs, 'job')} ({result.jobs_pct:.1f} %) left a log"
     if result.core_hours_pct is None:
         return f"{jobs}."
-    hours = f"{shown_number(result.core_hours_with_log)} of {shown_number(result.core_hours)} core-hours ({result.core_hours_pct:.1f} %)"
-    return f"{jobs}, with {hours}."
+    hours = f"{shown_number(result.core_hours_with_log)} of {shown_number(result.core_hours)} core-hours"
+    return f"{jobs}, with {hours} ({result.core_hours_pct:.1f} %)."
 
 
 def notes(result: RunCoverage) -> list[str]:
