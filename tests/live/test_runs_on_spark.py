@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import iolens
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.api import OpenStore
 from iolens.api.run_analyses import NAMES, run_analysis
 from iolens.store.scope import Scope
@@ -46,7 +46,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory, cluster: SparkCluster) -> I
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_json_on_spark(stores: tuple[OpenStore, OpenStore], name: str) -> None:
-    like = RunFilter(projects=["?", "earth", "(unknown)"])
+    like = RunConditions(projects=["?", "earth", "(unknown)"])
     options = {"projects": {"min_processes": 8, "min_bytes": 1000, "ceiling_mib_per_s_per_node": 500.0}}.get(name, {})
     results = [json.loads(to_json(run_analysis(store, name, Scope(), like, **options))) for store in stores]
     here, there = results

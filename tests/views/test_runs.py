@@ -9,7 +9,7 @@ import pytest
 
 import iolens
 from iolens.analyses.runs.applications import ReportedRuns
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs_coverage.analysis import RunCoverage
 from iolens.analyses.runs_files.analysis import RunFileCounts
 from iolens.analyses.runs_interfaces.analysis import RunInterfaces
@@ -68,7 +68,7 @@ def test_the_summary_repeats_the_numbers(reported: ReportedRuns) -> None:
     assert f"(CV {worst.cv_pct:.1f} %)" in variance_words(reported.variance)
 
 
-def test_a_centre_without_records_of_jobs_is_told_what_to_load(reported: ReportedRuns) -> None:
+def test_a_centre_without_records_of_jobs_hears_what_to_load(reported: ReportedRuns) -> None:
     nothing = replace(reported.coverage, jobs=0, jobs_pct=None)
     assert "iolens ingest slurm" in coverage_words(nothing)
 
@@ -116,7 +116,7 @@ def test_hostile_names_of_projects_users_and_programs(tmp_path: Path) -> None:
     limits = {"projects": {"min_processes": 0, "min_bytes": 0, "ceiling_mib_per_s_per_node": 1e-9}}
     with iolens.open(str(tmp_path)) as opened:
         for name in NAMES:
-            like = RunFilter(projects=["*"]) if name == "scaling" else RunFilter()
+            like = RunConditions(projects=["*"]) if name == "scaling" else RunConditions()
             result = run_analysis(opened, name, like=like, **limits.get(name, {}))
             assert is_harmless(to_terminal(tables_of(result)))
             for figure in figures_of(result).values():

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, Final
 
 from iolens.analyses.runs.applications import ReportedRuns
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.analyses.runs_coverage.analysis import runs_coverage
+from iolens.analyses.runs_files.analysis import runs_files
+from iolens.analyses.runs_interfaces.analysis import runs_interfaces
+from iolens.analyses.runs_patterns.analysis import runs_patterns
+from iolens.analyses.runs_projects.analysis import runs_projects
+from iolens.analyses.runs_scaling.analysis import runs_scaling
+from iolens.analyses.runs_sizes.analysis import runs_sizes
+from iolens.analyses.runs_variance.analysis import runs_variance
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.config import Config
 from iolens.errors import OptionError, UsageError
@@ -16,12 +23,16 @@ from iolens.nearest_names import not_among
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 
-NAMES: Final = ("coverage", "files", "interfaces", "patterns", "projects", "scaling", "sizes", "variance")
+QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "coverage": runs_coverage, "files": runs_files, "interfaces": runs_interfaces, "patterns": runs_patterns,
+    "projects": runs_projects, "scaling": runs_scaling, "sizes": runs_sizes, "variance": runs_variance,
+}  # fmt: skip
+NAMES: Final = tuple(QUESTIONS)
 REPORTED_SAMPLES: Final = 5  # of a group of like runs in a report
 
 
 def run_analysis(
-    opened: StoreAnalyses, name: str, scope: Scope | None = None, like: RunFilter | None = None, **options: Any
+    opened: StoreAnalyses, name: str, scope: Scope | None = None, like: RunConditions | None = None, **options: Any
 ) -> Any:
     """One of `NAMES` over the runs that started in the scope's window and are as `like` says.
 
@@ -32,17 +43,17 @@ def run_analysis(
         raise OptionError("--target does not go with runs: a log does not say which targets a run used")
     if asked.rollup is not None:
         raise OptionError("--resolution does not go with runs: a run is one row")
-    chosen = like or RunFilter()
+    chosen = like or RunConditions()
     return opened.ask_all(lambda selection: _answer(opened, name, selection, chosen, options), asked)
 
 
 def _answer(
-    opened: StoreAnalyses, name: str, selection: StoreSelection, like: RunFilter, options: dict[str, Any]
+    opened: StoreAnalyses, name: str, selection: StoreSelection, like: RunConditions, options: dict[str, Any]
 ) -> Any:
     _check_runs(opened, selection)
-    question: Callable[..., Any] = getattr(import_module(f"iolens.analyses.runs_{name}.analysis"), f"runs_{name}")
+    question = QUESTIONS[name]
     result = question(selection, like, **_configured(opened.config, question, options))
-    if not result.runs and like != RunFilter():
+    if not result.runs and like != RunConditions():
         raise UsageError(f"{opened.store.url} has no application run of that kind in the window")
     return result
 

@@ -11,7 +11,7 @@ import click
 from iolens.cli.options import WORDS
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_filter import RunFilter
+    from iolens.analyses.runs.run_conditions import RunConditions
 
 OPTIONS: Final = (
     ("projects", "--project", "Only runs of these projects; * and ? stand for anything"),
@@ -21,7 +21,7 @@ OPTIONS: Final = (
 
 
 def like_runs_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--project`, `--user` and `--executable`; the function takes them as `like`, a `RunFilter`."""
+    """`--project`, `--user` and `--executable`; the function takes them as `like`, a `RunConditions`."""
 
     @wraps(function)
     def ask(*args: Any, **values: Any) -> Any:
@@ -34,7 +34,7 @@ def like_runs_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _like(**parts: Any) -> RunFilter:
-    from iolens.analyses.runs.run_filter import RunFilter
+def _like(**parts: Any) -> RunConditions:
+    from iolens.analyses.runs.run_conditions import RunConditions
 
-    return RunFilter(**parts)
+    return RunConditions(**parts)

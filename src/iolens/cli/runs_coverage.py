@@ -10,7 +10,7 @@ from iolens.cli.like_runs import like_runs_options
 from iolens.cli.options import Asked, analysis_options
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_filter import RunFilter
+    from iolens.analyses.runs.run_conditions import RunConditions
 
 
 @click.command(
@@ -22,7 +22,7 @@ Examples:
 )
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunFilter) -> None:
+def COMMAND(asked: Asked, like: RunConditions) -> None:
     """How many jobs and core-hours left a log, and which interfaces projects use (Table II).
 
     A job with at least one log counts once, with all its core-hours. Beside it stands which share of the bytes that the

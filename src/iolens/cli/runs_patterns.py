@@ -10,7 +10,7 @@ from iolens.cli.like_runs import like_runs_options
 from iolens.cli.options import Asked, analysis_options
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_filter import RunFilter
+    from iolens.analyses.runs.run_conditions import RunConditions
 
 
 @click.command(
@@ -22,7 +22,7 @@ Examples:
 )
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunFilter) -> None:
+def COMMAND(asked: Asked, like: RunConditions) -> None:
     """How runs share files, in runs and bytes, by their processes (Fig. 3b).
 
     A file opened by one rank is unique (N:N), by all ranks shared (N:1), by some partially shared (N:M). A run counts

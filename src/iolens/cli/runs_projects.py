@@ -10,7 +10,7 @@ from iolens.cli.like_runs import like_runs_options
 from iolens.cli.options import BYTES, Asked, analysis_options
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_filter import RunFilter
+    from iolens.analyses.runs.run_conditions import RunConditions
 
 
 @click.command(
@@ -33,7 +33,7 @@ Examples:
 )  # fmt: skip
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunFilter, min_processes: int, min_bytes: int, ceiling: float | None) -> None:
+def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: int, ceiling: float | None) -> None:
     """What each project's runs are like: Table VI, Figs. 4, 11 and 12 of the study on Intrepid.
 
     Means are unweighted over runs of at least --min-processes and --min-bytes, the limits of the study. A small centre

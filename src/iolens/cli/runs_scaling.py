@@ -11,7 +11,7 @@ from iolens.cli.options import BYTES, Asked, analysis_options
 from iolens.errors import OptionError
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_filter import RunFilter
+    from iolens.analyses.runs.run_conditions import RunConditions
 
 
 @click.command(
@@ -27,7 +27,7 @@ Examples:
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many runs are listed")
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunFilter, min_processes: int, min_bytes: int, top: int) -> None:
+def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: int, top: int) -> None:
     """How fast runs are on more nodes (Table VIII), with single runs and their key access size (Table VII).
 
     Strong scaling: total bytes stay the same while processes grow; weak: bytes per process do.

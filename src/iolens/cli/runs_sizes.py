@@ -10,7 +10,7 @@ from iolens.cli.like_runs import like_runs_options
 from iolens.cli.options import WORDS, Asked, analysis_options
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_filter import RunFilter
+    from iolens.analyses.runs.run_conditions import RunConditions
 
 
 @click.command(
@@ -24,7 +24,7 @@ Examples:
 @click.option("--without", type=WORDS, default="", metavar="PROJECTS", help="Leave out the runs of these projects")
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunFilter, without: tuple[str, ...]) -> None:
+def COMMAND(asked: Asked, like: RunConditions, without: tuple[str, ...]) -> None:
     """POSIX accesses by size, cumulative (Fig. 10), and the project with most accesses of each size."""
     from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis

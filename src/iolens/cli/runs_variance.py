@@ -10,7 +10,7 @@ from iolens.cli.like_runs import like_runs_options
 from iolens.cli.options import Asked, analysis_options
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_filter import RunFilter
+    from iolens.analyses.runs.run_conditions import RunConditions
 
 
 @click.command(
@@ -25,7 +25,7 @@ Examples:
 @click.option("--top", type=click.IntRange(1), default=100, show_default=True, help="How many groups, by variation")
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunFilter, min_samples: int, top: int) -> None:
+def COMMAND(asked: Asked, like: RunConditions, min_samples: int, top: int) -> None:
     """Groups of like runs and their I/O times (Table IV): mean, shortest, longest, deviation.
 
     Like runs have the same user, processes and files, and bytes read and written within 1 %.

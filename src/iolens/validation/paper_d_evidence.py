@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs_coverage.analysis import RunCoverage, runs_coverage
 from iolens.analyses.runs_projects.analysis import RunProjects, runs_projects
 from iolens.analyses.runs_scaling.analysis import RunScaling, runs_scaling
@@ -148,7 +148,7 @@ def combustion_runs(evidence: PublicData) -> RunScaling:
              slowest_rank_s=40 * 1024 / float(speed) / nodes)
         for nodes, (runs, speed) in TABLE_VIII.items() for number in range(runs)
     ]  # fmt: skip
-    return runs_scaling(_stored(evidence, "scaling", rows), RunFilter(projects=["CombustionPhysics"]))
+    return runs_scaling(_stored(evidence, "scaling", rows), RunConditions(projects=["CombustionPhysics"]))
 
 
 def _run(run_id: str, **columns: Any) -> dict[str, Any]:

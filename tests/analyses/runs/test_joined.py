@@ -11,7 +11,7 @@ import pytest
 
 from iolens.analyses.runs import matching
 from iolens.analyses.runs.joined import joined_runs
-from iolens.analyses.runs.run_filter import UNKNOWN, RunFilter
+from iolens.analyses.runs.run_conditions import UNKNOWN, RunConditions
 from iolens.store.store import Store
 from tests.analyses.run_rows import fill_runs, job_row, run_row, selected
 
@@ -153,18 +153,18 @@ def test_as_a_brute_force_over_all_pairs(tmp_path: Path, seed: int, monkeypatch:
 @pytest.mark.parametrize(
     ("like", "expected"),
     [
-        (RunFilter(projects=["earth"]), "a"),
-        (RunFilter(projects=["ea*", UNKNOWN]), "ab"),
-        (RunFilter(projects=[UNKNOWN]), "b"),
-        (RunFilter(without_projects=["earth"]), "bc"),
-        (RunFilter(executables=["a?p.x"]), "a"),
-        (RunFilter(executables=["a[p].x"]), ""),
-        (RunFilter(users=["bob", "eve"]), "bc"),
-        (RunFilter(min_processes=8), "c"),
-        (RunFilter(min_bytes=100), "ac"),
+        (RunConditions(projects=["earth"]), "a"),
+        (RunConditions(projects=["ea*", UNKNOWN]), "ab"),
+        (RunConditions(projects=[UNKNOWN]), "b"),
+        (RunConditions(without_projects=["earth"]), "bc"),
+        (RunConditions(executables=["a?p.x"]), "a"),
+        (RunConditions(executables=["a[p].x"]), ""),
+        (RunConditions(users=["bob", "eve"]), "bc"),
+        (RunConditions(min_processes=8), "c"),
+        (RunConditions(min_bytes=100), "ac"),
     ],
 )
-def test_filters(tmp_path: Path, like: RunFilter, expected: str) -> None:
+def test_filters(tmp_path: Path, like: RunConditions, expected: str) -> None:
     runs = [
         run_row("a", project="earth", executable="app.x", read_bytes=60, write_bytes=40),
         run_row("b", user="bob", executable="appyx", read_bytes=None, write_bytes=500),

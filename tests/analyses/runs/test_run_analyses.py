@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs_coverage.analysis import RunCoverage, runs_coverage
 from iolens.analyses.runs_files.analysis import runs_files
 from iolens.analyses.runs_interfaces.analysis import runs_interfaces
@@ -74,7 +74,11 @@ def made_up_runs(seed: int, count: int = 400) -> tuple[list[dict[str, Any]], lis
     for number in range(count):
         project = [None, "a", "b", "c", "d", "e"][int(random.integers(0, 6))]
         operations = int(random.integers(0, 50))
-        counts = {access_column(way, size): int(random.integers(0, 9)) for way in ("read", "write") for size in SIZES}
+        counts = {
+            access_column(direction, size): int(random.integers(0, 9))
+            for direction in ("read", "write")
+            for size in SIZES
+        }
         runs.append(run_row(
             f"r{number}", number, number + float(random.uniform(10, 500)), job_id=str(number), **counts,
             processes=int(2 ** random.integers(0, 13)), read_bytes=int(random.lognormal(20, 2)),
@@ -343,7 +347,7 @@ def test_scaling_by_nodes_and_single_runs(tmp_path: Path) -> None:
                             slowest_rank_s=seconds, key_access_bytes=20, key_access_direction="w"))  # fmt: skip
         jobs.append(job_row(str(number), project="p", nodes=nodes))
     store = store_of(tmp_path, [*runs, run_row("other")], jobs)
-    result = runs_scaling(selected(store), RunFilter(projects=["p"]), top=2)
+    result = runs_scaling(selected(store), RunConditions(projects=["p"]), top=2)
     assert (result.runs, result.by, result.verdict.scaling, result.verdict.slope) == (
         4,
         "nodes",
@@ -354,5 +358,5 @@ def test_scaling_by_nodes_and_single_runs(tmp_path: Path) -> None:
     assert [step.bytes_per_process for step in result.steps] == [64 * MIB, 16 * MIB]
     assert [(line.mib_per_s_per_node, line.key_access_bytes) for line in result.listed] == [(25.6, 20), (1.6, 20)]
     assert result.runs_not_listed == 2
-    by_processes = runs_scaling(selected(store), RunFilter(executables=["app"]))
+    by_processes = runs_scaling(selected(store), RunConditions(executables=["app"]))
     assert (by_processes.runs, by_processes.by) == (5, "processes")

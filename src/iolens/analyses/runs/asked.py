@@ -12,7 +12,7 @@ import narwhals as nw
 from iolens.analyses.runs.joined import joined_runs
 from iolens.analyses.runs.matching import BY_ID, BY_USER, NOT_JOINED
 from iolens.analyses.runs.measures import with_measures
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.store.selection import StoreSelection
 
 Frame = nw.LazyFrame[Any]
@@ -38,7 +38,7 @@ class JoinedRuns:
     without_job: int
 
 
-def asked_runs(selection: StoreSelection, like: RunFilter) -> Frame:
+def asked_runs(selection: StoreSelection, like: RunConditions) -> Frame:
     """Runs of the selection that are as `like` says, with their jobs and all measures."""
     return like.kept(with_measures(joined_runs(selection)))
 

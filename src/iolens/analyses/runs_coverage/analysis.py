@@ -27,7 +27,7 @@ from iolens.analyses.runs.asked import (
 )
 from iolens.analyses.runs.joined import joined_runs
 from iolens.analyses.runs.matching import SLACK_US
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.schema import LATEST_US
 from iolens.store.selection import StoreSelection
 from iolens.units import epoch_us
@@ -82,12 +82,12 @@ class RunCoverage(OverRuns):
     explained: list[ExplainedBytes]
 
 
-def runs_coverage(selection: StoreSelection, like: RunFilter | None = None) -> RunCoverage:
+def runs_coverage(selection: StoreSelection, like: RunConditions | None = None) -> RunCoverage:
     """Jobs of the window beside their runs, by project.
 
     A filter of users and projects holds for jobs and runs, one of executables for runs only.
     """
-    asked = (like or RunFilter()).of_any_size()
+    asked = (like or RunConditions()).of_any_size()
     runs = asked.kept(joined_runs(selection))
     used = {line["project"]: line for line in lines_of(_uses(runs))}
     jobs = {line["project"]: line for line in lines_of(_jobs(selection, asked))}
@@ -118,7 +118,7 @@ def _uses(runs: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     return runs.group_by("project").agg(nw.len().alias("runs"), *direct, *joined_counts())
 
 
-def _jobs(selection: StoreSelection, like: RunFilter) -> nw.LazyFrame[Any]:
+def _jobs(selection: StoreSelection, like: RunConditions) -> nw.LazyFrame[Any]:
     """Jobs that started in the window, by project, and which of them any run was matched with."""
     everywhere = replace(selection, filesystem="", source=None, _snapshots={}, _sources={})
     jobs = replace(like, executables=()).kept(everywhere.frame("jobs"))
@@ -148,7 +148,7 @@ def _jobs(selection: StoreSelection, like: RunFilter) -> nw.LazyFrame[Any]:
     )
 
 
-def _logged(selection: StoreSelection, like: RunFilter) -> nw.LazyFrame[Any]:
+def _logged(selection: StoreSelection, like: RunConditions) -> nw.LazyFrame[Any]:
     """Each job that has a log, once; its runs may have started after the end of the window."""
     since, until = selection.window
     jobs = replace(selection, filesystem="", source=None, _snapshots={}, _sources={}).snapshot("jobs")

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from iolens.analyses.quotients import pct
 from iolens.analyses.runs.asked import Line, OverRuns, asked_runs, known_sum, lines_of, moved, sums, window_of
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.store.selection import StoreSelection
 
 CATEGORIES: Final = ("no files", "serial", "N:N", "N:1", "N:M", "unknown")
@@ -72,9 +72,9 @@ class RunFileCounts(OverRuns):
     points_left_out: int  # with fewer runs than those listed
 
 
-def runs_files(selection: StoreSelection, like: RunFilter | None = None) -> RunFileCounts:
+def runs_files(selection: StoreSelection, like: RunConditions | None = None) -> RunFileCounts:
     """Count files of runs, and sort runs by their use of files."""
-    runs = asked_runs(selection, like or RunFilter()).with_columns(_category().alias("category"))
+    runs = asked_runs(selection, like or RunConditions()).with_columns(_category().alias("category"))
     counts = ("files", "written_files", "new_files", "read_bytes", "write_bytes")
     lines = lines_of(
         runs.group_by("project", "category").agg(

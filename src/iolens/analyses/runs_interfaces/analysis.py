@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from iolens.analyses.runs.asked import OverRuns, asked_runs, window_of
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs.size_classes import ProcessClass, classes_by_processes
 from iolens.run_tables import INTERFACES
 from iolens.store.selection import StoreSelection
@@ -23,9 +23,9 @@ class RunInterfaces(OverRuns):
     classes: list[ProcessClass]
 
 
-def runs_interfaces(selection: StoreSelection, like: RunFilter | None = None) -> RunInterfaces:
+def runs_interfaces(selection: StoreSelection, like: RunConditions | None = None) -> RunInterfaces:
     """Runs and bytes of each of the interfaces, by classes of powers of two of processes."""
-    classes, overall, unknown = classes_by_processes(asked_runs(selection, like or RunFilter()), INTERFACES)
+    classes, overall, unknown = classes_by_processes(asked_runs(selection, like or RunConditions()), INTERFACES)
     return RunInterfaces(
         **window_of(selection), runs=overall.runs, runs_without_processes=unknown, overall=overall, classes=classes
     )

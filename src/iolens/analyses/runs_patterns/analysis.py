@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from iolens.analyses.runs.asked import OverRuns, asked_runs, window_of
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs.size_classes import ProcessClass, classes_by_processes
 from iolens.run_tables import PATTERNS
 from iolens.store.selection import StoreSelection
@@ -23,9 +23,9 @@ class RunPatterns(OverRuns):
     classes: list[ProcessClass]
 
 
-def runs_patterns(selection: StoreSelection, like: RunFilter | None = None) -> RunPatterns:
+def runs_patterns(selection: StoreSelection, like: RunConditions | None = None) -> RunPatterns:
     """Runs and bytes of each of the patterns, by classes of powers of two of processes."""
-    classes, overall, unknown = classes_by_processes(asked_runs(selection, like or RunFilter()), PATTERNS)
+    classes, overall, unknown = classes_by_processes(asked_runs(selection, like or RunConditions()), PATTERNS)
     return RunPatterns(
         **window_of(selection), runs=overall.runs, runs_without_processes=unknown, overall=overall, classes=classes
     )

@@ -28,7 +28,7 @@ from iolens.analyses.runs.asked import (
     window_of,
 )
 from iolens.analyses.runs.measures import MEASURES
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.store.selection import StoreSelection
 from iolens.units import MIB
 
@@ -122,15 +122,15 @@ class RunProjects(OverRuns):
 
 def runs_projects(
     selection: StoreSelection,
-    like: RunFilter | None = None,
+    like: RunConditions | None = None,
     *,
     min_processes: int = MIN_PROCESSES,
     min_bytes: int = MIN_BYTES,
     ceiling_mib_per_s_per_node: float | None = None,
 ) -> RunProjects:
     """Group runs by project; runs above the ceiling are listed and left out of the statistics."""
-    runs = asked_runs(selection, like or RunFilter())
-    is_large = RunFilter(min_processes=min_processes, min_bytes=min_bytes).is_large()
+    runs = asked_runs(selection, like or RunConditions())
+    is_large = RunConditions(min_processes=min_processes, min_bytes=min_bytes).is_large()
     ceiling = nw.lit(math.inf if ceiling_mib_per_s_per_node is None else ceiling_mib_per_s_per_node)
     is_above = is_large & (nw.coalesce("mib_per_s_per_node", nw.lit(0.0)) > ceiling)
     lines = lines_of(_by_project(runs.with_columns(_is_large=is_large & ~is_above, _is_above=is_above)))

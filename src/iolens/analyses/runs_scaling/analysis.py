@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from iolens.analyses.runs.asked import Line, OverRuns, asked_runs, lines_of, window_of
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.store.selection import StoreSelection
 
 SLOPE_TOLERANCE: Final = 0.25  # of the slope of log(bytes) over log(processes): 0 is strong, 1 is weak
@@ -88,7 +88,7 @@ class RunScaling(OverRuns):
     runs_not_listed: int  # between those listed, in speed
 
 
-def runs_scaling(selection: StoreSelection, like: RunFilter, *, top: int = MOST_LISTED) -> RunScaling:
+def runs_scaling(selection: StoreSelection, like: RunConditions, *, top: int = MOST_LISTED) -> RunScaling:
     """Runs of the projects and executables of `like`; `top` of them are listed, evenly spread over their speed."""
     lines = lines_of(asked_runs(selection, like).select(*_COLUMNS))
     lines.sort(key=lambda line: (-(line["mib_per_s_per_node"] or line["mib_per_s"] or 0.0), line["run_id"]))

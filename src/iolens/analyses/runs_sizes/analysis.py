@@ -11,7 +11,7 @@ import narwhals as nw
 from iolens.analyses.quotients import pct
 from iolens.analyses.runs.access_sizes import COLUMNS, DIRECTIONS, ENDS, STARTS, access_bins, summed
 from iolens.analyses.runs.asked import Line, OverRuns, asked_runs, lines_of, window_of
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.run_tables import access_column
 from iolens.store.selection import StoreSelection
 
@@ -46,10 +46,10 @@ class RunSizes(OverRuns):
 
 
 def runs_sizes(
-    selection: StoreSelection, like: RunFilter | None = None, without_projects: Sequence[str] = ()
+    selection: StoreSelection, like: RunConditions | None = None, without_projects: Sequence[str] = ()
 ) -> RunSizes:
     """Add up the histograms of all runs; projects in `without_projects` are left out."""
-    asked = replace(like or RunFilter(), without_projects=tuple(without_projects))
+    asked = replace(like or RunConditions(), without_projects=tuple(without_projects))
     runs = asked_runs(selection, asked).group_by("project")
     lines = lines_of(runs.agg(nw.len().alias("runs"), *(nw.col(name).sum().cast(nw.Int64) for name in COLUMNS)))
     lines.sort(key=lambda line: str(line["project"]))

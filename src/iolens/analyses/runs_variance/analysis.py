@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from iolens.analyses.runs.asked import OverRuns, asked_runs, window_of
 from iolens.analyses.runs.like_runs import like_groups
-from iolens.analyses.runs.run_filter import RunFilter
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.arrays import Floats, Integers
 from iolens.store.selection import StoreSelection
 
@@ -63,13 +63,13 @@ class RunVariance(OverRuns):
 
 def runs_variance(
     selection: StoreSelection,
-    like: RunFilter | None = None,
+    like: RunConditions | None = None,
     *,
     min_samples: int = MIN_SAMPLES,
     top: int = MOST_GROUPS,
 ) -> RunVariance:
     """Group like runs of at least `min_samples`; at most `top` groups are listed."""
-    runs = asked_runs(selection, like or RunFilter())
+    runs = asked_runs(selection, like or RunConditions())
     owner = nw.coalesce(nw.col("user"), nw.col("uid").cast(nw.String)).alias("owner")
     columns = (*_WHOLE, "slowest_rank_s", "project", "executable")
     table: pa.Table = runs.select(owner, *columns).collect(backend="pyarrow").to_native()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.runs.run_filter import UNKNOWN
+from iolens.analyses.runs.run_conditions import UNKNOWN
 from iolens.units import format_bytes
 from iolens.views.render.figures import Axis
 from iolens.views.render.log_scales import log_axis

@@ -17,7 +17,7 @@ UNKNOWN: Final = "(unknown)"
 
 
 @dataclass(frozen=True, slots=True)
-class RunFilter:
+class RunConditions:
     """An empty part is any. In names `*` and `?` stand for anything; a run has at least `min_processes` processes and
     moved at least `min_bytes`.
     """
@@ -43,7 +43,7 @@ class RunFilter:
         processes = nw.coalesce("processes", nw.lit(-1)) >= self.min_processes
         return processes & (nw.coalesce(moved_bytes(), nw.lit(-1)) >= self.min_bytes)
 
-    def of_any_size(self) -> RunFilter:
+    def of_any_size(self) -> RunConditions:
         """The same for runs of any size."""
         return replace(self, min_processes=0, min_bytes=0)
 
