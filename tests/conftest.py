@@ -22,7 +22,7 @@ settings.register_profile(  # a busy machine is no failure, and luck none either
 settings.load_profile("iolens")
 
 REPOSITORY = Path(__file__).parent.parent
-SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_spark_cluster.py")
+SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_runs_on_spark.py", "tests/live/test_spark_cluster.py")
 
 
 @pytest.fixture(scope="session")

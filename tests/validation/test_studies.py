@@ -22,10 +22,10 @@ def without_data() -> Validation:
 
 
 def test_studies_are_found_by_their_modules() -> None:
-    assert study_tags() == ["N", "P", "S", "U"]
+    assert study_tags() == ["D", "N", "P", "S", "U"]
     assert get_study("p").tag == "P"
     assert [study.tag for study in chosen_studies(["u", "P", "U"])] == ["U", "P"]
-    with pytest.raises(UsageError, match="no study is called 'Q'; there are: N, P, S, U"):
+    with pytest.raises(UsageError, match="no study is called 'Q'; there are: D, N, P, S, U"):
         chosen_studies(["P", "Q"])
 
 
@@ -81,7 +81,7 @@ def test_equations_need_no_data(without_data: Validation) -> None:
     computed = [line for line in without_data.checks if line.recomputed is not None]
     assert len(computed) >= 25
     assert {line.verdict for line in computed} == {"agrees", "differs, explained"}
-    assert {line.study for line in computed} == {"N", "P", "S", "U"}
+    assert {line.study for line in computed} == {"D", "N", "P", "S", "U"}
     assert without_data.verdicts["no data"] >= 40
     assert without_data.verdicts["failed"] == without_data.verdicts["differs"] == 0
     assert sum(without_data.verdicts.values()) == len(without_data.checks)

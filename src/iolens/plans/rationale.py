@@ -34,6 +34,7 @@ from iolens.units import format_bytes
 
 AnyPlan = CapacityPlan | EndurancePlan | MetadataPlan | PerformancePlan
 
+FILES_INPUT: Final = "files"  # the input of the metadata plan that says where its sizes of files are from
 NEEDED: Final[dict[Part, str]] = {
     "capacity": "readings of used bytes per target over some weeks (`iolens ingest lfs-df` or any source with "
     "capacity), or --daily-growth",
@@ -212,7 +213,7 @@ def _growth_evidence(growth: Growth) -> InputData:
 
 def _scan_evidence(plan: MetadataPlan) -> InputData:
     day = plan.scanned.date() if plan.scanned is not None else None
-    origin = next((parameter.origin for parameter in plan.inputs if parameter.name == "files"), "")
+    origin = next((parameter.origin for parameter in plan.inputs if parameter.name == FILES_INPUT), "")
     return InputData("sizes of inodes", origin, day, day, sum(inode.count for inode in plan.inodes), "inodes", [])
 
 
