@@ -1,0 +1,326 @@
+"""Darshan logs read in a process of its own: libdarshan-util may abort, hang or take all memory on a damaged one.
+
+The child says in shared memory which log and module it is at. Where it dies or stands still, that module is left out
+and named; a log that fails before its modules is refused. The others of the same request are read again and kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.errors import InputError, IolensError, unexpected
+from iolens.records import Problem, Rows
+from iolens.sources.darshan.library import library_path
+from iolens.sources.reading.options import ReadOptions
+
+if TYPE_CHECKING:
+    from iolens.sources.darshan.rows import RowOptions
+
+MEMORY_BYTES: Final = 4 << 30  # address space of the child beyond what it starts with
+STANDSTILL_S: Final = 60.0  # a module of one log may take so long
+STANDSTILL_S_PER_MIB: Final = 2.0  # and so much longer for each MiB of the log
+ROWS_PER_MESSAGE: Final = 50_000
+_MOST_SKIPPED: Final = 4  # modules of one log that may bring a child down before it is refused
+_POSITION: Final = struct.Struct("qq")  # number of the log in its request, and of the module; −1: before any
+
+
+class StandstillError(Exception):
+    """The child did not go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """One log to read, by its path; `place` is what messages call it."""
+
+    path: str
+    place: str
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedLog:
+    """A log that cannot be read, and why."""
+
+    number: int  # in its request
+    error: InputError
+
+
+@dataclass(slots=True)
+class LogProcess:
+    """A child that reads logs; a new one is started when it has died."""
+
+    standstill_s: float = STANDSTILL_S
+    _process: subprocess.Popen[bytes] | None = None
+    _pipe: Connection | None = None
+    _position: mmap.mmap | None = None
+    _shared: Any = field(default=None)
+
+    def ask(self, function: str, *arguments: object, patience_s: float = 0.0) -> Iterator[Any]:
+        """What the child sends on a request; EOFError where it dies meanwhile, StandstillError where it hangs."""
+        self._start()
+        assert self._pipe is not None
+        assert self._position is not None
+        self._position[: _POSITION.size] = _POSITION.pack(-1, -1)
+        self._pipe.send((function, arguments))
+        while True:
+            self._wait(self.standstill_s + patience_s)
+            kind, value = self._pipe.recv()
+            if kind == "done":
+                return
+            if kind == "error":
+                raise value
+            yield value
+
+    def _wait(self, longest_s: float) -> None:
+        """Until there is a message; as long as the position moves on, the child works."""
+        assert self._pipe is not None
+        before, since = self.position, time.monotonic()
+        while not self._pipe.poll(min(1.0, longest_s)):
+            if self.position != before:
+                before, since = self.position, time.monotonic()
+            elif time.monotonic() - since > longest_s:
+                raise StandstillError
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Which log and module the child is at, or was when it died."""
+        assert self._position is not None
+        log, module = _POSITION.unpack(self._position[: _POSITION.size])
+        return log, module
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.stop()
+        library_path()  # says what to install, before a child fails to
+        ours, theirs = socket.socketpair()
+        self._shared = tempfile.TemporaryFile(prefix="iolens-darshan-")  # noqa: SIM115 (open as long as the child)
+        self._shared.truncate(mmap.PAGESIZE)
+        self._position = mmap.mmap(self._shared.fileno(), mmap.PAGESIZE)
+        numbers = [str(file.fileno()) for file in (theirs, self._shared)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "iolens.sources.darshan.child", *numbers],
+            pass_fds=[theirs.fileno(), self._shared.fileno()],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        theirs.close()
+        self._pipe = Connection(ours.detach())
+
+    def death(self) -> str:
+        """End a child that is of no use any more; why it died, in words."""
+        process = self._process
+        assert process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+        code = process.poll()
+        self.stop()
+        if code is None:
+            return "was ended"
+        return f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
+
+    def stop(self) -> None:
+        """End the child, if there is one."""
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._position is not None:
+            self._position.close()
+            self._shared.close()
+        self._process = self._pipe = self._position = self._shared = None
+
+
+class LogReader:
+    """Reads logs in a child, whatever they do to it."""
+
+    def __init__(self, standstill_s: float = STANDSTILL_S) -> None:
+        self.process = LogProcess(standstill_s)
+
+    def read(self, requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
+        """Rows of all logs that can be read, and a refusal for each of the others, by its number."""
+        refused: dict[int, InputError] = {}
+        wanted = list(requests)
+        while True:
+            numbers = [number for number in range(len(wanted)) if number not in refused]
+            try:
+                answer = list(self.process.ask("rows", [wanted[number] for number in numbers], options,
+                                               patience_s=_patience_s(wanted)))  # fmt: skip
+                break
+            except (EOFError, OSError, StandstillError) as error:
+                place, module = self.process.position
+                how = self._how_it_ended(error)
+                if not 0 <= place < len(numbers):
+                    raise InputError(
+                        requests[0].place, f"not read; the process that reads logs failed: {how}"
+                    ) from error
+                number = numbers[place]
+                request = wanted[number]
+                skipped = (*request.skipped, _module_name(module))
+                if module < 0 or len(skipped) > _MOST_SKIPPED:
+                    refused[number] = InputError(request.place, f"damaged: {how}")
+                else:
+                    wanted[number] = LogRequest(request.path, request.place, skipped)
+        yield from (RefusedLog(number, error) for number, error in refused.items())
+        for item in answer:
+            yield RefusedLog(numbers[item.number], item.error) if isinstance(item, RefusedLog) else item
+
+    def _how_it_ended(self, error: Exception) -> str:
+        if isinstance(error, StandstillError):
+            self.process.stop()
+            return f"libdarshan-util did not end within {self.process.standstill_s:g} s"
+        return f"libdarshan-util crashed ({self.process.death()})"
+
+    def close(self) -> None:
+        """End the child."""
+        self.process.stop()
+
+
+def _patience_s(requests: Sequence[LogRequest]) -> float:
+    largest = 0
+    for request in requests:
+        with contextlib.suppress(OSError):
+            largest = max(largest, Path(request.path).stat().st_size)
+    return largest / (1 << 20) * STANDSTILL_S_PER_MIB
+
+
+def _module_name(number: int) -> str:
+    from iolens.sources.darshan.library import MODULES
+
+    return MODULES[number] if 0 <= number < len(MODULES) else f"module {number}"
+
+
+def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[str, Rows]:  # noqa: B008 (frozen)
+    """The rows of one log by table, read in a child process; InputError with the reason where it cannot be read."""
+    from iolens.sources.darshan.settings import row_options
+
+    reader = LogReader()
+    try:
+        pieces: dict[str, list[Rows]] = {}
+        for item in reader.read([LogRequest(os.fspath(path), os.fspath(path))], row_options(options, str(path))):
+            if isinstance(item, RefusedLog):
+                raise item.error
+            pieces.setdefault(item.table, []).append(item)
+        return {table: _one(rows) for table, rows in pieces.items()}
+    finally:
+        reader.close()
+
+
+def _one(pieces: Sequence[Rows]) -> Rows:
+    """Pieces of one table together again."""
+    import numpy as np  # late: whoever asks for nothing but a log to be read should not wait
+
+    if len(pieces) == 1:
+        return pieces[0]
+    columns: dict[str, object] = {}
+    for name in pieces[0].columns:
+        parts: list[Any] = [piece.columns[name] for piece in pieces]
+        if isinstance(parts[0], np.ma.MaskedArray):
+            masks = np.concatenate([np.ma.getmaskarray(part) for part in parts])
+            columns[name] = np.ma.MaskedArray(np.concatenate([np.ma.getdata(part) for part in parts]), masks)
+        else:
+            columns[name] = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(chain(*parts))
+    return Rows(pieces[0].table, columns, sum(map(len, pieces)))
+
+
+def stream(function: str, path: str | Path) -> Iterator[Any]:
+    """What the child sends of one log, piece by piece; InputError where it cannot be read to its end."""
+    process = LogProcess()
+    try:
+        yield from process.ask(function, os.fspath(path), patience_s=_patience_s([LogRequest(os.fspath(path), "")]))
+    except (EOFError, OSError) as error:
+        raise InputError(str(path), f"damaged: libdarshan-util crashed ({process.death()})") from error
+    except StandstillError as error:
+        raise InputError(
+            str(path), f"damaged: libdarshan-util did not end within {process.standstill_s:g} s"
+        ) from error
+    finally:
+        process.stop()
+
+
+def serve(pipe: Connection, position: mmap.mmap) -> None:
+    """What the child does: answer requests until there is nobody to ask."""
+
+    def at(log: int, module: int = -1) -> None:
+        position[: _POSITION.size] = _POSITION.pack(log, module)
+
+    functions: dict[str, Callable[..., Iterator[Any]]] = {"rows": _rows, "dxt": _trace}
+    while True:
+        try:
+            function, arguments = pipe.recv()
+        except EOFError:
+            return
+        try:
+            for value in functions[function](at, *arguments):
+                pipe.send(("part", value))
+            pipe.send(("done", None))
+        except IolensError as error:
+            pipe.send(("error", error))
+        except MemoryError:
+            pipe.send(("error", InputError("", f"takes more than {MEMORY_BYTES >> 30} GiB of memory")))
+        except Exception as error:
+            pipe.send(("error", InputError("", f"not read; {unexpected(error)}")))
+
+
+def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
+    from iolens.sources.darshan.log import LogBatch
+    from iolens.sources.darshan.rows import rows_of_batch
+
+    batch = LogBatch()
+    for number, request in enumerate(requests):
+        at(number)
+        try:
+            batch.read(Path(request.path), request.place, request.skipped, partial(at, number))
+        except InputError as error:
+            yield RefusedLog(number, error)
+        except MemoryError:
+            yield RefusedLog(number, InputError(request.place, f"takes more than {MEMORY_BYTES >> 30} GiB of memory"))
+    at(len(requests))
+    if batch.heads:
+        for rows in rows_of_batch(batch, options).values():
+            yield from pieces_of(rows)
+
+
+def _trace(at: Callable[..., None], path: str) -> Iterator[Any]:
+    from iolens.sources.darshan.dxt import chunks_of
+
+    for number, chunk in enumerate(chunks_of(Path(path), path)):
+        at(0, number)
+        yield chunk
+
+
+def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:
+    """Rows in pieces that are small enough to send."""
+    if rows.count <= longest:
+        yield rows
+        return
+    for begin in range(0, rows.count, longest):
+        end = min(begin + longest, rows.count)
+        columns = {name: values[begin:end] for name, values in rows.columns.items()}  # type: ignore[index]
+        yield Rows(rows.table, columns, end - begin)
+
+
+def problems(refusals: Collection[RefusedLog]) -> Iterator[Problem]:
+    """What to say of logs that were refused."""
+    for refusal in refusals:
+        error = refusal.error
+        yield Problem(
+            error.place, error.line, error.problem + (f"; expected {error.expected}" if error.expected else "")
+        )

@@ -1,0 +1,246 @@
+"""Many Darshan logs as arrays: the records of each module one after the other, and which log each is of.
+
+Every record is read straight into the next slot of an array; nothing is done per counter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.errors import InputError
+from iolens.sources.darshan.dxt import TRACED, hosts_of
+from iolens.sources.darshan.head import LogHead, ModuleInfo, read_head
+from iolens.sources.darshan.heat import HeatmapBuffer
+from iolens.sources.darshan.layouts import RECORDED, RecordLayout, layout_of
+from iolens.sources.darshan.library import LogHandle, LustreRecord, counter_names, library
+from iolens.sources.reading.bounded_input import regular_file
+
+MAGIC: Final = 6567223
+VERSIONS: Final = ("3.00", "3.10", "3.20", "3.21", "3.41")
+_OPENED: Final = "a Darshan log of format 3.00 to 3.41"
+_FIRST_SLOTS: Final = 256
+
+Watch = Callable[[int], object]
+
+
+def magic_of(head: bytes) -> bool:
+    """Whether a file begins as a Darshan log does, in either byte order."""
+    return head[8:16] in (MAGIC.to_bytes(8, "little"), MAGIC.to_bytes(8, "big"))
+
+
+class RecordBuffer:
+    """Fixed-size records of one module."""
+
+    def __init__(self, layout: RecordLayout) -> None:
+        self.layout, self.count = layout, 0
+        self.slots: NDArray[np.void] = np.zeros(_FIRST_SLOTS, layout.dtype)
+        self.ends: dict[int, int] = {}  # log → how many records there are with its own
+
+    def read(self, handle: int, log: int) -> bool:
+        """Take all records of an open log; False where they break off."""
+        size, number, get_record = self.layout.dtype.itemsize, self.layout.number, library().darshan_log_get_record
+        slot = ctypes.c_void_p()
+        address, result = ctypes.addressof(slot), 1
+        while result == 1:
+            if self.count == len(self.slots):
+                self.slots = np.concatenate((self.slots, np.zeros(len(self.slots), self.layout.dtype)))
+            base = self.slots.ctypes.data
+            for place in range(self.count, len(self.slots)):
+                slot.value = base + place * size
+                result = get_record(handle, number, address)
+                if result != 1:
+                    break
+                self.count += 1
+        self.ends[log] = self.count
+        return result == 0 and not self._clear(self.count, self.count + 1)
+
+    def forget(self, log: int) -> None:
+        """Leave out the records of the last log."""
+        if self.ends.pop(log, None) is not None:
+            end, self.count = self.count, max(self.ends.values(), default=0)
+            self._clear(self.count, end + 1)
+
+    def _clear(self, begin: int, end: int) -> bool:
+        """Set slots to zero; whether anything else was in them, such as the beginning of a record that is cut."""
+        slots = self.slots[begin:end].view(np.uint8)
+        had_bytes = bool(slots.any())
+        if had_bytes:
+            slots[:] = 0
+        return had_bytes
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """All of them."""
+        return self.slots[: self.count]
+
+    @property
+    def logs(self) -> NDArray[np.int64]:
+        """Which log each is of."""
+        ends = np.array([0, *self.ends.values()], np.int64)
+        return np.repeat(np.fromiter(self.ends, np.int64, len(self.ends)), np.diff(ends))
+
+
+@dataclass(frozen=True, slots=True)
+class Striping:
+    """One Lustre record: over which OSTs a file is striped."""
+
+    log: int
+    record_id: int
+    rank: int
+    stripe_bytes: int | None
+    osts: tuple[int, ...]
+
+
+class Reading(Enum):
+    """How far the records of a module could be read."""
+
+    WHOLE = "whole"
+    CUT = "cut"  # some records, then the end
+    NOTHING = "nothing"
+
+
+def _reading(is_whole: bool, has_records: bool) -> Reading:
+    return Reading.WHOLE if is_whole else Reading.CUT if has_records else Reading.NOTHING
+
+
+@dataclass(slots=True)
+class LogBatch:
+    """Some logs, read together."""
+
+    heads: list[LogHead] = field(default_factory=list)
+    buffers: dict[str, RecordBuffer] = field(default_factory=dict)
+    stripings: list[Striping] = field(default_factory=list)
+    heat: HeatmapBuffer = field(default_factory=HeatmapBuffer)
+
+    def read(self, path: Path, place: str, skipped: Collection[str] = (), watch: Watch = lambda module: None) -> None:
+        """Take one more log; InputError where it is none. Modules `skipped` are named as incomplete.
+
+        `watch` hears the number of each module before it is read.
+        """
+        try:
+            with opened(path, place) as (handle, content):
+                head = read_head(LogHandle.from_address(handle), content, place, hashlib.sha256(content).hexdigest())
+                for module in head.modules:
+                    watch(module.number)
+                    is_skipped = module.name in skipped
+                    reading = Reading.NOTHING if is_skipped else self._read_module(handle, module, head)
+                    head.incomplete += [module.name] * (reading is not Reading.WHOLE)
+                    head.unread += [module.name] * (reading is Reading.NOTHING)
+            if head.modules and len(head.unread) == len(head.modules):
+                raise InputError(place, f"cut off or damaged: no records of {', '.join(head.unread)} can be read")
+        except BaseException:
+            self._forget()
+            raise
+        self.heads.append(head)
+
+    def _forget(self) -> None:
+        """Leave out what was read of a log that is refused after all."""
+        log = len(self.heads)
+        for buffer in self.buffers.values():
+            buffer.forget(log)
+        self.stripings = [striping for striping in self.stripings if striping.log != log]
+        self.heat.forget(log)
+
+    def _read_module(self, handle: int, module: ModuleInfo, head: LogHead) -> Reading:
+        log = len(self.heads)
+        if module.name in RECORDED:
+            buffer = self.buffers.setdefault(module.name, RecordBuffer(layout_of(module.name)))
+            before = buffer.count
+            is_whole = buffer.read(handle, log)
+            if head.swapped and module.name == "POSIX" and module.version < 4:
+                mend_times(buffer.layout, buffer.slots[before : buffer.count])
+            return _reading(is_whole, buffer.count > before)
+        if module.name == "LUSTRE":
+            before = len(self.stripings)
+            return _reading(self._read_stripings(handle, module.number, log), len(self.stripings) > before)
+        if module.name == "HEATMAP":
+            return _reading(*self.heat.read(handle, module.number, log, head.names))
+        if module.name in TRACED:
+            hosts, is_whole = hosts_of(handle, module)
+            head.hosts = max(head.hosts or 0, len(hosts)) or None
+            return _reading(is_whole, bool(hosts))
+        return Reading.WHOLE
+
+    def _read_stripings(self, handle: int, number: int, log: int) -> bool:
+        names = counter_names("lustre_comp")
+        size_at, count_at = (names.index(f"LUSTRE_COMP_STRIPE_{name}") for name in ("SIZE", "COUNT"))
+        width = len(names) + 2  # the name of a pool, 16 bytes, follows the counters
+        pointer = ctypes.c_void_p()
+        while (result := library().darshan_log_get_record(handle, number, ctypes.addressof(pointer))) == 1:
+            record = LustreRecord.from_address(pointer.value or 0)
+            components = _numbers(record.comps, record.num_comps * width).reshape(-1, width)
+            osts = _numbers(record.ost_ids, record.num_stripes)
+            widest = components[components[:, count_at].argmax()] if len(components) else None
+            size = None if widest is None or widest[size_at] <= 0 else int(widest[size_at])
+            known = dict.fromkeys(ost for ost in osts.tolist() if ost >= 0)
+            self.stripings.append(Striping(log, record.id, record.rank, size, tuple(known)))
+            library().darshan_free(pointer)
+            pointer = ctypes.c_void_p()
+        return bool(result == 0)
+
+
+def _numbers(address: int | None, count: int) -> NDArray[np.int64]:
+    """A copy of whole numbers that the library holds."""
+    if not address or count <= 0:
+        return np.zeros(0, np.int64)
+    return np.frombuffer(ctypes.string_at(address, count * 8), np.int64)
+
+
+@contextmanager
+def opened(path: Path, place: str) -> Iterator[tuple[int, Any]]:
+    """The library's handle of a log, and the bytes of its file; InputError where it is none."""
+    try:
+        file = regular_file(path)
+        size = file.size
+    except OSError as error:
+        raise InputError(place, f"cannot be read: {error.strerror or error}") from error
+    if not size:
+        raise InputError(place, "empty file", _OPENED)
+    with file.mapped() as content:
+        _refuse_strange(bytes(content[:16]), place)
+        handle = library().darshan_log_open(os.fsencode(path))
+        if not handle:
+            raise InputError(place, f"cut off or damaged: {size} bytes without a whole header", _OPENED)
+        try:
+            yield handle, content
+        finally:
+            library().darshan_log_close(handle)
+
+
+def _refuse_strange(head: bytes, place: str) -> None:
+    if not magic_of(head):
+        raise InputError(place, "not a Darshan log: its magic number is missing", _OPENED)
+    version = head[:8].partition(b"\0")[0].decode("latin-1")
+    if version not in VERSIONS:
+        raise InputError(place, f"Darshan log of format {version!r}, which is not known", _OPENED)
+
+
+def mend_times(layout: RecordLayout, records: NDArray[np.void]) -> None:
+    """Swap the bytes of times that the library forgets to swap in POSIX records before version 4.
+
+    libdarshan-util up to 3.5.0 leaves out those whose places are the numbers of three renaming counters. A value that
+    makes no sense as it is, and does when swapped, is one of them: a library that has been mended is not disturbed.
+    """
+    for name in ("RENAME_SOURCES", "RENAME_TARGETS", "RENAMED_FROM"):
+        place = layout.counters.get(name)
+        if place is None:
+            continue
+        values = records["times"][:, place].copy()
+        swapped = values.byteswap()
+        records["times"][:, place] = np.where(~_is_duration(values) & _is_duration(swapped), swapped, values)
+
+
+def _is_duration(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        return np.asarray((values == 0) | ((values > 1e-12) & (values < 1e12)))

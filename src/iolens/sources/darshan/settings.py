@@ -1,0 +1,21 @@
+"""What the configuration may say of Darshan logs: `[sources.darshan]`, and the mounts of file systems."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iolens.errors import InputError
+from iolens.sources.darshan.rows import RowOptions
+from iolens.sources.reading.options import ReadOptions
+
+SETTINGS: Final = ("paths",)
+
+
+def row_options(options: ReadOptions, place: str) -> RowOptions:
+    """The options as they concern rows; InputError for a setting that is not known, or not true or false."""
+    for key, value in options.settings.items():
+        if key not in SETTINGS:
+            raise InputError(place, f"unknown key sources.darshan.{key}", f"one of {', '.join(SETTINGS)}")
+        if not isinstance(value, bool):
+            raise InputError(place, f"sources.darshan.{key} = {value!r}", "true or false")
+    return RowOptions(options.mounts, options.filesystem, bool(options.settings.get("paths", True)))

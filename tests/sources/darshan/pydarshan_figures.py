@@ -1,0 +1,108 @@
+"""What PyDarshan says of logs, as JSON: run once, in a process of its own, for all logs that tests compare.
+
+    python pydarshan_figures.py LOG…
+
+By log and module: bytes, records, files, histograms and the performance by the slowest rank; `null` for a log that
+PyDarshan cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from typing import Any
+
+warnings.simplefilter("ignore")
+
+import darshan.backend.cffi_backend as backend  # noqa: E402
+import pandas as pd  # noqa: E402
+
+MODULES = ("POSIX", "STDIO", "MPI-IO", "H5F", "H5D", "PNETCDF_FILE", "PNETCDF_VAR")
+ACCUMULATED = ("POSIX", "STDIO", "MPI-IO")
+
+
+def figures(path: str) -> dict[str, Any]:
+    """The figures of one log."""
+    log = backend.log_open(path)
+    job = backend.log_get_job(log)
+    modules = backend.log_get_modules(log)
+    names = backend.log_get_name_records(log)
+    found: dict[str, Any] = {
+        "job": {name: job[name] for name in ("uid", "nprocs", "jobid", "run_time", "start_time_sec", "log_ver")},
+        "command": backend.log_get_exe(log),
+        "mounts": backend.log_get_mounts(log),
+        "modules": list(modules),
+        "totals": {name: module(log, name, job["nprocs"]) for name in MODULES if name in modules},
+        "names": {str(record): name for record, name in names.items()},
+        "heat": heat(log) if "HEATMAP" in modules else [],
+        "stripes": stripes(log) if "LUSTRE" in modules else [],
+        "segments": {name: segments(log, name) for name in ("DXT_POSIX", "DXT_MPIIO") if name in modules},
+    }
+    backend.log_close(log)
+    return found
+
+
+def module(log: Any, name: str, processes: int) -> dict[str, Any]:
+    """Sums over the records of one module."""
+    records = []
+    while (record := backend.log_get_record(log, name, dtype="numpy")) is not None:
+        records.append(record)
+    counters, times = backend.counter_names(name), backend.fcounter_names(name)
+    ids = {"id": [record["id"] for record in records], "rank": [record["rank"] for record in records]}
+    whole = pd.DataFrame([record["counters"] for record in records], columns=counters)
+    parts = pd.DataFrame([record["fcounters"] for record in records], columns=times)
+    totals: dict[str, Any] = {
+        "records": len(records),
+        "files": len(set(ids["id"])),
+        "counters": {column: int(whole[column][whole[column] >= 0].sum()) for column in counters},
+        "times": {column: float(parts[column][parts[column] >= 0].sum()) for column in times},
+    }
+    if name in ACCUMULATED and records:
+        frames = {
+            "counters": pd.concat([pd.DataFrame(ids), whole], axis=1),
+            "fcounters": pd.concat([pd.DataFrame(ids), parts], axis=1),
+        }
+        derived = backend.accumulate_records(frames, name, processes).derived_metrics
+        totals["agg_perf_by_slowest"] = derived.agg_perf_by_slowest
+        totals["agg_time_by_slowest"] = derived.agg_time_by_slowest
+        totals["total_bytes"] = derived.total_bytes
+        totals["file_count"] = derived.category_counters[0].count
+    return totals
+
+
+def heat(log: Any) -> list[Any]:
+    """Bytes of each heat map by record and rank."""
+    maps = []
+    while (record := backend.log_get_record(log, "HEATMAP")) is not None:
+        read, written = (int(record[f"{direction}_bins"].sum()) for direction in ("read", "write"))
+        maps.append([str(record["id"]), record["rank"], record["bin_width_seconds"], read, written])
+    return maps
+
+
+def stripes(log: Any) -> list[Any]:
+    """OSTs of each Lustre record."""
+    found = []
+    while (record := backend.log_get_record(log, "LUSTRE", dtype="dict")) is not None:
+        found.append([str(record["id"]), [ost for part in record["components"] for ost in part["ost_ids"]]])
+    return found
+
+
+def segments(log: Any, name: str) -> dict[str, int]:
+    """How many accesses were traced, and their bytes."""
+    total = {"read": 0, "write": 0, "bytes": 0}
+    while (record := backend.log_get_record(log, name, dtype="dict")) is not None:
+        for direction in ("read", "write"):
+            total[direction] += record[f"{direction}_count"]
+            total["bytes"] += sum(segment["length"] for segment in record[f"{direction}_segments"])
+    return total
+
+
+if __name__ == "__main__":
+    answers: dict[str, Any] = {}
+    for path in sys.argv[1:]:
+        try:
+            answers[path] = figures(path)
+        except Exception:
+            answers[path] = None
+    json.dump(answers, sys.stdout)
