@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from iolens.cli.main import iolens
 from iolens.errors import InputError
 from iolens.findings import checked_thresholds, evaluate, get_rule, rule_codes
-from iolens.findings.rule import INPUTS
+from iolens.findings.remedies import stripes_for
+from iolens.findings.rule import INPUTS, STUDY, FileUse, Finding, Writers
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -22,8 +23,28 @@ def rpcs(*sizes: tuple[int, int, int]) -> dict[int, dict[str, int]]:
     return {size: {"read": reads, "write": writes} for size, reads, writes in sizes}
 
 
-def nodes(first: int, other: int, count: int = 16) -> tuple[str, dict[str, int]]:
-    return "nodes", {f"n{number}": other if number else first for number in range(count)}
+def nodes(first: int, other: int, count: int = 16) -> Writers:
+    return Writers.of("nodes", {f"n{number}": other if number else first for number in range(count)})
+
+
+def ops(reads: int, writes: int) -> dict[str, int]:
+    return {"read": reads, "write": writes}
+
+
+def accesses(small_reads: int, large_reads: int, small_writes: int = 0, large_writes: int = 0) -> dict[str, Any]:
+    """In Darshan's bins up to 100 KiB and up to 1 MiB."""
+    return {
+        "read": {100 * KIB: small_reads, MIB: large_reads},
+        "write": {100 * KIB: small_writes, MIB: large_writes, None: 0},
+    }
+
+
+def file(**values: Any) -> FileUse:
+    usual: dict[str, Any] = {
+        "path": "/scratch/out/a.h5", "interface": "mpiio", "ranks": 16, "read_bytes": 0, "write_bytes": 0,
+        "extent_bytes": None,
+    }  # fmt: skip
+    return FileUse(**{**usual, **values})
 
 
 # code → inputs that just trigger it, and those that just do not
@@ -38,7 +59,7 @@ CASES: Mapping[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     ),
     "many-opens": (
         {"opens": 1601, "processes": 16},
-        [{"opens": 1600, "processes": 16}],
+        [{"opens": 1600, "processes": 16}, {"opens": 160, "processes": 16, "file_uses": 16}],
     ),
     "metadata-bound": (
         {"metadata_s": 10.0, "io_s": 25.0},
@@ -60,7 +81,74 @@ CASES: Mapping[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"written_by": nodes(GIB - 1, 0)},
         ],
     ),
+    "small-accesses": (
+        {"access_sizes": accesses(501, 499)},
+        [
+            {"access_sizes": accesses(500, 500)},  # exactly half
+            {"access_sizes": accesses(999, 0)},  # too few
+            {"access_sizes": accesses(0, 5000, 0, 5000)},
+        ],
+    ),
+    "misaligned": (
+        {"misaligned_ops": 501, "posix_ops": ops(400, 600)},
+        [
+            {"misaligned_ops": 500, "posix_ops": ops(400, 600)},
+            {"misaligned_ops": 999, "posix_ops": ops(399, 600)},
+        ],
+    ),
+    "random-access": (
+        {"sequential_ops": ops(499, 0), "posix_ops": ops(1000, 0)},
+        [
+            {"sequential_ops": ops(500, 0), "posix_ops": ops(1000, 0)},
+            {"sequential_ops": ops(0, 0), "posix_ops": ops(999, 0)},
+        ],
+    ),
+    "rank-imbalance": (
+        {"slowest_rank_s": 10.1, "io_s": 5.0 * 16, "processes": 16},
+        [
+            {"slowest_rank_s": 10.0, "io_s": 5.0 * 16, "processes": 16},  # exactly twice
+            {"slowest_rank_s": 9.9, "io_s": 16.0, "processes": 16},  # too short
+        ],
+    ),
+    "no-collectives": (
+        {"shared_mpiio_files": [file(independent_ops=91, collective_ops=9)]},
+        [
+            {"shared_mpiio_files": [file(independent_ops=90, collective_ops=10)]},
+            {"shared_mpiio_files": [file(independent_ops=91, ranks=15)]},
+            {"shared_mpiio_files": [file()]},  # opened only
+            {"shared_mpiio_files": []},
+        ],
+    ),
+    "redundant-reads": (
+        {"files_read": [file(read_bytes=2 * MIB + 1, extent_bytes=MIB)]},
+        [
+            {"files_read": [file(read_bytes=2 * MIB, extent_bytes=MIB)]},
+            {"files_read": [file(read_bytes=MIB - 1, extent_bytes=KIB)]},  # too little
+            {"files_read": [file(read_bytes=MIB)]},  # its extent is not known
+        ],
+    ),
+    "stripe": (
+        {"striped_files": [file(extent_bytes=GIB, stripe_count=1)]},
+        [
+            {"striped_files": [file(extent_bytes=GIB - 1, stripe_count=1)]},
+            {"striped_files": [file(extent_bytes=GIB, stripe_count=2)]},
+            {"striped_files": [file(extent_bytes=GIB, stripe_count=1, ranks=1)]},
+        ],
+    ),
+    "file-per-process": (
+        {"strategy": "file_per_process", "metadata_s": 10.0, "io_s": 25.0, "processes": 16, "file_uses": 32},
+        [
+            {"strategy": "file_per_process", "metadata_s": 10.0, "io_s": 25.1, "processes": 16, "file_uses": 32},
+            {"strategy": "file_per_process", "metadata_s": 9.9, "io_s": 9.9, "processes": 16, "file_uses": 32},
+            {"strategy": "shared", "metadata_s": 10.0, "io_s": 25.0, "processes": 16, "file_uses": 32},
+        ],
+    ),
 }  # fmt: skip
+
+
+def noticed(code: str, **inputs: Any) -> Finding:
+    (finding,) = evaluate(inputs, codes=[code]).findings
+    return finding
 
 
 def test_every_rule_has_a_case_here() -> None:
@@ -120,11 +208,12 @@ def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
     config = tmp_path / "iolens.toml"
     config.write_text("[findings.many-opens]\nopens_per_process = 7\n")
     done = CliRunner().invoke(iolens, ["findings", "explain", "many-opens", "--config", str(config)])
-    assert "more than 7 opens for each process" in done.output
+    assert "more than 7 opens for each process, or more than 10 of a file" in done.output
     assert "opens_per_process = 7 (default 100)" in done.output
     listed = CliRunner().invoke(iolens, ["findings", "list", "--format", "json", "--config", str(config)])
     assert {rule["code"]: rule["thresholds"] for rule in json.loads(listed.output)}["many-opens"] == {
-        "opens_per_process": 7
+        "opens_per_process": 7,
+        "opens_per_file": 10,
     }
 
 
@@ -150,3 +239,97 @@ def test_a_threshold_that_is_no_number_is_refused(tmp_path: Path) -> None:
 def test_every_rule_is_listed() -> None:
     done = CliRunner().invoke(iolens, ["findings", "list"])
     assert [line.split()[0] for line in done.output.splitlines()] == rule_codes()
+
+
+# What Darshan logs add -----------------------------------------------------------------------------------------------
+
+
+def test_a_shared_file_opened_once_by_each_process_is_not_opened_often() -> None:
+    assert evaluate({"opens": 64, "processes": 64, "file_uses": 64}, codes=["many-opens"]).findings == ()
+    finding = noticed("many-opens", opens=11 * 64 + 1, processes=64, file_uses=64)
+    assert finding.message == "705 opens by 64 processes, 11 for each file that a process used"
+
+
+def test_reads_and_writes_are_judged_together_where_neither_alone_is_enough() -> None:
+    pooled = noticed("small-accesses", access_sizes=accesses(800, 0, 300, 0))
+    assert pooled.message == "100 % of 1,100 reads and writes are 100 KiB or less"
+    apart = evaluate({"access_sizes": accesses(1000, 0, 1000, 0)}, codes=["small-accesses"]).findings
+    assert [finding.evidence["accesses"] for finding in apart] == ["reads", "writes"]
+    jumps = noticed("random-access", posix_ops=ops(600, 600), sequential_ops=ops(10, 20))
+    assert jumps.message == "only 2 % of 1,200 reads and writes are sequential"
+
+
+@pytest.mark.parametrize(
+    ("interface", "words"),
+    [("hdf5", "H5Pset_dxpl_mpio"), ("mpiio", "romio_cb_write=enable"), ("pnetcdf", "ncmpi_"), ("stdio", "setvbuf")],
+)
+def test_the_remedy_is_that_of_the_interface(interface: str, words: str) -> None:
+    finding = noticed("small-accesses", access_sizes=accesses(1000, 0), interface=interface)
+    assert words in finding.remedy
+    assert words in get_rule("small-accesses").general_remedy
+
+
+def test_alignment_of_the_run_is_in_the_remedy() -> None:
+    finding = noticed("misaligned", misaligned_ops=1000, posix_ops=ops(0, 1000), alignment_bytes=4 * MIB)
+    assert "H5Pset_alignment(fapl, 4194304, 4194304)" in finding.remedy
+    assert finding.message == "100 % of 1,000 reads and writes are not aligned to blocks of 4,194,304 bytes"
+
+
+@pytest.mark.parametrize(("size", "stripes"), [(GIB, 8), (10 * GIB, 8), (10 * GIB + 1, 24), (100 * GIB + 1, 72)])
+def test_stripes_are_advised_by_size(size: int, stripes: int) -> None:
+    assert stripes_for(size) == stripes
+    finding = noticed("stripe", striped_files=[file(extent_bytes=size, stripe_count=1)])
+    assert f"`lfs setstripe -c {stripes} /scratch/out`" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("path", "directory"),
+    [
+        ("/scratch/my dir/a", "'/scratch/my dir'"),
+        ("/scratch/$(rm -rf ~)/a", "'/scratch/$(rm -rf ~)'"),
+        ("/scratch/a'b/{x}/a", """'/scratch/a'"'"'b/{x}'"""),
+        (None, "DIR"),
+    ],
+)
+def test_a_directory_is_quoted_for_the_shell(path: str | None, directory: str) -> None:
+    finding = noticed("stripe", striped_files=[file(path=path, extent_bytes=GIB, stripe_count=1)])
+    assert f"-c 8 {directory}`" in finding.remedy
+
+
+def test_aggregators_are_as_many_as_stripes_or_nodes() -> None:
+    independent = file(independent_ops=100, stripe_count=8)
+    assert "'cb_nodes 8'" in noticed("no-collectives", shared_mpiio_files=[independent], nodes=4).remedy
+    assert "'cb_nodes 4'" in noticed("no-collectives", shared_mpiio_files=[file(independent_ops=100)], nodes=4).remedy
+    assert "cb_nodes" not in noticed("no-collectives", shared_mpiio_files=[file(independent_ops=100)]).remedy
+    hdf5 = noticed("no-collectives", shared_mpiio_files=[file(independent_ops=100, interface="hdf5")])
+    assert "H5FD_MPIO_COLLECTIVE" in hdf5.remedy
+
+
+def test_the_worst_file_is_named_and_the_others_are_counted() -> None:
+    files = [
+        file(path="/s/a", read_bytes=10 * MIB, extent_bytes=MIB, ranks=1),
+        file(read_bytes=12 * MIB, extent_bytes=1),
+    ]
+    finding = noticed("redundant-reads", files_read=[*files, file(path="/s/c", read_bytes=MIB, extent_bytes=MIB)])
+    assert finding.evidence["file"] == "/scratch/out/a.h5"
+    assert finding.evidence["files"] == 2
+    assert "MPI_Bcast" in finding.remedy
+    assert "$TMPDIR" in noticed("redundant-reads", files_read=files[:1]).remedy
+
+
+def test_the_study_gain_needs_the_situation_of_the_study() -> None:
+    like = {"strategy": "file_per_process", "metadata_s": 900.0, "io_s": 1000.0, "processes": 1024, "file_uses": 1024}
+    finding = noticed("file-per-process", **like)
+    assert finding.estimated_gain == pytest.approx(728 / 17)
+    assert finding.estimated_gain == pytest.approx(42.8, abs=0.05)  # recomputed from the printed times, not the 41
+    assert finding.gain_from == STUDY
+    for other in ({"processes": 1023}, {"metadata_s": 899.0}):
+        assert noticed("file-per-process", **{**like, **other}).estimated_gain is None
+
+
+@pytest.mark.parametrize("code", rule_codes())
+def test_what_a_rule_reads_is_explained(code: str) -> None:
+    rule = get_rule(code)
+    assert {*rule.inputs, *rule.also_reads} <= {*INPUTS}
+    assert "{" not in rule.general_remedy
+    assert rule.general_remedy.endswith(".")

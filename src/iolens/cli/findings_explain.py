@@ -19,11 +19,11 @@ def COMMAND(code: str, config: str | None) -> None:
     rule = get_rule(code)
     click.echo(f"{rule.code} ({rule.severity}): {rule.title}")
     click.echo(f"\nWhen: {rule.stated_condition(configured)}.")
-    click.echo(f"\nWhat to do: {rule.remedy}")
+    click.echo(f"\nWhat to do: {rule.general_remedy}")
     click.echo(f"\nReference: {rule.reference}")
     click.echo("\nNeeds:")
     for name in rule.inputs:
-        click.echo(f"  {name:16}{INPUTS.get(name, '')}")
+        click.echo(f"  {name:20}{INPUTS.get(name, '')}")
     click.echo(f"\nThresholds, in [findings.{rule.code}] of the configuration:")
     for name, default in rule.thresholds.items():
         given = f" (default {default:g})" if name in configured else ""

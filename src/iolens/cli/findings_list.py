@@ -31,4 +31,4 @@ def COMMAND(format_: str, config: str | None) -> None:
         click.echo(json.dumps(rules, indent=2))
         return
     for rule_line in rules:
-        click.echo(f"{rule_line['code']:16}{rule_line['severity']:6}{rule_line['condition']}")
+        click.echo(f"{rule_line['code']:18}{rule_line['severity']:6}{rule_line['condition']}")

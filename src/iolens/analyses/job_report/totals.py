@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from iolens.findings.rule import Writers
 from iolens.schema import CLIENT_IO, CLIENT_METADATA, CLIENT_OPS, CLIENT_RPCS
 
 SMALL_BYTES: Final = 65536
@@ -99,7 +100,7 @@ class FileSystemTotals:
             "stats_by_node": {node: (self.stats[node], seconds) for node, seconds in self.seconds.items()}
             if self.has_metadata
             else None,
-            "written_by": ("nodes", self.written) if self.write_bytes is not None else None,
+            "written_by": Writers.of("nodes", self.written) if self.write_bytes is not None else None,
         }
 
 

@@ -1,17 +1,23 @@
-"""Files are opened very often for the number of processes."""
+"""Files are opened very often for the number of processes, or again and again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from iolens.findings.remedies import CARNS
 from iolens.findings.rule import Evidence, FindingRule, Inputs
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
-    opens, processes = inputs["opens"], inputs["processes"]
+    opens, processes, uses = inputs["opens"], inputs["processes"], inputs.get("file_uses")
+    evidence = {"opens": opens, "processes": processes, "opens_per_process": opens / processes}
+    if uses:
+        evidence |= {"file_uses": uses, "opens_per_file": opens / uses}
     if opens > thresholds["opens_per_process"] * processes:
-        yield {"opens": opens, "processes": processes, "opens_per_process": opens / processes}
+        yield {**evidence, "rate": f"{opens / processes:,.0f} each"}
+    elif uses and opens > thresholds["opens_per_file"] * uses:
+        yield {**evidence, "rate": f"{opens / uses:,.0f} for each file that a process used"}
 
 
 RULE: Final = FindingRule(
@@ -19,11 +25,14 @@ RULE: Final = FindingRule(
     title="many opens",
     severity="warn",
     inputs=("opens", "processes"),
-    thresholds={"opens_per_process": 100},
+    also_reads=("file_uses",),
+    thresholds={"opens_per_process": 100, "opens_per_file": 10},
     check=_check,
-    condition="more than {opens_per_process:g} opens for each process",
-    message="{opens:,} opens by {processes:,} processes, {opens_per_process:,.0f} each",
+    condition="more than {opens_per_process:g} opens for each process, or more than {opens_per_file:g} of a file by "
+    "each process that uses it",
+    message="{opens:,} opens by {processes:,} processes, {rate}",
     remedy="Open a file once and keep it open; put many small files into one (HDF5, a tar file, a database); "
     "load libraries and Python packages from a container image or from memory.",
-    reference="Saini et al., Lustre and NASA Applications on Pleiades (2012), Table II and Fig. 4",
+    reference=f"Saini et al., Lustre and NASA Applications on Pleiades (2012), Table II and Fig. 4; {CARNS}, "
+    "Section 5.1",
 )

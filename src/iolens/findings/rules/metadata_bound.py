@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from iolens.findings.remedies import CARNS, METADATA_REMEDIES
 from iolens.findings.rule import Evidence, FindingRule, Inputs
 
 
@@ -12,6 +13,10 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
     metadata_s, io_s = inputs["metadata_s"], inputs["io_s"]
     if metadata_s >= thresholds["shortest_s"] and 100 * metadata_s >= thresholds["share_pct"] * io_s:
         yield {"metadata_s": metadata_s, "io_s": io_s, "metadata_pct": 100 * metadata_s / io_s}
+
+
+def _own_words(inputs: Inputs, evidence: Evidence) -> Mapping[str, str]:
+    return {"how": METADATA_REMEDIES.get(str(inputs.get("interface")), METADATA_REMEDIES["posix"])}
 
 
 RULE: Final = FindingRule(
@@ -25,6 +30,12 @@ RULE: Final = FindingRule(
     message="{metadata_pct:.0f} % of the time in I/O calls ({metadata_s:,.0f} of {io_s:,.0f} s) went into opens, "
     "closes, stats and the like",
     remedy="Open fewer files, each once; leave out stat calls (ls -l, os.path.exists in a loop); let one process look "
-    "and send the answer to the others.",
-    reference="Lustre Operations Manual, Monitoring a Lustre File System; Darshan, POSIX_F_META_TIME",
+    "and send the answer to the others. {how}",
+    also_reads=("interface",),
+    general_words={
+        "how": "HDF5: H5Pset_coll_metadata_write(fapl, 1) and H5Pset_all_coll_metadata_ops(fapl, 1). One file for all "
+        "ranks in place of one for each: MPI_File_open with collective writes."
+    },
+    own_words=_own_words,
+    reference=f"{CARNS}, Sections 5.1, 5.7 and 6; Lustre Operations Manual, Monitoring a Lustre File System",
 )

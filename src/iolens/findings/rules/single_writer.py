@@ -9,19 +9,17 @@ from iolens.findings.rule import Evidence, FindingRule, Inputs
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
-    unit, by_writer = inputs["written_by"]  # "ranks" or "nodes", and bytes by the name of each
-    total = sum(by_writer.values())
-    if len(by_writer) < thresholds["fewest_writers"] or total < thresholds["least_bytes"]:
+    writers = inputs["written_by"]
+    if writers.count < thresholds["fewest_writers"] or writers.total_bytes < thresholds["least_bytes"]:
         return
-    name = max(by_writer, key=lambda key: by_writer[key])
-    if 100 * by_writer[name] > thresholds["share_pct"] * total:
+    if 100 * writers.busiest_bytes > thresholds["share_pct"] * writers.total_bytes:
         yield {
-            "writer": name,
-            "writers": len(by_writer),
-            "unit": unit,
-            "written_bytes": by_writer[name],
-            "written_pct": 100 * by_writer[name] / total,
-            "total_gb": total / 1e9,
+            "writer": writers.busiest,
+            "writers": writers.count,
+            "unit": writers.unit,
+            "written_bytes": writers.busiest_bytes,
+            "written_pct": 100 * writers.busiest_bytes / writers.total_bytes,
+            "total_gb": writers.total_bytes / 1e9,
         }
 
 
@@ -35,7 +33,8 @@ RULE: Final = FindingRule(
     condition="one of at least {fewest_writers:g} ranks (or nodes, where ranks are not known) writes more than "
     "{share_pct:g} % of at least {least_bytes:,.0f} bytes",
     message="{written_pct:.0f} % of {total_gb:,.1f} GB were written by one of {writers:,} {unit}: {writer}",
-    remedy="Write in parallel: collective MPI-IO, parallel HDF5, or a file for each group of ranks; stripe a large "
-    "shared file over more OSTs.",
+    remedy="Write in parallel: collective MPI-IO (MPI_File_write_at_all with the hints romio_cb_write=enable and "
+    "cb_nodes), parallel HDF5 (H5Pset_fapl_mpio), or a file for each group of ranks; stripe a large shared file over "
+    "more OSTs (`lfs setstripe -c 8 DIR`).",
     reference="Saini et al., Lustre and NASA Applications on Pleiades (2012), single-process writes, Fig. 13",
 )

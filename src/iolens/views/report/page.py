@@ -22,7 +22,7 @@ from iolens.views.report.figures import bokeh_script, report_figure
 from iolens.visible_text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 HERE: Final = Path(__file__).parent
 POLICY: Final = (
@@ -65,19 +65,27 @@ class Numbers:
 
 def report_html(results: Sequence[Any], about: ReportInfo) -> str:
     """The whole page, from results of any analyses and file systems."""
+    names = _filesystems(results)
+    title = f"Storage report: {listed(names, NAMES_SHOWN)}" if names else "Storage report"
+    return page_html(title, about, _title_block(results, names, about), _chapters(results, about))
+
+
+def page_html(
+    title: str, about: ReportInfo, facts: Sequence[tuple[str, str]], chapters: Iterable[ReportChapter]
+) -> str:
+    """A page of chapters below a title and what stands beside it, in the style of the report."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     numbers = Numbers()
-    chapters = [_chapter(place, chapter, numbers) for place, chapter in enumerate(_chapters(results, about), 1)]
+    drawn = [_chapter(place, chapter, numbers) for place, chapter in enumerate(chapters, 1)]
     page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
-    names = _filesystems(results)
     return page.get_template("report.html.jinja").render(
-        title=f"Storage report: {listed(names, NAMES_SHOWN)}" if names else "Storage report",
+        title=title,
         policy=POLICY,
         about=about,
-        facts=_title_block(results, names, about),
-        chapters=chapters,
+        facts=facts,
+        chapters=drawn,
         style=Markup(_beside("report.css")),  # noqa: S704 (our own files and Bokeh's, no data)
         bokeh=Markup(bokeh_script() if numbers.figures else ""),  # noqa: S704
         program=Markup(_beside("report.js") if numbers.figures else ""),  # noqa: S704

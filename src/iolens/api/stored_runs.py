@@ -1,0 +1,196 @@
+"""Runs out of the store: one by its run or job id, or many by user, program, project and time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iolens.analyses.runs.columns import RunColumns
+from iolens.analyses.runs.finding_inputs import io_seconds
+from iolens.analyses.runs.like_runs import LikeRuns, like_runs
+from iolens.analyses.runs.records import RunRecord
+from iolens.analyses.runs.summary import mib_per_s
+from iolens.config import load_config
+from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
+from iolens.store.jobs import JobFilter
+from iolens.store.scope import Scope
+from iolens.store.selection import StoreSelection
+from iolens.store.store import Store
+
+SHORTEST_ID: Final = 4  # digits of a run id that name it
+_RUN_ID: Final = re.compile(r"[0-9a-f]{4,64}")
+_OF_LIKE: Final = ("run_id", "user", "executable", "processes", "read_bytes", "write_bytes", "slowest_rank_s")
+
+Row = Mapping[str, Any]
+Kin = tuple[str | None, str | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRuns:
+    """Which runs: in names `*` and `?` stand for any; empty: all."""
+
+    users: Sequence[str] = ()
+    executables: Sequence[str] = ()
+    projects: Sequence[str] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    filesystem: str | None = None
+
+
+@dataclass(slots=True)
+class StoredRuns:
+    """The runs of an open store."""
+
+    store: Store
+    _kin: dict[Kin, dict[str, float]] = field(default_factory=dict)  # rates by run, of like runs
+
+    @classmethod
+    def opened(cls, url: str | None, config: str | None) -> Self:
+        """Of the configured store, which must exist."""
+        store = Store(load_config(config).store_url(url))
+        store.check_that_it_exists()
+        return cls(store)
+
+    @property
+    def url(self) -> str:
+        """Where the store is."""
+        return self.store.url
+
+    def named(self, which: str) -> list[Row]:
+        """Rows of `runs` of that job id; else the run of that id, or whose id begins so; by their start."""
+        frame = self._selection().frame(RUNS.name)
+        rows = _rows(frame.filter(nw.col("job_id") == which))
+        if not rows and _RUN_ID.fullmatch(which):
+            rows = _rows(frame.filter(nw.col("run_id").str.starts_with(which)))
+        return sorted(rows, key=lambda row: (row["start"] or 0, str(row["run_id"])))
+
+    def wanted(self, wanted: WantedRuns) -> list[Row]:
+        """Rows of `runs`, those with most I/O time first."""
+        frame = self._selection(wanted).frame(RUNS.name)
+        for column, names in (("user", wanted.users), ("executable", wanted.executables)):
+            if names:
+                frame = frame.filter(nw.col(column).str.contains(_pattern(names)))
+        rows = _rows(frame)
+        if wanted.projects:
+            jobs = self.store.jobs(wanted.since, wanted.until, like=JobFilter(projects=wanted.projects))
+            members = {str(job["job_id"]) for job in jobs}
+            rows = [row for row in rows if row["project"] in wanted.projects or row["job_id"] in members]
+        return sorted(rows, key=lambda row: io_seconds(row) or 0.0, reverse=True)
+
+    def record(self, row: Row) -> RunRecord:
+        """A run with its files, ranks and activity, and what the scheduler knows of it."""
+        return self.records([row])[0]
+
+    def records(self, rows: Sequence[Row], tables: Sequence[str] = ()) -> list[RunRecord]:
+        """Several at once; only those `tables` of detail, or all."""
+        if not rows:
+            return []
+        details = {
+            table.name: self._details(table.name, rows)
+            for table in (RUN_FILES, RUN_RANKS, RUN_SERIES)
+            if not tables or table.name in tables
+        }
+        return [
+            RunRecord(
+                self._with_job(row),
+                *(
+                    details.get(table.name, {}).get(str(row["run_id"]), RunColumns())
+                    for table in (RUN_FILES, RUN_RANKS, RUN_SERIES)
+                ),
+            )
+            for row in rows
+        ]
+
+    def like(self, run: Row) -> LikeRuns | None:
+        """Other runs of the same user, program and number of processes."""
+        kin: Kin = (run["user"], run["executable"], run["processes"])
+        if None in kin:
+            return None
+        if kin not in self._kin:
+            self._kin[kin] = self._rates(kin)
+        return like_runs([rate for run_id, rate in self._kin[kin].items() if run_id != run["run_id"]])
+
+    def _rates(self, kin: Kin) -> dict[str, float]:
+        frame = self._selection().frame(RUNS.name)
+        for column, value in zip(("user", "executable", "processes"), kin, strict=True):
+            frame = frame.filter(nw.col(column) == value)
+        rates = {str(row["run_id"]): mib_per_s(row) for row in _table(frame.select(*_OF_LIKE)).to_pylist()}
+        return {run_id: rate for run_id, rate in rates.items() if rate is not None}
+
+    def _selection(self, wanted: WantedRuns | None = None) -> StoreSelection:
+        asked = wanted or WantedRuns()
+        return self.store.select_all(Scope(asked.filesystem, asked.since, asked.until))
+
+    def _details(self, table: str, rows: Sequence[Row]) -> dict[str, RunColumns]:
+        """Rows of a table by run; only the days of the runs are opened."""
+        starts = [int(row["start"]) for row in rows]
+        selection = self._selection().between(min(starts), max(starts) + 1)
+        identities = [str(row["run_id"]) for row in rows]
+        frame = selection.frame(table).filter(nw.col("run_id").is_in(identities))
+        return dict(_by_run(_table(frame)))
+
+    def _with_job(self, row: Row) -> Row:
+        """With the nodes, project and user of the scheduler's record, where the log has none."""
+        lacking = [name for name in ("nodes", "project", "user") if row[name] is None]
+        if not lacking or row["job_id"] is None or row["start"] is None:
+            return row
+        around = [
+            job
+            for job in self.store.jobs(job_id=str(row["job_id"]))
+            if _overlap(job, row) and row["user"] in (None, job["user"])
+        ]
+        if len({str(job["cluster"]) for job in around}) != 1:
+            return row  # several clusters have such a job: which is not known
+        return {**row, **{name: around[-1][name] for name in lacking}}
+
+
+def _overlap(job: Row, row: Row) -> bool:
+    """Whether the run began while the job ran, to a minute: clocks differ."""
+    slack_us = 60_000_000
+    return bool(job["start"] - slack_us <= row["start"] <= job["time"] + slack_us)
+
+
+def _by_run(table: pa.Table) -> Iterable[tuple[str, RunColumns]]:
+    ordered = table.sort_by([("run_id", "ascending")])
+    identities = ordered.column("run_id").to_numpy(zero_copy_only=False).astype(str)
+    names, starts = np.unique(identities, return_index=True)
+    ends = [*starts[1:].tolist(), len(ordered)]
+    for name, first, last in zip(names, starts.tolist(), ends, strict=True):
+        part = ordered.slice(first, last - first)
+        columns = {
+            column: part.column(column).to_numpy(zero_copy_only=False)
+            for column in part.column_names
+            if not pa.types.is_temporal(part.schema.field(column).type)
+        }
+        yield str(name), RunColumns(len(part), columns)
+
+
+def _rows(frame: nw.LazyFrame[Any]) -> list[Row]:
+    """Rows of `runs` with times in microseconds since 1970; a column of a newer iolens is None in an older table."""
+    table = _table(frame)
+    times = {"time": "epoch_us", "start": "start_us"}
+    for column, whole in times.items():
+        place = table.schema.get_field_index(column)
+        table = table.set_column(place, column, pc.cast(table.column(whole), pa.int64()))
+    absent = {column.name: None for column in RUNS.columns}
+    return [{**absent, **row} for row in table.to_pylist()]
+
+
+def _table(frame: nw.LazyFrame[Any]) -> pa.Table:
+    table: pa.Table = frame.collect(backend="pyarrow").to_native()
+    return table
+
+
+def _pattern(names: Sequence[str]) -> str:
+    """Names with `*` and `?` as a regular expression of the whole text."""
+    signs = {"*": ".*", "?": "."}
+    words = ("".join(signs.get(sign, re.escape(sign)) for sign in name) for name in names)
+    return f"^({'|'.join(words)})$"

@@ -1,0 +1,75 @@
+"""What to change first: findings over one run or many, by the core-hours they are about."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from iolens.cli.options import TIME, WORDS, in_zone
+from iolens.cli.shared_run_options import AskedOfRun, run_options
+
+
+@click.command(
+    "advise",
+    epilog="""\b
+Examples:
+  iolens runs advise my.darshan
+  iolens runs advise --user alice --store centre
+  iolens runs advise --project climate --from 2026-11-01 --format csv
+""",
+)
+@click.argument("runs", nargs=-1, metavar="[LOG|RUN|JOBID]...")
+@click.option("--user", type=WORDS, default="", metavar="NAMES", help="Runs of these users; * and ? stand for any")
+@click.option("--executable", type=WORDS, default="", metavar="NAMES", help="Runs of these programs; likewise")
+@click.option("--project", type=WORDS, default="", metavar="NAMES", help="Runs of these projects")
+@click.option("--filesystem", "-f", metavar="NAME", help="Runs on this file system")
+@click.option("--from", "since", type=TIME, metavar="TIME", help="Runs that started then or later")
+@click.option("--to", "until", type=TIME, metavar="TIME", help="Runs that started before")
+@click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
+@click.option(
+    "--rank", "order", type=click.Choice(["core-hours", "severity"]), default="core-hours", show_default=True,
+    help="What stands first",
+)  # fmt: skip
+@click.option(
+    "--most", type=click.IntRange(1), default=1000, show_default=True, help="Look at so many runs: most I/O time first"
+)
+@run_options
+def COMMAND(
+    asked: AskedOfRun,
+    runs: tuple[str, ...],
+    user: tuple[str, ...],
+    executable: tuple[str, ...],
+    project: tuple[str, ...],
+    filesystem: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    timezone: str | None,
+    order: Any,
+    most: int,
+) -> None:
+    """Findings with evidence, remedy and estimated gain: of logs and runs, or of runs of a store by who made them.
+
+    Findings of the same user and program are one line. It says how many core-hours these runs spent in the I/O that the
+    finding is about.
+    """
+    from iolens.api.run_advice import advice_on, advice_on_stored
+
+    narrowed = bool(user or executable or project or filesystem or since or until)
+    if bool(runs) == narrowed:
+        raise click.UsageError("name logs or runs, or choose stored ones by --user, --executable, --project, --from")
+    if runs:
+        result = advice_on(runs, asked.access, order)
+    else:
+        from iolens.api.stored_runs import WantedRuns
+
+        window = in_zone(since, timezone), in_zone(until, timezone)
+        wanted = WantedRuns(user, executable, project, *window, filesystem)
+        result = advice_on_stored(wanted, asked.access, order, most)
+    if asked.format_ != "table" or asked.figures:
+        asked.show(result)
+    else:
+        from iolens.views.runs_advise.text import run_advice_text
+
+        asked.print(run_advice_text(result))

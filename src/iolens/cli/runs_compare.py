@@ -1,0 +1,28 @@
+"""Runs before and after a change: every key number side by side, findings gone and new."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.options import WORDS
+from iolens.cli.shared_run_options import AskedOfRun, run_options
+
+
+@click.command(
+    "compare",
+    epilog="""\b
+Examples:
+  iolens runs compare before.darshan after.darshan --figure rates.png
+  iolens runs compare 4711,4712,4713 4802,4803 --store centre
+""",
+)
+@click.argument("before", type=WORDS, metavar="A")
+@click.argument("after", type=WORDS, metavar="B")
+@run_options
+def COMMAND(asked: AskedOfRun, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+    """Compare run B with run A: logs, runs or jobs; several of a side are joined by commas."""
+    from iolens.api.runs import comparison
+
+    if not before or not after:
+        raise click.UsageError("name a log, run or job for each side")
+    asked.show(comparison(before, after, asked.access))

@@ -1,0 +1,60 @@
+"""One run on one page: rates, patterns, access sizes, strategy, findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from iolens.cli.options import store_options
+
+
+@click.command(
+    "summary",
+    epilog="""\b
+Examples:
+  iolens runs summary my.darshan
+  iolens runs summary my.darshan --nodes 128 --html my.html
+  iolens runs summary 4711 --store centre --format json
+""",
+)
+@click.argument("run", metavar="LOG|RUN|JOBID")
+@click.option("--nodes", type=click.IntRange(1), metavar="N", help="Nodes of the run, where no log tells")
+@click.option("--all", "every", is_flag=True, help="All runs of a job, one after the other")
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a page of HTML too"
+)
+@store_options
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of stdout")
+def COMMAND(
+    run: str,
+    nodes: int | None,
+    every: bool,
+    html: Path | None,
+    store: str | None,
+    config: str | None,
+    format_: str,
+    output: Path | None,
+) -> int:
+    """What one run did, how fast, and what to change.
+
+    A path that exists is a log and needs no store; with --store, better runs of the same user, program and number of
+    processes there show what can be gained. A run id may be cut to its first digits. Exit code 3: the log is not
+    complete.
+    """
+    from iolens.api.runs import RunAccess, pages, write_page, written
+
+    made = pages(run, RunAccess(store, config, nodes), every)
+    text = written([page.summary for page in made], format_)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        from iolens.views.render import atomic
+
+        atomic.write(output, text)
+    if html is not None:
+        if len(made) > 1:
+            raise click.UsageError("--html takes one run: name it by its run id")
+        write_page(made[0], html)
+    return 3 if any(page.summary.partial or page.summary.incomplete_modules for page in made) else 0

@@ -1,0 +1,29 @@
+"""One run over time: which ranks did I/O when, and how much."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.shared_run_options import AskedOfRun, run_options
+
+
+@click.command(
+    "timeline",
+    epilog="""\b
+Examples:
+  iolens runs timeline my.darshan --figure ranks.png
+  iolens runs timeline my.darshan --dxt --figure reads=reads.html
+""",
+)
+@click.argument("run", metavar="LOG|RUN")
+@click.option("--dxt", is_flag=True, help="From the trace of single accesses (DXT) of the log")
+@run_options
+def COMMAND(asked: AskedOfRun, run: str, dxt: bool) -> None:
+    """Activity by rank over time, and the phases of I/O.
+
+    From Darshan's heat map; in a log without one, from the first and last access to each file, between which bytes are
+    spread evenly.
+    """
+    from iolens.api.runs import timeline
+
+    asked.show(timeline(run, asked.access, dxt))

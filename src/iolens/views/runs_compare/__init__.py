@@ -1,0 +1,1 @@
+"""A tuned application before and after."""

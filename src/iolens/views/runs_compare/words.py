@@ -1,0 +1,48 @@
+"""Measures of a comparison as people read them, and what changed in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs.compare import RunComparison
+
+MEASURES: Final[Mapping[str, tuple[str, float, str]]] = {
+    "mib_per_s_per_node": ("Rate per node, MiB/s", 1.0, ",.2f"),
+    "mib_per_s": ("Rate, MiB/s", 1.0, ",.1f"),
+    "runtime_s": ("Run time, s", 1.0, ",.4g"),
+    "slowest_rank_s": ("I/O time of the slowest rank, s", 1.0, ",.4g"),
+    "io_time_pct": ("Time in I/O, %", 1.0, ",.3g"),
+    "metadata_time_pct": ("of it metadata, %", 1.0, ",.3g"),
+    "read_s": ("Time in reads, all ranks, s", 1.0, ",.4g"),
+    "write_s": ("Time in writes, all ranks, s", 1.0, ",.4g"),
+    "metadata_s": ("Time in metadata, all ranks, s", 1.0, ",.4g"),
+    "io_core_hours": ("Core-hours in I/O", 1.0, ",.3g"),
+    "read_bytes": ("Read, GB", 1e9, ",.4g"),
+    "write_bytes": ("Written, GB", 1e9, ",.4g"),
+    "nprocs": ("Processes", 1.0, ",.0f"),
+    "nodes": ("Nodes", 1.0, ",.0f"),
+    "files": ("Files", 1.0, ",.0f"),
+    "files_per_process": ("Files per process", 1.0, ",.3g"),
+    "opens": ("Opens", 1.0, ",.0f"),
+    "mean_read_bytes": ("Mean read, KiB", 1024.0, ",.4g"),
+    "mean_write_bytes": ("Mean write, KiB", 1024.0, ",.4g"),
+    "sequential_pct": ("Sequential accesses, %", 1.0, ",.3g"),
+    "aligned_pct": ("Aligned accesses, %", 1.0, ",.3g"),
+}
+"""What a measure is called, what it is divided by, and how it is shown."""
+
+
+def verdict(result: RunComparison) -> str:
+    """How much faster or slower the I/O is, and whether both sides did the same work."""
+    factor = result.io_time_factor
+    if factor is None:
+        return "The time of the slowest rank is not known of both sides: no factor."
+    pace = f"{factor:,.3g} times faster" if factor >= 1 else f"{1 / factor:,.3g} times slower"
+    work = {
+        True: "for the same amount of data",
+        False: "but the amount of data is not the same: compare the rates",
+        None: "",
+    }[result.same_work]
+    return f"The I/O of the slowest rank is {pace} after, {work}".rstrip(", ") + "."

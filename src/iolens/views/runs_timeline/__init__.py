@@ -1,0 +1,1 @@
+"""Activity of one run by rank over time."""
