@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.analyses.runs.records import RunRecord
 from iolens.errors import InputError, UsageError
-from iolens.findings import Thresholds, checked_thresholds
 from iolens.units import from_epoch_us, iso
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.compare import RunComparison
+    from iolens.analyses.runs.records import RunRecord
     from iolens.analyses.runs.summary import RunSummary
     from iolens.analyses.runs.timeline import RunTimeline
     from iolens.api.stored_runs import StoredRuns
+    from iolens.findings import Thresholds
 
 LOG_SUFFIX: Final = ".darshan"
 LISTED: Final = 20  # runs that a message names
@@ -33,6 +33,7 @@ class RunAccess:
     def thresholds(self) -> Thresholds:
         """Of findings, as far as the configuration sets them."""
         from iolens.config import load_config
+        from iolens.findings import checked_thresholds
 
         known = load_config(self.config)
         return checked_thresholds(known.findings, str(known.path))
@@ -57,10 +58,13 @@ def log_path(which: str) -> Path | None:
 
 
 def record_of_log(path: str | Path) -> RunRecord:
-    """A run out of its log."""
+    """A run out of its log; the process that reads it begins before NumPy is imported here."""
     from iolens.sources.darshan.isolated import rows_of_log
 
-    return RunRecord.of(rows_of_log(path))
+    rows = rows_of_log(path)
+    from iolens.analyses.runs.records import RunRecord
+
+    return RunRecord.of(rows)
 
 
 def records_of(which: str, access: RunAccess, every: bool = False) -> list[RunRecord]:
@@ -99,15 +103,16 @@ class RunPage:
 
 def pages(which: str, access: RunAccess, every: bool = False) -> list[RunPage]:
     """The pages of those runs. Better runs of the same application are looked for in a store that is named."""
-    from iolens.analyses.runs.summary import run_summary
-
     thresholds = access.thresholds()
+    records = records_of(which, access, every)
     stored = access.stored() if log_path(which) is None or access.store is not None else None
+    from iolens.analyses.runs.summary import run_summary  # after the log is read: NumPy takes as long as that
+
     return [
         RunPage(
             run_summary(record, access.nodes, thresholds, None if stored is None else stored.like(record.run)), record
         )
-        for record in records_of(which, access, every)
+        for record in records
     ]
 
 

@@ -73,7 +73,7 @@ class LogProcess:
 
     def ask(self, function: str, *arguments: object, patience_s: float = 0.0) -> Iterator[Any]:
         """What the child sends on a request; EOFError where it dies meanwhile, StandstillError where it hangs."""
-        self._start()
+        self.start()
         assert self._pipe is not None
         assert self._position is not None
         self._position[: _POSITION.size] = _POSITION.pack(-1, -1)
@@ -104,7 +104,8 @@ class LogProcess:
         log, module = _POSITION.unpack(self._position[: _POSITION.size])
         return log, module
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin a child, unless there is one."""
         if self._process is not None and self._process.poll() is None:
             return
         self.stop()
@@ -209,9 +210,10 @@ def _module_name(number: int) -> str:
 
 def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[str, Rows]:  # noqa: B008 (frozen)
     """The rows of one log by table, read in a child process; InputError with the reason where it cannot be read."""
+    reader = LogReader()
+    reader.process.start()  # it begins while this process imports what it needs
     from iolens.sources.darshan.settings import row_options
 
-    reader = LogReader()
     try:
         pieces: dict[str, list[Rows]] = {}
         for item in reader.read([LogRequest(os.fspath(path), os.fspath(path))], row_options(options, str(path))):
