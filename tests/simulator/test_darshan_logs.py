@@ -236,7 +236,8 @@ def test_many_small_logs_are_distinct_and_the_same_for_a_seed(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("strategy", "changes", "message"),
     [
-        ("shared", {"duration_s": 0.01}, "needs .* more than"),
+        ("shared", {"duration_s": 0.01}, "does not fit into a run of 0.010 s"),
+        ("shared", {"duration_s": 0.09}, "needs .* s, more than 0.04"),
         ("subset", {"processes": 2}, "subset needs 2 or more ranks of 2"),
         ("partially_shared", {"subset_ranks": 8}, "not all: 8"),
         ("collective", {"subset_ranks": 9}, "9 aggregators"),

@@ -109,7 +109,8 @@ class FileWork:
 @dataclass(frozen=True)
 class SimulatedRun:
     """One run of an application. `subset_ranks`: how many ranks write (subset), write for all (collective), or share a
-    file (partially_shared). `cost` is what an access takes; the slowest rank takes up to `spread` more.
+    file (partially_shared). `cost` is what an access takes; the slowest rank takes up to `spread` more. Aggregators
+    write buffers of `collective_buffer_bytes`; None: what the files say.
     """
 
     executable: str
@@ -127,6 +128,7 @@ class SimulatedRun:
     subset_ranks: int = 1
     is_interleaved: bool = False
     transfer_bytes: int = MIB
+    collective_buffer_bytes: int | None = COLLECTIVE_BUFFER_BYTES
     stripe_bytes: int = MIB
     alignment_bytes: int = MIB
     printed_bytes: int = 0
@@ -151,6 +153,12 @@ class SimulatedRun:
         busiest = max(_by_rank(uses, lambda use: use.io_s).values(), default=0.0)
         if max(late, busiest) > self.duration_s:
             raise UsageError(f"I/O of {max(late, busiest):.3f} s does not fit into a run of {self.duration_s:.3f} s")
+        for use in uses:
+            if use.start_s <= 0:
+                raise UsageError(f"{use.path}: opened at {use.start_s} s, which would mean never; after the start")
+            if use.io_s > use.end_s - use.start_s:
+                has_s = use.end_s - use.start_s
+                raise UsageError(f"{use.path}: rank {use.rank} needs {use.io_s:.3f} s, more than {has_s:.3f} s")
         return uses
 
     @cached_property
@@ -167,8 +175,13 @@ class SimulatedRun:
         return self.strategy in SHARED_BY_ALL and self.processes > 1
 
     def access_s(self, direction: Direction, rank: int, size: int) -> float:
-        """What one access takes; some ranks are slower than others, always by the same factor."""
-        return (1.0 + self.spread * ((rank * _GOLDEN) % 1.0)) * float(self.cost.of(direction).seconds(size))
+        """What one access takes."""
+        return self.accesses_s(direction, rank, 1, size)
+
+    def accesses_s(self, direction: Direction, rank: int, count: int, moved_bytes: int) -> float:
+        """What accesses take; some ranks are slower than others, always by the same factor."""
+        slower = 1.0 + self.spread * ((rank * _GOLDEN) % 1.0)
+        return slower * float(self.cost.of(direction).counted_seconds(count, moved_bytes))
 
     @cached_property
     def collective_uses(self) -> tuple[FileUse, ...]:
@@ -292,6 +305,27 @@ def users_of(run: SimulatedRun, number: int) -> Sequence[int]:
     return _USERS[run.strategy](run, number)
 
 
+def movers_of(run: SimulatedRun, number: int) -> Sequence[int]:
+    """Ranks of them that read and write: the aggregators of a collective run, else all."""
+    if run.strategy != "collective":
+        return users_of(run, number)
+    step = run.processes // run.subset_ranks
+    return [number * step for number in range(run.subset_ranks)]
+
+
+def longest_s(run: SimulatedRun, number: int) -> float:
+    """No rank needs more time for file `number`."""
+    work, users, movers = run.files[number], len(users_of(run, number)), len(movers_of(run, number))
+    total = run.metadata_s * (-(-max(work.opens, users) // users) - (-work.stats // users))
+    directions: tuple[Direction, ...] = ("read", "write")
+    for direction, sizes in zip(directions, _posix_sizes(run, work), strict=True):
+        most = [(size, -(-count // movers)) for size, count in sizes]
+        moved_bytes = sum(size * count for size, count in most)
+        cost = run.cost.of(direction).counted_seconds(sum(count for _, count in most), moved_bytes)
+        total += (1.0 + run.spread) * float(cost)
+    return total
+
+
 def _subset_member(run: SimulatedRun, number: int) -> Sequence[int]:
     return ((number % run.subset_ranks) * (run.processes // run.subset_ranks),)
 
@@ -318,8 +352,6 @@ def _check(run: SimulatedRun) -> None:
         raise UsageError(f"no strategy is called {run.strategy!r}; they are {', '.join(STRATEGIES)}")
     if run.processes < 1 or run.duration_s <= 0:
         raise UsageError(f"a run needs processes and time: {run.processes} processes, {run.duration_s} s")
-    if any(work.start_s <= 0 for work in run.files):
-        raise UsageError("a file is opened after the start of the run: 0 s would mean never")
     if run.strategy == "none" and run.files:
         raise UsageError("a run with strategy 'none' has no files")
     few = 1 if run.strategy == "collective" else 2
@@ -349,7 +381,7 @@ def _divided(total: int, parts: int) -> list[int]:
 
 def _uses(run: SimulatedRun, number: int, work: FileWork) -> Iterator[FileUse]:
     users = users_of(run, number)
-    movers = set(_aggregators(run) if run.strategy == "collective" else users)
+    movers = set(movers_of(run, number))
     reads, writes = (_placed(run, sizes, len(movers)) for sizes in _posix_sizes(run, work))
     opens, stats = _divided(max(work.opens, len(users)), len(users)), _divided(work.stats, len(users))
     place = 0
@@ -357,7 +389,7 @@ def _uses(run: SimulatedRun, number: int, work: FileWork) -> Iterator[FileUse]:
         own: tuple[tuple[Accesses, ...], tuple[Accesses, ...]] = ((), ())
         if rank in movers:
             own, place = (reads[place], writes[place]), place + 1
-        use = FileUse(
+        yield FileUse(
             work.path,
             rank,
             *own,
@@ -369,25 +401,15 @@ def _uses(run: SimulatedRun, number: int, work: FileWork) -> Iterator[FileUse]:
             start_s=work.start_s,
             end_s=work.end_s,
         )
-        if use.io_s > work.end_s - work.start_s:
-            raise UsageError(
-                f"{work.path}: rank {rank} needs {use.io_s:.3f} s, more than {work.end_s - work.start_s:.3f} s"
-            )
-        yield use
 
 
 def _posix_sizes(run: SimulatedRun, work: FileWork) -> tuple[Sizes, Sizes]:
     """Accesses of POSIX: aggregators of a collective run write whole buffers."""
-    if run.strategy != "collective" or run.transfer_bytes >= COLLECTIVE_BUFFER_BYTES:
+    if run.strategy != "collective" or run.collective_buffer_bytes is None:
         return work.reads, work.writes
     totals = (sum(size * count for size, count in sizes) for sizes in (work.reads, work.writes))
-    reads, writes = (_transfers(total, COLLECTIVE_BUFFER_BYTES) for total in totals)
+    reads, writes = (_transfers(total, run.collective_buffer_bytes) for total in totals)
     return reads, writes
-
-
-def _aggregators(run: SimulatedRun) -> list[int]:
-    step = run.processes // run.subset_ranks
-    return [number * step for number in range(run.subset_ranks)]
 
 
 def _placed(run: SimulatedRun, sizes: Sizes, ranks: int) -> list[tuple[Accesses, ...]]:
@@ -423,7 +445,8 @@ def _consecutive(sizes: Iterable[tuple[int, int]], begin: int = 0) -> tuple[Acce
 
 
 def _seconds(run: SimulatedRun, direction: Direction, rank: int, accesses: Sequence[Accesses]) -> float:
-    return sum(part.count * run.access_s(direction, rank, part.size) for part in accesses)
+    count, moved_bytes = sum(part.count for part in accesses), sum(part.moved_bytes for part in accesses)
+    return run.accesses_s(direction, rank, count, moved_bytes)
 
 
 def _collective(run: SimulatedRun, work: FileWork) -> Iterator[FileUse]:
