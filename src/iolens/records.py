@@ -5,7 +5,7 @@ Plain objects with no dependency, so that a sampler that only reads `/proc` stay
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -116,6 +116,14 @@ class Note(Problem):
 Item = Sample | Samples | Row | Rows | Problem
 
 
+class RowMark(NamedTuple):
+    """A row that the store has if, and only if, it has all of a capture: written after all others of it."""
+
+    table: str
+    column: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """One ingestible piece (a file, a tree, a spool segment) with an identity that makes re-sending harmless."""
@@ -125,3 +133,9 @@ class Capture:
     items: Callable[[], Iterator[Item]]  # may be called again after a lost race: same items, same order
     sequence: int = 1  # the first batch number under this identity
     numbered: bool = False  # the identity ends in /N and names a piece of a stream: sampled after N - 1, in its order
+    row: RowMark | None = None  # by which the store knows it, where one row stands for all of it
+    together: Together | None = None  # reads several small captures at once; those with the same one may be gathered
+    members: tuple[Capture, ...] = ()  # those that were gathered into this one
+
+
+Together = Callable[[Sequence[Capture]], Iterator[Item]]

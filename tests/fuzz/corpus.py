@@ -24,6 +24,7 @@ from tests.sources import pcp_served, test_job_files, test_spool
 from tests.sources.benchmarks import test_fio, test_ior, test_mdtest
 from tests.sources.contents import test_find, test_rbh_report, test_size_histogram
 from tests.sources.controllers import test_controller
+from tests.sources.darshan import LOGS as DARSHAN_LOGS
 from tests.sources.devices import test_collectd, test_diskstats, test_iostat
 from tests.sources.drives import test_isdct, test_nvme, test_smartctl
 from tests.sources.gpfs import test_gpfs_policy, test_mmperfmon
@@ -286,10 +287,17 @@ def _schedulers() -> Iterator[Example]:
     yield _text("jobs-csv", test_jobs_csv.TEXT, test_jobs_csv.OPTIONS, foreign_line=True)
 
 
+def _darshan() -> Iterator[Example]:
+    for name in ("nn-mpiio", "n1-write"):
+        yield Example(
+            f"darshan {name}", "darshan", {f"{name}.darshan": (DARSHAN_LOGS / f"{name}.darshan").read_bytes()}
+        )
+
+
 @cache
 def examples() -> tuple[Example, ...]:
     """All of them."""
-    parts = (_lustre, _spool, _databases, _series, _devices, _drives, _contents, _benchmarks, _schedulers)
+    parts = (_lustre, _spool, _databases, _series, _devices, _drives, _contents, _benchmarks, _schedulers, _darshan)
     return tuple(example for part in parts for example in part())
 
 

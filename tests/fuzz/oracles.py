@@ -135,7 +135,8 @@ def _impossible_rows(rows: pa.Table, table: str) -> Iterator[str]:
         if column.type in ("int64", "timestamp", "float64") and len(values) > values.null_count:
             ends: dict[str, Any] = pc.min_max(values).as_py()
             largest = LATEST_US if column.type == "timestamp" else float("inf")
-            if not 0 <= ends["min"] <= ends["max"] < largest:
+            least = float("-inf") if column.at_least is None else column.at_least
+            if not least <= ends["min"] <= ends["max"] < largest:
                 yield f"{table}.{column.name} from {ends['min']} to {ends['max']}"
         if column.name == "duration_s" and len(values) > values.null_count and not pc.min(values).as_py() > 0:
             yield f"{table}.duration_s = {pc.min(values).as_py()}"
@@ -160,4 +161,6 @@ def _plain(item: Item) -> Iterator[str]:
 def _listed(column: object, count: int) -> list[Any]:
     if isinstance(column, np.ndarray):
         return list(column.tolist())
+    if isinstance(column, pa.Array):
+        return list(column.to_pylist())
     return column if isinstance(column, list) else [column] * count

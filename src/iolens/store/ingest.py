@@ -15,17 +15,20 @@ from functools import partial
 from itertools import count
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable, Transaction
+from numpy.typing import NDArray
 
 from iolens.counters.ceilings import RateCeilings
-from iolens.records import Capture, Rows, Samples
+from iolens.records import Capture, RowMark, Rows, Samples
 from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
 from iolens.store.gate import Gate
+from iolens.store.gathering import gathered
 from iolens.store.placing import Late
-from iolens.store.presence import LATE_SCHEMA, known_ticks, new_rows
-from iolens.store.readers import CaptureItems, read_ahead
+from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_rows
+from iolens.store.readers import CaptureItems, listed, read_ahead
 from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
 from iolens.store.tables import BatchPart, Tables, arrow_schema, retrying
@@ -53,8 +56,16 @@ def ingest(
     store has; see `store/rebuild.py`.
     """
     loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild)
-    for reading in read_ahead(captures, loader.is_wanted, workers):
+
+    def is_known(capture: Capture) -> None:
         loader.total.captures += 1
+        loader.total.already_present += 1
+        if progress is not None:
+            progress(capture)
+
+    for reading in read_ahead(gathered(listed(captures), loader.is_wanted, is_known), loader.is_wanted, workers):
+        members = reading.capture.members or (reading.capture,)
+        loader.total.captures += len(members)
         if reading.items is None:
             loader.total.already_present += 1
         else:
@@ -63,7 +74,8 @@ def ingest(
                 if sum(part.weight for part in loader.group) >= ITEMS_PER_PART or not unit.last:
                     loader.load()
         if progress is not None:
-            progress(reading.capture)
+            for member in members:
+                progress(member)
     loader.load()
     return loader.total
 
@@ -77,17 +89,32 @@ class _Loader:
         self.group: list[Unit] = []  # what is written next, together
         self._batches = tables.load("batches")  # as they were before
         self._taken: set[BatchPart] = set()
+        self._known_values: dict[tuple[str, str], NDArray[np.bytes_]] = {}  # of columns that captures are known by
 
     def is_present(self, capture: Capture) -> bool:
         """Whether the store had all of it before."""
+        if capture.row is not None:
+            return self._has_row(capture.row)
         return self._batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self._batches)
 
     def is_wanted(self, capture: Capture) -> bool:
         """A capture another writer completes meanwhile is noticed when its parts are appended."""
+        if capture.members:
+            return True  # each was looked for before
         whole = BatchPart(_complete(capture), capture.sequence)
         is_known = whole in self._taken or (self.is_present(capture) and not self.rebuild)
         self._taken.add(whole)
         return not is_known
+
+    def _has_row(self, mark: RowMark) -> bool:
+        """Whether there was a row before that stands for a capture."""
+        column = (mark.table, mark.column)
+        if column not in self._known_values:
+            self._known_values[column] = known_values(self.tables, self.tables.load(mark.table), mark)
+        values = self._known_values[column]
+        value = mark.value.encode()
+        place = int(np.searchsorted(values, np.bytes_(value)))
+        return place < len(values) and bool(values[place] == value)
 
     def load(self) -> None:
         """Write the group of units: one commit per table, each unit exactly once."""

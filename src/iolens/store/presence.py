@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from numpy.typing import NDArray
 
+from iolens.records import RowMark
 from iolens.schema import TABLES, Table
 from iolens.store.duckdb_engine import connection, files_of_days, relation
 from iolens.store.tables import Tables
@@ -42,6 +44,16 @@ def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -
     sql = f"SELECT * EXCLUDE (_order) FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN stored ON {same}"  # noqa: S608 (column names of the schema)
     assert offered is not None
     return connection().sql(sql).to_arrow_table().select(rows.column_names).cast(rows.schema)
+
+
+def known_values(tables: Tables, handle: DeltaTable | None, mark: RowMark) -> NDArray[np.bytes_]:
+    """All values of a column by which captures are known, sorted."""
+    if handle is None:
+        return np.zeros(0, "S1")
+    stored = relation(tables, mark.table, files_of_days(handle, None))
+    values = stored.project(f'"{mark.column}"').to_arrow_table().column(0)
+    pieces = [np.array(piece.to_pylist(), "S") for piece in values.chunks]
+    return np.sort(np.concatenate(pieces)) if pieces else np.zeros(0, "S1")
 
 
 def _rank(rows: str, column: str) -> str:

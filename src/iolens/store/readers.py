@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from iolens.open_files import each_file_opened_once, receive, release
 from iolens.records import Capture, Item, Problem
 
 FEWEST: Final = 24  # with fewer captures than this, starting workers costs more than they save
+GATHERED_PER_CAPTURE: Final = 40  # small captures read together that take as long as another one alone
 LARGEST_BYTES: Final = 16 << 20  # a larger file is parsed here, piece by piece, so that memory stays flat
 LONGEST_REASON: Final = 1000  # characters: what a damaged file holds may be quoted, but not all of it
 
@@ -40,9 +41,9 @@ def read_ahead(
 ) -> Iterator[CaptureItems]:
     """Every capture in order; the items of those that are wanted."""
     stream = listed(captures)
-    first = list(islice(stream, FEWEST)) if workers > 1 else []
+    first = list(_first(stream)) if workers > 1 else []
     every = chain(first, stream)
-    if len(first) < FEWEST:
+    if sum(map(_effort, first)) < FEWEST:
         for capture in every:
             yield _read_here(capture, is_wanted(capture))
         return
@@ -52,6 +53,19 @@ def read_ahead(
     finally:
         for worker in processes:
             worker.stop()
+
+
+def _first(captures: Iterator[Capture]) -> Iterator[Capture]:
+    """As many as are worth starting workers for."""
+    effort = 0
+    while effort < FEWEST and (capture := next(captures, None)) is not None:
+        effort += _effort(capture)
+        yield capture
+
+
+def _effort(capture: Capture) -> int:
+    """How much there is to parse, in captures; small ones that were gathered take little each."""
+    return max(1, len(capture.members) // GATHERED_PER_CAPTURE)
 
 
 def _read_here(capture: Capture, wanted: bool) -> CaptureItems:
@@ -134,6 +148,8 @@ def _next(under_way: deque[tuple[Capture, _Worker | None, bool]], free: deque[_W
 
 
 def _is_small(capture: Capture) -> bool:
+    if capture.members:
+        return True  # only small ones are gathered
     try:
         return Path(capture.origin).stat().st_size <= LARGEST_BYTES
     except OSError:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from iolens.records import Item
-from iolens.sources.darshan.isolated import LogReader, LogRequest, RefusedLog
+from iolens.records import Capture, Item, RowMark
+from iolens.sources.darshan.isolated import LogReader, LogRequest, RefusedLog, problem_of
+from iolens.sources.darshan.rows import RowOptions
 from iolens.sources.darshan.settings import row_options
-from iolens.sources.reading.batches import within
-from iolens.sources.reading.captures import FileSource, content_identity, refuse_empty
+from iolens.sources.reading.bounded_input import regular_file
+from iolens.sources.reading.captures import read_each, refuse_empty
 from iolens.sources.reading.options import ReadOptions
 
 
-class Darshan(FileSource):
+class Darshan:
     """Logs as Darshan's runtime, darshan-convert or darshan-merge writes them."""
 
     name = "darshan"
@@ -28,34 +29,37 @@ class Darshan(FileSource):
 
         return magic_of(head) or (path.suffix == ".darshan" and path.is_file())
 
-    def open(self, path: Path, options: ReadOptions) -> DarshanLog:
-        """The log, if it can be read and the settings are right."""
-        refuse_empty(path, "a Darshan log")
-        row_options(options, str(path))
-        return DarshanLog(path, options, content_identity(path))
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per log, in the order of the paths; many small ones may be read together."""
+        for_rows = replace(row_options(options, "configuration"), in_arrow=True)
+        together = partial(_gathered_items, options=for_rows)
+        for path in paths:
+            hashes, refused = read_each([path], _content_hash)
+            yield from refused
+            for run_id in hashes:
+                items = partial(_items, [LogRequest(str(path), str(path), run_id)], for_rows)
+                mark = RowMark("runs", "run_id", run_id)
+                yield Capture(str(path), f"file/{run_id}", items, row=mark, together=together)
 
 
 SOURCE: Final = Darshan()
 
 
-@dataclass(frozen=True)
-class DarshanLog:
-    """One log."""
+def _content_hash(path: Path) -> str:
+    refuse_empty(path, "a Darshan log")
+    return regular_file(path).sha256()
 
-    path: Path
-    options: ReadOptions
-    identity: str
 
-    def items(self) -> Iterator[Item]:
-        """Its rows; InputError where it cannot be read."""
-        return within(self._rows(), self.options)
+def _gathered_items(captures: Sequence[Capture], options: RowOptions) -> Iterator[Item]:
+    marks = [capture.row.value if capture.row is not None else None for capture in captures]
+    requests = [LogRequest(capture.origin, capture.origin, mark) for capture, mark in zip(captures, marks, strict=True)]
+    return _items(requests, options)
 
-    def _rows(self) -> Iterator[Item]:
-        place = str(self.path)
-        for item in _reader().read([LogRequest(place, place)], row_options(self.options, place)):
-            if isinstance(item, RefusedLog):
-                raise item.error
-            yield item
+
+def _items(requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Item]:
+    """The rows of all logs that can be read, and a problem for each of the others."""
+    for item in _reader().read(requests, options):
+        yield problem_of(item) if isinstance(item, RefusedLog) else item
 
 
 @cache

@@ -94,14 +94,12 @@ class _Stream:
         )  # fmt: skip
 
 
-def hosts_of(handle: int, module: ModuleInfo) -> tuple[set[str], bool]:
-    """Names of the hosts in an open log's trace, and whether it could be read to its end."""
-    hosts: set[str] = set()
+def hosts_of(handle: int, module: ModuleInfo) -> set[str] | None:
+    """Names of the hosts in an open log's trace; None where it is damaged."""
     try:
-        hosts.update(chunk.hostname for chunk in _Stream(handle, module).chunks() if chunk.hostname)
+        return {chunk.hostname for chunk in _Stream(handle, module).chunks() if chunk.hostname}
     except InputError:
-        return hosts, False
-    return hosts, True
+        return None
 
 
 def segments(path: str | Path) -> Iterator[TraceChunk]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.columns import LARGEST
+
 Whole = NDArray[np.int64]
 
 
@@ -27,8 +29,11 @@ class Groups:
         return values[self.order[self.starts]]
 
     def total(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum of each group."""
-        return self._reduced(np.add, values)
+        """Sum of each group; −1 where it is more than a whole number holds."""
+        total = self._reduced(np.add, values)
+        if values.dtype.kind == "i" and len(values) and int(np.abs(values).max()) * len(values) > LARGEST:
+            total = np.where(np.abs(self._reduced(np.add, values.astype(float))) < LARGEST, total, -1)
+        return total
 
     def largest(self, values: NDArray[Any]) -> NDArray[Any]:
         """Largest value of each group; NaN only where all are."""

@@ -79,7 +79,7 @@ def read_head(handle: LogHandle, content: Any, place: str, run_id: str) -> LogHe
     command, mounts = _command_and_mounts(job[numbers.size + METADATA_BYTES :])
     head = LogHead(
         place, run_id, version, bool(handle.swap_flag), uid, job_id, start_us, end_us if has_ended else start_us,
-        duration_s if has_ended else None, processes, command, mounts, {}, _modules(handle),
+        duration_s if has_ended and duration_s > 0 else None, processes, command, mounts, {}, _modules(handle),
     )  # fmt: skip
     try:
         packed = _inflated(handle, handle.name_map, content, place, "names", LONGEST_NAMES)

@@ -33,8 +33,8 @@ class HeatmapBuffer:
         self._pieces: list[NDArray[np.void]] = []  # of records that were taken apart
         self._buffer = ctypes.create_string_buffer(_RECORD_BYTES + 64)
 
-    def read(self, handle: int, number: int, log: int, names: Mapping[int, str]) -> tuple[bool, bool]:
-        """Take the heat maps of an open log; whether they are whole, and whether there were any."""
+    def read(self, handle: int, number: int, log: int, names: Mapping[int, str]) -> bool:
+        """Take the heat maps of an open log; False, and none, where they are damaged."""
         base, record = ctypes.addressof(self._buffer), HeatmapRecord.from_buffer(self._buffer)
         numbers = np.frombuffer(memoryview(self._buffer).cast("B"), np.int64)
         pointer, before, get_record = ctypes.c_void_p(base), len(self._records), library().darshan_log_get_record
@@ -50,11 +50,12 @@ class HeatmapBuffer:
             self._records.append((log, module, record.rank, record.bin_width_seconds))
             self._writes.append(numbers[_HEAD : _HEAD + bins].copy())
             self._reads.append(numbers[reads_at : reads_at + bins].copy())
-        added = self._records[before:]
-        self.known.update((log, module) for _, module, _, _ in added)
+        if result < 0:
+            del self._records[before:], self._reads[before:], self._writes[before:]
+        self.known.update((log, module) for _, module, _, _ in self._records[before:])
         if len(self._records) > _MOST_HELD:
             self._take_apart()
-        return result == 0, bool(added)
+        return bool(result == 0)
 
     def forget(self, log: int) -> None:
         """Leave out the last log."""

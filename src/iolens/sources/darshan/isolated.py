@@ -16,11 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,6 +52,7 @@ class LogRequest:
 
     path: str
     place: str
+    run_id: str | None = None  # hash of the content it had when it was listed
     skipped: tuple[str, ...] = ()
 
 
@@ -149,6 +152,9 @@ class LogProcess:
         self._process = self._pipe = self._position = self._shared = None
 
 
+_Numbered = list[tuple[int, LogRequest]]
+
+
 class LogReader:
     """Reads logs in a child, whatever they do to it."""
 
@@ -157,37 +163,51 @@ class LogReader:
 
     def read(self, requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
         """Rows of all logs that can be read, and a refusal for each of the others, by its number."""
-        refused: dict[int, InputError] = {}
-        wanted = list(requests)
-        while True:
-            numbers = [number for number in range(len(wanted)) if number not in refused]
+        work: deque[_Numbered] = deque([list(enumerate(requests))])
+        while work:
+            logs = work.popleft()
+            has_rows = False
             try:
-                answer = list(self.process.ask("rows", [wanted[number] for number in numbers], options,
-                                               patience_s=_patience_s(wanted)))  # fmt: skip
-                break
-            except (EOFError, OSError, StandstillError) as error:
-                place, module = self.process.position
-                how = self._how_it_ended(error)
-                if not 0 <= place < len(numbers):
-                    raise InputError(
-                        requests[0].place, f"not read; the process that reads logs failed: {how}"
-                    ) from error
-                number = numbers[place]
-                request = wanted[number]
-                skipped = (*request.skipped, _module_name(module))
-                if module < 0 or len(skipped) > _MOST_SKIPPED:
-                    refused[number] = InputError(request.place, f"damaged: {how}")
-                else:
-                    wanted[number] = LogRequest(request.path, request.place, skipped)
-        yield from (RefusedLog(number, error) for number, error in refused.items())
-        for item in answer:
-            yield RefusedLog(numbers[item.number], item.error) if isinstance(item, RefusedLog) else item
+                for item in self._asked(logs, options):
+                    has_rows = True
+                    yield item
+            except (EOFError, OSError, StandstillError, InputError) as error:
+                if has_rows:  # all logs had been read: it was not one of them
+                    raise InputError(logs[0][1].place, f"not read on; {self._how_it_ended(error)}") from error
+                for left in self._without_the_cause(logs, error):
+                    if isinstance(left, RefusedLog):
+                        yield left
+                    elif left:
+                        work.append(left)
+
+    def _asked(self, logs: _Numbered, options: RowOptions) -> Iterator[Rows | RefusedLog]:
+        requests = [request for _, request in logs]
+        for item in self.process.ask("rows", requests, options, patience_s=_patience_s(requests)):
+            yield RefusedLog(logs[item.number][0], item.error) if isinstance(item, RefusedLog) else item
+
+    def _without_the_cause(self, logs: _Numbered, error: Exception) -> Iterator[_Numbered | RefusedLog]:
+        """What to read instead of logs that a child did not survive, and what is refused of them."""
+        place, module = self.process.position
+        how = self._how_it_ended(error)
+        if len(logs) > 1 and (isinstance(error, InputError) or not 0 <= place < len(logs)):
+            yield from ([log] for log in logs)  # none was at fault by itself, or nobody knows which
+            return
+        number, request = logs[max(0, min(place, len(logs) - 1))]
+        skipped = (*request.skipped, _module_name(module))
+        others = [log for log in logs if log[0] != number]
+        if isinstance(error, InputError) or module < 0 or len(skipped) > _MOST_SKIPPED:
+            yield RefusedLog(number, InputError(request.place, how))
+            yield others
+        else:
+            yield sorted([*others, (number, replace(request, skipped=skipped))], key=itemgetter(0))
 
     def _how_it_ended(self, error: Exception) -> str:
+        if isinstance(error, InputError):
+            return error.problem
         if isinstance(error, StandstillError):
             self.process.stop()
-            return f"libdarshan-util did not end within {self.process.standstill_s:g} s"
-        return f"libdarshan-util crashed ({self.process.death()})"
+            return f"damaged: libdarshan-util did not end within {self.process.standstill_s:g} s"
+        return f"damaged: libdarshan-util crashed ({self.process.death()})"
 
     def close(self) -> None:
         """End the child."""
@@ -283,21 +303,25 @@ def serve(pipe: Connection, position: mmap.mmap) -> None:
 
 def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
     from iolens.sources.darshan.log import LogBatch
-    from iolens.sources.darshan.rows import rows_of_batch
+    from iolens.sources.darshan.rows import in_arrow, rows_of_batch
 
     batch = LogBatch()
+    refused: list[RefusedLog] = []
     for number, request in enumerate(requests):
         at(number)
         try:
-            batch.read(Path(request.path), request.place, request.skipped, partial(at, number))
+            batch.read(Path(request.path), request.place, request.run_id, request.skipped, partial(at, number))
         except InputError as error:
-            yield RefusedLog(number, error)
+            refused.append(RefusedLog(number, error))
         except MemoryError:
-            yield RefusedLog(number, InputError(request.place, f"takes more than {MEMORY_BYTES >> 30} GiB of memory"))
+            reason = f"takes more than {MEMORY_BYTES >> 30} GiB of memory"
+            refused.append(RefusedLog(number, InputError(request.place, reason)))
     at(len(requests))
+    yield from refused
     if batch.heads:
         for rows in rows_of_batch(batch, options).values():
-            yield from pieces_of(rows)
+            for piece in pieces_of(rows):
+                yield in_arrow(piece) if options.in_arrow else piece
 
 
 def _trace(at: Callable[..., None], path: str) -> Iterator[Any]:
@@ -319,10 +343,7 @@ def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:
         yield Rows(rows.table, columns, end - begin)
 
 
-def problems(refusals: Collection[RefusedLog]) -> Iterator[Problem]:
-    """What to say of logs that were refused."""
-    for refusal in refusals:
-        error = refusal.error
-        yield Problem(
-            error.place, error.line, error.problem + (f"; expected {error.expected}" if error.expected else "")
-        )
+def problem_of(refused: RefusedLog) -> Problem:
+    """What to say of a log that was refused."""
+    error = refused.error
+    return Problem(error.place, error.line, error.problem + (f"; expected {error.expected}" if error.expected else ""))

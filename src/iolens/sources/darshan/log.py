@@ -39,6 +39,14 @@ def magic_of(head: bytes) -> bool:
     return head[8:16] in (MAGIC.to_bytes(8, "little"), MAGIC.to_bytes(8, "big"))
 
 
+class Reading(Enum):
+    """How far the records of a module could be read."""
+
+    WHOLE = "whole"
+    CUT = "cut"  # whole records, and the beginning of one more
+    NOTHING = "nothing"  # damaged: the checksum stands at the end, so no record can be trusted
+
+
 class RecordBuffer:
     """Fixed-size records of one module."""
 
@@ -47,8 +55,8 @@ class RecordBuffer:
         self.slots: NDArray[np.void] = np.zeros(_FIRST_SLOTS, layout.dtype)
         self.ends: dict[int, int] = {}  # log → how many records there are with its own
 
-    def read(self, handle: int, log: int) -> bool:
-        """Take all records of an open log; False where they break off."""
+    def read(self, handle: int, log: int) -> Reading:
+        """Take all records of an open log, unless they are damaged."""
         size, number, get_record = self.layout.dtype.itemsize, self.layout.number, library().darshan_log_get_record
         slot = ctypes.c_void_p()
         address, result = ctypes.addressof(slot), 1
@@ -63,7 +71,11 @@ class RecordBuffer:
                     break
                 self.count += 1
         self.ends[log] = self.count
-        return result == 0 and not self._clear(self.count, self.count + 1)
+        is_cut = self._clear(self.count, self.count + 1)
+        if result < 0:
+            self.forget(log)
+            return Reading.NOTHING
+        return Reading.CUT if is_cut else Reading.WHOLE
 
     def forget(self, log: int) -> None:
         """Leave out the records of the last log."""
@@ -102,18 +114,6 @@ class Striping:
     osts: tuple[int, ...]
 
 
-class Reading(Enum):
-    """How far the records of a module could be read."""
-
-    WHOLE = "whole"
-    CUT = "cut"  # some records, then the end
-    NOTHING = "nothing"
-
-
-def _reading(is_whole: bool, has_records: bool) -> Reading:
-    return Reading.WHOLE if is_whole else Reading.CUT if has_records else Reading.NOTHING
-
-
 @dataclass(slots=True)
 class LogBatch:
     """Some logs, read together."""
@@ -123,14 +123,24 @@ class LogBatch:
     stripings: list[Striping] = field(default_factory=list)
     heat: HeatmapBuffer = field(default_factory=HeatmapBuffer)
 
-    def read(self, path: Path, place: str, skipped: Collection[str] = (), watch: Watch = lambda module: None) -> None:
-        """Take one more log; InputError where it is none. Modules `skipped` are named as incomplete.
+    def read(
+        self,
+        path: Path,
+        place: str,
+        run_id: str | None = None,
+        skipped: Collection[str] = (),
+        watch: Watch = lambda module: None,
+    ) -> None:
+        """Take one more log; InputError where it is none, or not that of the `run_id` any more.
 
-        `watch` hears the number of each module before it is read.
+        Modules `skipped` are named as incomplete. `watch` hears the number of each module before it is read.
         """
         try:
             with opened(path, place) as (handle, content):
-                head = read_head(LogHandle.from_address(handle), content, place, hashlib.sha256(content).hexdigest())
+                found_id = hashlib.sha256(content).hexdigest()
+                if run_id not in (None, found_id):
+                    raise InputError(place, "changed while logs were loaded: load it again")
+                head = read_head(LogHandle.from_address(handle), content, place, found_id)
                 for module in head.modules:
                     watch(module.number)
                     is_skipped = module.name in skipped
@@ -157,22 +167,24 @@ class LogBatch:
         if module.name in RECORDED:
             buffer = self.buffers.setdefault(module.name, RecordBuffer(layout_of(module.name)))
             before = buffer.count
-            is_whole = buffer.read(handle, log)
+            reading = buffer.read(handle, log)
             if head.swapped and module.name == "POSIX" and module.version < 4:
                 mend_times(buffer.layout, buffer.slots[before : buffer.count])
-            return _reading(is_whole, buffer.count > before)
+            return reading
+        is_whole = True
         if module.name == "LUSTRE":
-            before = len(self.stripings)
-            return _reading(self._read_stripings(handle, module.number, log), len(self.stripings) > before)
-        if module.name == "HEATMAP":
-            return _reading(*self.heat.read(handle, module.number, log, head.names))
-        if module.name in TRACED:
-            hosts, is_whole = hosts_of(handle, module)
-            head.hosts = max(head.hosts or 0, len(hosts)) or None
-            return _reading(is_whole, bool(hosts))
-        return Reading.WHOLE
+            is_whole = self._read_stripings(handle, module.number, log)
+        elif module.name == "HEATMAP":
+            is_whole = self.heat.read(handle, module.number, log, head.names)
+        elif module.name in TRACED:
+            hosts = hosts_of(handle, module)
+            is_whole = hosts is not None
+            head.hosts = max(head.hosts or 0, len(hosts or ())) or None
+        return Reading.WHOLE if is_whole else Reading.NOTHING
 
     def _read_stripings(self, handle: int, number: int, log: int) -> bool:
+        """Take the Lustre records of an open log; False, and none, where they are damaged."""
+        before = len(self.stripings)
         names = counter_names("lustre_comp")
         size_at, count_at = (names.index(f"LUSTRE_COMP_STRIPE_{name}") for name in ("SIZE", "COUNT"))
         width = len(names) + 2  # the name of a pool, 16 bytes, follows the counters
@@ -187,6 +199,8 @@ class LogBatch:
             self.stripings.append(Striping(log, record.id, record.rank, size, tuple(known)))
             library().darshan_free(pointer)
             pointer = ctypes.c_void_p()
+        if result < 0:
+            del self.stripings[before:]
         return bool(result == 0)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.columns import Column
+from iolens.columns import LARGEST, Column
 from iolens.records import Rows
 from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
 from iolens.sources.darshan.files import Columns, file_columns, masked
@@ -32,11 +32,41 @@ class RowOptions:
     mounts: Mapping[str, str] = field(default_factory=dict)  # configured mount point → file system
     filesystem: str | None = None
     paths: bool = True
+    since_us: int | None = None  # only runs that end from here on
+    until_us: int | None = None  # and before this time
+    in_arrow: bool = False  # columns as Arrow arrays, which pass between processes at little cost
 
 
 def rows_of_batch(batch: LogBatch, options: RowOptions) -> dict[str, Rows]:
     """The rows of all tables; those of one log stand together, in the order of logs."""
-    return _BatchRows(batch, options).tables()
+    tables = _BatchRows(batch, options).tables()
+    if options.since_us is None and options.until_us is None:
+        return tables
+    since_us, until_us = options.since_us or 0, LARGEST if options.until_us is None else options.until_us
+    return {name: _within(rows, since_us, until_us) for name, rows in tables.items()}
+
+
+def _within(rows: Rows, since_us: int, until_us: int) -> Rows:
+    times: Any = rows.columns["time"]
+    keep = np.flatnonzero((times >= since_us) & (times < until_us))
+    columns: dict[str, object] = {
+        name: values[keep] if isinstance(values, np.ndarray) else [values[place] for place in keep]  # type: ignore[index]
+        for name, values in rows.columns.items()
+    }
+    return Rows(rows.table, columns, len(keep))
+
+
+def in_arrow(rows: Rows) -> Rows:
+    """The same rows with columns as Arrow arrays."""
+    import pyarrow as pa  # late: only what goes into a store needs it
+
+    columns: dict[str, object] = {}
+    for name, values in rows.columns.items():
+        if isinstance(values, np.ma.MaskedArray):
+            columns[name] = pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values))
+        else:
+            columns[name] = pa.array(values, from_pandas=isinstance(values, np.ndarray))  # NaN is NULL
+    return Rows(rows.table, columns, rows.count)
 
 
 class _BatchRows:
@@ -56,12 +86,11 @@ class _BatchRows:
         filesystems = self._filesystems()
         runs = run_columns(self.heads, self.modules, self._osts()) | of_runs
         everywhere = np.arange(len(self.heads))
-        known = {name: masked(values) if isinstance(values, np.ndarray) else values for name, values in runs.items()}
         logs = ranks.pop("log")
         return {
-            "runs": self._rows(RUNS.name, everywhere, identity_columns(self.heads) | known, filesystems),
+            "runs": self._rows(RUNS.name, everywhere, identity_columns(self.heads) | _known(runs), filesystems),
             "run_files": files,
-            "run_ranks": self._rows(RUN_RANKS.name, logs, ranks, filesystems),
+            "run_ranks": self._rows(RUN_RANKS.name, logs, _known(ranks), filesystems),
             "run_series": self._series(filesystems),
         }
 
@@ -189,7 +218,7 @@ class _BatchRows:
             "read_bytes": groups.total(bins["read"]),
             "write_bytes": groups.total(bins["write"]),
         }
-        return self._rows(RUN_SERIES.name, log, columns, filesystems)
+        return self._rows(RUN_SERIES.name, log, _known(columns), filesystems)
 
 
 def _one_column(column: Column, parts: Sequence[NDArray[Any] | None], lengths: Sequence[int]) -> NDArray[Any]:
@@ -201,6 +230,11 @@ def _one_column(column: Column, parts: Sequence[NDArray[Any] | None], lengths: S
     if column.at_least is None:  # any number may be an identifier
         return np.ma.MaskedArray(values, np.repeat([part is None for part in parts], lengths))
     return masked(values, column.at_least)
+
+
+def _known(columns: Mapping[str, object]) -> dict[str, object]:
+    """Columns with NULL where a number is not known."""
+    return {name: masked(values) if isinstance(values, np.ndarray) else values for name, values in columns.items()}
 
 
 def _listed(numbers: Sequence[int]) -> str | None:

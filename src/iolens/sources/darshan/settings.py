@@ -7,6 +7,7 @@ from typing import Final
 from iolens.errors import InputError
 from iolens.sources.darshan.rows import RowOptions
 from iolens.sources.reading.options import ReadOptions
+from iolens.units import epoch_us
 
 SETTINGS: Final = ("paths",)
 
@@ -18,4 +19,6 @@ def row_options(options: ReadOptions, place: str) -> RowOptions:
             raise InputError(place, f"unknown key sources.darshan.{key}", f"one of {', '.join(SETTINGS)}")
         if not isinstance(value, bool):
             raise InputError(place, f"sources.darshan.{key} = {value!r}", "true or false")
-    return RowOptions(options.mounts, options.filesystem, bool(options.settings.get("paths", True)))
+    since_us, until_us = (None if time is None else epoch_us(time) for time in (options.since, options.until))
+    keeps_paths = bool(options.settings.get("paths", True))
+    return RowOptions(options.mounts, options.filesystem, keeps_paths, since_us, until_us)
