@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import io_seconds
-from iolens.analyses.runs.like_runs import LikeRuns, like_runs
+from iolens.analyses.runs.like_rates import LikeRates, like_rates
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.summary import mib_per_s
 from iolens.config import load_config
@@ -109,7 +109,7 @@ class StoredRuns:
             for row in rows
         ]
 
-    def like(self, run: Row) -> LikeRuns | None:
+    def like(self, run: Row) -> LikeRates | None:
         """Other runs of the same user, program and number of processes."""
         kin: Kin = (run["user"], run["executable"], run["processes"])
         if None in kin:
@@ -142,14 +142,16 @@ class StoredRuns:
         lacking = [name for name in ("nodes", "project", "user") if row[name] is None]
         if not lacking or row["job_id"] is None or row["start"] is None:
             return row
-        around = [
-            job
-            for job in self.store.jobs(job_id=str(row["job_id"]))
-            if _overlap(job, row) and row["user"] in (None, job["user"])
-        ]
-        if len({str(job["cluster"]) for job in around}) != 1:
+        around = [job for job in self.store.jobs(job_id=str(row["job_id"])) if _overlap(job, row)]
+        if _clusters(around) > 1:
+            around = [job for job in around if job["user"] == row["user"]]
+        if _clusters(around) != 1:
             return row  # several clusters have such a job: which is not known
         return {**row, **{name: around[-1][name] for name in lacking}}
+
+
+def _clusters(jobs: Sequence[Row]) -> int:
+    return len({job["cluster"] for job in jobs})
 
 
 def _overlap(job: Row, row: Row) -> bool:

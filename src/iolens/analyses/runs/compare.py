@@ -130,7 +130,10 @@ def run_comparison(before: Sequence[RunSummary], after: Sequence[RunSummary]) ->
 
 def _findings(runs: Sequence[RunSummary]) -> dict[str, Finding]:
     """The first of each code."""
-    return {finding.code: finding for run in reversed(runs) for finding in reversed(run.findings)}
+    first: dict[str, Finding] = {}
+    for finding in (finding for run in runs for finding in run.findings):
+        first.setdefault(finding.code, finding)
+    return first
 
 
 def _measure(name: str, before: Sequence[RunSummary], after: Sequence[RunSummary]) -> ComparedMeasure:

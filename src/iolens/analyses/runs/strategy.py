@@ -27,7 +27,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrategyEvidence:
-    """The numbers that strategies are told apart by, one for each run; NaN: not known."""
+    """The numbers that strategies differ in, one for each run; NaN: not known."""
 
     processes: Floats
     moved_bytes: Floats  # read and written, of files: standard output is none

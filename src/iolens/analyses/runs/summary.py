@@ -15,7 +15,7 @@ import numpy as np
 
 from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import access_sizes, finding_inputs, io_seconds
-from iolens.analyses.runs.like_runs import LikeRuns, with_gain
+from iolens.analyses.runs.like_rates import LikeRates, with_gain
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.strategy import strategy_of
 from iolens.analyses.runs.used_files import UsedFiles, used_files
@@ -147,14 +147,14 @@ class RunSummary:
     io_core_hours: float | None  # rank-hours in I/O calls
     ranks: RankActivity | None
     top_files: Sequence[TopFile]
-    like_runs: LikeRuns | None
+    like_runs: LikeRates | None
 
 
 def run_summary(
     record: RunRecord,
     nodes: int | None = None,
     thresholds: Thresholds | None = None,
-    like: LikeRuns | None = None,
+    like: LikeRates | None = None,
 ) -> RunSummary:
     """The page of one run. `nodes`: as only a scheduler knows; `like`: runs to expect as much of."""
     run = record.run

@@ -114,7 +114,7 @@ class _Pieces:
         )
 
 
-class _Grid:
+class _RankGrid:
     """Rows of ranks × bins of time."""
 
     def __init__(self, ranks: int, bin_s: float, bins: int) -> None:
@@ -170,7 +170,7 @@ def _timeline(
     return _result(record, origin, modules, grid, notes)
 
 
-def _empty_grid(record: RunRecord, has_bins: bool = False) -> _Grid:
+def _empty_grid(record: RunRecord, has_bins: bool = False) -> _RankGrid:
     """Bins of the heat map as they are, where there are not too many; else as many as a picture shows."""
     ranks, runtime_s = max(record.run["processes"] or 1, 1), max(record.run["duration_s"] or 0.0, 1e-6)
     if has_bins:
@@ -178,8 +178,8 @@ def _empty_grid(record: RunRecord, has_bins: bool = False) -> _Grid:
         last = int(record.series.numbers("bin").max()) + 1
         bins = max(int(np.ceil(runtime_s / bin_s - 1e-9)), last)
         if bins <= MOST_BINS:
-            return _Grid(ranks, bin_s, bins)
-    return _Grid(ranks, runtime_s / MOST_BINS, MOST_BINS)
+            return _RankGrid(ranks, bin_s, bins)
+    return _RankGrid(ranks, runtime_s / MOST_BINS, MOST_BINS)
 
 
 def _of_heat_map(record: RunRecord) -> RunTimeline:
@@ -215,7 +215,7 @@ def _of_records(files: RunColumns) -> Iterator[_Pieces]:
 
 def _of_trace(record: RunRecord, chunks: Iterable[Segments]) -> RunTimeline:
     """Accesses as they were traced; those of MPI-IO count where none of POSIX was traced, else they are its bytes."""
-    grids: dict[str, _Grid] = {}
+    grids: dict[str, _RankGrid] = {}
     for chunk in chunks:
         if chunk.module not in grids:
             grids[chunk.module] = _empty_grid(record)
@@ -232,7 +232,7 @@ def _modules(files: RunColumns) -> list[str]:
     return sorted({str(module) for module in files.texts("module")} & {*DATA_MODULES})
 
 
-def _result(record: RunRecord, origin: str, modules: Sequence[str], grid: _Grid, notes: Sequence[str]) -> RunTimeline:
+def _result(record: RunRecord, origin: str, modules: Sequence[str], grid: _RankGrid, notes: Sequence[str]) -> RunTimeline:
     run = record.run
     both = grid.moved["read"] + grid.moved["write"]
     has_shared = bool(both[-1].any())
@@ -270,13 +270,13 @@ def _rounded(values: Floats) -> list[int]:
     return [round(value) for value in values.tolist()]
 
 
-def _phases(grid: _Grid, busy: NDArray[np.bool_], active: NDArray[np.bool_]) -> list[IoPhase]:
+def _phases(grid: _RankGrid, busy: NDArray[np.bool_], active: NDArray[np.bool_]) -> list[IoPhase]:
     """Maximal runs of bins with bytes."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], busy, [False]]).astype(np.int8)))
     return [_phase(grid, int(first), int(last), active) for first, last in edges.reshape(-1, 2)]
 
 
-def _phase(grid: _Grid, first: int, last: int, active: NDArray[np.bool_]) -> IoPhase:
+def _phase(grid: _RankGrid, first: int, last: int, active: NDArray[np.bool_]) -> IoPhase:
     read, write = (float(grid.moved[direction][:, first:last].sum()) for direction in DIRECTIONS)
     rows = int(active[:, first:last].any(axis=1).sum())
     seconds = (last - first) * grid.bin_s

@@ -238,14 +238,16 @@ def _heat_map(plot: Any, mark: figures.HeatMapMark, panel: figures.Panel) -> Non
     plot.add_layout(
         ColorBar(
             color_mapper=colours,
-            title=_plain(f"{mark.label}; grey: no data"),
+            title=_plain(f"{mark.label}; grey: {mark.grey}"),
             formatter=NumeralTickFormatter(format="0,0.[00]"),
         ),
         "right",
     )
     plot.grid.visible = False
-    tips = [("time (UTC)", "$x{%F %T}"), ("target", "@target"), (mark.label, "@image{0.00}")]
-    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"$x": "datetime"}))
+    when = ("time (UTC)", "$x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "$x{0,0.000}")
+    tips = [when, (mark.row_kind, "@target"), (mark.label, "@image{0.00}")]
+    formatters: Any = {"$x": "datetime"} if panel.x.scale == "time" else {}
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters=formatters))
 
 
 def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:

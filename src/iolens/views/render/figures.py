@@ -107,7 +107,7 @@ class Bars:
 class HeatMapMark:
     """Rows of equal steps from `start` to `end`, the first on top; logarithmic colours from `low` to `high`, NaN grey.
 
-    Row i of n is centred on n − 1 − i of the y axis.
+    Row i of n is centred on n − 1 − i of the y axis. `grey` says what NaN means, `row_kind` what a row is.
     """
 
     start: float
@@ -117,6 +117,8 @@ class HeatMapMark:
     low: float
     high: float
     label: str
+    grey: str = "no data"
+    row_kind: str = "target"
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,7 @@ def _heat_map(axes: Axes, mark: figures.HeatMapMark, panel: figures.Panel) -> No
         extent=(start, end, -0.5, len(mark.values) - 0.5), origin="lower", aspect="auto", interpolation="nearest",
     )  # fmt: skip
     if np.isnan(mark.values).any():
-        axes.fill([], [], color=figures.NO_DATA, label="no data")
+        axes.fill([], [], color=figures.NO_DATA, label=mark.grey)
     bar = axes.get_figure().colorbar(image, ax=axes, pad=0.015, fraction=0.05)  # type: ignore[union-attr]
     bar.set_label(mark.label)
     if mark.high < 100 * mark.low:  # too few powers of ten to read a colour by

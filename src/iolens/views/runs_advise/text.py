@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from iolens.views.runs_summary.text import not_evaluated_lines, wrapped
 from iolens.views.runs_summary.words import gain_words
@@ -11,6 +11,8 @@ from iolens.visible_text import counted, shown_name
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.advise import AdviceLine, RunAdvice
+
+LEAST_HOURS: Final = 0.01  # that are shown as a number
 
 
 def run_advice_text(advice: RunAdvice) -> str:
@@ -44,4 +46,6 @@ def _line(number: int, line: AdviceLine) -> Iterator[str]:
 
 
 def _hours(hours: float) -> str:
-    return f"{hours:,.3g} core-hours"
+    if 0 < hours < LEAST_HOURS:
+        return f"less than {LEAST_HOURS:g} core-hours"
+    return f"{hours:,.0f} core-hours" if hours >= 100 else f"{hours:.3g} core-hours"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolens.views.render import tables as t
-from iolens.views.runs_compare.words import MEASURES, verdict
+from iolens.views.runs_compare.words import MEASURES, factor_text, verdict
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.compare import ComparedRuns, RunComparison
@@ -21,7 +21,7 @@ def measures(result: RunComparison) -> TableView:
     """Every measure that one side has."""
     columns = (
         t.text("name", "Measure"), t.text("before", "Before"), t.text("after", "After"),
-        t.number("factor", "After ÷ before", "", ",.3g"),
+        t.TableColumn("factor", "After ÷ before", "number", factor_text),
     )  # fmt: skip
     rows: list[t.Row] = []
     for line in result.measures:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolens.views.render.section import Part, ReportSection
-from iolens.views.render.tables import show_time
+from iolens.views.render.tables import sentence, show_time
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.views.runs_summary.report import page_facts, report_sections, title
+from iolens.views.runs_summary.words import warnings_of
 from iolens.views.runs_timeline import figures as timeline_figures
 from iolens.views.runs_timeline import tables as timeline_tables
 
@@ -23,7 +24,7 @@ def run_page(run: RunSummary, timeline: RunTimeline, about: ReportInfo) -> str:
     made = ("Generated", f"{show_time(about.generated)} UTC by iolens {about.version}")
     glance, advice, *rest = report_sections(run)
     chapters = [
-        ReportChapter("Summary", "summary", [glance, advice]),
+        ReportChapter("Summary", "summary", [glance, advice], tuple(map(sentence, warnings_of(run)))),
         ReportChapter("Activity over time", "filesystem", [ReportSection("By rank", tuple(_activity(timeline)))]),
         ReportChapter("Details", "filesystem", rest),
     ]

@@ -9,7 +9,7 @@ from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, Facts, Part, ReportSection
 from iolens.views.runs_summary import figures
-from iolens.views.runs_summary.words import INTERFACES, gain_words, size_names, strategy_words, warnings_of
+from iolens.views.runs_summary.words import INTERFACES, gain_words, size_names, strategy_words
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.summary import RunSummary
@@ -41,7 +41,7 @@ def page_facts(run: RunSummary) -> list[tuple[str, str]]:
 def report_sections(run: RunSummary) -> list[ReportSection]:
     """The whole page but for the activity over time, which is a result of its own."""
     return [
-        ReportSection("At a glance", (*warnings_of(run), _facts(run), f"Strategy: {strategy_words(run)}.")),
+        ReportSection("At a glance", (_facts(run), f"Strategy: {strategy_words(run)}.")),
         ReportSection("What to change", tuple(_advice(run))),
         ReportSection("Through what", (_modules(run), *_interfaces(run))),
         ReportSection("Accesses", tuple(_accesses(run))),

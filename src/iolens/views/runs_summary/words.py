@@ -34,7 +34,7 @@ GAINS: Final[Mapping[str | None, str]] = {
 
 
 def strategy_words(run: RunSummary) -> str:
-    """The strategy, with the numbers it is told by."""
+    """The strategy, with the numbers behind it."""
     if run.strategy == "none" and run.nprocs == 1:
         return SERIAL
     numbers = ", ".join(_strategy_numbers(run))

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from iolens.arrays import Floats
 
 FIGURES: Final = ("activity", "reads", "writes")
-MOST_NAMED: Final = 16  # rows that are named beside the map
+MOST_NAMED: Final = 12  # rows that are named beside the map
+STEPS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 NOTHING: Final = "no I/O is known"
-SHARED: Final = "all (shared files)"
+SHARED: Final = "all ranks, shared"
 
 
 def figures(result: RunTimeline) -> dict[str, Callable[[], Figure]]:
@@ -52,47 +53,49 @@ def _time(result: RunTimeline) -> Axis:
 
 
 def _map(result: RunTimeline, moved: Floats, verb: str) -> Panel:
-    names = row_names(result)
-    per_rank = moved / np.array([*_row_sizes(result)], dtype=float)[:, None]
+    modules = f" ({', '.join(result.modules)})" if result.modules else ""
+    title = f"{verb}, from {ORIGINS[result.origin]}{modules}"
+    per_rank, names = _rows(result, moved)
     top = float(per_rank.max()) if per_rank.size else 0.0
-    title = f"from {ORIGINS[result.origin]} ({', '.join(result.modules)})" if result.modules else ORIGINS[result.origin]
     if not top:
         return Panel(title, _time(result), Axis("rank"), message=NOTHING)
     scale, unit = bytes_unit(top)
     values = np.where(per_rank > 0, per_rank / scale, np.nan)
     high = top / scale
     mark = HeatMapMark(
-        0.0, result.bins * result.bin_s, names, values, max(high / 1000.0, float(np.nanmin(values))), high,
-        f"{unit} {verb} per rank in {result.bin_s:.3g} s",
+        0.0, result.bins * result.bin_s, names, values, max(high / 1000.0, 0.5 * float(np.nanmin(values))), high,
+        f"{unit} per rank in {result.bin_s:.3g} s", "no I/O", "rank",
     )  # fmt: skip
-    group = "rank" if result.ranks_per_row == 1 else f"rank (rows of {result.ranks_per_row:,})"
-    height = float(np.clip(len(names) / 40, 0.8, 1.6))
+    group = "rank" if result.ranks_per_row == 1 or names == (SHARED,) else f"rank (rows of {result.ranks_per_row:,})"
+    height = float(np.clip(len(names) / 30, 0.5, 1.6))
     return Panel(title, _time(result), Axis(group, ticks=_ticks(names)), (mark,), height=height)
 
 
-def _row_sizes(result: RunTimeline) -> list[int]:
-    """Ranks of each row; the row of shared files stands for itself."""
+def _rows(result: RunTimeline, moved: Floats) -> tuple[Floats, tuple[str, ...]]:
+    """Bytes per rank, row by row, with their names; files that ranks share get a band that can be seen.
+
+    Where no rank has files of its own, there is only that band.
+    """
     ranks = result.nprocs or 1
-    sizes = [min(result.ranks_per_row, ranks - first) for first in result.first_ranks]
-    return [*sizes, 1] if result.has_shared_row else sizes
-
-
-def row_names(result: RunTimeline) -> tuple[str, ...]:
-    """Ranks, or the first of each group; and the row of files that nobody has alone."""
-    names = [f"{first:,}" for first in result.first_ranks]
-    return (*names, SHARED) if result.has_shared_row else tuple(names)
+    sizes = np.array([min(result.ranks_per_row, ranks - first) for first in result.first_ranks], dtype=float)
+    own = moved[: len(sizes)] / sizes[:, None]
+    names = tuple(f"{first:,}" for first in result.first_ranks)
+    if not result.has_shared_row:
+        return own, names
+    band = np.repeat(moved[-1:] / ranks, max(len(names) // 12, 1), axis=0)
+    shared = (SHARED,) * len(band)
+    return (np.concatenate([own, band]), (*names, *shared)) if own.any() else (band[:1], (SHARED,))
 
 
 def _ticks(names: tuple[str, ...]) -> tuple[tuple[float, str], ...]:
-    """Round steps, the first on top."""
-    steps = (1, 2, 4, 8, 16, 32, 64, 128)
-    every = next(step for step in steps if len(names) <= step * MOST_NAMED)
-    last = len(names) - 1
-    return tuple((float(last - place), name) for place, name in enumerate(names) if _is_named(place, name, every))
-
-
-def _is_named(place: int, name: str, every: int) -> bool:
-    return place % every == 0 or name == SHARED
+    """Round steps, the first on top; the band of shared files is named in its middle."""
+    last, ranks = len(names) - 1, len(names) - names.count(SHARED)
+    every = next((step for step in STEPS if ranks <= step * MOST_NAMED), STEPS[-1])
+    own = [(float(last - place), name) for place, name in enumerate(names[:ranks]) if place % every == 0]
+    if ranks < len(names):
+        own = [tick for tick in own if ranks == 1 or tick[0] > names.count(SHARED)]
+        own.append(((names.count(SHARED) - 1) / 2, SHARED))
+    return tuple(own)
 
 
 def _bytes(result: RunTimeline) -> Panel:

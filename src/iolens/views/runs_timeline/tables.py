@@ -27,6 +27,8 @@ def tables(result: RunTimeline) -> list[TableView]:
     notes += [t.sentence(note) for note in result.notes]
     if result.has_shared_row:
         notes.append("Which ranks used shared files is not known: they are not in the number of ranks.")
+    if result.ranks_per_row > 1:
+        notes.append(f"Ranks are counted in groups of {result.ranks_per_row:,}.")
     if len(result.phases) > len(shown):
         notes.append(f"{len(result.phases) - len(shown):,} phases that moved less are not shown.")
     name = result.executable or "run"

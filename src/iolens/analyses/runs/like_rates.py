@@ -15,20 +15,20 @@ LEAST_GAIN: Final = 1.05  # a run that is nearly as fast as the best quartile ha
 
 
 @dataclass(frozen=True, slots=True)
-class LikeRuns:
+class LikeRates:
     """Runs of the same user, program and number of processes, and the rate that a quarter of them reaches."""
 
     runs: int
     best_quartile_mib_per_s: float
 
 
-def like_runs(rates_mib_per_s: Sequence[float]) -> LikeRuns | None:
+def like_runs(rates_mib_per_s: Sequence[float]) -> LikeRates | None:
     """Of the rates of other runs; None: too few to say."""
     known = [rate for rate in rates_mib_per_s if rate is not None and np.isfinite(rate)]
-    return LikeRuns(len(known), float(np.percentile(known, 75))) if len(known) >= FEWEST else None
+    return LikeRates(len(known), float(np.percentile(known, 75))) if len(known) >= FEWEST else None
 
 
-def with_gain(findings: Sequence[Finding], like: LikeRuns | None, rate_mib_per_s: float | None) -> tuple[Finding, ...]:
+def with_gain(findings: Sequence[Finding], like: LikeRates | None, rate_mib_per_s: float | None) -> tuple[Finding, ...]:
     """Findings with the gain that like runs show; where they show none, with that of the study, if any."""
     if like is None or not rate_mib_per_s:
         return tuple(findings)
