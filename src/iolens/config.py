@@ -98,6 +98,13 @@ class ProjectRule:
 
 
 @dataclass(frozen=True, slots=True)
+class RunsConfig:
+    """What a centre knows of application runs."""
+
+    ceiling_mib_per_s_per_node: float | None = None  # what a node can move at most: runs above are listed apart
+
+
+@dataclass(frozen=True, slots=True)
 class AgentConfig:
     """What `iolens collect` does unless an option says otherwise; None: the option's default."""
 
@@ -125,6 +132,7 @@ class Config:
     agent: AgentConfig = field(default_factory=AgentConfig)
     devices: DeviceRule = field(default_factory=DeviceRule)
     projects: ProjectRule = field(default_factory=ProjectRule)
+    runs: RunsConfig = field(default_factory=RunsConfig)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by source; each checks its own keys
     findings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # thresholds by rule
 
@@ -149,8 +157,8 @@ def load_config(given: str | Path | None = None) -> Config:
 def _read(path: Path) -> Config:
     top = _checked(path, "", toml_document(path, "a configuration file"), {
         "store": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION, "thresholds": SECTION,
-        "agent": SECTION, "devices": SECTION, "projects": SECTION, "sources": SECTION,
-        "findings": SECTION,
+        "agent": SECTION, "devices": SECTION, "projects": SECTION, "runs": SECTION,
+        "sources": SECTION, "findings": SECTION,
     })  # fmt: skip
     return Config(
         path=path,
@@ -162,6 +170,7 @@ def _read(path: Path) -> Config:
         agent=_agent(path, top.get("agent", {})),
         devices=device_rule(str(path), "devices", top.get("devices", {})),
         projects=_projects(path, top.get("projects", {})),
+        runs=RunsConfig(**_checked(path, "runs", top.get("runs", {}), {"ceiling_mib_per_s_per_node": POSITIVE})),
         sources=_sections(path, "sources", top.get("sources", {})),
         findings=_findings(path, top.get("findings", {})),
     )

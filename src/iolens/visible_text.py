@@ -57,8 +57,8 @@ def shown_lines(text: str) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """`1 day`, `2 days`, `2 stretches`."""
-    plural = "es" if word.endswith("ch") else "s"
+    """`1 day`, `2 days`, `2 stretches`, `2 processes`."""
+    plural = "es" if word.endswith(("ch", "ss")) else "s"
     return f"{number:,} {word}{plural if number != 1 else ''}"
 
 

@@ -14,6 +14,7 @@ from iolens.analyses import analysis_names, get_analysis
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_list import reported_jobs
+from iolens.api.run_analyses import reported_runs
 from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
 from iolens.nearest_names import not_among
 from iolens.schema import CLIENT_IO
@@ -50,6 +51,8 @@ def write_report(
     names = _chosen(opened, filesystems)
     results, refused = _analysed(opened, names, scope, {**options, "timezone": timezone}, listener or Listener())
     results += [reported_jobs(opened, replace(scope, filesystem=name)) for name in names if _has_clients(opened, name)]
+    runs = reported_runs(opened, scope)
+    results += [runs] if runs is not None else []
     about = ReportInfo(__version__, datetime.now(UTC), (scope.since, scope.until), timezone, tuple(refused))
     page = report_html(results, about)
     atomic.write(output, page)
@@ -66,6 +69,8 @@ def _chosen(opened: StoreAnalyses, given: Sequence[str]) -> list[str]:
     known = opened.store.targets_by_filesystem()
     if not known:
         opened.store.check_that_it_exists()
+        if not given and opened.store.select_all(Scope()).holds("runs"):
+            return []  # runs are reported though nothing is known of the file systems they used
         raise StoreError(f"{opened.store.url} holds no data yet; load some with `iolens ingest`")
     unknown = [name for name in given if name not in known]
     if unknown:
@@ -90,7 +95,7 @@ def _analysed(
             raise
         except IolensError as error:
             failures.append((f"{analysis} of {name} is not in this report: {error}", error))
-    if not results:
+    if not results and (failures or unknown):
         raise next(iter([*(error for _, error in failures), *unknown]))
     return results, [line for line, _ in failures]
 

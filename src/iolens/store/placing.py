@@ -29,7 +29,7 @@ from iolens.store.order import order_in_stream
 from iolens.store.snapshot import DayMarks, Snapshot
 from iolens.store.splice import LateReading, Splice, Stored, accounted, is_beyond, links, restarted, splice
 from iolens.store.tables import Tables
-from iolens.units import DAY_US, epoch_us, from_epoch_us
+from iolens.units import DAY_US, from_epoch_us
 
 DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
 
@@ -269,14 +269,7 @@ class _Chain:
 
 def files_between(handle: DeltaTable, first_us: int, last_us: int) -> list[str]:
     """Files with intervals in that time; an interval may have begun days before, so that their days do not tell."""
-    files = Snapshot.of(handle).files
-    ends = [files.column(name).to_pylist() if name in files.column_names else [None] * files.num_rows
-            for name in ("min.start", "max.time")]  # fmt: skip
-    return [
-        str(path)
-        for path, start, end in zip(files.column("path").to_pylist(), *ends, strict=True)
-        if (start is None or epoch_us(start) <= last_us) and (end is None or epoch_us(end) >= first_us)
-    ]
+    return [str(path) for path in Snapshot.of(handle).overlapping(first_us, last_us).files.column("path").to_pylist()]
 
 
 def _evidence(capture: Capture, before: Capture | None) -> OrderEvidence:

@@ -179,6 +179,15 @@ class StoreSelection:
             frame = frame.filter(condition)
         return _newest(table, frame)
 
+    def records_between(self, table: str, first_us: int, last_us: int) -> nw.LazyFrame[Any]:
+        """Every row that overlaps that time, whenever it began and whichever file system and source it names.
+
+        Rows with one key are all there: `Table.newest_by` is left to the caller.
+        """
+        snapshot = Snapshot.of(self.tables.load(table)).overlapping(first_us, last_us)
+        frame = self.engine.scan(self.tables, table, snapshot.paths)
+        return frame.filter(nw.col("start_us") <= last_us, nw.col("epoch_us") >= first_us)
+
     def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
         """Rows of this process as a frame of the same engine, to be joined with those of tables."""
         return self.engine.frame(rows)

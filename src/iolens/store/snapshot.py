@@ -61,6 +61,16 @@ class Snapshot:
         last = (until.astimezone(UTC) - timedelta(microseconds=1)).date() if until else date.max
         return self.on_days(lambda day: first <= day <= last)
 
+    def overlapping(self, first_us: int, last_us: int) -> Snapshot:
+        """Only the files with rows in that time; a row may have begun days before, so that directories do not tell."""
+        names = [name if name in self.files.column_names else None for name in ("min.start", "max.time")]
+        starts, ends = ([None] * self.files.num_rows if name is None else self.files.column(name).to_pylist()
+                        for name in names)  # fmt: skip
+        return self._where(
+            (start is None or epoch_us(start) <= last_us) and (end is None or epoch_us(end) >= first_us)
+            for start, end in zip(starts, ends, strict=True)
+        )
+
     def days(self) -> dict[date, int]:
         """Rows by the `date` of their directory: the UTC day, or the first of the month."""
         counts: dict[date, int] = {}

@@ -77,6 +77,11 @@ class StoreAnalyses:
         with self._reading(filesystem, **narrowing) as selection:
             return question(selection)
 
+    def ask_all(self, question: Callable[[StoreSelection], Answer], scope: Scope) -> Answer:
+        """The same of rows of any file system, as those of runs and jobs are; a scope with one keeps its rows."""
+        with self._one_line_of_damage():
+            return question(self.store.select_all(scope))
+
     @contextmanager
     def _reading(
         self, filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
@@ -84,8 +89,13 @@ class StoreAnalyses:
         """A selection with its sources in their order; what the engine says of damaged files becomes one line."""
         selection = self.store.select(filesystem, **narrowing)
         selection.source_order = self.config.filesystem(selection.filesystem).sources
-        try:
+        with self._one_line_of_damage():
             yield selection
+
+    @contextmanager
+    def _one_line_of_damage(self) -> Iterator[None]:
+        try:
+            yield
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ENGINES:
                 raise

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PANEL_HEIGHT_PX: Final = 400
 _MANY_POINTS: Final = 10_000  # beyond this, the graphics card draws
 _GRID: Final = "#E6E6E6"
+SLANT: Final = 0.6  # radians of names below an axis
 _MATHEMATICS: Final = ("$$", "\\(", "\\[")
 _TOOLS: Final = "box_zoom,xwheel_zoom,xpan,reset,save"
 
@@ -135,6 +136,8 @@ def _axis(here: Any, axis: figures.Axis) -> None:
     if axis.ticks:
         here.ticker = FixedTicker(ticks=[at for at, _ in axis.ticks])
         here.major_label_overrides = {_key(at): _plain(name) for at, name in axis.ticks}
+    if axis.slanted:
+        here.major_label_orientation = SLANT
 
 
 def _plain(text: str) -> Any:

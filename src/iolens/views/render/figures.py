@@ -44,13 +44,17 @@ _RENDERERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis: its label with unit, its ends (None: from the marks), and named ticks instead of numbers."""
+    """One axis: its label with unit, its ends (None: from the marks), and named ticks instead of numbers.
+
+    `slanted` ticks have place for longer names below an x axis.
+    """
 
     label: str
     scale: Scale = "linear"
     low: float | None = None
     high: float | None = None
     ticks: tuple[tuple[float, str], ...] = ()
+    slanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

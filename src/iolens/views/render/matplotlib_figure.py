@@ -175,12 +175,15 @@ def _axis(axes: Axes, which: str, axis: figures.Axis) -> None:
         axes.set_ylim(low, high)
     if axis.ticks:
         here.set_ticks([at for at, _ in axis.ticks], labels=_tick_names(axis, which))
+        if axis.slanted:
+            for label in here.get_ticklabels():
+                label.set(rotation=35, ha="right", rotation_mode="anchor")
         here.set_minor_locator(ticker.NullLocator())
 
 
 def _tick_names(axis: figures.Axis, which: str) -> list[str]:
     names = [name for _, name in axis.ticks]
-    crowded = which == "x" and sum(map(len, names)) > 60
+    crowded = which == "x" and not axis.slanted and sum(map(len, names)) > 60
     return [name.replace(" ", "\n") for name in names] if crowded else names
 
 

@@ -7,6 +7,8 @@ An analysis appears in the report by having a view; nothing is registered anywhe
 - `report_summary(result)`: parts for the summary on top, in words a director understands
 - `report_comparison(results)`: sections on several file systems side by side; called when there are several
 - `report_methods(results)`: sections at the end: how it was measured and how to read it
+- `REPORT_CHAPTER`: title of a chapter of its own, for a result that belongs to no file system (its `filesystem` is
+  None), such as the application runs of a centre
 - `REPORT_ORDER`: analyses with a smaller number stand first; 100 without it
 """
 

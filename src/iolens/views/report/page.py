@@ -97,7 +97,7 @@ def _beside(name: str) -> str:
 
 
 def _filesystems(results: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(result.filesystem for result in results))
+    return list(dict.fromkeys(result.filesystem for result in results if result.filesystem is not None))
 
 
 def _title_block(results: Sequence[Any], names: list[str], about: ReportInfo) -> list[tuple[str, str]]:
@@ -132,7 +132,8 @@ def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | No
         first, last = _extent([result for result in readings if view_name(result) == name])
         if first and last and start and end and (first < start or last > end):
             windows.setdefault(_window(first, last, None), []).append(name)
-    return [(f"Readings for {' and '.join(names)}", window) for window, names in windows.items()]
+    words = {window: " and ".join(names).replace("_", " ") for window, names in windows.items()}
+    return [(f"Readings for {names}", window) for window, names in words.items()]
 
 
 def _window(start: datetime | None, end: datetime | None, zone: str | None) -> str:
@@ -161,19 +162,29 @@ def _chapters(results: Sequence[Any], about: ReportInfo) -> Iterator[ReportChapt
     for name in names:
         mine = [result for result in ordered if result.filesystem == name]
         yield ReportChapter(name, "filesystem", [section for result in mine for section in _sections(result)])
+    for result in _of_the_centre(ordered):
+        yield ReportChapter(_module(result).REPORT_CHAPTER, "centre", _sections(result))
     methods = [section for module, same in _by_analysis(ordered) for section in _call(module, "methods", same)]
     if methods:
         yield ReportChapter("How to read this", "methods", methods)
 
 
 def _summary(ordered: Sequence[Any], names: list[str]) -> Iterator[ReportSection]:
-    if not names:
+    if not ordered:
         yield ReportSection("Nothing to report", (NO_RESULTS,))
     for name in names:
         mine = [result for result in ordered if result.filesystem == name]
         warned = dict.fromkeys(warning for result in mine for warning in warnings(result))
         parts = (part for result in mine for part in _call(_module(result), "summary", result))
         yield ReportSection(name, (*warned, *parts))
+    for result in _of_the_centre(ordered):
+        module = _module(result)
+        yield ReportSection(module.REPORT_CHAPTER, tuple(_call(module, "summary", result)))
+
+
+def _of_the_centre(results: Sequence[Any]) -> list[Any]:
+    """Results that belong to no file system; their view has a `REPORT_CHAPTER`."""
+    return [result for result in results if result.filesystem is None]
 
 
 def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:

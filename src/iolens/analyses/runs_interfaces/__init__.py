@@ -1,0 +1,1 @@
+"""I/O interfaces by the size of runs."""

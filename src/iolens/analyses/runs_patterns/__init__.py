@@ -1,0 +1,1 @@
+"""How runs share files, by their size."""

@@ -1,0 +1,1 @@
+"""Sizes of accesses over all runs, and which projects dominate a size."""

@@ -1,0 +1,1 @@
+"""How much the I/O time of like runs varies."""

@@ -1,0 +1,36 @@
+"""Which jobs and core-hours have a Darshan log, by project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.like_runs import like_runs_options
+from iolens.cli.options import Asked, analysis_options
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs.run_filter import RunFilter
+
+
+@click.command(
+    "coverage",
+    epilog="""\b
+Examples:
+  iolens runs coverage --from 2026-11-01 --to 2026-12-01
+""",
+)
+@like_runs_options
+@analysis_options
+def COMMAND(asked: Asked, like: RunFilter) -> None:
+    """How many jobs and core-hours left a log, and which interfaces projects use (Table II).
+
+    A job with at least one log counts once, with all its core-hours. Beside it stands which share of the bytes that the
+    targets of each file system moved the runs explain.
+    """
+    from iolens.api import OpenStore
+    from iolens.api.run_analyses import run_analysis
+
+    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+        result = run_analysis(opened, "coverage", asked.scope, like)
+    asked.show(result)

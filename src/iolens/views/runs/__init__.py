@@ -1,0 +1,1 @@
+"""What views of many application runs share: titles, names of projects, axes, classes of processes."""

@@ -1,0 +1,98 @@
+"""Titles, names and axes that views of many application runs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from iolens.analyses.runs.run_filter import UNKNOWN
+from iolens.units import format_bytes
+from iolens.views.render.figures import Axis
+from iolens.views.render.log_scales import log_axis
+from iolens.views.render.tables import TableColumn, show_time
+from iolens.visible_text import counted, shortened, visible
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs.asked import JoinedRuns, OverRuns
+    from iolens.arrays import Floats
+
+# Paul Tol's bright scheme, two of his muted one, and two greys: apart for every kind of colour vision.
+COLOURS: Final = (
+    "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#882255", "#BBBBBB", "#44AA99", "#555555",
+)  # fmt: skip
+# From small to large: light yellow to dark blue.
+SHADES_OF_SIZE: Final = (
+    "#FFE08A", "#F9C05B", "#F09A3E", "#E2703A", "#C94C4C", "#A6376B", "#7C2F86", "#55308F", "#332C83", "#151B54",
+)  # fmt: skip
+EMPTY: Final = "none known"
+MOST_NAMES: Final = 20  # of projects below a figure
+LONGEST: Final = 22  # characters of one of them
+WIDE: Final = 200.0  # largest over smallest: from here on a scale is logarithmic
+
+
+def project_name(project: str | None) -> str:
+    """What a project is called; one that nobody knows too."""
+    return UNKNOWN if project is None else project
+
+
+def titled(result: OverRuns, what: str) -> str:
+    """What is shown, and of which file system where one was asked for."""
+    return f"{result.filesystem}: {what}" if result.filesystem else f"{what[:1].upper()}{what[1:]}"
+
+
+def window_words(result: OverRuns) -> str:
+    """How many runs, and when."""
+    runs = counted(result.runs, "run")
+    if result.window_start is None or result.window_end is None:
+        return runs
+    return f"{runs}, {show_time(result.window_start)} to {show_time(result.window_end)}"
+
+
+def names_axis(names: Sequence[str], label: str = "") -> Axis:
+    """Names below the marks, slanted where they would touch."""
+    if not names:
+        return Axis(label)
+    short = [shortened(visible(name), LONGEST) for name in names]
+    slanted = len(short) > 1 and sum(map(len, short)) + 2 * len(short) > 60
+    ticks = tuple((float(place), name) for place, name in enumerate(short))
+    return Axis(label, low=-0.6, high=len(short) - 0.4, ticks=ticks, slanted=slanted)
+
+
+def height_axis(label: str, values: Floats) -> Axis:
+    """From zero, or logarithmic where values are far apart."""
+    positive = values[np.isfinite(values) & (values > 0)]
+    if positive.size and positive.max() / positive.min() > WIDE:
+        return log_axis(f"{label}, log scale", positive)
+    return Axis(label, low=0.0)
+
+
+def shown_number(value: float) -> str:
+    """Three digits, and all of those before the point, with thousands apart: `0.0123`, `45.6`, `62,960`."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def number(name: str, heading: str, unit: str = "") -> TableColumn:
+    """A column of numbers of any size."""
+    return TableColumn(name, heading, "number", shown_number, unit)
+
+
+def first_of(shown: int, known: int) -> str:
+    """Words for a figure that has no place for all."""
+    return "" if shown >= known else f" (the first {shown} of {known})"
+
+
+def bin_name(to_bytes: int | None) -> str:
+    """A size of accesses by its upper end: `1 KiB`, `more`."""
+    return "more" if to_bytes is None else format_bytes(to_bytes)
+
+
+def joined_words(joined: JoinedRuns) -> str:
+    """How runs found their jobs."""
+    parts = (
+        (joined.by_id, "by job id"),
+        (joined.by_user_executable_time, "by user, executable and time"),
+        (joined.without_job, "without a job of the scheduler"),
+    )
+    return "Runs matched with jobs: " + ", ".join(f"{count:,} {words}" for count, words in parts if count) + "."

@@ -1,0 +1,100 @@
+"""Applications in the report: top projects, coverage, interfaces and patterns, and the like runs that vary most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render.section import Part, ReportSection
+from iolens.views.runs.words import project_name, shown_number
+from iolens.views.runs_coverage import figures as coverage_figures
+from iolens.views.runs_coverage import tables as coverage_tables
+from iolens.views.runs_interfaces import figures as interface_figures
+from iolens.views.runs_patterns import figures as pattern_figures
+from iolens.views.runs_projects import figures as project_figures
+from iolens.views.runs_projects import tables as project_tables
+from iolens.views.runs_variance import tables as variance_tables
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs.applications import ReportedRuns
+    from iolens.analyses.runs_variance.analysis import RunVariance
+
+REPORT_ORDER: Final = 70
+REPORT_CHAPTER: Final = "Applications"
+GROUPS_SHOWN: Final = 10
+
+
+def report_summary(result: ReportedRuns) -> list[Part]:
+    """Who moved most, how much of the centre's work is known, and what varies."""
+    words = [project_tables.most_words(result.projects), coverage_tables.coverage_words(result.coverage)]
+    return [" ".join([*words, *([variance_words(result.variance)] if result.variance.groups else [])])]
+
+
+def report_sections(result: ReportedRuns) -> list[ReportSection]:
+    """Four sections."""
+    projects = result.projects
+    characteristics = [project_tables.characteristics(projects)] if projects.projects else []
+    return [
+        ReportSection(
+            "Projects",
+            (
+                project_tables.most_words(projects),
+                project_figures.volumes(projects),
+                project_tables.volumes(projects),
+                *([project_figures.performance(projects)] if projects.projects else []),
+                *characteristics,
+            ),
+        ),
+        ReportSection(
+            "Jobs with a Darshan log",
+            (
+                coverage_tables.coverage_words(result.coverage),
+                coverage_figures.coverage(result.coverage),
+                *coverage_tables.tables(result.coverage),
+            ),
+        ),
+        ReportSection(
+            "Interfaces and access patterns",
+            (
+                interface_figures.figures(result.interfaces)["shares"](),
+                pattern_figures.figures(result.patterns)["shares"](),
+            ),
+        ),
+        *_variance(result.variance),
+    ]
+
+
+def _variance(variance: RunVariance) -> list[ReportSection]:
+    if not variance.groups:
+        return []
+    left = variance.groups_left_out + max(len(variance.groups) - GROUPS_SHOWN, 0)
+    shown = replace(variance, groups=variance.groups[:GROUPS_SHOWN], groups_left_out=left)
+    return [ReportSection("Like runs", (variance_words(variance), *variance_tables.tables(shown)))]
+
+
+def variance_words(variance: RunVariance) -> str:
+    """The group that varies most, in a sentence."""
+    worst = variance.groups[0]
+    share = "" if worst.cv_pct is None else f" (CV {worst.cv_pct:.1f} %)"
+    return (
+        f"{worst.samples:,} like runs of {project_name(worst.project)} on {worst.nprocs:,} processes spent"
+        f" {shown_number(worst.min_s)} to {shown_number(worst.max_s)} s in I/O{share}: no other group of at least"
+        f" {variance.min_samples} varies more."
+    )
+
+
+def report_methods(results: Sequence[ReportedRuns]) -> list[ReportSection]:
+    """Where the numbers of runs come from."""
+    if not results:
+        return []
+    limits = results[0].projects
+    words = (
+        "A run is one Darshan log. Its project and nodes are those of the scheduler's record with its job id, else of"
+        " the only job of its owner around it; runs without one are counted under their own project, or (unknown)."
+        " MiB/s per node is bytes read and written through POSIX and STDIO ÷ I/O time of the slowest rank ÷ nodes."
+        f" Means and box plots are of runs of at least {limits.min_processes:,} processes that moved"
+        f" {limits.min_bytes:,} bytes. A job with a log counts once, with all its core-hours. Like runs have the same"
+        " user, processes and files, and bytes within 1 %."
+    )
+    return [ReportSection("Applications", (words,))]

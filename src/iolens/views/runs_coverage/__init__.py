@@ -1,0 +1,1 @@
+"""Jobs and core-hours with a Darshan log."""

@@ -1,0 +1,73 @@
+"""Coverage for people: jobs and core-hours with a log, by project (Table II); bytes of devices that runs explain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render import tables as t
+from iolens.views.runs.words import joined_words, number, project_name, shown_number, titled, window_words
+from iolens.visible_text import counted
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs_coverage.analysis import RunCoverage
+    from iolens.views.render.tables import TableView
+
+APIS: Final = "P POSIX, S STDIO, M MPI-IO, H HDF5, N PnetCDF, D DFS, used directly"
+
+
+def tables(result: RunCoverage) -> list[TableView]:
+    """Projects, then file systems."""
+    return [projects(result), *([explained(result)] if result.explained else [])]
+
+
+def projects(result: RunCoverage) -> TableView:
+    """Table II."""
+    columns = (
+        t.text("project", "Project"), t.count("jobs_with_log", "Jobs with a log"), t.count("jobs", "Jobs"),
+        t.percent("jobs_pct", "Of jobs"), number("core_hours_with_log", "Core-hours with a log"),
+        number("core_hours", "Core-hours"), t.percent("core_hours_pct", "Of core-hours"),
+        t.count("runs", "Runs"), t.text("apis", "APIs"),
+    )  # fmt: skip
+    rows = [
+        t.row_of(line, columns, {"project": project_name(line.project), "apis": ",".join(line.apis) or None})
+        for line in result.projects
+    ]
+    return t.TableView(titled(result, "jobs with a Darshan log, by project"), columns, rows, "\n".join(notes(result)))
+
+
+def coverage_words(result: RunCoverage) -> str:
+    """The whole of it in a sentence."""
+    if not result.jobs or result.jobs_pct is None:
+        return "No job of the scheduler is known: load its records with `iolens ingest slurm`."
+    jobs = f"{result.jobs_with_log:,} of {counted(result.jobs, 'job')} ({result.jobs_pct:.1f} %) left a log"
+    if result.core_hours_pct is None:
+        return f"{jobs}."
+    hours = f"{shown_number(result.core_hours_with_log)} of {shown_number(result.core_hours)} core-hours"
+    return f"{jobs}, with {hours} ({result.core_hours_pct:.1f} %)."
+
+
+def notes(result: RunCoverage) -> list[str]:
+    """The sum, how runs were matched, what could not be, and what the letters mean."""
+    lines = [f"{window_words(result)}. {coverage_words(result)}", joined_words(result.joined)]
+    if result.jobs_of_arrays:
+        lines.append(
+            f"{counted(result.jobs_of_arrays, 'job')} of arrays: no run names their id, they are matched by user,"
+            " executable and time only."
+        )
+    missing = (
+        (result.jobs_running, "still running: left out"),
+        (result.jobs_without_cores, "of which cores are not known: in no core-hours"),
+    )
+    lines += [f"{counted(count, 'job')} {words}." for count, words in missing if count]
+    return [*lines, f"APIs: {APIS}."]
+
+
+def explained(result: RunCoverage) -> TableView:
+    """Which share of what the devices moved the runs explain."""
+    columns = (
+        t.text("filesystem", "File system"), t.volume("run_bytes", "Bytes of runs"),
+        t.volume("device_bytes", "Bytes of targets"), t.percent("explained_pct", "Explained"),
+        t.text("target_kind", "Targets"),
+    )  # fmt: skip
+    note = "Caches serve reads that no target sees, and targets move what no run asked for: the share may exceed 100 %."
+    return t.TableView("Bytes of targets that runs explain", columns, t.rows_of(result.explained, columns), note)

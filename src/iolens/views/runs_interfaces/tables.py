@@ -1,0 +1,21 @@
+"""I/O interfaces by the size of runs, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.runs.classes import class_tables
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs_interfaces.analysis import RunInterfaces
+    from iolens.views.render.tables import TableView
+
+WHAT: Final = "I/O interface"
+WORDS: Final = {
+    "posix": "POSIX", "stdio": "STDIO", "mpiio": "MPI-IO", "hdf5": "HDF5", "pnetcdf": "PnetCDF", "dfs": "DFS",
+}  # fmt: skip
+
+
+def tables(result: RunInterfaces) -> list[TableView]:
+    """Classes of processes from small to large, then all runs."""
+    return class_tables(result, WHAT, WORDS)

@@ -1,0 +1,1 @@
+"""Projects beside each other, by their runs."""

@@ -1,0 +1,131 @@
+"""Projects for people: who moved most, Table VI, MiB/s per node, sizes of accesses, and runs above the ceiling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from iolens.units import format_bytes, format_bytes_si
+from iolens.views.render import tables as t
+from iolens.views.runs.words import bin_name, joined_words, number, project_name, titled, window_words
+from iolens.visible_text import counted
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs_projects.analysis import ProjectVolume, RunProjects
+    from iolens.views.render.tables import Row, TableView
+
+
+def tables(result: RunProjects) -> list[TableView]:
+    """Characteristics first; then bytes, box-plot numbers, accesses by size, and what was left out."""
+    parts = [characteristics(result), volumes(result)]
+    if result.projects:
+        parts += [boxes(result), *(sizes(result, direction) for direction in ("read", "write"))]
+    return [*parts, *([above(result)] if result.above_ceiling else [])]
+
+
+def characteristics(result: RunProjects) -> TableView:
+    """Table VI: means over runs that pass the filters."""
+    columns = (
+        t.text("project", "Project"), t.count("runs", "Runs"), t.volume("read_bytes", "Read"),
+        t.volume("write_bytes", "Written"), number("mib_per_s_per_node", "MiB/s per node"),
+        number("mib_per_s", "MiB/s"), t.percent("io_time_pct", "Time in I/O"),
+        t.percent("metadata_time_pct", "I/O time in metadata"), number("files_per_proc", "Files per process"),
+        number("creates_per_proc", "Creates per process"), t.percent("sequential_pct", "Sequential"),
+        t.percent("aligned_pct", "Aligned"), number("mib_per_proc", "MiB per process"),
+    )  # fmt: skip
+    rows = [t.row_of(line, columns, _named(line)) for line in result.projects]
+    title = titled(result, "characteristics of large runs by project")
+    return t.TableView(title, columns, rows, "\n".join(notes(result)), warnings=warnings(result))
+
+
+def _named(line: Any) -> dict[str, Any]:
+    return {"project": project_name(line.project)}
+
+
+def notes(result: RunProjects) -> list[str]:
+    """What the means are of, and how to see more."""
+    least = f"at least {counted(result.min_processes, 'process')} and {format_bytes(result.min_bytes)} moved"
+    lines = [f"{window_words(result)}; {result.runs_filtered:,} of them with {least}."]
+    if not result.projects and result.runs:
+        lines.append("No run is that large: lower the limits with --min-processes 1 --min-bytes 0.")
+    without_nodes = sum(line.runs - line.runs_with_nodes for line in result.projects)
+    if without_nodes:
+        lines.append(f"MiB/s per node is not known of {counted(without_nodes, 'run')}: their nodes are not known.")
+    return [*lines, joined_words(result.joined)]
+
+
+def warnings(result: RunProjects) -> tuple[str, ...]:
+    """What to know before the numbers are believed."""
+    reasons = (
+        (result.runs_incomplete, "have a log from which something is missing"),
+        (result.runs_with_overlap, "used shared files at the same time: their MiB/s are too low"),
+        (result.runs_above_ceiling, f"are above {result.ceiling_mib_per_s_per_node} MiB/s per node: left out"),
+    )
+    return tuple(f"{counted(count, 'run')} {words}" for count, words in reasons if count)
+
+
+def volumes(result: RunProjects) -> TableView:
+    """Fig. 4: bytes of all runs."""
+    columns = (
+        t.text("project", "Project"), t.count("runs", "Runs"), t.volume("read_bytes", "Read"),
+        t.volume("write_bytes", "Written"),
+    )  # fmt: skip
+    rows = [t.row_of(line, columns, _named(line)) for line in result.top_projects]
+    note = f"{counted(result.other_projects, 'other project')} moved less." if result.other_projects else ""
+    return t.TableView(titled(result, "projects that moved most, all runs"), columns, rows, note)
+
+
+def most_words(result: RunProjects) -> str:
+    """Who moved most, in a sentence."""
+    first = result.top_projects[0]
+    return f"{project_name(first.project)} moved most: {_moved(first)} in {counted(first.runs, 'run')}."
+
+
+def _moved(line: ProjectVolume) -> str:
+    parts = ((line.read_bytes, "read"), (line.write_bytes, "written"))
+    return " and ".join(f"{format_bytes_si(count)} {word}" for count, word in parts if count is not None)
+
+
+def boxes(result: RunProjects) -> TableView:
+    """Fig. 11 as numbers; without node counts MiB/s."""
+    has_nodes = any(line.mib_per_s_per_node_box for line in result.projects)
+    name, words = ("mib_per_s_per_node_box", "MiB/s per node") if has_nodes else ("mib_per_s_box", "MiB/s")
+    ends = (("min", "Minimum"), ("q1", "First quartile"), ("median", "Median"), ("q3", "Third quartile"),
+            ("max", "Maximum"))  # fmt: skip
+    columns = (t.text("project", "Project"), *(number(end, heading) for end, heading in ends))
+    rows: list[Row] = [
+        (project_name(line.project), *(getattr(getattr(line, name), end, None) for end, _ in ends))
+        for line in result.projects
+    ]
+    return t.TableView(titled(result, f"{words} by project"), columns, rows)
+
+
+def sizes(result: RunProjects, direction: str) -> TableView:
+    """Fig. 12 as numbers: per cent of accesses of each size."""
+    bins = [item.to_bytes for item in result.projects[0].access_sizes]
+    columns = (
+        t.text("project", "Project"), t.count("accesses", f"{direction.capitalize()}s"),
+        *(t.percent(f"{direction}_pct_{bin_name(size)}", bin_name(size)) for size in bins),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            project_name(line.project),
+            sum(getattr(item, f"{direction}s") for item in line.access_sizes),
+            *(getattr(item, f"{direction}_pct") for item in line.access_sizes),
+        )
+        for line in result.projects
+    ]
+    return t.TableView(titled(result, f"{direction}s by size, up to"), columns, rows)
+
+
+def above(result: RunProjects) -> TableView:
+    """Runs that seem faster than the system."""
+    columns = (
+        t.text("job_id", "Job"), t.text("project", "Project"), t.text("user", "User"),
+        t.text("executable", "Executable"), t.count("processes", "Processes"), t.count("nodes", "Nodes"),
+        number("mib_per_s_per_node", "MiB/s per node"), t.text("run_id", "Run"),
+    )  # fmt: skip
+    rows = [t.row_of(line, columns, {**_named(line), "run_id": line.run_id[:12]}) for line in result.above_ceiling]
+    listed = len(result.above_ceiling)
+    more = f"The fastest {listed} of {result.runs_above_ceiling:,}. " if listed < result.runs_above_ceiling else ""
+    note = f"{more}The I/O time of their slowest rank says little of them; they are in no statistics."
+    return t.TableView(titled(result, "runs above the ceiling"), columns, rows, note)

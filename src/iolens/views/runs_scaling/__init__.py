@@ -1,0 +1,1 @@
+"""Runs of one project or program by their size."""

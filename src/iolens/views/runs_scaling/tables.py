@@ -1,0 +1,69 @@
+"""Runs by their size for people: by nodes or processes (Table VIII), and single runs (Table VII)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolens.units import format_bytes
+from iolens.views.render import tables as t
+from iolens.views.runs.words import number, project_name, titled, window_words
+from iolens.visible_text import listed
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs_scaling.analysis import RunScaling, ScalingRun
+    from iolens.views.render.tables import TableView
+
+
+def tables(result: RunScaling) -> list[TableView]:
+    """Sizes, then runs from the fastest to the slowest."""
+    return [steps(result), runs(result)]
+
+
+def subject(result: RunScaling) -> str:
+    """Whose runs."""
+    return listed([*result.projects, *result.executables], 4) or "all runs"
+
+
+def steps(result: RunScaling) -> TableView:
+    """Medians by nodes or processes."""
+    columns = (
+        t.count("count", result.by.capitalize()), t.count("runs", "Runs"),
+        number("mib_per_s_per_node", "MiB/s per node"), number("mib_per_s", "MiB/s"),
+        t.percent("io_time_pct", "Time in I/O"), t.percent("metadata_time_pct", "I/O time in metadata"),
+        t.volume("bytes", "Bytes"), t.volume("bytes_per_process", "Bytes per process"),
+    )  # fmt: skip
+    title = titled(result, f"{subject(result)} by {result.by}")
+    return t.TableView(title, columns, t.rows_of(result.steps, columns), "\n".join(notes(result)))
+
+
+def notes(result: RunScaling) -> list[str]:
+    """The verdict and what it rests on."""
+    verdict = result.verdict
+    if verdict.slope is None:
+        return [f"{window_words(result)}. Scaling: undecided, {verdict.reason}."]
+    fit = "" if verdict.r2 is None else f", R² {verdict.r2:.2f}"
+    sizes = f"{verdict.process_counts} process counts from {verdict.processes_min:,} to {verdict.processes_max:,}{fit}"
+    return [f"{window_words(result)}. Scaling: {verdict.scaling}; {verdict.reason}; {sizes}."]
+
+
+def runs(result: RunScaling) -> TableView:
+    """Single runs with their most frequent access size."""
+    columns = (
+        t.text("job_id", "Job"), t.text("project", "Project"), t.text("user", "User"),
+        t.text("executable", "Executable"), t.count("processes", "Processes"), t.count("nodes", "Nodes"),
+        number("mib_per_s_per_node", "MiB/s per node"), number("mib_per_s", "MiB/s"),
+        t.percent("metadata_time_pct", "I/O time in metadata"), t.text("key_access_bytes", "Key access size"),
+    )  # fmt: skip
+    rows = [
+        t.row_of(line, columns, {"project": project_name(line.project), "key_access_bytes": _key(line)})
+        for line in result.listed
+    ]
+    more = f"{result.runs_not_listed:,} more between these, in speed." if result.runs_not_listed else ""
+    return t.TableView(titled(result, f"runs of {subject(result)}, the fastest first"), columns, rows, more)
+
+
+def _key(line: ScalingRun) -> str | None:
+    if line.key_access_bytes is None:
+        return None
+    direction = f" ({line.key_access_direction})" if line.key_access_direction else ""
+    return f"{format_bytes(line.key_access_bytes)}{direction}"

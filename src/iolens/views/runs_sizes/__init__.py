@@ -1,0 +1,1 @@
+"""Sizes of accesses of all runs."""

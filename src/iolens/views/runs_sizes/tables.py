@@ -1,0 +1,49 @@
+"""Sizes of accesses for people: counts, cumulative shares (Fig. 10), and the project that dominates each size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolens.views.render import tables as t
+from iolens.views.runs.words import bin_name, project_name, titled, window_words
+from iolens.visible_text import listed
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs_sizes.analysis import RunSizes, SizeOfAccesses
+    from iolens.views.render.tables import TableView
+
+
+def tables(result: RunSizes) -> list[TableView]:
+    """All sizes of both directions in one table."""
+    columns = (
+        t.text("direction", "Direction"), t.text("to_bytes", "Size, up to"), t.count("accesses", "Accesses"),
+        t.percent("pct", "Of all"), t.percent("cumulative_pct", "Up to here"), t.text("top_project", "Most by"),
+        t.percent("top_project_pct", "Its share"),
+    )  # fmt: skip
+    rows = [
+        t.row_of(
+            line, columns, {"to_bytes": bin_name(line.to_bytes), "top_project": _top(line), "direction": line.direction}
+        )
+        for line in result.sizes
+    ]
+    return [t.TableView(titled(result, "accesses by size"), columns, rows, "\n".join(notes(result)))]
+
+
+def _top(line: SizeOfAccesses) -> str | None:
+    return project_name(line.top_project) if line.accesses else None
+
+
+def notes(result: RunSizes) -> list[str]:
+    """The most popular sizes, and what was left out."""
+    lines = [f"{window_words(result)}. POSIX accesses: {result.reads:,} reads, {result.writes:,} writes."]
+    for direction in ("read", "write"):
+        own = [line for line in result.sizes if line.direction == direction and line.accesses]
+        if own:
+            line = max(own, key=lambda line: line.accesses)
+            span = f"more than {bin_name(line.from_bytes)}" if line.to_bytes is None else (
+                f"{bin_name(line.from_bytes)} to {bin_name(line.to_bytes)}")  # fmt: skip
+            words = f"The most popular {direction} size is {span}: {line.pct:.1f} % of all {direction}s"
+            lines.append(f"{words}, {line.top_project_pct:.1f} % of them by {project_name(line.top_project)}.")
+    if result.without_projects:
+        lines.append(f"Left out: {listed(result.without_projects, 10)}.")
+    return lines

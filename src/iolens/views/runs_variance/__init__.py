@@ -1,0 +1,1 @@
+"""How the I/O time of like runs varies."""
