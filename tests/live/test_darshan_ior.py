@@ -162,6 +162,18 @@ def test_runs_are_those_of_the_scheduler_s_jobs(loaded: LoadedRuns) -> None:
         assert start_us <= run["start"] <= run["time"] <= end_us + SECOND_US  # Slurm's times are whole seconds
 
 
+def test_coverage_counts_the_jobs_that_left_a_log(loaded: LoadedRuns) -> None:
+    done = iolens("runs", "coverage", "--store", loaded.store, "--format", "json")
+    assert done.code == 0, done.err
+    coverage = json.loads(done.out)
+    assert (coverage["runs"], coverage["jobs_with_log"], coverage["joined"]["by_id"]) == (4, 4, 4)
+    assert coverage["jobs"] == len(Store(loaded.store).jobs())
+    (science,) = (line for line in coverage["projects"] if line["project"] == "science")
+    assert (science["jobs_with_log"], science["runs"]) == (4, 4)
+    assert set(science["apis"]) >= {"P", "M"}
+    assert 0 < science["core_hours_with_log"] <= science["core_hours"]
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_darshan_parser_reads_logs_of_the_simulator(tools: Path, tmp_path: Path, strategy: Strategy) -> None:
     run = run_of(strategy, has_dxt=True)

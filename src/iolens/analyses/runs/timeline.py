@@ -232,7 +232,9 @@ def _modules(files: RunColumns) -> list[str]:
     return sorted({str(module) for module in files.texts("module")} & {*DATA_MODULES})
 
 
-def _result(record: RunRecord, origin: str, modules: Sequence[str], grid: _RankGrid, notes: Sequence[str]) -> RunTimeline:
+def _result(
+    record: RunRecord, origin: str, modules: Sequence[str], grid: _RankGrid, notes: Sequence[str]
+) -> RunTimeline:
     run = record.run
     both = grid.moved["read"] + grid.moved["write"]
     has_shared = bool(both[-1].any())
