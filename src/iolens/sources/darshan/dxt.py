@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.errors import InputError
-from iolens.sources.darshan.head import ModuleInfo, read_head
+from iolens.sources.darshan.head import ModuleInfo
 from iolens.sources.darshan.library import LogHandle, library
 
 SEGMENTS_PER_CHUNK: Final = 100_000
@@ -64,7 +64,9 @@ class _Stream:
         buffer = np.zeros(count, dtype)
         size = library().darshan_log_get_mod(self.handle, self.module.number, buffer.ctypes.data, buffer.nbytes)
         if size < 0:
-            raise InputError("", f"damaged: its {self.module.name} records cannot be unpacked")
+            raise InputError(
+                "", f"damaged: its {self.module.name} records, of version {self.module.version}, cannot be unpacked"
+            )
         return buffer[: size // dtype.itemsize]
 
     def chunks(self) -> Iterator[TraceChunk]:
@@ -116,11 +118,10 @@ def chunks_of(path: Path, place: str) -> Iterator[TraceChunk]:
     """Every traced access of a log, read in this process."""
     from iolens.sources.darshan.log import opened
 
-    with opened(path, place) as (handle, content):
-        head = read_head(LogHandle.from_address(handle), content, place, "")
+    with opened(path, place) as log:
         try:
-            for module in head.modules:
+            for module in log.head("").modules:
                 if module.name in TRACED:
-                    yield from _Stream(handle, module).chunks()
+                    yield from _Stream(log.handle or 0, module).chunks()
         except InputError as error:
             raise InputError(place, error.problem) from error

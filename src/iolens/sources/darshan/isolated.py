@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MEMORY_BYTES: Final = 4 << 30  # address space of the child beyond what it starts with
 STANDSTILL_S: Final = 60.0  # a module of one log may take so long
 STANDSTILL_S_PER_MIB: Final = 2.0  # and so much longer for each MiB of the log
+LONGEST_START_S: Final = 120.0  # that a child may take to be ready, on a busy machine
 ROWS_PER_MESSAGE: Final = 50_000
 _MOST_SKIPPED: Final = 4  # modules of one log that may bring a child down before it is refused
 _POSITION: Final = struct.Struct("qq")  # number of the log in its request, and of the module; −1: before any
@@ -81,14 +82,18 @@ class LogProcess:
         assert self._position is not None
         self._position[: _POSITION.size] = _POSITION.pack(-1, -1)
         self._pipe.send((function, arguments))
-        while True:
-            self._wait(self.standstill_s + patience_s)
-            kind, value = self._pipe.recv()
-            if kind == "done":
-                return
-            if kind == "error":
-                raise value
-            yield value
+        try:
+            while True:
+                self._wait(self.standstill_s + patience_s)
+                kind, value = self._pipe.recv()
+                if kind == "done":
+                    return
+                if kind == "error":
+                    raise value
+                yield value
+        except GeneratorExit:
+            self.stop()  # nobody waits for the rest of the answer
+            raise
 
     def _wait(self, longest_s: float) -> None:
         """Until there is a message; as long as the position moves on, the child works."""
@@ -126,6 +131,13 @@ class LogProcess:
         )
         theirs.close()
         self._pipe = Connection(ours.detach())
+        try:
+            if self._pipe.poll(LONGEST_START_S):
+                self._pipe.recv()
+                return
+        except (EOFError, OSError):
+            pass
+        raise InputError("libdarshan-util", f"the process that reads Darshan logs did not start ({self.death()})")
 
     def death(self) -> str:
         """End a child that is of no use any more; why it died, in words."""
@@ -283,6 +295,7 @@ def serve(pipe: Connection, position: mmap.mmap) -> None:
     def at(log: int, module: int = -1) -> None:
         position[: _POSITION.size] = _POSITION.pack(log, module)
 
+    pipe.send("ready")
     functions: dict[str, Callable[..., Iterator[Any]]] = {"rows": _rows, "dxt": _trace}
     while True:
         try:

@@ -29,6 +29,8 @@ from iolens.sources.reading.bounded_input import regular_file
 MAGIC: Final = 6567223
 VERSIONS: Final = ("3.00", "3.10", "3.20", "3.21", "3.41")
 _OPENED: Final = "a Darshan log of format 3.00 to 3.41"
+_COMPRESSION_AT: Final = 16  # byte of the header that says how regions are packed
+_MOST_STRIPES: Final = 1 << 20  # of one file; more is damage
 _FIRST_SLOTS: Final = 256
 
 Watch = Callable[[int], object]
@@ -136,16 +138,18 @@ class LogBatch:
         Modules `skipped` are named as incomplete. `watch` hears the number of each module before it is read.
         """
         try:
-            with opened(path, place) as (handle, content):
-                found_id = hashlib.sha256(content).hexdigest()
+            with opened(path, place) as log:
+                found_id = hashlib.sha256(log.content).hexdigest()
                 if run_id not in (None, found_id):
                     raise InputError(place, "changed while logs were loaded: load it again")
-                head = read_head(LogHandle.from_address(handle), content, place, found_id)
+                head = log.head(found_id)
                 for module in head.modules:
                     watch(module.number)
                     is_skipped = module.name in skipped
-                    reading = Reading.NOTHING if is_skipped else self._read_module(handle, module, head)
-                    head.incomplete += [module.name] * (reading is not Reading.WHOLE)
+                    reading = Reading.NOTHING if is_skipped else self._read_module(log.handle or 0, module, head)
+                    if reading is not Reading.WHOLE:
+                        head.incomplete.append(module.name)
+                        log.open()
                     head.unread += [module.name] * (reading is Reading.NOTHING)
             if head.modules and len(head.unread) == len(head.modules):
                 raise InputError(place, f"cut off or damaged: no records of {', '.join(head.unread)} can be read")
@@ -191,6 +195,9 @@ class LogBatch:
         pointer = ctypes.c_void_p()
         while (result := library().darshan_log_get_record(handle, number, ctypes.addressof(pointer))) == 1:
             record = LustreRecord.from_address(pointer.value or 0)
+            if not (0 <= record.num_comps <= _MOST_STRIPES and 0 <= record.num_stripes <= _MOST_STRIPES):
+                result = -1
+                break
             components = _numbers(record.comps, record.num_comps * width).reshape(-1, width)
             osts = _numbers(record.ost_ids, record.num_stripes)
             widest = components[components[:, count_at].argmax()] if len(components) else None
@@ -211,9 +218,40 @@ def _numbers(address: int | None, count: int) -> NDArray[np.int64]:
     return np.frombuffer(ctypes.string_at(address, count * 8), np.int64)
 
 
+class OpenLog:
+    """A log that the library has open."""
+
+    def __init__(self, path: Path, place: str, content: Any) -> None:
+        self.path, self.place, self.content = path, place, content
+        self.handle: int | None = None
+        self.open()
+
+    def open(self) -> None:
+        """Open it, again if need be: after damage the library unpacks nothing more through the same handle."""
+        self.close()
+        self.handle = library().darshan_log_open(os.fsencode(self.path))
+        if not self.handle:
+            raise InputError(self.place, self._why_not(), _OPENED)
+
+    def _why_not(self) -> str:
+        if len(self.content) > _COMPRESSION_AT and self.content[_COMPRESSION_AT] == 1:
+            return "packed with bzip2, which this libdarshan-util cannot unpack: rewrite it with darshan-convert"
+        return f"cut off or damaged: {len(self.content)} bytes without a whole header"
+
+    def head(self, run_id: str) -> LogHead:
+        """What it says before its modules."""
+        return read_head(LogHandle.from_address(self.handle or 0), self.content, self.place, run_id)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self.handle:
+            library().darshan_log_close(self.handle)
+        self.handle = None
+
+
 @contextmanager
-def opened(path: Path, place: str) -> Iterator[tuple[int, Any]]:
-    """The library's handle of a log, and the bytes of its file; InputError where it is none."""
+def opened(path: Path, place: str) -> Iterator[OpenLog]:
+    """The log in a file; InputError where it is none."""
     try:
         file = regular_file(path)
         size = file.size
@@ -223,13 +261,11 @@ def opened(path: Path, place: str) -> Iterator[tuple[int, Any]]:
         raise InputError(place, "empty file", _OPENED)
     with file.mapped() as content:
         _refuse_strange(bytes(content[:16]), place)
-        handle = library().darshan_log_open(os.fsencode(path))
-        if not handle:
-            raise InputError(place, f"cut off or damaged: {size} bytes without a whole header", _OPENED)
+        log = OpenLog(path, place, content)
         try:
-            yield handle, content
+            yield log
         finally:
-            library().darshan_log_close(handle)
+            log.close()
 
 
 def _refuse_strange(head: bytes, place: str) -> None:
