@@ -13,7 +13,7 @@ import pytest
 
 from iolens.analyses.runs.advise import run_advice
 from iolens.analyses.runs.compare import MEASURES, run_comparison
-from iolens.analyses.runs.like_rates import like_runs
+from iolens.analyses.runs.like_rates import like_rates
 from iolens.analyses.runs.strategy import STRATEGIES
 from iolens.analyses.runs.summary import RunSummary, run_summary
 from iolens.analyses.runs.timeline import run_timeline
@@ -123,7 +123,7 @@ def test_what_is_not_complete_stands_before_the_numbers() -> None:
 
 
 def test_a_gain_says_where_it_is_from() -> None:
-    text = run_summary_text(page(like=like_runs([3276.8] * 6), metadata_s=150.0, write_s=10.0))
+    text = run_summary_text(page(like=like_rates([3276.8] * 6), metadata_s=150.0, write_s=10.0))
     assert "Gain: up to 2 times faster I/O, to the best quarter of like runs." in text
     assert "Like runs 6; a quarter of them reaches 3,276.8 MiB/s or more" in flat(text)
 
@@ -285,7 +285,7 @@ def test_a_comparison_shows_every_measure_and_finding() -> None:
 
 
 def test_advice_in_words_agrees_with_its_numbers() -> None:
-    like = like_runs([4 * 1638.4] * 5)
+    like = like_rates([4 * 1638.4] * 5)
     advice = run_advice([page(like=like, metadata_s=7200.0, write_s=3600.0), page()], left_out=3)
     text = flat(run_advice_text(advice))
     assert "2 runs, 3.04 core-hours in I/O; without a finding: 1" in text

@@ -88,8 +88,8 @@ def _several(which: str, rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows[:LISTED]
     ]
     more = [f"  and {len(rows) - LISTED:,} more"] if len(rows) > LISTED else []
-    what = "job" if any(row["job_id"] == which for row in rows) else "run"
-    head = f"{what} {which} has {len(rows):,} runs" if what == "job" else f"{len(rows):,} runs begin with {which}"
+    is_job = any(row["job_id"] == which for row in rows)
+    head = f"job {which} has {len(rows):,} runs" if is_job else f"{len(rows):,} runs begin with {which}"
     return "\n".join([f"{head}; name one by its run id, or take --all:", *lines, *more])
 
 

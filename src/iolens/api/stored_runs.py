@@ -116,7 +116,7 @@ class StoredRuns:
             return None
         if kin not in self._kin:
             self._kin[kin] = self._rates(kin)
-        return like_runs([rate for run_id, rate in self._kin[kin].items() if run_id != run["run_id"]])
+        return like_rates([rate for run_id, rate in self._kin[kin].items() if run_id != run["run_id"]])
 
     def _rates(self, kin: Kin) -> dict[str, float]:
         frame = self._selection().frame(RUNS.name)

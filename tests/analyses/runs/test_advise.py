@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iolens.analyses.runs.advise import run_advice
-from iolens.analyses.runs.like_rates import like_runs
+from iolens.analyses.runs.like_rates import like_rates
 from iolens.analyses.runs.summary import RunSummary, run_summary
 from tests.analyses.runs.one_run import run_record
 
@@ -40,7 +40,7 @@ def test_core_hours_are_those_of_the_part_a_finding_is_about() -> None:
 
 
 def test_a_known_gain_says_what_is_lost() -> None:
-    like = like_runs([4 * 1638.4] * 5)
+    like = like_rates([4 * 1638.4] * 5)
     (line, *_) = run_advice([page(like, **BOUND)]).lines
     assert line.estimated_gain == pytest.approx(4.0)
     assert line.core_hours == pytest.approx(2.0)

@@ -9,7 +9,7 @@ import pytest
 
 from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import finding_inputs
-from iolens.analyses.runs.like_rates import like_runs
+from iolens.analyses.runs.like_rates import like_rates
 from iolens.analyses.runs.summary import run_summary
 from iolens.analyses.runs.used_files import used_files
 from iolens.findings import rule_codes
@@ -149,13 +149,13 @@ def test_files_with_most_time_stand_first() -> None:
 
 def test_the_gain_is_that_of_like_runs_where_there_are_enough() -> None:
     bound = {"metadata_s": 150.0, "write_s": 10.0}  # 94 % of the I/O time
-    enough = like_runs([1000.0, 2000.0, 3000.0, 4000.0, 5000.0])
+    enough = like_rates([1000.0, 2000.0, 3000.0, 4000.0, 5000.0])
     run = run_summary(run_record(**bound), like=enough)
     assert {finding.code for finding in run.findings} == {"metadata-bound", "file-per-process"}
     for finding in run.findings:
         assert finding.estimated_gain == pytest.approx(4000 / 1638.4)
         assert finding.gain_from == LIKE_RUNS
-    assert like_runs([1000.0] * 4) is None
+    assert like_rates([1000.0] * 4) is None
     assert run.like_runs == enough
 
 
@@ -164,7 +164,7 @@ def test_without_like_runs_the_gain_is_that_of_the_study_in_its_situation() -> N
     gains = {item.code: (item.estimated_gain, item.gain_from) for item in run_summary(run_record(**large)).findings}
     assert gains["file-per-process"] == (pytest.approx(42.82, abs=0.01), STUDY)
     assert gains["metadata-bound"] == (None, None)
-    slower = like_runs([100.0] * 5)  # this run is already faster than they are
+    slower = like_rates([100.0] * 5)  # this run is already faster than they are
     again = {item.code: item.gain_from for item in run_summary(run_record(**large), like=slower).findings}
     assert again == {"file-per-process": STUDY, "metadata-bound": None}
 

@@ -22,7 +22,7 @@ class LikeRates:
     best_quartile_mib_per_s: float
 
 
-def like_runs(rates_mib_per_s: Sequence[float]) -> LikeRates | None:
+def like_rates(rates_mib_per_s: Sequence[float]) -> LikeRates | None:
     """Of the rates of other runs; None: too few to say."""
     known = [rate for rate in rates_mib_per_s if rate is not None and np.isfinite(rate)]
     return LikeRates(len(known), float(np.percentile(known, 75))) if len(known) >= FEWEST else None

@@ -20,7 +20,8 @@ from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.strategy import strategy_of
 from iolens.analyses.runs.used_files import UsedFiles, used_files
 from iolens.findings import Thresholds, evaluate
-from iolens.findings.rule import Finding, NotEvaluated
+from iolens.findings.rule import Finding as Finding
+from iolens.findings.rule import NotEvaluated as NotEvaluated
 from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us

@@ -12,8 +12,7 @@ from iolens.views.runs_summary import figures
 from iolens.views.runs_summary.words import INTERFACES, gain_words, size_names, strategy_words
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.summary import RunSummary
-    from iolens.findings.rule import Finding
+    from iolens.analyses.runs.summary import Finding, RunSummary
     from iolens.views.render.tables import TableView
 
 

@@ -11,8 +11,7 @@ from iolens.views.runs_summary.words import INTERFACES, UNKNOWN, gain_words, siz
 from iolens.visible_text import counted, shortened, shown_lines, visible
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.summary import RunSummary
-    from iolens.findings.rule import Finding, NotEvaluated
+    from iolens.analyses.runs.summary import Finding, NotEvaluated, RunSummary
 
 WIDTH: Final = 100
 LABEL: Final = 20
