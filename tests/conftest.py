@@ -23,8 +23,6 @@ settings.load_profile("iolens")
 
 REPOSITORY = Path(__file__).parent.parent
 SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_spark_cluster.py")
-SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
-GROUPS = dict.fromkeys(SPARK_FILES, "Spark") | dict.fromkeys(SLURM_FILES, "Slurm")
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +55,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest work comes first; with `--no-loadscope-reorder` nothing waits for it when all else is done."""
     items.sort(key=lambda item: not item.nodeid.startswith(SPARK_FILES))
+
+
+SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
+GROUPS = dict.fromkeys(SPARK_FILES, "Spark") | dict.fromkeys(SLURM_FILES, "Slurm")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
