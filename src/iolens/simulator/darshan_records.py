@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.run_tables import ACCESS_BINS
-from iolens.simulator.darshan_runs import Accesses, Direction, FileUse, SimulatedRun
+from iolens.simulator.darshan_runs import Accesses, Direction, SimulatedFileUse, SimulatedRun
 
 BINS: Final = ("0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS")
 HEAT_MAPS: Final = {"POSIX": 16592106915301738621, "STDIO": 3989511027826779520, "MPIIO": 3668870418325792824}
@@ -68,7 +68,7 @@ class FileRecord:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _AccessTally:
     """What reads or writes of one rank in one file add up to."""
 
     count: int = 0
@@ -131,7 +131,7 @@ def stdio_records(run: SimulatedRun) -> list[FileRecord]:
     return [] if run.printed is None else [_stdio(run.printed)]
 
 
-def _posix(run: SimulatedRun, use: FileUse) -> FileRecord:
+def _posix(run: SimulatedRun, use: SimulatedFileUse) -> FileRecord:
     tallies = _tallies(use, run.alignment_bytes)
     counters = {
         "POSIX_OPENS": use.opens, "POSIX_STATS": use.stats, "POSIX_MMAPS": -1, "POSIX_MODE": _MODE,
@@ -152,7 +152,7 @@ def _posix(run: SimulatedRun, use: FileUse) -> FileRecord:
     return FileRecord(record_id(use.path), use.rank, counters, _times(run, use, "POSIX_F_"), frequent)
 
 
-def _mpiio(run: SimulatedRun, use: FileUse) -> FileRecord:
+def _mpiio(run: SimulatedRun, use: SimulatedFileUse) -> FileRecord:
     tallies = _tallies(use, 1)
     counters = {"MPIIO_COLL_OPENS": use.opens, "MPIIO_RW_SWITCHES": int(all(tally.count for tally in tallies.values()))}
     for direction, tally in tallies.items():
@@ -170,7 +170,7 @@ def _mpiio(run: SimulatedRun, use: FileUse) -> FileRecord:
     return FileRecord(record_id(use.path), use.rank, counters, times, {"ACCESS": _sizes(use)})
 
 
-def _stdio(use: FileUse) -> FileRecord:
+def _stdio(use: SimulatedFileUse) -> FileRecord:
     tally = _tallies(use, 1)["write"]
     (_, _), (begin, end) = use.spans
     counters = {
@@ -187,27 +187,27 @@ def _stdio(use: FileUse) -> FileRecord:
     )
 
 
-def _tallies(use: FileUse, alignment: int) -> dict[Direction, _Tally]:
-    tallies: dict[Direction, _Tally] = {"read": _Tally(), "write": _Tally()}
+def _tallies(use: SimulatedFileUse, alignment: int) -> dict[Direction, _AccessTally]:
+    tallies: dict[Direction, _AccessTally] = {"read": _AccessTally(), "write": _AccessTally()}
     for direction, accesses in (("read", use.reads), ("write", use.writes)):
         for part in accesses:
             tallies[direction].add(part, alignment)  # type: ignore[index]
     return tallies
 
 
-def _sizes(use: FileUse) -> Counter[int]:
+def _sizes(use: SimulatedFileUse) -> Counter[int]:
     counts: Counter[int] = Counter()
     for part in (*use.reads, *use.writes):
         counts[part.size] += part.count
     return counts
 
 
-def _largest(use: FileUse, direction: Direction) -> int:
+def _largest(use: SimulatedFileUse, direction: Direction) -> int:
     """Bytes of the access that takes longest."""
     return max((part.size for part in (use.reads if direction == "read" else use.writes)), default=0)
 
 
-def _times(run: SimulatedRun, use: FileUse, prefix: str) -> dict[str, float]:
+def _times(run: SimulatedRun, use: SimulatedFileUse, prefix: str) -> dict[str, float]:
     spans = dict(zip(("READ", "WRITE"), use.spans, strict=True))
     times = {
         "OPEN_START_TIMESTAMP": use.start_s, "OPEN_END_TIMESTAMP": use.start_s + use.metadata_s,
@@ -297,7 +297,7 @@ def heat_map_records(run: SimulatedRun) -> Iterator[tuple[str, bytes]]:
             yield module, head + maps[1].tobytes() + maps[0].tobytes()
 
 
-def _heat(uses: Iterable[FileUse], width: float, bins: int) -> dict[int, NDArray[np.int64]]:
+def _heat(uses: Iterable[SimulatedFileUse], width: float, bins: int) -> dict[int, NDArray[np.int64]]:
     """By rank: bytes read, then written, by bin."""
     edges = np.arange(bins + 1) * width
     maps: dict[int, NDArray[np.int64]] = {}

@@ -48,7 +48,7 @@ class Accesses:
 
 
 @dataclass(frozen=True, slots=True)
-class FileUse:
+class SimulatedFileUse:
     """What one rank does to one file between its first open and its last close; it reads first, then writes."""
 
     path: str
@@ -146,7 +146,7 @@ class SimulatedRun:
         return self.end_s - self.start_s
 
     @cached_property
-    def uses(self) -> tuple[FileUse, ...]:
+    def uses(self) -> tuple[SimulatedFileUse, ...]:
         """What POSIX sees, by file and rank."""
         uses = tuple(use for number, work in enumerate(self.files) for use in _uses(self, number, work))
         late = max((use.end_s for use in uses), default=0.0)
@@ -162,9 +162,9 @@ class SimulatedRun:
         return uses
 
     @cached_property
-    def uses_by_file(self) -> dict[str, list[FileUse]]:
+    def uses_by_file(self) -> dict[str, list[SimulatedFileUse]]:
         """The same, by path."""
-        grouped: dict[str, list[FileUse]] = defaultdict(list)
+        grouped: dict[str, list[SimulatedFileUse]] = defaultdict(list)
         for use in self.uses:
             grouped[use.path].append(use)
         return grouped
@@ -184,12 +184,12 @@ class SimulatedRun:
         return slower * float(self.cost.of(direction).counted_seconds(count, moved_bytes))
 
     @cached_property
-    def collective_uses(self) -> tuple[FileUse, ...]:
+    def collective_uses(self) -> tuple[SimulatedFileUse, ...]:
         """What MPI-IO sees: every rank takes part and waits for the slowest aggregator."""
         return tuple(use for work in self.files for use in _collective(self, work))
 
     @cached_property
-    def printed(self) -> FileUse | None:
+    def printed(self) -> SimulatedFileUse | None:
         """What rank 0 writes to a text file through STDIO, a line of 128 bytes at a time."""
         if not self.printed_bytes:
             return None
@@ -198,7 +198,7 @@ class SimulatedRun:
         seconds = _seconds(self, "write", 0, writes)
         name = f"{self.mounts[-1][0].rstrip('/')}/{self.user}/{self.executable}.{self.job_id}.log"
         start_s = self.duration_s / 1000  # 0 would mean that it was never opened
-        return FileUse(name, 0, (), writes, 1, 0, self.metadata_s, 0.0, seconds, start_s, self.duration_s)
+        return SimulatedFileUse(name, 0, (), writes, 1, 0, self.metadata_s, 0.0, seconds, start_s, self.duration_s)
 
     @property
     def truth(self) -> RunTruth:
@@ -379,7 +379,7 @@ def _divided(total: int, parts: int) -> list[int]:
     return [total * (part + 1) // parts - total * part // parts for part in range(parts)]
 
 
-def _uses(run: SimulatedRun, number: int, work: FileWork) -> Iterator[FileUse]:
+def _uses(run: SimulatedRun, number: int, work: FileWork) -> Iterator[SimulatedFileUse]:
     users = users_of(run, number)
     movers = set(movers_of(run, number))
     reads, writes = (_placed(run, sizes, len(movers)) for sizes in _posix_sizes(run, work))
@@ -389,7 +389,7 @@ def _uses(run: SimulatedRun, number: int, work: FileWork) -> Iterator[FileUse]:
         own: tuple[tuple[Accesses, ...], tuple[Accesses, ...]] = ((), ())
         if rank in movers:
             own, place = (reads[place], writes[place]), place + 1
-        yield FileUse(
+        yield SimulatedFileUse(
             work.path,
             rank,
             *own,
@@ -449,7 +449,7 @@ def _seconds(run: SimulatedRun, direction: Direction, rank: int, accesses: Seque
     return run.accesses_s(direction, rank, count, moved_bytes)
 
 
-def _collective(run: SimulatedRun, work: FileWork) -> Iterator[FileUse]:
+def _collective(run: SimulatedRun, work: FileWork) -> Iterator[SimulatedFileUse]:
     if run.strategy != "collective":
         return
     totals = [sum(size * count for size, count in sizes) for sizes in (work.reads, work.writes)]
@@ -461,12 +461,12 @@ def _collective(run: SimulatedRun, work: FileWork) -> Iterator[FileUse]:
     for rank in range(run.processes):
         own = [_consecutive(_transfers(parts[move][rank], run.transfer_bytes), begins[move]) for move in (0, 1)]
         begins = [begin + part[rank] for begin, part in zip(begins, parts, strict=True)]
-        yield FileUse(
+        yield SimulatedFileUse(
             work.path, rank, own[0], own[1], 1, 0, metadata_s, read_s, write_s, work.start_s, work.end_s
         )  # fmt: skip
 
 
-def _by_rank(uses: Iterable[FileUse], amount: Callable[[FileUse], float]) -> dict[int, float]:
+def _by_rank(uses: Iterable[SimulatedFileUse], amount: Callable[[SimulatedFileUse], float]) -> dict[int, float]:
     sums: dict[int, float] = defaultdict(float)
     for use in uses:
         sums[use.rank] += amount(use)
