@@ -30,7 +30,7 @@ def gathered(
     for capture in captures:
         size = None if capture.together is None else _small_size(capture)
         if members and (size is None or capture.together is not members[0].together or total + size > MOST_BYTES):
-            yield _one(members)
+            yield _combined(members)
             members, total = [], 0
         if size is None:
             yield capture
@@ -42,10 +42,10 @@ def gathered(
         members.append(capture)
         total += size
         if len(members) == MOST:
-            yield _one(members)
+            yield _combined(members)
             members, total = [], 0
     if members:
-        yield _one(members)
+        yield _combined(members)
 
 
 def _small_size(capture: Capture) -> int | None:
@@ -56,7 +56,7 @@ def _small_size(capture: Capture) -> int | None:
     return size if size <= LARGEST_BYTES else None
 
 
-def _one(members: list[Capture]) -> Capture:
+def _combined(members: list[Capture]) -> Capture:
     together = members[0].together
     assert together is not None
     others = f" and {counted(len(members) - 1, 'more file')}" if len(members) > 1 else ""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from iolens.errors import InputError
-from iolens.sources.darshan.isolated import LogReader, LogRequest, RefusedLog
+from iolens.sources.darshan.isolated import DarshanReader, LogRequest, RefusedLog
 from iolens.sources.darshan.rows import RowOptions
 from tests.sources.darshan import LOGS
 
@@ -47,7 +47,7 @@ class LogRows:
 
 def read_logs(paths: list[Path], options: RowOptions = RowOptions()) -> dict[Path, LogRows | InputError]:  # noqa: B008
     """Every log read alone, in one child."""
-    reader, read = LogReader(), {}
+    reader, read = DarshanReader(), {}
     try:
         for path in paths:
             tables: dict[str, dict[str, list[Any]]] = {}

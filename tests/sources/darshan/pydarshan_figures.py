@@ -28,7 +28,7 @@ def figures(path: str) -> dict[str, Any]:
     job = backend.log_get_job(log)
     modules = backend.log_get_modules(log)
     names = backend.log_get_name_records(log)
-    found: dict[str, Any] = {
+    figures_of: dict[str, Any] = {
         "job": {name: job[name] for name in ("uid", "nprocs", "jobid", "run_time", "start_time_sec", "log_ver")},
         "command": backend.log_get_exe(log),
         "mounts": backend.log_get_mounts(log),
@@ -40,7 +40,7 @@ def figures(path: str) -> dict[str, Any]:
         "segments": {name: segments(log, name) for name in ("DXT_POSIX", "DXT_MPIIO") if name in modules},
     }
     backend.log_close(log)
-    return found
+    return figures_of
 
 
 def module(log: Any, name: str, processes: int) -> dict[str, Any]:
@@ -82,10 +82,10 @@ def heat(log: Any) -> list[Any]:
 
 def stripes(log: Any) -> list[Any]:
     """OSTs of each Lustre record."""
-    found = []
+    figures_of = []
     while (record := backend.log_get_record(log, "LUSTRE", dtype="dict")) is not None:
-        found.append([str(record["id"]), [ost for part in record["components"] for ost in part["ost_ids"]]])
-    return found
+        figures_of.append([str(record["id"]), [ost for part in record["components"] for ost in part["ost_ids"]]])
+    return figures_of
 
 
 def segments(log: Any, name: str) -> dict[str, int]:

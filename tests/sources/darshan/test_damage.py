@@ -17,7 +17,7 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Rows
-from iolens.sources.darshan.isolated import LogReader, LogRequest, RefusedLog
+from iolens.sources.darshan.isolated import DarshanReader, LogRequest, RefusedLog
 from iolens.sources.darshan.rows import RowOptions
 from tests.fuzz.mutations import mutated
 from tests.soak import IS_SOAK
@@ -38,14 +38,14 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[LogReader]:
+def reader() -> Iterator[DarshanReader]:
     """One child for all tests that do not need their own."""
-    reader = LogReader(standstill_s=20)
+    reader = DarshanReader(standstill_s=20)
     yield reader
     reader.close()
 
 
-def tables(reader: LogReader, path: Path) -> dict[str, dict[str, Any]]:
+def tables(reader: DarshanReader, path: Path) -> dict[str, dict[str, Any]]:
     """Columns of a log by table; its refusal raised."""
     (request,) = requests([path])
     read: dict[str, dict[str, Any]] = {}
@@ -78,7 +78,7 @@ def requests(paths: list[Path]) -> list[LogRequest]:
          "bzip2", "no start", "no processes"],
 )  # fmt: skip
 def test_what_is_no_log_is_refused_with_the_reason(
-    tmp_path: Path, reader: LogReader, content: bytes, reason: str
+    tmp_path: Path, reader: DarshanReader, content: bytes, reason: str
 ) -> None:
     path = written(tmp_path, "damaged", content)
     with pytest.raises(InputError) as refused:
@@ -95,7 +95,7 @@ def flipped(path: Path, region: int) -> bytes:
     return bytes(content)
 
 
-def test_a_damaged_module_is_named_and_the_others_are_kept(tmp_path: Path, reader: LogReader) -> None:
+def test_a_damaged_module_is_named_and_the_others_are_kept(tmp_path: Path, reader: DarshanReader) -> None:
     whole = tables(reader, WHOLE)["runs"]
     damaged = tables(reader, written(tmp_path, "damaged", flipped(WHOLE, STDIO)))["runs"]
     assert (whole["incomplete_modules"], whole["partial"]) == ([None], [False])
@@ -103,21 +103,23 @@ def test_a_damaged_module_is_named_and_the_others_are_kept(tmp_path: Path, reade
     assert damaged["posix_writes"].tolist() == whole["posix_writes"].tolist() == [1024]
 
 
-def test_posix_figures_are_unknown_and_not_zero_when_its_records_are_damaged(tmp_path: Path, reader: LogReader) -> None:
+def test_posix_figures_are_unknown_and_not_zero_when_its_records_are_damaged(
+    tmp_path: Path, reader: DarshanReader
+) -> None:
     run = tables(reader, written(tmp_path, "damaged", flipped(WHOLE, POSIX)))["runs"]
     assert run["incomplete_modules"] == ["POSIX"]
     for name in ("read_bytes", "write_bytes", "posix_writes", "opens"):
         assert run[name].tolist() == [None], name
 
 
-def test_damaged_names_leave_the_records(tmp_path: Path, reader: LogReader) -> None:
+def test_damaged_names_leave_the_records(tmp_path: Path, reader: DarshanReader) -> None:
     read = tables(reader, written(tmp_path, "damaged", flipped(WHOLE, 0)))
     assert read["runs"]["incomplete_modules"] == ["names"]
     assert set(read["run_files"]["path"]) == {None}
     assert read["runs"]["posix_writes"].tolist() == [1024]
 
 
-def test_a_cut_record_leaves_the_whole_ones(tmp_path: Path, reader: LogReader) -> None:
+def test_a_cut_record_leaves_the_whole_ones(tmp_path: Path, reader: DarshanReader) -> None:
     path = LOGS / "nn-write.darshan"
     log = SplitLog.of(path.read_bytes())
     regions = log.regions()
@@ -126,7 +128,7 @@ def test_a_cut_record_leaves_the_whole_ones(tmp_path: Path, reader: LogReader) -
     assert cut["run_files"]["module"].count("POSIX") == tables(reader, path)["run_files"]["module"].count("POSIX") - 1
 
 
-def test_a_module_that_crashes_the_library_is_left_out(tmp_path: Path, reader: LogReader) -> None:
+def test_a_module_that_crashes_the_library_is_left_out(tmp_path: Path, reader: DarshanReader) -> None:
     """The library takes the low 32 bits of a length, and aborts where they are zero."""
     log = SplitLog.of(WHOLE.read_bytes())
     maps = list(log.maps)
@@ -138,7 +140,7 @@ def test_a_module_that_crashes_the_library_is_left_out(tmp_path: Path, reader: L
     assert runs.columns["incomplete_modules"] == [None, "STDIO", None]
 
 
-def test_a_log_that_crashes_the_library_in_every_module_is_refused(tmp_path: Path, reader: LogReader) -> None:
+def test_a_log_that_crashes_the_library_in_every_module_is_refused(tmp_path: Path, reader: DarshanReader) -> None:
     log = SplitLog.of(WHOLE.read_bytes())
     maps = [1 << 32 if place % 2 and place > 1 and value else value for place, value in enumerate(log.maps)]
     path = written(tmp_path, "crashing", replace(log, maps=tuple(maps)).copy({}))
@@ -147,7 +149,7 @@ def test_a_log_that_crashes_the_library_in_every_module_is_refused(tmp_path: Pat
 
 
 def test_a_child_that_stands_still_is_ended() -> None:
-    reader = LogReader(standstill_s=0.3)
+    reader = DarshanReader(standstill_s=0.3)
     try:
         list(reader.read(requests([WHOLE]), RowOptions()))
         process = reader.process._process
@@ -164,7 +166,7 @@ def test_a_child_that_stands_still_is_ended() -> None:
         reader.close()
 
 
-def test_mutated_logs_are_read_or_refused(tmp_path: Path, reader: LogReader) -> None:
+def test_mutated_logs_are_read_or_refused(tmp_path: Path, reader: DarshanReader) -> None:
     """Every log has its row or its refusal, whole ones among them have their row, and this process stays small."""
     originals = sorted(LOGS.glob("*.darshan"))
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()

@@ -144,16 +144,16 @@ def test_figures_are_those_that_darshan_parser_printed(
         fields = line.split("\t")
         if len(fields) == 8 and fields[3].endswith(("_BYTES_READ", "_BYTES_WRITTEN")):
             sums[fields[3]] += int(fields[4])
-        if found := re.fullmatch(r"total_(POSIX|STDIO|MPIIO)_BYTES_(READ|WRITTEN): (\d+)", line):
-            module = "MPI-IO" if found[1] == "MPIIO" else found[1]
-            assert rows.totals[module]["read_bytes" if found[2] == "READ" else "write_bytes"] == int(found[3]), line
+        if match := re.fullmatch(r"total_(POSIX|STDIO|MPIIO)_BYTES_(READ|WRITTEN): (\d+)", line):
+            module = "MPI-IO" if match[1] == "MPIIO" else match[1]
+            assert rows.totals[module]["read_bytes" if match[2] == "READ" else "write_bytes"] == int(match[3]), line
             checked += 1
     for counter, total in sums.items():
         module, _, what = counter.partition("_BYTES_")
         name = "MPI-IO" if module == "MPIIO" else module
         assert rows.totals[name]["read_bytes" if what == "READ" else "write_bytes"] == total, counter
         checked += 1
-    speeds = [float(found[1]) for line in lines if (found := re.match(r"# agg_perf_by_slowest: ([\d.]+)", line))]
+    speeds = [float(match[1]) for line in lines if (match := re.match(r"# agg_perf_by_slowest: ([\d.]+)", line))]
     ours = {totals["agg_perf_by_slowest_mib_per_s"] or 0.0 for totals in rows.totals.values()}
     for speed in speeds:
         assert any(value == pytest.approx(speed, abs=1e-6) for value in ours), speed

@@ -152,7 +152,7 @@ def test_a_heat_map_of_many_ranks_is_in_groups(logs: Logs) -> None:
         ("ior_id7.darshan", "ior", None),
     ],
 )
-def test_the_user_is_told_by_the_name_of_the_log(logs: Logs, name: str, command: str, user: str | None) -> None:
+def test_the_user_is_known_by_the_name_of_the_log(logs: Logs, name: str, command: str, user: str | None) -> None:
     from iolens.sources.darshan.head import LogHead
 
     head = LogHead(f"/logs/{name}", "", "3.41", False, 0, 7, 1, 2, 1.0, 1, command, {}, {}, [])

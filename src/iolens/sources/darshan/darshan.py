@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from iolens.records import Capture, Item, RowMark
-from iolens.sources.darshan.isolated import LogReader, LogRequest, RefusedLog, problem_of
+from iolens.sources.darshan.isolated import DarshanReader, LogRequest, RefusedLog, problem_of
 from iolens.sources.darshan.rows import RowOptions
 from iolens.sources.darshan.settings import row_options
 from iolens.sources.reading.bounded_input import regular_file
@@ -63,6 +63,6 @@ def _items(requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Item
 
 
 @cache
-def _reader() -> LogReader:
+def _reader() -> DarshanReader:
     """The child of this process; it ends with it."""
-    return LogReader()
+    return DarshanReader()

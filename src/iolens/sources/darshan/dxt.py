@@ -48,7 +48,7 @@ class TraceChunk:
         return len(self.length)
 
 
-class _Stream:
+class _TraceStream:
     """The unpacked bytes of one module."""
 
     def __init__(self, handle: int, module: ModuleInfo) -> None:
@@ -60,13 +60,12 @@ class _Stream:
         self._segment = segment.newbyteorder("S") if order else segment
 
     def _taken(self, count: int, dtype: np.dtype[np.void]) -> NDArray[np.void]:
-        """Up to `count` whole items; fewer at the end."""
+        """Up to `count` whole items; fewer at the end, after which the library would begin anew."""
         buffer = np.zeros(count, dtype)
         size = library().darshan_log_get_mod(self.handle, self.module.number, buffer.ctypes.data, buffer.nbytes)
         if size < 0:
-            raise InputError(
-                "", f"damaged: its {self.module.name} records, of version {self.module.version}, cannot be unpacked"
-            )
+            records = f"{self.module.name} records, of version {self.module.version},"
+            raise InputError("", f"damaged: its {records} cannot be unpacked")
         return buffer[: size // dtype.itemsize]
 
     def chunks(self) -> Iterator[TraceChunk]:
@@ -80,11 +79,13 @@ class _Stream:
                 if not 0 <= left < _MOST:
                     raise InputError("", f"damaged: a {self.module.name} record of {left} {direction}s")
                 while left:
-                    segments = self._taken(min(left, SEGMENTS_PER_CHUNK), self._segment)
-                    if not len(segments):
+                    wanted = min(left, SEGMENTS_PER_CHUNK)
+                    segments = self._taken(wanted, self._segment)
+                    left -= wanted
+                    if len(segments):
+                        yield self._chunk(name, record, host, direction, segments)
+                    if len(segments) < wanted:
                         raise InputError("", f"cut off within its {self.module.name} records")
-                    left -= len(segments)
-                    yield self._chunk(name, record, host, direction, segments)
 
     def _chunk(self, name: str, record: np.void, host: str, direction: str, segments: NDArray[np.void]) -> TraceChunk:
         offset = segments["offset"].astype(np.int64)
@@ -99,7 +100,7 @@ class _Stream:
 def hosts_of(handle: int, module: ModuleInfo) -> set[str] | None:
     """Names of the hosts in an open log's trace; None where it is damaged."""
     try:
-        return {chunk.hostname for chunk in _Stream(handle, module).chunks() if chunk.hostname}
+        return {chunk.hostname for chunk in _TraceStream(handle, module).chunks() if chunk.hostname}
     except InputError:
         return None
 
@@ -122,6 +123,6 @@ def chunks_of(path: Path, place: str) -> Iterator[TraceChunk]:
         try:
             for module in log.head("").modules:
                 if module.name in TRACED:
-                    yield from _Stream(log.handle or 0, module).chunks()
+                    yield from _TraceStream(log.handle or 0, module).chunks()
         except InputError as error:
             raise InputError(place, error.problem) from error

@@ -71,7 +71,7 @@ _OF_MODULE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
 }
 _DURATIONS: Final = {"read_s": "READ_TIME", "write_s": "WRITE_TIME", "metadata_s": "META_TIME"}
-_MOMENTS: Final = {
+_TIMESTAMPS: Final = {
     f"{what}_{end}_s": f"{what.upper()}_{end.upper()}_TIMESTAMP"
     for what in ("open", "read", "write", "close")
     for end in ("start", "end")
@@ -91,7 +91,7 @@ def file_columns(layout: RecordLayout, records: NDArray[np.void], processes: NDA
         _set(columns, name, _sum_known([layout.counter(records, part) for part in parts]))
     for name, time in _DURATIONS.items():
         _set(columns, name, _known_times(layout.time(records, time), zero_is_known=True))
-    for name, time in _MOMENTS.items():
+    for name, time in _TIMESTAMPS.items():
         _set(columns, name, _known_times(layout.time(records, time), zero_is_known=False))
     for direction in ("read", "write"):
         _set(columns, f"longest_{direction}_s", _known_times(

@@ -167,7 +167,7 @@ class LogProcess:
 _Numbered = list[tuple[int, LogRequest]]
 
 
-class LogReader:
+class DarshanReader:
     """Reads logs in a child, whatever they do to it."""
 
     def __init__(self, standstill_s: float = STANDSTILL_S) -> None:
@@ -242,7 +242,7 @@ def _module_name(number: int) -> str:
 
 def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[str, Rows]:  # noqa: B008 (frozen)
     """The rows of one log by table, read in a child process; InputError with the reason where it cannot be read."""
-    reader = LogReader()
+    reader = DarshanReader()
     reader.process.start()  # it begins while this process imports what it needs
     from iolens.sources.darshan.settings import row_options
 
@@ -252,12 +252,12 @@ def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[
             if isinstance(item, RefusedLog):
                 raise item.error
             pieces.setdefault(item.table, []).append(item)
-        return {table: _one(rows) for table, rows in pieces.items()}
+        return {table: _joined_pieces(rows) for table, rows in pieces.items()}
     finally:
         reader.close()
 
 
-def _one(pieces: Sequence[Rows]) -> Rows:
+def _joined_pieces(pieces: Sequence[Rows]) -> Rows:
     """Pieces of one table together again."""
     import numpy as np  # late: whoever asks for nothing but a log to be read should not wait
 

@@ -49,7 +49,7 @@ class LogHandle(ctypes.Structure):
     )
 
 
-class JobRecord(ctypes.Structure):
+class DarshanJob(ctypes.Structure):
     """`struct darshan_job`."""
 
     _fields_ = (
@@ -100,13 +100,13 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "darshan_log_get_lib_version": (c_char_p, ()),
     "darshan_log_open": (c_void_p, (c_char_p,)),
     "darshan_log_close": (None, (c_void_p,)),
-    "darshan_log_get_job": (c_int, (c_void_p, POINTER(JobRecord))),
-    "darshan_log_get_job_runtime": (c_int, (c_void_p, JobRecord, POINTER(c_double))),
+    "darshan_log_get_job": (c_int, (c_void_p, POINTER(DarshanJob))),
+    "darshan_log_get_job_runtime": (c_int, (c_void_p, DarshanJob, POINTER(c_double))),
     "darshan_log_get_record": (c_int, (c_void_p, c_int, c_void_p)),
     "darshan_log_get_mod": (c_int, (c_void_p, c_int, c_void_p, c_int)),
     "darshan_free": (None, (c_void_p,)),
     "darshan_log_create": (c_void_p, (c_char_p, c_int, c_int)),
-    "darshan_log_put_job": (c_int, (c_void_p, POINTER(JobRecord))),
+    "darshan_log_put_job": (c_int, (c_void_p, POINTER(DarshanJob))),
     "darshan_log_put_exe": (c_int, (c_void_p, c_char_p)),
     "darshan_log_put_mounts": (c_int, (c_void_p, POINTER(MountRecord), c_int)),
     "darshan_log_put_namehash": (c_int, (c_void_p, c_void_p)),

@@ -303,9 +303,9 @@ class _Files:
 
     def _bytes(self, column: str) -> Whole:
         """POSIX and STDIO bytes; where neither has the file, those of the lowest module above that has."""
-        ways = [("POSIX", "STDIO"), ("MPI-IO",), ("H5D",), ("PNETCDF_VAR",), ("PNETCDF_FILE",), ("DFS",)]
+        preferred = [("POSIX", "STDIO"), ("MPI-IO",), ("H5D",), ("PNETCDF_VAR",), ("PNETCDF_FILE",), ("DFS",)]
         return np.asarray(
-            np.select([self._has(*names) for names in ways], [self._sum(column, *names) for names in ways], 0)
+            np.select([self._has(*names) for names in preferred], [self._sum(column, *names) for names in preferred], 0)
         )
 
     def _pattern(self) -> Whole:
