@@ -27,7 +27,7 @@ from iolens.simulator.darshan_records import (
     stdio_records,
 )
 from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun, stated_run
-from iolens.sources.darshan.library import MODULES, JobRecord, MountRecord, counter_names, library
+from iolens.sources.darshan.library import MODULES, DarshanJob, MountRecord, counter_names, library
 from iolens.units import MIB
 
 LIBRARY_VERSION: Final = (3, 5)
@@ -144,9 +144,9 @@ def _put_module(log: int, module: str, packed: bytes) -> int:
     return 0
 
 
-def _job(run: SimulatedRun) -> JobRecord:
+def _job(run: SimulatedRun) -> DarshanJob:
     start, end = ((int(second), int(second % 1 * 1e9)) for second in (run.start_s, run.end_s))
-    return JobRecord(run.uid, *start, *end, run.processes, run.job_id, b"lib_ver=3.5.0\n")
+    return DarshanJob(run.uid, *start, *end, run.processes, run.job_id, b"lib_ver=3.5.0\n")
 
 
 def _names(run: SimulatedRun, modules: Sequence[str]) -> tuple[int | None, Any]:
