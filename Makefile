@@ -52,7 +52,7 @@ clean:
 
 $(VENV)/.installed: pyproject.toml
 	scripts/make-venv $(PYTHON) $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[darshan]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed

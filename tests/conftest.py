@@ -57,9 +57,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(SPARK_FILES))
 
 
+SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
+GROUPS = dict.fromkeys(SPARK_FILES, "Spark") | dict.fromkeys(SLURM_FILES, "Slurm")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What the tests of Darshan need takes minutes to build, once: begin, if they will run."""
+    if any(item.nodeid.startswith(SLURM_FILES[0]) for item in session.items) and not session.config.option.collectonly:
+        from tests.live.hpc_tools import BackgroundBuild
+
+        build = BackgroundBuild()
+        build.begin()
+        session.config.add_cleanup(build.end)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Each file is run by one process, and files that share a Spark cluster by the same one: it takes long to start."""
+    """Each file is run by one process, and files that share a cluster by the same one: it takes long to start."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -67,7 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             scope: str = super()._split_scope(nodeid)
-            return "Spark" if scope in SPARK_FILES else scope
+            return GROUPS.get(scope, scope)
 
     return Scheduling(config, log)
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.live.mariadb import MariaDb
 from tests.live.s3_emulator import S3Emulator
+from tests.live.slurm_cluster import SlurmCluster
 from tests.live.spark_cluster import ComponentMissing, SparkCluster
 
 
@@ -18,6 +19,17 @@ def cluster() -> Iterator[SparkCluster]:
     with contextlib.ExitStack() as stack:
         try:
             running = stack.enter_context(SparkCluster(connect=True))
+        except ComponentMissing as missing:
+            pytest.skip(str(missing))
+        yield running
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[SlurmCluster]:
+    """A Slurm of three nodes with accounting, and with our prolog and epilog."""
+    with contextlib.ExitStack() as stack:
+        try:
+            running = stack.enter_context(SlurmCluster(3))
         except ComponentMissing as missing:
             pytest.skip(str(missing))
         yield running

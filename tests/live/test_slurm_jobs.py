@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from iolens.sources.job_files import read_job_file
 from iolens.store.store import Store
 from tests.cli.command import iolens
 from tests.live.slurm_cluster import REPOSITORY, SlurmCluster
-from tests.live.spark_cluster import ComponentMissing
 from tests.sources.lustre.client_trees import ENZO_READS, ENZO_WRITES, enzo_node
 
 pytestmark = pytest.mark.live
@@ -30,14 +27,9 @@ enzo_node(Path(sys.argv[1]) / name, int(name[1:]) - 1, True, {NODES})
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[SlurmCluster]:
-    with contextlib.ExitStack() as stack:
-        try:
-            running = stack.enter_context(SlurmCluster(NODES))
-        except ComponentMissing as missing:
-            pytest.skip(str(missing))
-        (running.folder / "work.py").write_text(WORK)
-        yield running
+def cluster(slurm: SlurmCluster) -> SlurmCluster:
+    (slurm.folder / "work.py").write_text(WORK)
+    return slurm
 
 
 def before_the_job(cluster: SlurmCluster) -> None:

@@ -12,6 +12,7 @@ from iolens.cli.terminal_output import present, progress
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
+    from iolens.api.demo_runs import DemoRuns
     from iolens.simulator.lustre_tree import Tree
 
 START: Final = "2026-01-05"
@@ -29,14 +30,16 @@ def COMMAND(output: Path, seed: int) -> None:
 
     Both have 24 OSTs and the same disks. `scratch` gets many small I/Os, `scratch2` large ones. The last five minutes
     of `scratch` go through the real agent, which reads a simulated /proc tree; the two hours before are also counted by
-    eight nodes that run its jobs.
+    eight nodes that run its jobs, and the jobs of its last day have Darshan logs (with the extra `darshan`).
     """
     from dataclasses import replace
     from datetime import timedelta
 
     from iolens.api import OpenStore
     from iolens.api.demo_clients import NODES, sampled_clients
+    from iolens.api.demo_runs import loaded_runs
     from iolens.api.job_list import reported_jobs
+    from iolens.api.run_analyses import reported_runs
     from iolens.store.scope import Scope
     from iolens.units import parse_time
 
@@ -45,16 +48,32 @@ def COMMAND(output: Path, seed: int) -> None:
     store = str(output / "store")
     truths = {name: _simulate(store, name, seed) for name in ("scratch", "scratch2")}
     _sample(output, store, seed)
-    jobs = sampled_clients(store, OSTS, seed, parse_time(START) + timedelta(days=DAYS))
+    end = parse_time(START) + timedelta(days=DAYS)
+    jobs = sampled_clients(store, OSTS, seed, end)
     click.echo(f"{NODES} nodes were sampled every half hour while {jobs} jobs ran", err=True)
+    with progress(None, "simulating applications") as step:
+        runs = loaded_runs(store, OSTS, seed, end, step)
+    click.echo(_loaded(runs), err=True)
     with OpenStore(store) as opened:
         whole = {name: opened.analyse("utilization", name) for name in truths}
         figures = tuple(f"{name}={output / name}.png" for name in ("bandwidth", "histogram", "sizes", "heatmap"))
         present(replace(whole["scratch"], compare=whole["scratch2"]), "table", None, figures)
-        _compare(opened, truths)
-        _report(output / "report.html", [*whole.values(), reported_jobs(opened, Scope("scratch"))])
+        _compare(opened, truths, runs)
+        applications = reported_runs(opened, Scope())
+        results = [*whole.values(), reported_jobs(opened, Scope("scratch"))]
+        _report(output / "report.html", [*results, *([applications] if applications is not None else [])])
     click.echo(f"\nThe report: {(output / 'report.html').absolute()}  ({time.monotonic() - began:.0f} s in all)")
     click.echo(f"Next: iolens utilization --store {store} --filesystem scratch --from {START} --figure day.html")
+    if runs is not None:
+        click.echo(f"      iolens runs coverage --store {store}")
+        click.echo(f"      iolens runs projects --store {store} --min-processes 1")
+        click.echo(f"      iolens runs summary {runs.example_job} --store {store}")
+
+
+def _loaded(runs: DemoRuns | None) -> str:
+    if runs is None:
+        return "no applications: Darshan logs need libdarshan-util: pip install 'iolens[darshan]'"
+    return f"{runs.runs} of {runs.jobs} jobs of the last day left a Darshan log"
 
 
 def _simulate(store: str, name: str, seed: int) -> dict[str, Any]:
@@ -115,7 +134,7 @@ def _tree_clock(tree: Tree, step: Any) -> Any:
     return TreeClock()
 
 
-def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]]) -> None:
+def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]], runs: DemoRuns | None) -> None:
     """What was found of the two simulated days beside what is true of them."""
     click.echo("\nFound and true, over the simulated days")
     for name, truth in truths.items():
@@ -124,6 +143,9 @@ def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]]) -> None:
             f"  {name:9} mean FSU {result.mean_fsu_pct:.4f} % (true {truth['mean_fsu_pct']:.4f} %), "
             f"busy {result.busy_time_pct:.3f} % of the time (true {truth['busy_time_pct']:.3f} %)"
         )
+    if runs is not None:
+        bytes_, strategies = runs.same_bytes, runs.same_strategy
+        click.echo(f"  runs      {bytes_} of {runs.runs} have the true bytes, {strategies} the true strategy")
 
 
 def _report(path: Path, results: list[Any]) -> None:

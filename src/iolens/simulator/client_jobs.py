@@ -15,8 +15,10 @@ from iolens.simulator.lustre_counters import Array
 from iolens.simulator.workload import OPERATIONS, SIZES
 
 CLUSTER: Final = "simulated"
+CORES_PER_NODE: Final = 16
 MOST_JOBS: Final = 1000  # the oldest are forgotten
-_COLUMNS: Final = ("JobID", "JobName", "User", "Account", "Cluster", "State", "Start", "End", "NNodes", "NodeList")
+_COLUMNS: Final = ("JobID", "JobName", "User", "Account", "Cluster", "State", "Start", "End", "NNodes", "AllocCPUS",
+            "NodeList")  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ def sacct_text(jobs: Iterable[JobOnNodes], now_s: float) -> str:
         job, nodes = on_nodes.job, on_nodes.nodes
         state, end = ("COMPLETED", _time(job.end_s)) if job.end_s <= now_s else ("RUNNING", "Unknown")
         cells = (job.job_id, job.project, job.user, job.project, CLUSTER, state, _time(job.start_s), end,
-                 str(len(nodes)), _node_list(nodes))  # fmt: skip
+                 str(len(nodes)), str(len(nodes) * CORES_PER_NODE), _node_list(nodes))  # fmt: skip
         lines.append("|".join(cells))
     return "\n".join(lines) + "\n"
 

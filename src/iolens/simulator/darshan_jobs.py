@@ -1,0 +1,227 @@
+"""Darshan logs of the jobs that a simulated file system runs: every read, write, open and stat of a job is in its log.
+
+Jobs, their nodes, their RPCs by OST and their metadata operations are those of the servers and clients of the same
+workload, seed and number of OSTs. The streams of jobs run different applications, and some are not under Darshan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from iolens.errors import UsageError
+from iolens.models.transaction_time import Calibration, Coefficients
+from iolens.simulator.activity import HOUR_S, Activity
+from iolens.simulator.client_jobs import CORES_PER_NODE, JobOnNodes, node_name, sacct_text
+from iolens.simulator.darshan_logs import write_log
+from iolens.simulator.darshan_runs import FileWork, SimulatedRun, Sizes, Strategy, longest_s, users_of
+from iolens.simulator.jobs import dealt_out, jobs_between, placed_on, running_jobs
+from iolens.simulator.workload import OPERATIONS, SIZES
+
+SACCT_FILE: Final = "sacct.txt"
+TRUTH_FILE: Final = "runs.json"
+LOGS: Final = "logs"
+_BEGIN_S, _END_S = 20.0, 10.0  # of a job, before and after its run
+_LONGEST_SHARE: Final = 0.8  # of a run: what its busiest rank may spend in I/O
+_METADATA_S: Final = 1e-4
+_USED: Final = (0.05, 0.95)  # files are open between these parts of a run
+_FIRST_UID: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What the jobs of a stream run, and how its ranks share the files."""
+
+    executable: str
+    strategy: Strategy
+
+
+APPLICATIONS: Final[tuple[Application | None, ...]] = (
+    Application("cesm.exe", "file_per_process"),
+    Application("xgc", "shared"),
+    Application("blastn", "rank0"),
+    Application("su3_rmd", "collective"),
+    None,
+    Application("pw.x", "subset"),
+    Application("lmp", "partially_shared"),
+)
+"""By number of the stream, in turn; None: its users do not load Darshan."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRuns:
+    """What was written: jobs of the window, and the runs that have logs."""
+
+    jobs: int
+    runs: tuple[SimulatedRun, ...]
+    logs: tuple[Path, ...]
+
+
+def write_job_logs(
+    folder: Path,
+    activity: Activity,
+    *,
+    mdts: int,
+    nodes: int,
+    start_s: int,
+    end_s: int,
+    progress: Callable[[str], None] = lambda text: None,
+) -> WrittenRuns:
+    """Logs of all jobs that begin and end in the window, below `folder`/logs, the list of these jobs as `sacct -P`
+    prints it, and what is true of each run.
+    """
+    jobs = jobs_in(activity, mdts, nodes, start_s, end_s, progress)
+    runs, logs = [], []
+    for stream, job in jobs:
+        run = run_of(activity, stream, job)
+        if run is not None:
+            progress(f"job {job.job.job_id}")
+            runs.append(run)
+            logs.append(write_log(folder / LOGS, run))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SACCT_FILE).write_text(sacct_text([job for _, job in jobs], end_s))
+    (folder / TRUTH_FILE).write_text(json.dumps({"runs": [truth_of(run) for run in runs]}, indent=1) + "\n")
+    return WrittenRuns(len(jobs), tuple(runs), tuple(logs))
+
+
+def truth_of(run: SimulatedRun) -> dict[str, Any]:
+    """What is true of a run, as JSON writes it."""
+    names = {"jobid": str(run.job_id), "user": run.user, "executable": run.executable, "processes": run.processes}
+    return {**names, **asdict(run.truth)}
+
+
+def jobs_in(
+    activity: Activity, mdts: int, nodes: int, start_s: int, end_s: int, progress: Callable[[str], None]
+) -> list[tuple[int, JobOnNodes]]:
+    """Stream and job of all that begin and end in the window, by start, with everything they did."""
+    workload = activity.workload
+    if nodes < 1 or not workload.jobs:
+        raise UsageError("jobs need at least one node, and a workload with jobs")
+    whole = {job.job_id for job in jobs_between(workload, start_s, end_s) if job.start_s >= start_s}
+    placement = [tuple(node_name(number) for number in numbers) for numbers in placed_on(workload, nodes)]
+    jobs: dict[str, tuple[int, JobOnNodes]] = {}
+    for second, until_s in _pieces(activity, start_s, end_s):
+        progress(f"{(second - start_s) // HOUR_S} h")
+        rpcs, operations = _done(activity, mdts, second, until_s)
+        for stream, job in enumerate(running_jobs(workload, second)):
+            if job.job_id in whole:
+                if job.job_id not in jobs:
+                    nothing = np.zeros_like(rpcs[stream]), np.zeros_like(operations[stream])
+                    jobs[job.job_id] = (stream, JobOnNodes(job, placement[stream], *nothing))
+                jobs[job.job_id][1].rpcs += rpcs[stream]
+                jobs[job.job_id][1].operations += operations[stream]
+    return sorted(jobs.values(), key=lambda item: (item[1].job.start_s, item[0]))
+
+
+def _pieces(activity: Activity, start_s: int, end_s: int) -> Iterator[tuple[int, int]]:
+    """Times cut at every hour and wherever a job follows another."""
+    second = start_s
+    while second < end_s:
+        ends = (job.end_s for job in running_jobs(activity.workload, second))
+        until_s = min(end_s, (second // HOUR_S + 1) * HOUR_S, *ends)
+        yield second, until_s
+        second = until_s
+
+
+def _done(activity: Activity, mdts: int, second: int, until_s: int) -> tuple[Any, Any]:
+    """RPCs by stream, direction, size and OST; metadata operations by stream, kind and MDT. Turns are the servers'."""
+    first, ticks = second // activity.tick_s, (until_s - second) // activity.tick_s
+    turn = first + np.arange(ticks)
+    block = activity.block(first, ticks).counts
+    rpcs = dealt_out(block, activity.workload, turn[:, None] + np.arange(activity.targets)).sum(axis=3)
+    hour, tick = divmod(first, activity.ticks_per_hour)
+    of_hour = activity.metadata(hour, mdts)[:, tick : tick + ticks]
+    parts = [dealt_out(of_hour[:, :, mdt], activity.workload, turn).sum(axis=2) for mdt in range(mdts)]
+    shape = (len(activity.workload.jobs), len(OPERATIONS), 0)
+    return rpcs, np.stack(parts, axis=2) if parts else np.zeros(shape, np.int64)
+
+
+def run_of(activity: Activity, stream: int, job: JobOnNodes) -> SimulatedRun | None:
+    """The run of a job; None where its stream is not under Darshan."""
+    application = APPLICATIONS[stream % len(APPLICATIONS)]
+    if application is None:
+        return None
+    processes = len(job.nodes) * CORES_PER_NODE
+    run = SimulatedRun(
+        executable=application.executable,
+        user=job.job.user,
+        uid=_FIRST_UID + stream,
+        job_id=int(job.job.job_id),
+        start_s=job.job.start_s + _BEGIN_S,
+        end_s=job.job.end_s - _END_S,
+        processes=processes,
+        strategy=application.strategy,
+        files=_files(activity.workload.filesystem, application, job, processes),
+        cost=activity.workload.disks,
+        metadata_s=_METADATA_S,
+        subset_ranks=max(2, processes // 8),
+        collective_buffer_bytes=None,
+        mounts=(("/", "ext4"), (f"/{activity.workload.filesystem}", "lustre")),
+        nodes=job.nodes,
+    )
+    return _fitted(run)
+
+
+def _files(filesystem: str, application: Application, job: JobOnNodes, processes: int) -> tuple[FileWork, ...]:
+    """A file on each OST, or several where every process has its own; together they have all that the job did."""
+    osts = job.rpcs.shape[2]
+    per_ost = -(-processes // osts) if application.strategy == "file_per_process" else 1
+    kinds = {name: int(job.operations[OPERATIONS.index(name)].sum()) for name in ("open", "getattr")}
+    folder = f"/{filesystem}/{job.job.project}/{job.job.job_id}"
+    return tuple(
+        FileWork(
+            f"{folder}/{application.executable}.{number:04}",
+            (number % osts,),
+            reads=_part(job.rpcs[0, :, number % osts], number // osts, per_ost),
+            writes=_part(job.rpcs[1, :, number % osts], number // osts, per_ost),
+            opens=_share(kinds["open"], number, osts * per_ost),
+            stats=_share(kinds["getattr"], number, osts * per_ost),
+        )
+        for number in range(osts * per_ost)
+    )
+
+
+def _part(counts: Any, part: int, parts: int) -> Sizes:
+    shares = [(size, _share(int(count), part, parts)) for size, count in zip(SIZES, counts, strict=True)]
+    return tuple((size, count) for size, count in shares if count)
+
+
+def _share(total: int, part: int, parts: int) -> int:
+    """One of almost equal parts that add up."""
+    return total * (part + 1) // parts - total * part // parts
+
+
+def _fitted(run: SimulatedRun) -> SimulatedRun:
+    """With the times of its files: files that all ranks share one after another, others all along. An RPC takes what
+    the disks take, or less, as if several were in flight, where one rank could not do so much in its time.
+    """
+    needed = [longest_s(run, number) for number in range(len(run.files))]
+    busiest_s = sum(needed) if run.is_reduced else max(_by_rank(run, needed).values(), default=0.0)
+    faster = min(1.0, _LONGEST_SHARE * run.duration_s / busiest_s) if busiest_s else 1.0
+    begin_s, end_s = (share * run.duration_s for share in _USED)
+    times: Sequence[tuple[float, float]] = [(begin_s, end_s)] * len(run.files)
+    if run.is_reduced:
+        edges = begin_s + (end_s - begin_s) * np.cumsum([0.0, *needed]) / max(sum(needed), 1e-9)
+        times = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+    files = tuple(replace(work, start_s=begin, end_s=end) for work, (begin, end) in zip(run.files, times, strict=True))
+    cost = Calibration(run.cost.name, *(_faster(run.cost.of(direction), faster) for direction in ("write", "read")))
+    return replace(run, files=files, cost=cost, metadata_s=run.metadata_s * faster)
+
+
+def _by_rank(run: SimulatedRun, needed: Sequence[float]) -> dict[int, float]:
+    """Seconds of each rank in all its files, at most."""
+    sums: dict[int, float] = defaultdict(float)
+    for number, seconds in enumerate(needed):
+        for rank in users_of(run, number):
+            sums[rank] += seconds
+    return sums
+
+
+def _faster(cost: Coefficients, factor: float) -> Coefficients:
+    return Coefficients(*(part * factor for part in (cost.latency_s, cost.s_per_byte)))
