@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -22,7 +24,19 @@ settings.register_profile(  # a busy machine is no failure, and luck none either
 settings.load_profile("iolens")
 
 REPOSITORY = Path(__file__).parent.parent
+MEMORY = Path("/dev/shm")
+SPACE_BYTES = 4 << 30  # a run has a few hundred megabytes at a time
 SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_spark_cluster.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary folders lie in memory where it has space: a store waits for its disk several times in each commit.
+
+    `--basetemp` and PYTEST_DEBUG_TEMPROOT put them elsewhere. Tests that need a disk look for one themselves.
+    """
+    if config.getoption("basetemp") is None and MEMORY.is_dir():
+        if min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available // 2) >= SPACE_BYTES:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.fixture(scope="session")
