@@ -34,9 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
     `--basetemp` and PYTEST_DEBUG_TEMPROOT put them elsewhere. Tests that need a disk look for one themselves.
     """
-    if config.getoption("basetemp") is None and MEMORY.is_dir():
-        if min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available // 2) >= SPACE_BYTES:
-            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if config.getoption("basetemp") is None and _free_bytes(MEMORY) >= SPACE_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def _free_bytes(folder: Path) -> int:
+    """Space in a folder that is in memory, of which half stays free for programs."""
+    if not os.access(folder, os.W_OK):
+        return 0
+    return min(shutil.disk_usage(folder).free, psutil.virtual_memory().available // 2)
 
 
 @pytest.fixture(scope="session")
