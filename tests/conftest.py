@@ -27,6 +27,17 @@ REPOSITORY = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")
 SPACE_BYTES = 4 << 30  # a run has a few hundred megabytes at a time
 SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_spark_cluster.py")
+LONG_FILES = (  # of those whose names come last
+    "tests/test_docs.py",
+    "tests/views/test_report.py",
+    "tests/validation/test_paper_p.py",
+    "tests/store/test_power_cut.py",
+    "tests/simulator/test_speeds.py",
+    "tests/test_adding_a_source.py",
+    "tests/views/test_figures.py",
+    "tests/test_notebook_page.py",
+    "tests/test_resolution.py",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,7 +85,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest work comes first; with `--no-loadscope-reorder` nothing waits for it when all else is done."""
-    items.sort(key=lambda item: not item.nodeid.startswith(SPARK_FILES))
+    items.sort(key=lambda item: (not item.nodeid.startswith(SPARK_FILES), not item.nodeid.startswith(LONG_FILES)))
 
 
 @pytest.hookimpl(optionalhook=True)
