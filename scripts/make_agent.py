@@ -14,6 +14,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src"
@@ -116,7 +117,12 @@ def _is_plain(name: str, modules: set[str]) -> bool:
 
 def imports_of(name: str, *, late: bool) -> set[str]:
     """Modules that a module imports when it is loaded, or (late) inside its functions."""
-    return set(_imports(ast.parse(path_of(name).read_text("utf-8")), inside=False, late=late))
+    return set(_imports(_parsed(path_of(name)), inside=False, late=late))
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
 
 
 def _imports(node: ast.AST, *, inside: bool, late: bool) -> Iterator[str]:

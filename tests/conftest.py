@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -22,7 +24,36 @@ settings.register_profile(  # a busy machine is no failure, and luck none either
 settings.load_profile("iolens")
 
 REPOSITORY = Path(__file__).parent.parent
+MEMORY = Path("/dev/shm")
+SPACE_BYTES = 4 << 30  # a run has a few hundred megabytes at a time
 SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_runs_on_spark.py", "tests/live/test_spark_cluster.py")
+LONG_FILES = (  # of those whose names come last
+    "tests/test_docs.py",
+    "tests/views/test_report.py",
+    "tests/validation/test_paper_p.py",
+    "tests/store/test_power_cut.py",
+    "tests/simulator/test_speeds.py",
+    "tests/test_adding_a_source.py",
+    "tests/views/test_figures.py",
+    "tests/test_notebook_page.py",
+    "tests/test_resolution.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary folders lie in memory where it has space: a store waits for its disk several times in each commit.
+
+    `--basetemp` and PYTEST_DEBUG_TEMPROOT put them elsewhere. Tests that need a disk look for one themselves.
+    """
+    if config.getoption("basetemp") is None and _free_bytes(MEMORY) >= SPACE_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def _free_bytes(folder: Path) -> int:
+    """Space in a folder that is in memory, of which half stays free for programs."""
+    if not os.access(folder, os.W_OK):
+        return 0
+    return min(shutil.disk_usage(folder).free, psutil.virtual_memory().available // 2)
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +85,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest work comes first; with `--no-loadscope-reorder` nothing waits for it when all else is done."""
-    items.sort(key=lambda item: not item.nodeid.startswith(SPARK_FILES))
+    items.sort(key=lambda item: (not item.nodeid.startswith(SPARK_FILES), not item.nodeid.startswith(LONG_FILES)))
 
 
 SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")

@@ -136,9 +136,16 @@ def check(folder: Path, total: int = SHIPPED) -> None:
 def check_states(
     disk: Disk, trace: Path, work: Path, seed: int, share: float, check_one: Callable[[Path], None]
 ) -> int:
-    """Check what a power cut may leave, at a share of the times; how many states there were."""
+    """Check what a power cut may leave, at a share of the times; how many states there were.
+
+    Cuts that leave the same are checked once.
+    """
     number = 0
+    known: set[frozenset[tuple[str, bytes | None]]] = set()
     for number, (label, tree) in enumerate(states(disk, trace, random.Random(seed), share), 1):
+        if (state := frozenset(tree.items())) in known:
+            continue
+        known.add(state)
         folder = work / f"state {number}"
         lay_out(tree, folder)
         try:

@@ -25,7 +25,7 @@ from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, Facts, ReportSection
-from iolens.views.report.figures import MOST_CELLS, json_for_script, report_figure
+from iolens.views.report.figures import MOST_CELLS, ReportFigure, json_for_script, report_figure
 from iolens.views.report.page import ReportInfo, report_html
 from iolens.views.utilization.report import report_sections, report_summary
 from tests.analyses.telemetry import made_up
@@ -91,6 +91,16 @@ def two() -> str:
     return report_html([busy_day("scratch", 60), busy_day("home", 60, seed=7)], ABOUT)
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that look at headings and words alone: figures have titles, and nothing is drawn."""
+
+    def titled(figure: f.Figure) -> ReportFigure:
+        return ReportFigure(figure.title, figure.title, "data:image/svg+xml,", "{}")
+
+    monkeypatch.setattr("iolens.views.report.page.report_figure", titled)
+
+
 def page(*results: Any, about: ReportInfo = ABOUT) -> Page:
     return Page(report_html(results, about))
 
@@ -102,6 +112,7 @@ def test_it_says_what_when_and_by_which_version(two: str) -> None:
     assert "Generated 2026-01-02 03:04:05 UTC by iolens 1.2.3" in result.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_window_in_another_zone_is_reported_in_both() -> None:
     window = (START, START + timedelta(days=1))
     result = page(minutes(), about=replace(ABOUT, window=window, timezone="Europe/Berlin"))
@@ -329,6 +340,7 @@ def install(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> Non
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     install(
         monkeypatch,
@@ -345,6 +357,7 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
         assert words in answer.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings and scans are times: the report's window is that of its intervals."""
     install(monkeypatch, "weather.report", report_sections=lambda result: [])
@@ -356,6 +369,7 @@ def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch:
     assert "Readings for" not in inside.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, "weather.report", report_sections=lambda result: [])
     nothing = replace(empty(), window_start=None, window_end=None)
@@ -405,6 +419,7 @@ def test_the_command_writes_one_whole_file(store: Path, tmp_path: Path) -> None:
     assert "peak 35 GB/s, given" in result.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_file_systems_and_windows_may_be_chosen(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "one.html"
     window = ("--from", "2020-09-14T02:05", "--to", "2020-09-14T02:10", "--timezone", "Europe/Berlin")
@@ -455,6 +470,7 @@ def test_an_old_report_survives_a_failure(store: Path, tmp_path: Path) -> None:
     assert out.read_text() == "old"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_failing_analysis_does_not_stop_the_others(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

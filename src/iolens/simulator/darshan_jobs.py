@@ -113,7 +113,8 @@ def jobs_in(
             if job.job_id in whole:
                 if job.job_id not in jobs:
                     nothing = np.zeros_like(rpcs[stream]), np.zeros_like(operations[stream])
-                    jobs[job.job_id] = (stream, JobOnNodes(job, placement[stream], *nothing))
+                    cached = np.zeros(len(SIZES), np.int64)  # Darshan sees all reads; these logs have those of disks
+                    jobs[job.job_id] = (stream, JobOnNodes(job, placement[stream], *nothing, cached))
                 jobs[job.job_id][1].rpcs += rpcs[stream]
                 jobs[job.job_id][1].operations += operations[stream]
     return sorted(jobs.values(), key=lambda item: (item[1].job.start_s, item[0]))

@@ -25,8 +25,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from iolens.store.durable import make_directory
-
 ROWS_PER_GROUP: Final = 262_144
 LARGEST_BYTES: Final = 100 << 20  # what is longer goes on in the next file
 LONGEST_TEXT: Final = 32  # longer text has no extremes in the log: they would prove nothing, and take space
@@ -98,9 +96,12 @@ def _path(day: date | None, sink: _Hashed) -> str:
 
 @contextmanager
 def local_sink(folder: Path, day: date | None) -> Iterator[_Hashed]:
-    """A file below `folder`, written beside its final name, which depends on the content."""
+    """A file below `folder`, written beside its final name, which depends on the content.
+
+    That name and the directory of a day are on disk once the caller has synced them.
+    """
     beside = folder / (f"date={day.isoformat()}" if day is not None else "") / f"part-{uuid.uuid4()}.writing"
-    make_directory(beside.parent)
+    beside.parent.mkdir(exist_ok=True)
     try:
         with beside.open("wb") as stream:
             yield (sink := _Hashed(stream))

@@ -23,6 +23,7 @@ from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
+FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 
 
 def chosen_targets(given: Sequence[str], known: Collection[str], filesystem: str) -> tuple[str, ...]:
@@ -148,12 +149,16 @@ class StoreSelection:
         last = date.min
         held = 0
         for day, count in sorted(rows.items()):
-            if first is not None and (held + count > most or (day - first).days >= self.engine.days_per_chunk):
+            if first is not None and self._is_too_much(held + count, most, (day - first).days):
                 yield StoreChunk(self, first, last)
                 first, held = None, 0
             first, last, held = first or day, day, held + count
         if first is not None:
             yield StoreChunk(self, first, last)
+
+    def _is_too_much(self, rows: int, most: int, days: int) -> bool:
+        """Whether a day more would be too much for one question; few rows have few ticks, over however many days."""
+        return rows > most or (days >= self.engine.days_per_chunk and rows > FEW_ROWS)
 
     def snapshot(self, table: str) -> Snapshot:
         """The table's files that can matter to this selection."""

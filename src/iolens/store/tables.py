@@ -41,7 +41,7 @@ from iolens.store.data_files import (
     write_data_files,
 )
 from iolens.store.delta_log import ACTIONS, DeltaLog
-from iolens.store.durable import make_directory, replace_file, sync_all
+from iolens.store.durable import make_directory, replace_file, sync_all, sync_directory
 from iolens.store.marker import MARKER, Marker
 from iolens.store.object_storage import arrow_filesystem
 from iolens.store.partitions import cutting_actions, with_dates
@@ -294,6 +294,7 @@ class Tables:
         folder = self.folder / name
         files = list(write_data_files(rows, partial(local_sink, folder)))
         sync_all(folder / file.path for file in files)
+        sync_directory(folder)  # once for the directories of all new days
         return files
 
     def put(
