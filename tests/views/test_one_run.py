@@ -95,7 +95,7 @@ def test_the_page_says_what_the_numbers_are() -> None:
     text = run_summary_text(page(metadata_s=150.0, write_s=10.0, nodes=4))
     assert max(map(len, text.splitlines())) <= WIDTH
     shown = flat(text)
-    assert "I/O of solver, job 4711 of alice" in shown
+    assert "I/O of solver, job 4711 of user alice" in shown
     assert "100 s, 16 processes, 4 nodes" in shown
     assert "file per process: most bytes are of files that one rank uses" in shown
     assert "(0 % shared, 0 % partially shared, 100 % unique, 16 of 16 ranks move bytes)" in shown

@@ -40,7 +40,7 @@ def run_summary_text(run: RunSummary) -> str:
 def _head(run: RunSummary) -> Iterator[str]:
     name = _word(run.executable) if run.executable else "a program that is not named"
     job = f", job {_word(run.jobid)}" if run.jobid else ""
-    user = f" of {_word(run.user)}" if run.user else ""
+    user = f" of user {_word(run.user)}" if run.user else ""
     yield from wrapped(f"I/O of {name}{job}{user}")
     when = "start not known" if run.start is None else f"{run.start:%Y-%m-%d %H:%M:%S} UTC"
     took = "" if run.runtime_s is None else f", {_seconds(run.runtime_s)}"
