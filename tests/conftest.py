@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -86,6 +87,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest work comes first; with `--no-loadscope-reorder` nothing waits for it when all else is done."""
     items.sort(key=lambda item: (not item.nodeid.startswith(SPARK_FILES), not item.nodeid.startswith(LONG_FILES)))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and their modules stay until the end: the garbage collector need not look at them."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """At the end all of it goes; libraries complain of what does not."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(optionalhook=True)
