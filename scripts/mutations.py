@@ -146,6 +146,7 @@ MUTATIONS = (
         "store/test_verification.py",
     ),
     Mutation("store/tables.py", "sync_all(folder / file.path for file in files)", "pass", "store/test_power_cut.py"),
+    Mutation("store/tables.py", "sync_directory(folder)", "pass", "store/test_power_cut.py"),
     Mutation(
         "store/maintenance.py",
         "older_hours < YOUNGEST_HOURS and not (force or dry_run)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -93,13 +94,22 @@ GROUPS = dict.fromkeys(SPARK_FILES, "Spark") | dict.fromkeys(SLURM_FILES, "Slurm
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What the tests of Darshan need takes minutes to build, once: begin, if they will run."""
+    """What the tests of Darshan need takes minutes to build, once: begin, if they will run.
+
+    Thousands of tests and their modules stay until the end: the garbage collector need not look at them.
+    """
     if any(item.nodeid.startswith(SLURM_FILES[0]) for item in session.items) and not session.config.option.collectonly:
         from tests.live.hpc_tools import BackgroundBuild
 
         build = BackgroundBuild()
         build.begin()
         session.config.add_cleanup(build.end)
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """At the end all of it goes; libraries complain of what does not."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(optionalhook=True)

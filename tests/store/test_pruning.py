@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 import iolens
 from iolens.schema import TABLES
+from iolens.store import selection
 from iolens.store.store import Store
 from iolens.store.tables import BatchPart, arrow_schema
 
@@ -183,3 +185,15 @@ def test_finding_what_is_present_on_append_opens_only_the_days_concerned(year: P
         path.write_bytes(b"garbage " * 64)
     tally = store.ingest([capture([Row("target_capacity", {**head, "used_bytes": 1})], "one")], "test")
     assert tally.rows["target_capacity"] == 1
+
+
+@pytest.mark.parametrize(("few_rows", "days"), [(100_000, 366), (2928, 366), (1464, 183), (0, 7)])
+def test_a_question_has_a_week_or_as_many_days_as_have_few_rows(
+    year: Path, monkeypatch: pytest.MonkeyPatch, few_rows: int, days: int
+) -> None:
+    monkeypatch.setattr(selection, "FEW_ROWS", few_rows)
+    chunks = list(Store(year).select("scratch").chunks("target_sizes", "target_io"))
+    assert [(chunk.last - chunk.first).days + 1 for chunk in chunks[:-1]] == [days] * (len(chunks) - 1)
+    assert (chunks[0].first, chunks[-1].last) == (FIRST, FIRST + timedelta(days=DAYS - 1))
+    assert all(later.first == before.last + timedelta(days=1) for before, later in pairwise(chunks))
+    assert len(chunks) == -(-DAYS // days)
