@@ -17,6 +17,7 @@ from iolens.config import (
     FileSystemConfig,
     MaintenanceConfig,
     ProjectRule,
+    RunsConfig,
     Thresholds,
     load_config,
 )
@@ -76,6 +77,9 @@ include = ["sd*", "mpath*"]
 exclude = ["sda"]
 system = false
 
+[runs]
+ceiling_mib_per_s_per_node = 10.94
+
 [projects]
 directories = ["/scratch/{project}/", "/home/*/{project}"]
 ids = { 5001 = "climate" }
@@ -124,6 +128,7 @@ def test_every_key(tmp_path: Path) -> None:
         agent=AgentConfig(2.0, 30.0, 60.0, 600.0, "/spool", 2 << 30, "/copy", "scratch", True),
         devices=DeviceRule(("sd*", "mpath*"), ("sda",), False),
         projects=ProjectRule(("/scratch/{project}", "/home/*/{project}"), {"5001": "climate"}),
+        runs=RunsConfig(10.94),
     )
 
 

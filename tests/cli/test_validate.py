@@ -64,7 +64,7 @@ def test_one_study_as_markdown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--study", "P,X"], "no study is called 'X'; there are: N, P, S, U"),
+        (["--study", "P,X"], "no study is called 'X'; there are: D, N, P, S, U"),
         (["--data", "/no/such/folder"], "does not exist"),
     ],
 )

@@ -6,14 +6,15 @@ nodes, bytes and times; IOR runs with their Darshan logs, of another machine, ar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import narwhals as nw
 import numpy as np
 
+from iolens.analyses.runs.asked import lines_of
+from iolens.analyses.runs.measures import with_measures
 from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs_coverage.analysis import RunCoverage, runs_coverage
 from iolens.analyses.runs_projects.analysis import RunProjects, runs_projects
@@ -21,13 +22,13 @@ from iolens.analyses.runs_scaling.analysis import RunScaling, runs_scaling
 from iolens.analyses.runs_variance.analysis import RunVariance, runs_variance
 from iolens.errors import InputError
 from iolens.schema import TABLES
-from iolens.sources import ReadOptions, get_source
+from iolens.sources import ReadOptions
 from iolens.store.rows import to_arrow
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 from iolens.store.store import Store
 from iolens.units import GIB, MIB
-from iolens.validation.evidence import PublicData, PublicFile, remembered
+from iolens.validation.evidence import PublicData, PublicFile, known, remembered
 
 CORES_PER_NODE: Final = 4
 TABLE_I: Final = {  # MiB/s by IOR and by Darshan, MiB/s/CN; 1 TiB by 4,096 processes
@@ -68,15 +69,15 @@ def pair(name: str) -> tuple[PublicFile, PublicFile]:
 def ior_deviation_pct(evidence: PublicData, name: str) -> float:
     """How far MiB/s by the log are from what IOR reports of the same run, per cent, without a sign."""
     log, summary = pair(name)
-    with TemporaryDirectory(prefix="iolens-validate-") as folder:
-        store = Store(folder)
-        store.ingest(get_source("darshan").captures([evidence.path(log)], ReadOptions()), "darshan")
-        result = runs_projects(store.select_all(Scope()), min_processes=0, min_bytes=0)
-        store.close()
-    if not result.projects or result.projects[0].mib_per_s is None:
-        raise InputError(log.path, "the log has no I/O time")
-    reported = json.loads(evidence.path(summary).read_text("utf-8"))["tests"][0]["Results"][0]["bwMiB"]
-    return abs(100.0 * (result.projects[0].mib_per_s / float(reported) - 1.0))
+    evidence.load("darshan", log, ReadOptions())
+    evidence.load("ior", summary, ReadOptions(filesystem=name))
+    runs = evidence.store.select_all(Scope()).frame("runs").filter(nw.col("log") == Path(log.path).name)
+    speeds = [line["mib_per_s"] for line in lines_of(with_measures(runs).select("mib_per_s"))]
+    moved = [row for row in evidence.store.benchmark_runs("ior") if row["filesystem"] == name]
+    if len(speeds) != 1 or len(moved) != 1:
+        raise InputError(log.path, f"{len(speeds)} runs and {len(moved)} results of IOR", "one of each")
+    reported = float(str(moved[0]["bytes"])) / MIB / float(str(moved[0]["duration_s"]))
+    return abs(100.0 * (known(speeds[0], log) / reported - 1.0))
 
 
 @remembered
