@@ -120,7 +120,7 @@ def _ended(slurm: SlurmCluster, folder: Path, tools: Path, command: str, tasks: 
     """The id of a job that ran the command under Darshan to its end, and that the accounting knows."""
     launch = f"mpirun --allow-run-as-root --oversubscribe -np {tasks} -x LD_PRELOAD={tools}/lib/libdarshan.so {command}"
     script = f"export DARSHAN_LOG_DIR_PATH={folder / 'logs'} {QUIET_MPI}\ncd {folder}\n{launch} && rm -f *.out*"
-    job = slurm.submit(script, "--ntasks", "2", "--nodes", "1", "--job-name", "ior")
+    job = slurm.submit(script, "--ntasks", "2", "--nodes", "1", "--account", "science", "--job-name", "ior")
 
     def state() -> str:
         return slurm.run("sacct", "-P", "-n", "-X", "-j", job, "--format", "State,End").strip()
