@@ -15,13 +15,14 @@ from iolens.errors import UsageError
 from iolens.simulator.telemetry import order_of, simulate_telemetry
 from iolens.simulator.workload import load_workload
 from iolens.units import parse_time
+from tests.simulator.stated_runs import NEEDS_DARSHAN
 
 OSTS, SEED, END = 2, 5, parse_time("2026-01-07")
 
 
+@NEEDS_DARSHAN
 def test_runs_are_read_back_and_explain_all_but_one_stream(tmp_path: Path) -> None:
     """Jobs of weights 5, 3, 8 and 2 of 19 have logs: they explain 18/19 of what the OSTs moved."""
-    pytest.importorskip("darshan", reason="libdarshan-util is not installed")
     store = str(tmp_path / "store")
     simulate_telemetry(order_of(store, load_workload("scratch"), start=parse_time("2026-01-06"), days=1, osts=OSTS,
                                 seed=SEED, with_jobs=False), workers=1)  # fmt: skip

@@ -24,10 +24,9 @@ from tests.cli.command import iolens
 from tests.live.hpc_tools import hpc_tools
 from tests.live.slurm_cluster import SlurmCluster
 from tests.live.spark_cluster import ComponentFailed, ComponentMissing
-from tests.simulator.test_darshan_logs import run_of
+from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
-pytestmark = pytest.mark.live
-pytest.importorskip("darshan", reason="libdarshan-util is not installed")
+pytestmark = [pytest.mark.live, NEEDS_DARSHAN]
 
 TOLERANCE = 0.03
 SECOND_US = 1_000_000

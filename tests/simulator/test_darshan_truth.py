@@ -13,9 +13,9 @@ from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun, Strategy
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB
-from tests.simulator.test_darshan_logs import run_of
+from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
-pytest.importorskip("darshan", reason="libdarshan-util is not installed")
+pytestmark = NEEDS_DARSHAN
 
 
 def first_row(tables: dict[str, Any], table: str) -> dict[str, Any]:
