@@ -24,10 +24,9 @@ from tests.cli.command import iolens
 from tests.live.hpc_tools import hpc_tools
 from tests.live.slurm_cluster import SlurmCluster
 from tests.live.spark_cluster import ComponentFailed, ComponentMissing
-from tests.simulator.test_darshan_logs import run_of
+from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
-pytestmark = pytest.mark.live
-pytest.importorskip("darshan", reason="libdarshan-util is not installed")
+pytestmark = [pytest.mark.live, NEEDS_DARSHAN]
 
 TOLERANCE = 0.03
 SECOND_US = 1_000_000
@@ -120,7 +119,7 @@ def _ended(slurm: SlurmCluster, folder: Path, tools: Path, command: str, tasks: 
     """The id of a job that ran the command under Darshan to its end, and that the accounting knows."""
     launch = f"mpirun --allow-run-as-root --oversubscribe -np {tasks} -x LD_PRELOAD={tools}/lib/libdarshan.so {command}"
     script = f"export DARSHAN_LOG_DIR_PATH={folder / 'logs'} {QUIET_MPI}\ncd {folder}\n{launch} && rm -f *.out*"
-    job = slurm.submit(script, "--ntasks", "2", "--nodes", "1", "--job-name", "ior")
+    job = slurm.submit(script, "--ntasks", "2", "--nodes", "1", "--account", "science", "--job-name", "ior")
 
     def state() -> str:
         return slurm.run("sacct", "-P", "-n", "-X", "-j", job, "--format", "State,End").strip()

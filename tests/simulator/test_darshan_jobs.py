@@ -18,8 +18,9 @@ from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB, parse_time
 from tests.cli.command import iolens
+from tests.simulator.stated_runs import NEEDS_DARSHAN
 
-pytest.importorskip("darshan", reason="libdarshan-util is not installed")
+pytestmark = NEEDS_DARSHAN
 
 OSTS, NODES, HOURS = 3, 5, 4
 START_S = int(parse_time("2026-01-05").timestamp())

@@ -12,28 +12,17 @@ import pytest
 from iolens.errors import UsageError
 from iolens.simulator.darshan_logs import log_name, many_runs, write_log, write_many
 from iolens.simulator.darshan_records import heat_bins, posix_records, record_id
-from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun, Strategy, stated_run
+from iolens.simulator.darshan_runs import STRATEGIES, Strategy
 from iolens.units import MIB
+from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
-darshan = pytest.importorskip("darshan", reason="PyDarshan is not installed")
-
+pytestmark = NEEDS_DARSHAN
 WITH_FILES = tuple(strategy for strategy in STRATEGIES if strategy != "none")
-START_S = 1_790_000_000.25
-
-
-def run_of(strategy: Strategy, **changes: Any) -> SimulatedRun:
-    """Eight ranks, 100 MiB and 7 bytes written, 10 MiB read, in two phases, and a text file."""
-    stated: dict[str, Any] = {
-        "job_id": 4711, "start_s": START_S, "duration_s": 60.5, "processes": 8, "phases": 2, "printed_bytes": 1000,
-        "write_bytes": 100 * MIB + 7, "read_bytes": 10 * MIB, "transfer_bytes": 65536, "stripe_count": 2,
-        "executable": "gyro", "user": "ana", "uid": 1234, "opens": 40, "stats": 30,
-    }  # fmt: skip
-    if strategy == "none":
-        stated |= {"write_bytes": 0, "read_bytes": 0, "phases": 0, "printed_bytes": 0}
-    return stated_run(strategy, **(stated | changes))
 
 
 def report_of(path: Path) -> Any:
+    import darshan  # late: it takes a second
+
     return darshan.DarshanReport(str(path), read_all=True)
 
 

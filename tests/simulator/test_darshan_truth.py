@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun, Strategy
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB
-from tests.simulator.test_darshan_logs import run_of
+from tests.cli.command import iolens
+from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
-pytest.importorskip("darshan", reason="libdarshan-util is not installed")
+pytestmark = NEEDS_DARSHAN
 
 
 def first_row(tables: dict[str, Any], table: str) -> dict[str, Any]:
@@ -69,3 +71,31 @@ def test_activity_over_time_has_every_byte(tmp_path: Path, strategy: Strategy) -
     rows = _columns(series, "module", "read_bytes", "write_bytes")
     read, written = (sum(int(row[place]) for row in rows if row[0] == "POSIX") for place in (1, 2))
     assert (read, written) == (run.truth.read_bytes, run.truth.write_bytes)
+
+
+GOOD: dict[str, Any] = {
+    "transfer_bytes": 4 * MIB, "write_bytes": 1024 * MIB, "read_bytes": 0, "opens": 0, "stats": 0, "phases": 1,
+    "printed_bytes": 0, "stripe_count": 8, "duration_s": 600,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("strategy", "changes", "expected"),
+    [
+        ("shared", {}, set()),
+        ("collective", {}, set()),
+        ("shared", {"transfer_bytes": MIB + 512}, {"misaligned"}),
+        ("shared", {"transfer_bytes": 4096, "write_bytes": 64 * MIB}, {"misaligned", "small-accesses"}),
+        ("shared", {"opens": 20_000}, {"many-opens", "metadata-bound"}),
+        ("shared", {"stripe_count": 1, "write_bytes": 16_384 * MIB, "processes": 32}, {"stripe"}),
+        ("rank0", {"processes": 64, "write_bytes": 16_384 * MIB}, {"single-writer", "rank-imbalance"}),
+    ],
+)
+def test_findings_are_those_that_the_run_was_made_for(
+    tmp_path: Path, strategy: Strategy, changes: dict[str, Any], expected: set[str]
+) -> None:
+    done = iolens("runs", "summary", write_log(tmp_path, run_of(strategy, **{**GOOD, **changes})), "--format", "json")
+    assert done.code == 0, done.err
+    summary = json.loads(done.out)
+    findings = (summary[0] if isinstance(summary, list) else summary)["findings"]
+    assert {finding["code"] for finding in findings} == expected
