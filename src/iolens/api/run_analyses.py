@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, Final
 
-from iolens.analyses.runs.applications import ReportedRuns
 from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.analyses.runs_applications.reported import ReportedRuns
 from iolens.analyses.runs_coverage.analysis import runs_coverage
 from iolens.analyses.runs_files.analysis import runs_files
 from iolens.analyses.runs_interfaces.analysis import runs_interfaces

@@ -1,0 +1,1 @@
+"""Application runs in the report of a centre."""
