@@ -59,11 +59,19 @@ class SlurmCluster:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(subprocess.SubprocessError):
             subprocess.run([STARTER, "stop", self.folder / "slurm"], check=False, capture_output=True, timeout=60)
-        for process in psutil.process_iter(["cmdline"]):
-            if any(str(self.folder) in word for word in process.info["cmdline"] or ()):
-                with contextlib.suppress(psutil.Error):
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if self._is_ours(process):
                     process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        """Whether a process is of this cluster; the step of a job that still runs tells it by its environment only."""
+        if process.pid == os.getpid():
+            return False
+        environment = Path(f"/proc/{process.pid}/environ").read_bytes()  # psutil stops where a title overwrote it
+        conf = f"SLURM_CONF={self.folder}/".encode()
+        return conf in environment or any(str(self.folder) in word for word in process.cmdline())
 
     def run(self, *command: str | Path, **environment: str) -> str:
         """What a command of Slurm prints."""
