@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from iolens.errors import InputError
-from iolens.sources.darshan.isolated import DarshanReader, LogRequest, RefusedLog
-from iolens.sources.darshan.rows import RowOptions
+from iolens.sources.darshan.isolated import DarshanReader
+from iolens.sources.darshan.messages import LogRequest, RefusedLog, RowOptions
 from tests.sources.darshan import LOGS
 
 REPOSITORY = Path(__file__).parents[3]

@@ -17,8 +17,8 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.records import Rows
-from iolens.sources.darshan.isolated import DarshanReader, LogRequest, RefusedLog
-from iolens.sources.darshan.rows import RowOptions
+from iolens.sources.darshan.isolated import DarshanReader
+from iolens.sources.darshan.messages import LogRequest, RefusedLog, RowOptions
 from tests.fuzz.mutations import mutated
 from tests.soak import IS_SOAK
 from tests.sources.darshan import LOGS

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from iolens.errors import InputError
-from iolens.sources.darshan import dxt
-from iolens.sources.darshan.dxt import chunks_of, segments
+from iolens.sources.darshan import traces
+from iolens.sources.darshan.dxt import segments
+from iolens.sources.darshan.log import trace_chunks
 from tests.sources.darshan import LOGS
 from tests.sources.darshan.conftest import SHARED
 from tests.sources.darshan.log_copies import SplitLog
@@ -41,9 +42,9 @@ def traced_log(path: Path, records: list[tuple[int, int, int, int]], version: in
 
 
 def test_every_segment_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dxt, "SEGMENTS_PER_CHUNK", 4)
+    monkeypatch.setattr(traces, "SEGMENTS_PER_CHUNK", 4)
     path = traced_log(tmp_path / "traced.darshan", [(11, 0, 6, 0), (12, 1, 0, 0), (11, 2, 1, 9)])
-    chunks = list(chunks_of(path, str(path)))
+    chunks = list(trace_chunks(path, str(path)))
     assert [(chunk.record_id, chunk.rank, chunk.hostname, chunk.direction, len(chunk)) for chunk in chunks] == [
         (11, 0, "node0", "write", 4), (11, 0, "node0", "write", 2), (11, 2, "node2", "write", 1),
         (11, 2, "node2", "read", 4), (11, 2, "node2", "read", 4), (11, 2, "node2", "read", 1),
@@ -66,7 +67,7 @@ def test_a_cut_trace_is_refused_after_what_is_whole(tmp_path: Path) -> None:
     regions = log.regions()
     cut = tmp_path / "cut.darshan"
     cut.write_bytes(log.rewritten({**regions, DXT_POSIX: regions[DXT_POSIX][:-100]}))
-    read = chunks_of(cut, str(cut))
+    read = trace_chunks(cut, str(cut))
     assert [len(next(read)), len(next(read))] == [3, 1]
     with pytest.raises(InputError, match=r"cut\.darshan: cut off within its DXT_POSIX records"):
         next(read)
@@ -75,14 +76,14 @@ def test_a_cut_trace_is_refused_after_what_is_whole(tmp_path: Path) -> None:
 def test_a_trace_of_a_newer_version_is_refused_by_its_number(tmp_path: Path) -> None:
     path = traced_log(tmp_path / "newer.darshan", [(11, 0, 3, 0)], version=9)
     with pytest.raises(InputError, match=r"its DXT_POSIX records, of version 9, cannot be unpacked"):
-        list(chunks_of(path, str(path)))
+        list(trace_chunks(path, str(path)))
 
 
 @needs_captures
 @pytest.mark.parametrize("path", TRACED, ids=[path.name[:40] for path in TRACED])
 def test_accesses_and_bytes_are_pydarshans(path: Path, pydarshan: dict[str, Any]) -> None:
     totals: dict[str, Counter[str]] = {}
-    for chunk in chunks_of(path, str(path)):
+    for chunk in trace_chunks(path, str(path)):
         name = {"POSIX": "DXT_POSIX", "MPI-IO": "DXT_MPIIO"}[chunk.module]
         totals.setdefault(name, Counter(read=0, write=0, bytes=0)).update(
             {chunk.direction: len(chunk), "bytes": int(chunk.length.sum())}
@@ -101,7 +102,7 @@ def test_the_trace_is_the_one_darshan_dxt_parser_printed() -> None:
     lines = [line.split() for line in text.splitlines() if line.startswith((" X_POSIX", " X_MPIIO"))]
     printed = Counter((line[0][2:], int(line[1]), line[2], int(line[5])) for line in lines)
     ours: Counter[tuple[str, int, str, int]] = Counter()
-    for chunk in chunks_of(path, str(path)):
+    for chunk in trace_chunks(path, str(path)):
         module = chunk.module.replace("MPI-IO", "MPIIO")
         ours.update((module, chunk.rank, chunk.direction, length) for length in chunk.length.tolist())
     assert ours == printed

@@ -13,8 +13,8 @@ from iolens.run_tables import INTERFACES, PATTERNS
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions, get_source, recognise
 from iolens.sources.darshan.isolated import rows_of_log
+from iolens.sources.darshan.messages import RowOptions
 from iolens.sources.darshan.places import PlaceFinder
-from iolens.sources.darshan.rows import RowOptions
 from iolens.sources.darshan.runs import identity_columns
 from tests.sources.darshan import LOGS
 from tests.sources.darshan.conftest import CAPTURED, EVERY_LOG, SHARED, LogRows, label, read_logs

@@ -6,16 +6,23 @@ import mmap
 import os
 import resource
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, Final
 
-from iolens.sources.darshan.isolated import MEMORY_BYTES, serve
+from iolens.errors import InputError, IolensError, unexpected
+from iolens.records import Rows
+from iolens.sources.darshan.log import LogBatch, trace_chunks
+from iolens.sources.darshan.messages import MEMORY_BYTES, POSITION, LogRequest, RefusedLog, RowOptions
+from iolens.sources.darshan.rows import in_arrow, rows_of_batch
+
+ROWS_PER_MESSAGE: Final = 50_000
 
 
 def main(pipe: int, shared: int) -> None:
     """Answer requests on a descriptor; the other one is where to say what is being read."""
-    import iolens.sources.darshan.rows  # noqa: F401 (what is imported now does not count against the limit)
-
     used = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     limit = used + MEMORY_BYTES
@@ -25,6 +32,68 @@ def main(pipe: int, shared: int) -> None:
     for stream in (1, 2):
         os.dup2(nowhere, stream)  # the library prints what it finds wrong
     serve(Connection(pipe), mmap.mmap(shared, mmap.PAGESIZE))
+
+
+def serve(pipe: Connection, position: mmap.mmap) -> None:
+    """What the child does: answer requests until there is nobody to ask."""
+
+    def at(log: int, module: int = -1) -> None:
+        position[: POSITION.size] = POSITION.pack(log, module)
+
+    pipe.send("ready")
+    functions: dict[str, Callable[..., Iterator[Any]]] = {"rows": _rows, "dxt": _trace}
+    while True:
+        try:
+            function, arguments = pipe.recv()
+        except EOFError:
+            return
+        try:
+            for value in functions[function](at, *arguments):
+                pipe.send(("part", value))
+            pipe.send(("done", None))
+        except IolensError as error:
+            pipe.send(("error", error))
+        except MemoryError:
+            pipe.send(("error", InputError("", f"takes more than {MEMORY_BYTES >> 30} GiB of memory")))
+        except Exception as error:
+            pipe.send(("error", InputError("", f"not read; {unexpected(error)}")))
+
+
+def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
+    batch = LogBatch()
+    refused: list[RefusedLog] = []
+    for number, request in enumerate(requests):
+        at(number)
+        try:
+            batch.read(Path(request.path), request.place, request.run_id, request.skipped, partial(at, number))
+        except InputError as error:
+            refused.append(RefusedLog(number, error))
+        except MemoryError:
+            reason = f"takes more than {MEMORY_BYTES >> 30} GiB of memory"
+            refused.append(RefusedLog(number, InputError(request.place, reason)))
+    at(len(requests))
+    yield from refused
+    if batch.heads:
+        for rows in rows_of_batch(batch, options).values():
+            for piece in pieces_of(rows):
+                yield in_arrow(piece) if options.in_arrow else piece
+
+
+def _trace(at: Callable[..., None], path: str) -> Iterator[Any]:
+    for number, chunk in enumerate(trace_chunks(Path(path), path)):
+        at(0, number)
+        yield chunk
+
+
+def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:
+    """Rows in pieces that are small enough to send."""
+    if rows.count <= longest:
+        yield rows
+        return
+    for begin in range(0, rows.count, longest):
+        end = min(begin + longest, rows.count)
+        columns = {name: values[begin:end] for name, values in rows.columns.items()}  # type: ignore[index]
+        yield Rows(rows.table, columns, end - begin)
 
 
 if __name__ == "__main__":

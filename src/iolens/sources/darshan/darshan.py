@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from iolens.records import Capture, Item, RowMark
-from iolens.sources.darshan.isolated import DarshanReader, LogRequest, RefusedLog, problem_of
-from iolens.sources.darshan.rows import RowOptions
+from iolens.sources.darshan.isolated import DarshanReader, problem_of
+from iolens.sources.darshan.messages import LogRequest, RefusedLog, RowOptions
 from iolens.sources.darshan.settings import row_options
 from iolens.sources.reading.bounded_input import regular_file
 from iolens.sources.reading.captures import read_each, refuse_empty

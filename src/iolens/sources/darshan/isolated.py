@@ -11,59 +11,34 @@ import mmap
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from iolens.errors import InputError, IolensError, unexpected
+from iolens.errors import InputError
 from iolens.records import Problem, Rows
 from iolens.sources.darshan.forked import ForkedProcess, may_fork
 from iolens.sources.darshan.library import library_path
+from iolens.sources.darshan.messages import POSITION, LogRequest, RefusedLog, RowOptions
 from iolens.sources.reading.options import ReadOptions
 
-if TYPE_CHECKING:
-    from iolens.sources.darshan.rows import RowOptions
-
-MEMORY_BYTES: Final = 4 << 30  # address space of the child beyond what it starts with
 STANDSTILL_S: Final = 60.0  # a module of one log may take so long
 STANDSTILL_S_PER_MIB: Final = 2.0  # and so much longer for each MiB of the log
 LONGEST_START_S: Final = 120.0  # that a child may take to be ready, on a busy machine
-ROWS_PER_MESSAGE: Final = 50_000
 _MOST_SKIPPED: Final = 4  # modules of one log that may bring a child down before it is refused
-_POSITION: Final = struct.Struct("qq")  # number of the log in its request, and of the module; −1: before any
 
 
 class StandstillError(Exception):
     """The child did not go on."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogRequest:
-    """One log to read, by its path; `place` is what messages call it."""
-
-    path: str
-    place: str
-    run_id: str | None = None  # hash of the content it had when it was listed
-    skipped: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedLog:
-    """A log that cannot be read, and why."""
-
-    number: int  # in its request
-    error: InputError
 
 
 @dataclass(slots=True)
@@ -81,7 +56,7 @@ class LogProcess:
         self.start()
         assert self._pipe is not None
         assert self._position is not None
-        self._position[: _POSITION.size] = _POSITION.pack(-1, -1)
+        self._position[: POSITION.size] = POSITION.pack(-1, -1)
         self._pipe.send((function, arguments))
         try:
             while True:
@@ -110,7 +85,7 @@ class LogProcess:
     def position(self) -> tuple[int, int]:
         """Which log and module the child is at, or was when it died."""
         assert self._position is not None
-        log, module = _POSITION.unpack(self._position[: _POSITION.size])
+        log, module = POSITION.unpack(self._position[: POSITION.size])
         return log, module
 
     def start(self) -> None:
@@ -305,73 +280,6 @@ def stream(function: str, path: str | Path) -> Iterator[Any]:
         ) from error
     finally:
         process.stop()
-
-
-def serve(pipe: Connection, position: mmap.mmap) -> None:
-    """What the child does: answer requests until there is nobody to ask."""
-
-    def at(log: int, module: int = -1) -> None:
-        position[: _POSITION.size] = _POSITION.pack(log, module)
-
-    pipe.send("ready")
-    functions: dict[str, Callable[..., Iterator[Any]]] = {"rows": _rows, "dxt": _trace}
-    while True:
-        try:
-            function, arguments = pipe.recv()
-        except EOFError:
-            return
-        try:
-            for value in functions[function](at, *arguments):
-                pipe.send(("part", value))
-            pipe.send(("done", None))
-        except IolensError as error:
-            pipe.send(("error", error))
-        except MemoryError:
-            pipe.send(("error", InputError("", f"takes more than {MEMORY_BYTES >> 30} GiB of memory")))
-        except Exception as error:
-            pipe.send(("error", InputError("", f"not read; {unexpected(error)}")))
-
-
-def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
-    from iolens.sources.darshan.log import LogBatch
-    from iolens.sources.darshan.rows import in_arrow, rows_of_batch
-
-    batch = LogBatch()
-    refused: list[RefusedLog] = []
-    for number, request in enumerate(requests):
-        at(number)
-        try:
-            batch.read(Path(request.path), request.place, request.run_id, request.skipped, partial(at, number))
-        except InputError as error:
-            refused.append(RefusedLog(number, error))
-        except MemoryError:
-            reason = f"takes more than {MEMORY_BYTES >> 30} GiB of memory"
-            refused.append(RefusedLog(number, InputError(request.place, reason)))
-    at(len(requests))
-    yield from refused
-    if batch.heads:
-        for rows in rows_of_batch(batch, options).values():
-            for piece in pieces_of(rows):
-                yield in_arrow(piece) if options.in_arrow else piece
-
-
-def _trace(at: Callable[..., None], path: str) -> Iterator[Any]:
-    from iolens.sources.darshan.dxt import chunks_of
-
-    for number, chunk in enumerate(chunks_of(Path(path), path)):
-        at(0, number)
-        yield chunk
-
-
-def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:
-    """Rows in pieces that are small enough to send."""
-    if rows.count <= longest:
-        yield rows
-        return
-    for begin in range(0, rows.count, longest):
-        end = min(begin + longest, rows.count)
-        columns = {name: values[begin:end] for name, values in rows.columns.items()}  # type: ignore[index]
-        yield Rows(rows.table, columns, end - begin)
 
 
 def problem_of(refused: RefusedLog) -> Problem:

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.errors import InputError
-from iolens.sources.darshan.dxt import TRACED, hosts_of
 from iolens.sources.darshan.head import LogHead, ModuleInfo, read_head
 from iolens.sources.darshan.heat import HeatmapBuffer
 from iolens.sources.darshan.layouts import RECORDED, RecordLayout, layout_of
 from iolens.sources.darshan.library import LogHandle, LustreRecord, counter_names, library
+from iolens.sources.darshan.traces import TRACED, TraceChunk, TraceStream, hosts_of
 from iolens.sources.reading.bounded_input import regular_file
 
 MAGIC: Final = 6567223
@@ -294,3 +294,14 @@ def mend_times(layout: RecordLayout, records: NDArray[np.void]) -> None:
 def _is_duration(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     with np.errstate(invalid="ignore"):
         return np.asarray((values == 0) | ((values > 1e-12) & (values < 1e12)))
+
+
+def trace_chunks(path: Path, place: str) -> Iterator[TraceChunk]:
+    """Every traced access of a log (DXT), in chunks."""
+    with opened(path, place) as log:
+        try:
+            for module in log.head("").modules:
+                if module.name in TRACED:
+                    yield from TraceStream(log.handle or 0, module).chunks()
+        except InputError as error:
+            raise InputError(place, error.problem) from error

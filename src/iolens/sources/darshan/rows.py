@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -18,23 +17,12 @@ from iolens.sources.darshan.head import STREAMS
 from iolens.sources.darshan.heat import HEATED
 from iolens.sources.darshan.layouts import RECORDED
 from iolens.sources.darshan.log import LogBatch
+from iolens.sources.darshan.messages import RowOptions
 from iolens.sources.darshan.places import PlaceFinder
 from iolens.sources.darshan.ranks import rank_columns
 from iolens.sources.darshan.runs import ModuleRecords, Modules, identity_columns, run_columns
 
 MOST_RANKS: Final = 256  # of `run_series`; of more ranks, groups are added up
-
-
-@dataclass(frozen=True, slots=True)
-class RowOptions:
-    """What the configuration and the command line say of logs."""
-
-    mounts: Mapping[str, str] = field(default_factory=dict)  # configured mount point → file system
-    filesystem: str | None = None
-    paths: bool = True
-    since_us: int | None = None  # only runs that end from here on
-    until_us: int | None = None  # and before this time
-    in_arrow: bool = False  # columns as Arrow arrays, which pass between processes at little cost
 
 
 def rows_of_batch(batch: LogBatch, options: RowOptions) -> dict[str, Rows]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from iolens.errors import InputError
-from iolens.sources.darshan.rows import RowOptions
+from iolens.sources.darshan.messages import RowOptions
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import epoch_us
 
