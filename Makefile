@@ -21,6 +21,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.scan
 	$(BIN)/python -m bench.workload
 	$(BIN)/python -m bench.jobs
+	$(BIN)/python -m bench.darshan
 	$(BIN)/python -m bench.job_report
 
 soak: $(VENV)/.installed-test
