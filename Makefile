@@ -22,6 +22,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.workload
 	$(BIN)/python -m bench.jobs
 	$(BIN)/python -m bench.runs
+	$(BIN)/python -m bench.darshan
 	$(BIN)/python -m bench.job_report
 	$(BIN)/python -m bench.run_summary
 

@@ -138,4 +138,4 @@ class Capture:
     members: tuple[Capture, ...] = ()  # those that were gathered into this one
 
 
-Together = Callable[[Sequence[Capture]], Iterator[Item]]
+Together = Callable[[Sequence[tuple[str, str]]], Iterator[Item]]  # of origins and values of their rows

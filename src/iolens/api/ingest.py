@@ -147,7 +147,7 @@ def _below(directory: Path) -> list[Path]:
     """Every file below a directory, hidden ones left out."""
     files = [
         path
-        for path in sorted(directory.rglob("*"))
+        for path in sorted(directory.rglob("*"), key=lambda path: path.parts)
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
     ]
     if not files:

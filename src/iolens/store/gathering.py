@@ -6,10 +6,10 @@ is written after all others of its capture: where a load broke off, the rows tha
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from iolens.open_files import release
@@ -50,7 +50,7 @@ def gathered(
 
 def _small_size(capture: Capture) -> int | None:
     try:
-        size = Path(capture.origin).stat().st_size
+        size = os.stat(capture.origin).st_size  # noqa: PTH116 (for each of many thousands)
     except OSError:
         return None
     return size if size <= LARGEST_BYTES else None
@@ -60,5 +60,6 @@ def _combined(members: list[Capture]) -> Capture:
     together = members[0].together
     assert together is not None
     others = f" and {counted(len(members) - 1, 'more file')}" if len(members) > 1 else ""
-    items = partial(together, tuple(members))
+    names = [(capture.origin, "" if capture.row is None else capture.row.value) for capture in members]
+    items = partial(together, names)
     return Capture(f"{members[0].origin}{others}", f"gathered/{uuid.uuid4()}", items, members=tuple(members))

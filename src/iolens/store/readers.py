@@ -11,18 +11,22 @@ import multiprocessing
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final
 
 from iolens.errors import InputError, IolensError, unexpected
-from iolens.open_files import each_file_opened_once, receive, release
+from iolens.open_files import OpenFile, each_file_opened_once, receive, release
 from iolens.records import Capture, Item, Problem
 
 FEWEST: Final = 24  # with fewer captures than this, starting workers costs more than they save
+GATHERED_AHEAD: Final = 8  # captures, each of many small ones, that a worker may be ahead of what is stored
 GATHERED_PER_CAPTURE: Final = 40  # small captures read together that take as long as another one alone
 LARGEST_BYTES: Final = 16 << 20  # a larger file is parsed here, piece by piece, so that memory stays flat
 LONGEST_REASON: Final = 1000  # characters: what a damaged file holds may be quoted, but not all of it
@@ -116,35 +120,49 @@ def _refused(origin: str, problem: Problem) -> Capture:
     return Capture(origin, f"refused/{uuid.uuid4()}", partial(iter, (problem,)))
 
 
+_Waiting = tuple[Capture, "Future[list[Item]] | None", bool]  # what is parsed elsewhere, if it is; whether it is wanted
+
+
 def _in_order(
     captures: Iterable[Capture], is_wanted: Callable[[Capture], bool], processes: list[_Worker]
 ) -> Iterator[CaptureItems]:
-    under_way: deque[tuple[Capture, _Worker | None, bool]] = deque()
-    free = deque(processes)
-    for capture in captures:
-        wanted = is_wanted(capture)
-        if wanted and _is_small(capture):
-            while not free:
-                yield from _next(under_way, free)
-            worker = free.popleft()
-            worker.start(capture)
-            under_way.append((capture, worker, True))
-        else:
-            under_way.append((capture, None, wanted))
-        while under_way and under_way[0][1] is None:
-            yield from _next(under_way, free)
-    while under_way:
-        yield from _next(under_way, free)
+    """A thread waits for each worker, so that workers go on while what they have done is stored."""
+    free: SimpleQueue[_Worker] = SimpleQueue()
+    for worker in processes:
+        free.put(worker)
+    threads = ThreadPoolExecutor(len(processes))
+    under_way: deque[_Waiting] = deque()
+    try:
+        for capture in captures:
+            wanted = is_wanted(capture)
+            is_elsewhere = wanted and _is_small(capture)
+            most = len(processes) * (GATHERED_AHEAD if capture.members else 1)
+            while is_elsewhere and sum(future is not None for _, future, _ in under_way) >= most:
+                yield _next(under_way)
+            file = release(capture.origin) if is_elsewhere else None
+            under_way.append((capture, threads.submit(_parsed, free, capture, file) if is_elsewhere else None, wanted))
+            while under_way and under_way[0][1] is None:
+                yield _next(under_way)
+        while under_way:
+            yield _next(under_way)
+    finally:
+        for worker in processes:
+            worker.terminate()  # ends what a thread still waits for
+        threads.shutdown(cancel_futures=True)
 
 
-def _next(under_way: deque[tuple[Capture, _Worker | None, bool]], free: deque[_Worker]) -> Iterator[CaptureItems]:
-    capture, worker, wanted = under_way.popleft()
-    if worker is None:
-        yield _read_here(capture, wanted)
-        return
-    items = worker.finish(capture)
-    free.append(worker)
-    yield CaptureItems(capture, items)
+def _parsed(free: SimpleQueue[_Worker], capture: Capture, file: OpenFile | None) -> list[Item]:
+    worker = free.get()
+    try:
+        worker.start(capture, file)
+        return worker.finish(capture)
+    finally:
+        free.put(worker)
+
+
+def _next(under_way: deque[_Waiting]) -> CaptureItems:
+    capture, future, wanted = under_way.popleft()
+    return _read_here(capture, wanted) if future is None else CaptureItems(capture, future.result())
 
 
 def _is_small(capture: Capture) -> bool:
@@ -163,15 +181,16 @@ class _Worker:
         self.pipe: Connection | None = None
         self.process: multiprocessing.process.BaseProcess | None = None
 
-    def start(self, capture: Capture) -> None:
-        """Hand over a capture."""
+    def start(self, capture: Capture, file: OpenFile | None) -> None:
+        """Hand over a capture, and its file where that is held."""
         if self.pipe is None:
             context = multiprocessing.get_context("spawn")  # the engine's threads do not survive a fork
             self.pipe, theirs = context.Pipe()
             self.process = context.Process(target=_work, args=(theirs,), daemon=True)
             self.process.start()
             theirs.close()
-        self.pipe.send((capture, release(capture.origin)))
+        with suppress(OSError):  # of a process that was ended; `finish` says so
+            self.pipe.send((replace(capture, members=()), file))
 
     def finish(self, capture: Capture) -> list[Item]:
         """Wait for its items."""
@@ -183,8 +202,13 @@ class _Worker:
             return [Problem(capture.origin, None, "the process that read this file died: damaged beyond reading")]
         return items
 
+    def terminate(self) -> None:
+        """End the process, whatever it does."""
+        if self.process is not None:
+            self.process.terminate()
+
     def stop(self) -> None:
-        """End the process."""
+        """End the process and let go of its pipe."""
         if self.pipe is not None and self.process is not None:
             self.pipe.close()
             self.process.terminate()

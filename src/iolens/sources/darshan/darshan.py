@@ -8,12 +8,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from iolens.errors import InputError
 from iolens.records import Capture, Item, RowMark
 from iolens.sources.darshan.isolated import DarshanReader, problem_of
 from iolens.sources.darshan.messages import LogRequest, RefusedLog, RowOptions
 from iolens.sources.darshan.settings import row_options
-from iolens.sources.reading.bounded_input import regular_file
-from iolens.sources.reading.captures import read_each, refuse_empty
+from iolens.sources.reading.bounded_input import content_hash
+from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 
 
@@ -46,14 +47,14 @@ SOURCE: Final = Darshan()
 
 
 def _content_hash(path: Path) -> str:
-    refuse_empty(path, "a Darshan log")
-    return regular_file(path).sha256()
+    size, run_id = content_hash(path)
+    if not size:
+        raise InputError(str(path), "empty file", "a Darshan log")
+    return run_id
 
 
-def _gathered_items(captures: Sequence[Capture], options: RowOptions) -> Iterator[Item]:
-    marks = [capture.row.value if capture.row is not None else None for capture in captures]
-    requests = [LogRequest(capture.origin, capture.origin, mark) for capture, mark in zip(captures, marks, strict=True)]
-    return _items(requests, options)
+def _gathered_items(names: Sequence[tuple[str, str]], options: RowOptions) -> Iterator[Item]:
+    return _items([LogRequest(origin, origin, run_id) for origin, run_id in names], options)
 
 
 def _items(requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Item]:
@@ -66,3 +67,8 @@ def _items(requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Item
 def _reader() -> DarshanReader:
     """The child of this process; it ends with it."""
     return DarshanReader()
+
+
+def stop_reader() -> None:
+    """End the child now; the next log starts another."""
+    _reader().close()

@@ -7,6 +7,7 @@ library only, for the sampler on a server reads through here as well.
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import stat
@@ -73,6 +74,19 @@ def opened_packed(path: Path) -> BinaryIO:
 def regular_file(path: Path) -> OpenFile:
     """A regular file, open for reading; raises OSError."""
     return open_file(path, partial(_descriptor, path))
+
+
+def content_hash(path: Path) -> tuple[int, str]:
+    """How many bytes a regular file has, and their SHA-256; for many small files, none of which is kept open."""
+    descriptor = _descriptor(path)
+    try:
+        digest, size = hashlib.sha256(), 0
+        while block := os.read(descriptor, _BLOCK):
+            digest.update(block)
+            size += len(block)
+    finally:
+        os.close(descriptor)
+    return size, digest.hexdigest()
 
 
 def opened(path: Path) -> BinaryIO:
