@@ -58,7 +58,7 @@ def divided(counts: NDArray[np.int64], weights: Sequence[float], turn: NDArray[n
 @cache
 def _cumulative(weights: tuple[float, ...]) -> NDArray[np.float64]:
     """Shares of the first part, of the first two and so on; of all parts exactly 1."""
-    cumulative = np.cumsum(weights) / np.sum(weights)
+    cumulative: NDArray[np.float64] = np.cumsum(weights) / np.sum(weights)
     cumulative[-1] = 1.0
     return cumulative
 
