@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,14 +116,6 @@ class Server:
         beside = path.parent / f".{path.name}"
         beside.write_text(text)
         beside.replace(path)
-
-
-@contextmanager
-def in_memory() -> Iterator[Path]:
-    """A directory in memory, as /proc is, where the machine has one: on a disk each file replaced is a file flushed."""
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="iolens-", dir=shared if os.access(shared, os.W_OK) else None) as name:
-        yield Path(name)
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,14 @@ from iolens.agent.sampling.health import STATUS_FILE
 from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity, TickBlock
 from iolens.simulator.lustre_layout import VERSIONS
+from iolens.simulator.replaced_files import folder_in_memory
 from iolens.simulator.workload import load_workload
 from iolens.store.duckdb_engine import query
 from iolens.store.store import Store
 from iolens.units import epoch_us, parse_duration, parse_time
 from tests.agent import truth
 from tests.agent.sampling.test_collect import wait_for
-from tests.agent.server import SimulatedServer, in_memory
+from tests.agent.server import SimulatedServer
 from tests.soak import IS_SOAK
 
 WORKLOAD = load_workload("scratch")
@@ -130,7 +131,7 @@ class Site:
     Pace(100, "200ms", failover_s=858, reset_s=1518, end_s=1800, fewest=30),
 ], ids=lambda pace: f"speed-{pace.speed}")  # fmt: skip
 def test_the_truth_comes_back_at_any_speed(tmp_path: Path, pace: Pace) -> None:
-    with in_memory() as memory:
+    with folder_in_memory() as memory:
         sites = [Site(tmp_path / version, memory / version, version, pace) for version in VERSIONS_AT[pace.speed]]
         _simulate_and_sample(sites)
     for host in HOSTS:  # the first has the older samples of the target that moved

@@ -94,18 +94,18 @@ def _simulate(store: str, name: str, seed: int) -> dict[str, Any]:
 
 def _sample(output: Path, store: str, seed: int) -> None:
     """Five more minutes of `scratch` through the agent: a tree of Lustre 2.15, sampler, spool and shipper."""
-    import tempfile
     from datetime import timedelta
 
     from iolens.agent.sampling.collector import Agent, AgentSettings
     from iolens.simulator.lustre_tree import Tree
+    from iolens.simulator.replaced_files import folder_in_memory
     from iolens.simulator.workload import load_workload
     from iolens.units import parse_time
 
     start = parse_time(START) + timedelta(days=DAYS)
-    with tempfile.TemporaryDirectory(prefix="iolens-demo-") as folder:
+    with folder_in_memory() as folder:
         tree = Tree(
-            Path(folder) / "server", "2.15", load_workload("scratch"), start_s=start.timestamp(), osts=OSTS, seed=seed
+            folder / "server", "2.15", load_workload("scratch"), start_s=start.timestamp(), osts=OSTS, seed=seed
         )
         settings = AgentSettings(
             root=tree.root, spool=output / "spool", store=store, ship_every_s=3600, duration_s=AGENT_MINUTES * 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -46,12 +47,20 @@ def dealt_out(
 
 def divided(counts: NDArray[np.int64], weights: Sequence[float], turn: NDArray[np.int64] | int) -> NDArray[np.int64]:
     """Counts divided by weight, parts first; they add up. `turn` varies which part gets the odd one."""
-    cumulative = np.cumsum(weights) / np.sum(weights)
-    cumulative[-1] = 1.0
     offset = (np.asarray(turn) * GOLDEN) % 1.0
-    upto = np.stack([np.floor(counts * share + offset) for share in cumulative])
-    np.minimum(upto, counts, out=upto)
-    return np.diff(upto, axis=0, prepend=0.0).astype(np.int64)
+    shares = _cumulative(tuple(weights)).reshape(-1, *(1 for _ in counts.shape))
+    upto = np.floor(counts * shares + offset)
+    parts = np.minimum(upto, counts, out=upto).astype(np.int64)
+    parts[1:] -= parts[:-1].copy()
+    return parts
+
+
+@cache
+def _cumulative(weights: tuple[float, ...]) -> NDArray[np.float64]:
+    """Shares of the first part, of the first two and so on; of all parts exactly 1."""
+    cumulative: NDArray[np.float64] = np.cumsum(weights) / np.sum(weights)
+    cumulative[-1] = 1.0
+    return cumulative
 
 
 def placed_on(workload: SimulatedWorkload, nodes: int) -> list[list[int]]:

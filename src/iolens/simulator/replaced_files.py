@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 (names in it are made by tempfile)
+TREES_BYTES: Final = 32 << 20  # more than the trees of a simulated centre take
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """A directory in memory, as /proc is, where the machine has one: on a disk each file replaced is a file flushed."""
+    is_here = os.access(SHARED_MEMORY, os.W_OK) and shutil.disk_usage(SHARED_MEMORY).free >= TREES_BYTES
+    with tempfile.TemporaryDirectory(prefix="iolens-", dir=SHARED_MEMORY if is_here else None) as name:
+        yield Path(name)
 
 
 @dataclass(slots=True)
