@@ -164,7 +164,7 @@ def loading(logs: str, store: str, workers: str, share: str) -> dict[str, float]
     from iolens.api.ingest import ingest_places
     from iolens.config import Config
     from iolens.sources import ReadOptions
-    from iolens.sources.darshan.darshan import stop_reader
+    from iolens.sources.darshan.darshan import stop_readers
     from iolens.store.store import Store
 
     days = sorted(Path(logs).glob("*/*/*"))
@@ -172,7 +172,7 @@ def loading(logs: str, store: str, workers: str, share: str) -> dict[str, float]
     began = time.perf_counter()
     tally = ingest_places(Store(store), Config(), places, ReadOptions(), source="darshan", workers=int(workers))
     seconds = time.perf_counter() - began
-    stop_reader()
+    stop_readers()
     return {"logs": tally.captures, "already_present": tally.already_present, "seconds": seconds, **resources()}
 
 

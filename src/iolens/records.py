@@ -134,7 +134,7 @@ class Capture:
     sequence: int = 1  # the first batch number under this identity
     numbered: bool = False  # the identity ends in /N and names a piece of a stream: sampled after N - 1, in its order
     row: RowMark | None = None  # by which the store knows it, where one row stands for all of it
-    together: Together | None = None  # reads several small captures at once; those with the same one may be gathered
+    together: Together | None = None  # reads several small captures at once, in a process that it starts for that
     members: tuple[Capture, ...] = ()  # those that were gathered into this one
 
 

@@ -152,6 +152,8 @@ def _in_order(
 
 
 def _parsed(free: SimpleQueue[_Worker], capture: Capture, file: OpenFile | None) -> list[Item]:
+    if capture.members:
+        return list(guarded(capture))  # which has processes of its own: this thread only waits for them
     worker = free.get()
     try:
         worker.start(capture, file)
@@ -190,7 +192,7 @@ class _Worker:
             self.process.start()
             theirs.close()
         with suppress(OSError):  # of a process that was ended; `finish` says so
-            self.pipe.send((replace(capture, members=()), file))
+            self.pipe.send((capture, file))
 
     def finish(self, capture: Capture) -> list[Item]:
         """Wait for its items."""

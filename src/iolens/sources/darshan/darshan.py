@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -59,16 +59,21 @@ def _gathered_items(names: Sequence[tuple[str, str]], options: RowOptions) -> It
 
 def _items(requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Item]:
     """The rows of all logs that can be read, and a problem for each of the others."""
-    for item in _reader().read(requests, options):
-        yield problem_of(item) if isinstance(item, RefusedLog) else item
+    try:
+        reader = _readers.pop()  # threads may read at the same time, each with a child
+    except IndexError:
+        reader = DarshanReader()
+    try:
+        for item in reader.read(requests, options):
+            yield problem_of(item) if isinstance(item, RefusedLog) else item
+    finally:
+        _readers.append(reader)
 
 
-@cache
-def _reader() -> DarshanReader:
-    """The child of this process; it ends with it."""
-    return DarshanReader()
+_readers: Final[list[DarshanReader]] = []  # those that are free; their children end with this process
 
 
-def stop_reader() -> None:
-    """End the child now; the next log starts another."""
-    _reader().close()
+def stop_readers() -> None:
+    """End the children now; the next log starts another."""
+    while _readers:
+        _readers.pop().close()
