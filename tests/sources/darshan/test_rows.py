@@ -48,6 +48,18 @@ def test_writes_through_mpi_io_are_as_fast_as_ior_says_within_10_percent(logs: L
     assert max(row["read_s"] for row in rows.of_module("MPI-IO")) < read["wrRdTime"] / 4
 
 
+def test_both_phases_through_mpi_io_take_as_long_as_ior_says_within_10_percent(logs: Logs) -> None:
+    """All bytes over the time of both phases, from the first rank that begins to the last that ends, as IOR has it.
+
+    MiB/s/CN counts the time inside of calls alone, so it is a third above IOR's combined figure here.
+    """
+    files = rows_of(LOGS / "nn-mpiio.darshan", logs).of_module("MPI-IO")
+    write_s = max(row["close_start_s"] for row in files) - min(row["open_start_s"] for row in files)
+    read_s = max(row["read_end_s"] for row in files) - min(row["read_start_s"] for row in files)
+    combined = sum(row["read_bytes"] + row["write_bytes"] for row in files) / MIB / (write_s + read_s)
+    assert combined == pytest.approx(128 / sum(result["totalTime"] for result in ior_results("nn-mpiio")), rel=0.10)
+
+
 def test_one_shared_file_of_four_ranks(logs: Logs) -> None:
     rows = rows_of(LOGS / "n1-write.darshan", logs)
     run = rows.run
