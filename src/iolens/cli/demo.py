@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from iolens.api.access.listener import Listener
 from iolens.cli.terminal_output import present, progress
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.api.demo_runs import DemoRuns
-    from iolens.simulator.lustre_tree import Tree
 
 START: Final = "2026-01-05"
 DAYS: Final = 2
@@ -93,45 +93,17 @@ def _simulate(store: str, name: str, seed: int) -> dict[str, Any]:
 
 
 def _sample(output: Path, store: str, seed: int) -> None:
-    """Five more minutes of `scratch` through the agent: a tree of Lustre 2.15, sampler, spool and shipper."""
+    """Five more minutes of `scratch` through the agent."""
     from datetime import timedelta
 
-    from iolens.agent.sampling.collector import Agent, AgentSettings
-    from iolens.simulator.lustre_tree import Tree
-    from iolens.simulator.replaced_files import folder_in_memory
-    from iolens.simulator.workload import load_workload
+    from iolens.api.demo_server import sampled_server
     from iolens.units import parse_time
 
     start = parse_time(START) + timedelta(days=DAYS)
-    with folder_in_memory() as folder:
-        tree = Tree(
-            folder / "server", "2.15", load_workload("scratch"), start_s=start.timestamp(), osts=OSTS, seed=seed
-        )
-        settings = AgentSettings(
-            root=tree.root, spool=output / "spool", store=store, ship_every_s=3600, duration_s=AGENT_MINUTES * 60
-        )
-        with progress(AGENT_MINUTES * 12, "sampling") as step:
-            health = Agent(settings, lambda text: click.echo(text, err=True), _tree_clock(tree, step)).run()
+    with progress(AGENT_MINUTES * 12, "sampling") as step:
+        listener = Listener(lambda text: click.echo(text, err=True), step)
+        health = sampled_server(store, output / "spool", OSTS, seed, start, AGENT_MINUTES * 60, listener)
     click.echo(f"the agent took {health.samples:,} samples of {health.targets} targets and shipped them", err=True)
-
-
-def _tree_clock(tree: Tree, step: Any) -> Any:
-    """A clock that runs as fast as the simulated server can follow."""
-    from iolens.agent.sampling.clock import SystemClock
-
-    class TreeClock(SystemClock):
-        """Simulated time: waiting lets the server work."""
-
-        def now_us(self) -> int:
-            return round(tree.second * 1e6)
-
-        def wait(self, seconds: float) -> bool:
-            if seconds > 0:
-                tree.advance_to(tree.second + seconds)
-                step("scratch")
-            return self.stopped
-
-    return TreeClock()
 
 
 def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]], runs: DemoRuns | None) -> None:
