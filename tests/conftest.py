@@ -67,11 +67,11 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No test sees the user's own store or configuration."""
+def quiet_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test sees the user's own store, configuration or scans that were interrupted, nor leaves any there."""
     for name in ("IOLENS_STORE", "IOLENS_CONFIG"):
         monkeypatch.delenv(name, raising=False)
-    return
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
 
 
 @pytest.hookimpl(hookwrapper=True)

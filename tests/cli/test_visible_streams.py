@@ -28,12 +28,15 @@ FILES = [name for what, name in HOSTILE.items() if what not in NOT_OF_FILES and 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file system whose targets have every hostile name that text can hold."""
+    """A file system whose targets have every hostile name that text can hold; tables show the busiest of them."""
     folder = tmp_path_factory.mktemp("store")
     part = made_up(1, 20, 2)
     names = [name.encode("utf-8", "backslashreplace").decode() for name in SOURCES_OF_TROUBLE]
     for table, rows in (("target_sizes", part.sizes), ("target_io", part.io)):
         renamed = [{**row, "target": name} for name in names for row in rows if row["target"].endswith("0")]
+        for row in renamed if table == "target_sizes" else ():
+            busier = 2 if row["target"] == HOSTILE["clear the screen"] else 1
+            row |= {column: busier * ios for column, ios in row.items() if "_ios_" in column}
         Store(folder).append(table, table_of(table, renamed))
     return folder
 
@@ -75,11 +78,12 @@ def test_problems_of_an_ingest_name_files_visibly(tmp_path: Path) -> None:
     ],
 )
 def test_errors_show_what_they_were_given(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    done = iolens(*arguments, cwd=tmp_path)
-    assert done.code != 0
-    assert is_harmless(done.err)
-    assert done.err
-    assert not any(line.startswith("iolens: all is well") for line in done.err.splitlines())
+    for _ in range(2):  # the second time a scan names the one that was not finished
+        done = iolens(*arguments, cwd=tmp_path)
+        assert done.code != 0
+        assert is_harmless(done.err)
+        assert done.err
+        assert not any(line.startswith("iolens: all is well") for line in done.err.splitlines())
 
 
 def test_a_stream_lets_colours_of_tables_through_and_nothing_else() -> None:

@@ -27,6 +27,7 @@ from iolens.scan.walk import ScanPart
 from iolens.scan.workers import Advance, Interrupted, ScanOrder, new_progress, run_scan
 from iolens.units import epoch_us, from_epoch_us, utc_time
 from iolens.views.render import atomic
+from iolens.visible_text import visible
 
 if TYPE_CHECKING:
     from iolens.store.store import Store
@@ -189,9 +190,8 @@ def _begin(
         return order, progress
     before = None if request.restart else journal.order()
     if before is not None and not request.resume:
-        raise OptionError(
-            f"a scan of {before.get('root')} was interrupted ({journal.folder}): go on with --resume, or --restart"
-        )
+        root = visible(str(before.get("root")))
+        raise OptionError(f"a scan of {root} was interrupted ({journal.folder}): go on with --resume, or --restart")
     if before is not None:
         order = order if request.at is not None else replace(order, time_us=before.get("time_us", 0))
         _refuse_other_order(before, order.plain())
