@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 import pytest
@@ -116,10 +117,11 @@ def recorded(tools: None, tmp_path_factory: pytest.TempPathFactory) -> dict[int,
         command += ["-T", "1.5sec", "-v", "4", "-U", "root", "-l", folder / "log", base]
         logger = subprocess.Popen([str(word) for word in command], env={**os.environ, "TZ": "UTC"})
         try:
-            while logger.poll() is None:
-                (folder / "load").write_bytes(os.urandom(1 << 20))
-                with (folder / "load").open("rb+") as stream:
-                    os.fsync(stream.fileno())
+            with TemporaryFile(dir="/var/tmp", buffering=0) as load:  # on a disk: `folder` may be in memory
+                while logger.poll() is None:
+                    load.seek(0)
+                    load.write(os.urandom(1 << 20))
+                    os.fsync(load.fileno())
         finally:
             logger.kill()
             logger.wait()
