@@ -90,7 +90,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
-GROUPS = dict.fromkeys(SPARK_FILES, "Spark") | dict.fromkeys(SLURM_FILES, "Slurm")
+DISK_FILES = (*SLURM_FILES, "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")  # IOR would disturb fio
+GROUPS = dict.fromkeys(SPARK_FILES, "Spark") | dict.fromkeys(DISK_FILES, "Slurm and disk")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -94,7 +94,6 @@ def loaded(slurm: SlurmCluster, tools: Path, tmp_path_factory: pytest.TempPathFa
     folder = slurm.folder / "darshan"
     (folder / "logs").mkdir(parents=True)
     _compile(folder / "rank0")
-    # The shortest comes first: sacct does not list a job that began within the present second.
     jobs = {"rank0": _ended(slurm, folder, tools, f"{folder / 'rank0'} {folder / 'rank0.out'}", tasks=4)}
     for strategy, options in IOR.items():
         summary = f"summaryFormat=JSON,summaryFile={folder / strategy}.json"
@@ -103,9 +102,16 @@ def loaded(slurm: SlurmCluster, tools: Path, tmp_path_factory: pytest.TempPathFa
     ior = {name: json.loads((folder / f"{name}.json").read_text())["tests"][0]["Results"][0] for name in IOR}
     store = tmp_path_factory.mktemp("darshan") / "store"
     environment = {"SLURM_CONF": slurm.configuration, "PATH": slurm.environment["PATH"]}
-    for words in (["slurm://"], ["darshan", folder / "logs"]):
-        done = iolens("ingest", *words, "--store", store, **environment)
+
+    def has_all_jobs() -> bool:
+        """Loaded again until all are there: sacct does not list a job that began within the present second."""
+        done = iolens("ingest", "slurm://", "--store", store, **environment)
         assert done.code == 0, done.err
+        return {str(row["job_id"]) for row in Store(store).jobs()} >= set(jobs.values())
+
+    slurm.wait_for(has_all_jobs, "the records of all jobs")
+    done = iolens("ingest", "darshan", folder / "logs", "--store", store, **environment)
+    assert done.code == 0, done.err
     return LoadedRuns(jobs, ior, store, folder / "logs")
 
 

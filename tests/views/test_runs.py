@@ -9,7 +9,7 @@ import pytest
 
 import iolens
 from iolens.analyses.runs.run_conditions import RunConditions
-from iolens.analyses.runs_applications.reported import ReportedRuns
+from iolens.analyses.runs_applications.analysis import ReportedRuns
 from iolens.analyses.runs_coverage.analysis import RunCoverage
 from iolens.analyses.runs_files.analysis import RunFileCounts
 from iolens.analyses.runs_interfaces.analysis import RunInterfaces

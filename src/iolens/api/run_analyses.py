@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any, Final
 
 from iolens.analyses.runs.run_conditions import RunConditions
-from iolens.analyses.runs_applications.reported import ReportedRuns
+from iolens.analyses.runs_applications.analysis import ReportedRuns
 from iolens.analyses.runs_coverage.analysis import runs_coverage
 from iolens.analyses.runs_files.analysis import runs_files
 from iolens.analyses.runs_interfaces.analysis import runs_interfaces

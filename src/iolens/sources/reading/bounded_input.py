@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from iolens.errors import InputError
-from iolens.open_files import OpenFile, open_file
+from iolens.open_files import OpenFile, is_under_way, open_file
 from iolens.records import Problem
 
 GZIP: Final = b"\x1f\x8b"
@@ -78,6 +78,9 @@ def regular_file(path: Path) -> OpenFile:
 
 def content_hash(path: Path) -> tuple[int, str]:
     """How many bytes a regular file has, and their SHA-256; for many small files, none of which is kept open."""
+    if is_under_way(path):
+        file = regular_file(path)
+        return file.size, file.sha256()
     descriptor = _descriptor(path)
     try:
         digest, size = hashlib.sha256(), 0

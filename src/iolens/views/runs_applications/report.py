@@ -17,7 +17,7 @@ from iolens.views.runs_projects import tables as project_tables
 from iolens.views.runs_variance import tables as variance_tables
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_applications.reported import ReportedRuns
+    from iolens.analyses.runs_applications.analysis import ReportedRuns
     from iolens.analyses.runs_variance.analysis import RunVariance
 
 REPORT_ORDER: Final = 70
