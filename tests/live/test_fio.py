@@ -32,7 +32,7 @@ SIZE = "512MiB"
 QUEUE_DEPTH = 4
 SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB"
 MIX = "4k/25:64k/25:256k/25:1m/25"
-SWEEPS = 3
+SWEEPS = 6
 LEAST_R2 = 0.9
 LONGEST_SWEEP_S = 90  # of runs; starting fio so often on a busy machine comes on top
 SAMPLES = 7
@@ -74,7 +74,7 @@ def _disk() -> tuple[Path, str]:
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
-    """A sweep and its fit; up to three where others on the host use the disk too, and the fit shows it."""
+    """A sweep and its fit; up to six where others on the host use the disk too, and the fit shows it."""
     place, device = _disk()
     folder = place / f"iolens-live-{uuid.uuid4().hex[:8]}"
     folder.mkdir()
@@ -91,6 +91,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
 def _swept(folder: Path, device: str, file: Path) -> Sweep:
     realtime = ["--realtime"] if may_raise_priority() else []
     options = ("--size", SIZE, "--sizes", SIZES, "--runtime", "500ms", "--repeats", 5, "--queue-depth", QUEUE_DEPTH)
+    os.sync()  # what other tests wrote is not written back meanwhile
     began = time.monotonic()
     done = iolens("calibrate", "run", folder, *options, "--no-asymptote", *realtime, "-o", file)
     seconds = time.monotonic() - began
