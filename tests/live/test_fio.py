@@ -79,8 +79,11 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
     folder = place / f"iolens-live-{uuid.uuid4().hex[:8]}"
     folder.mkdir()
     try:
+        files: list[Path] = []
         for _ in range(SWEEPS):
-            sweep = _swept(folder, device, tmp_path_factory.mktemp("sweep") / "sweep.json")
+            files.append(tmp_path_factory.mktemp("sweep") / "sweep.json")
+            sweep = _swept(folder, device, files[-1])
+            sweep.fit["observed"] = _fit(*files)["observed"]  # the least disturbed run of each point
             if all(sweep.fit["observed"][direction]["r2"] >= LEAST_R2 for direction in ("write", "read")):
                 break
         yield sweep
@@ -97,9 +100,14 @@ def _swept(folder: Path, device: str, file: Path) -> Sweep:
     seconds = time.monotonic() - began
     assert done.code == 0, done.err
     assert list(folder.iterdir()) == []
-    fitted = iolens("calibrate", "fit", file, "--repeats", "best", "--format", "json")
+    return Sweep(folder, device, seconds, json.loads(file.read_text())["runs"], _fit(file))
+
+
+def _fit(*files: Path) -> dict[str, Any]:
+    fitted = iolens("calibrate", "fit", *files, "--repeats", "best", "--format", "json")
     assert fitted.code == 0, fitted.err
-    return Sweep(folder, device, seconds, json.loads(file.read_text())["runs"], json.loads(fitted.out))
+    result: dict[str, Any] = json.loads(fitted.out)
+    return result
 
 
 def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
