@@ -73,6 +73,34 @@ class Chunk(Protocol):
         """The table's rows in this part."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Times at which intervals may end: later than `after_us`, not later than `until_us`."""
+
+    after_us: int
+    until_us: int
+
+    def holds(self) -> nw.Expr:
+        """Whether a row ends then."""
+        return (nw.col("epoch_us") > self.after_us) & (nw.col("epoch_us") <= self.until_us)
+
+
+def tick_day(day: date, tick_us: int) -> Ends:
+    """Ends of the intervals whose nearest tick ends within a UTC day: every tick is in one day, whoever is off it.
+
+    The tick that ends at midnight is the last of the day before.
+    """
+    first, last = (
+        midnight_us // tick_us * tick_us + tick_us // 2
+        for midnight_us in (_midnight_us(day), _midnight_us(day) + DAY_US)
+    )
+    return Ends(first, last)
+
+
+def _midnight_us(day: date) -> int:
+    return (day.toordinal() - date(1970, 1, 1).toordinal()) * DAY_US
+
+
 class Selection(Protocol):
     """What an analysis needs to know before and while it reads."""
 
@@ -83,6 +111,12 @@ class Selection(Protocol):
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """The window in time order, in parts of whole days, with at most so many rows where a day has no more."""
+
+    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[Chunk]:
+        """The window in time order, in whole days by the ends of ticks, so that a tick is in one of them with all rows.
+
+        Days with few rows are together, up to so many rows.
+        """
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """All of the table's rows, for questions with small answers."""
@@ -114,11 +148,28 @@ class StoreChunk:
     @property
     def end_us(self) -> int:
         """Midnight after the last day."""
-        return (self.last.toordinal() + 1 - date(1970, 1, 1).toordinal()) * DAY_US
+        return _midnight_us(self.last) + DAY_US
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """Rows of these days, pruned to their files."""
         return self.selection.frame(table, self.first, self.last)
+
+
+@dataclass(slots=True)
+class TickDays:
+    """Some days of a store selection, by the ends of ticks."""
+
+    selection: StoreSelection
+    ends: Ends
+
+    @property
+    def end_us(self) -> int:
+        """No later part has a row that ends before."""
+        return self.ends.until_us
+
+    def frame(self, table: str) -> nw.LazyFrame[Any]:
+        """Rows that end in these days, from the files that may have any."""
+        return self.selection.ending(table, self.ends)
 
 
 @dataclass(slots=True)
@@ -140,21 +191,56 @@ class StoreSelection:
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[StoreChunk]:
         """Runs of days with at most the engine's appetite in rows, or less."""
-        most = min(self.engine.rows_per_chunk, most_rows or self.engine.rows_per_chunk)
         rows: dict[date, int] = {}
         for table in tables:
             for day, count in self.snapshot(table).days().items():
                 rows[day] = max(rows.get(day, 0), count)
+        for first, last in self._runs_of_days(rows, most_rows or self.engine.rows_per_chunk):
+            yield StoreChunk(self, first, last)
+
+    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[TickDays]:
+        """By the log where it says in which days rows end, else by asking."""
+        for first, last in self._runs_of_days(self._days_of_ticks(table, tick_us), most_rows):
+            yield TickDays(self, Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us))
+
+    def _runs_of_days(self, rows: Mapping[date, int], most_rows: int) -> Iterator[tuple[date, date]]:
+        """First and last of the days that are asked for together."""
+        most = min(self.engine.rows_per_chunk, most_rows)
         first: date | None = None
         last = date.min
         held = 0
         for day, count in sorted(rows.items()):
             if first is not None and self._is_too_much(held + count, most, (day - first).days):
-                yield StoreChunk(self, first, last)
+                yield first, last
                 first, held = None, 0
             first, last, held = first or day, day, held + count
         if first is not None:
-            yield StoreChunk(self, first, last)
+            yield first, last
+
+    def _days_of_ticks(self, table: str, tick_us: int) -> dict[date, int]:
+        """Rows by the day in which their tick ends."""
+        snapshot = self.snapshot(table)
+        rows: dict[date, int] = {}
+        unknown = []
+        for day, count in snapshot.days().items():
+            ends = tick_day(day, tick_us)
+            if snapshot.on_days(lambda other, day=day: other == day).ends_within(ends.after_us, ends.until_us):
+                rows[day] = count
+            else:
+                unknown.append(day)
+        if unknown or not snapshot.is_cut:
+            for day, count in self._asked_days(table, snapshot.on_days(lambda day: day in unknown), tick_us):
+                rows[day] = rows.get(day, 0) + count
+        return rows
+
+    def _asked_days(self, table: str, snapshot: Snapshot, tick_us: int) -> Iterator[tuple[date, int]]:
+        if not snapshot.paths:
+            return
+        tick = (nw.col("epoch_us") + (tick_us - 1) // 2) // tick_us
+        frame = self._rows(table, snapshot).select(((tick * tick_us - 1) // DAY_US).alias("day"))
+        counts = frame.group_by("day").agg(nw.len().alias("rows")).collect(backend="pyarrow").to_native()
+        for row in counts.to_pylist():
+            yield date.fromordinal(date(1970, 1, 1).toordinal() + int(row["day"])), int(row["rows"])
 
     def _is_too_much(self, rows: int, most: int, days: int) -> bool:
         """Whether a day more would be too much for one question; few rows have few ticks, over however many days."""
@@ -176,6 +262,16 @@ class StoreSelection:
         """Rows of the selection whose interval starts on those days, one source per target and quarter-hour."""
         snapshot = self.snapshot(table).on_days(lambda day: first <= day <= last)
         return self._one_source(table, self._rows(table, snapshot))
+
+    def ending(self, table: str, ends: Ends) -> nw.LazyFrame[Any]:
+        """Rows of the selection that end then, one source per target and quarter-hour."""
+        snapshot = self.snapshot(table)
+        several = self.source is None and len(self.sources(table)) > 1
+        beside = OVERLAP_BUCKET_US if several else 0  # a quarter-hour is decided on by all of its rows
+        snapshot = snapshot.ending(ends.after_us - beside, ends.until_us + beside)
+        if snapshot.ends_within(ends.after_us, ends.until_us):
+            return self._one_source(table, self._rows(table, snapshot))
+        return self._one_source(table, self._rows(table, snapshot), ends.holds())
 
     def _rows(self, table: str, snapshot: Snapshot) -> nw.LazyFrame[Any]:
         """Rows of the snapshot's files that belong to the selection, from all sources."""
@@ -288,15 +384,18 @@ class StoreSelection:
         if until is not None and not snapshot.is_cut_at(declared(table), until):
             yield begin < epoch_us(until)
 
-    def _one_source(self, table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    def _one_source(
+        self, table: str, frame: nw.LazyFrame[Any], wanted: nw.Expr | None = None
+    ) -> nw.LazyFrame[Any]:
         """Where sources overlap, the first in order wins each target's quarter-hour; of clients, each node's.
 
-        What a job moved on a node, from its begin to its end, is no overlap with the intervals of that node.
+        What a job moved on a node, from its begin to its end, is no overlap with the intervals of that node. Of the
+        rows that are left, those that are wanted.
         """
         sources = self.sources(table) if self.source is None else []
         subject = declared(table).subject
         if len(sources) < 2 or subject not in declared(table).key:
-            return frame
+            return frame if wanted is None else frame.filter(wanted)
         apart = (subject, "job_id") if subject == "node" else (subject,)
         ranked = [*(name for name in self.source_order if name in sources)]
         ranked += [name for name in sources if name not in ranked]
@@ -307,6 +406,7 @@ class StoreSelection:
         marked = frame.with_columns(rank.alias("_rank"), bucket.alias("_bucket"))
         best = nw.col("_rank").min().over(*apart, "_bucket")
         marked = marked.with_columns(best.alias("_best"))
+        marked = marked if wanted is None else marked.filter(wanted)
         dropped = (
             marked.filter(nw.col("_rank") != nw.col("_best")).select(nw.len().alias("n")).collect(backend="pyarrow")
         )
@@ -345,6 +445,10 @@ class FrameSelection:
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """All at once: the frame's owner chose its size."""
+        yield self
+
+    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[Chunk]:
+        """All at once, too."""
         yield self
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:

@@ -71,6 +71,31 @@ class Snapshot:
             for start, end in zip(starts, ends, strict=True)
         )
 
+    def ending(self, after_us: int, until_us: int) -> Snapshot:
+        """Only the files that may have rows which end in (after, until]; statistics are cut to milliseconds."""
+        ends = self._ends_us()
+        return self._where(
+            low is None or high is None or (high + 1_000 > after_us and low <= until_us) for low, high in ends
+        )
+
+    def ends_within(self, after_us: int, until_us: int) -> bool:
+        """Whether the statistics prove that every row ends in (after, until]."""
+        return all(
+            low is not None and high is not None and low > after_us and high + 1_000 <= until_us
+            for low, high in self._ends_us()
+        )
+
+    def _ends_us(self) -> list[tuple[int | None, int | None]]:
+        """Earliest and latest end of each file's rows, by the log."""
+        names = ("min.time", "max.time")
+        if not set(names) <= set(self.files.column_names):
+            return [(None, None)] * self.files.num_rows
+        low, high = (
+            [None if value is None else epoch_us(value) for value in self.files.column(name).to_pylist()]
+            for name in names
+        )
+        return list(zip(low, high, strict=True))
+
     def days(self) -> dict[date, int]:
         """Rows by the `date` of their directory: the UTC day, or the first of the month."""
         counts: dict[date, int] = {}

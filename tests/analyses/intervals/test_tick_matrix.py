@@ -39,15 +39,15 @@ def frame(rows: list[Row]) -> pa.Table:
 
 @dataclass
 class Parts(FrameSelection):
-    """As a store gives them: parts by the short day in which a row starts."""
+    """As a store gives them: parts by the short day in which the tick of a row ends."""
 
-    def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Any]:
-        (name,) = tables
-        table = self.frames[name]
-        day = table.column("start").cast(pa.int64()).to_numpy() // PART_US
+    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[Any]:
+        rows = self.frames[table]
+        tick, rest = np.divmod(rows.column("time").cast(pa.int64()).to_numpy(), tick_us)
+        day = ((tick + (2 * rest > tick_us)) * tick_us - 1) // PART_US
         for item in np.unique(day):
-            part = FrameSelection({name: table.filter(pa.array(day == item))})
-            part.end_us = int(item + 1) * PART_US  # type: ignore[assignment]
+            part = FrameSelection({table: rows.filter(pa.array(day == item))})
+            part.end_us = int(item + 1) * PART_US + tick_us // 2  # type: ignore[assignment]
             yield part
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.schema import DATA_KINDS, SUM_KINDS
-from iolens.store.selection import Selection
+from iolens.store.selection import Chunk, Selection
 from iolens.units import from_epoch_us
 
 TABLE: Final = "target_io"
@@ -60,31 +60,6 @@ class TickMatrix:
         measures = {name: values[chosen] for name, values in self.measures.items()}
         return TickMatrix(self.end_us[chosen], self.tick_us, self.targets, self.duration_s[chosen], measures)
 
-    def joined(self, others: TickMatrix) -> TickMatrix:
-        """With the ticks of another matrix; what both tell of the same tick is added up."""
-        if others.end_us[-1] < self.end_us[0]:
-            end_us = np.concatenate([others.end_us, self.end_us])
-
-            def together(array: Floats, other: Floats) -> Floats:
-                return np.concatenate([other, array])
-        else:
-            end_us = np.union1d(self.end_us, others.end_us)
-            mine, theirs = np.searchsorted(end_us, self.end_us), np.searchsorted(end_us, others.end_us)
-
-            def together(array: Floats, other: Floats) -> Floats:
-                matrix = np.full((end_us.size, array.shape[1]), np.nan)
-                matrix[mine] = array
-                matrix[theirs] = _sum_of_known(matrix[theirs], other)
-                return matrix
-
-        return TickMatrix(
-            end_us,
-            self.tick_us,
-            self.targets,
-            together(self.duration_s, others.duration_s),
-            {name: together(values, others.measures[name]) for name, values in self.measures.items()},
-        )
-
     @property
     def follows(self) -> Booleans:
         """Whether a tick comes right after the one before it in this matrix; the first does not."""
@@ -113,26 +88,23 @@ class Ticks:
     def matrices(
         self, selection: Selection, measures: Sequence[str] = MEASURES, progress: Callable[[date], None] | None = None
     ) -> Iterator[TickMatrix]:
-        """Every row in its tick, every tick once, in time order; measures that no target tells are left out.
-
-        A row is in the part of the day in which it starts; a long one may end after many of the next parts' rows. So a
-        tick waits until no later part can have a row in it.
-        """
-        wanted = [name for name in measures if name in self.known]
-        held: TickMatrix | None = None
-        for chunk in selection.chunks(TABLE, most_rows=MOST_ROWS):
-            matrix = self._matrix(_rows(chunk.frame(TABLE), self.kinds, wanted), wanted)
+        """Every row in its tick, every tick once, in time order; measures that no target tells are left out."""
+        for days in selection.tick_days(TABLE, self.tick_us, MOST_ROWS):
+            matrix = self.matrix(days, measures)
             if matrix is not None:
-                held = matrix if held is None else matrix.joined(held)
-            if held is not None and chunk.end_us is not None:
-                done = int(np.searchsorted(held.end_us, _tick(np.array(chunk.end_us), self.tick_us) * self.tick_us))
-                if done:
-                    yield held.part(slice(done))
-                held = held.part(slice(done, None)) if done < held.end_us.size else None
-            if progress is not None and chunk.end_us is not None:
-                progress(from_epoch_us(chunk.end_us - 1).date())
-        if held is not None:
-            yield held
+                yield matrix
+            if progress is not None and days.end_us is not None:
+                progress(from_epoch_us(days.end_us - self.tick_us).date())
+
+    def matrix(self, days: Chunk, measures: Sequence[str] = MEASURES) -> TickMatrix | None:
+        """The rows of some days; None without any."""
+        wanted = [name for name in measures if name in self.known]
+        return self._matrix(self._rows(days.frame(TABLE), wanted), wanted)
+
+    def _rows(self, frame: nw.LazyFrame[Any], measures: Sequence[str]) -> Any:
+        mine = of_kinds(frame, self.kinds) if self.kinds else _of_no_kind(frame)
+        numbers = [nw.col(name).cast(nw.Float64) for name in measures]
+        return mine.select("target", "epoch_us", "duration_s", *numbers).collect(backend="pyarrow").to_native()
 
     def _matrix(self, rows: Any, measures: Sequence[str]) -> TickMatrix | None:
         if not rows.num_rows:
@@ -220,11 +192,6 @@ def _lines(tick: Integers) -> tuple[Integers, Integers]:
     return np.flatnonzero(present) + first, (np.cumsum(present) - 1)[tick - first]
 
 
-def _sum_of_known(values: Floats, other: Floats) -> Floats:
-    """What both tell, added up; NaN only where neither does."""
-    return np.where(np.isnan(values), other, values + np.nan_to_num(other))
-
-
 def _weighted_median(pairs: Sequence[tuple[float, int]]) -> float:
     half, reached = sum(weight for _, weight in pairs) / 2.0, 0
     for value, weight in pairs:
@@ -232,12 +199,6 @@ def _weighted_median(pairs: Sequence[tuple[float, int]]) -> float:
         if reached >= half:
             return value
     return pairs[-1][0]
-
-
-def _rows(frame: nw.LazyFrame[Any], kinds: Sequence[str], measures: Sequence[str]) -> Any:
-    mine = of_kinds(frame, kinds) if kinds else _of_no_kind(frame)
-    numbers = [nw.col(name).cast(nw.Float64) for name in measures]
-    return mine.select("target", "epoch_us", "duration_s", *numbers).collect(backend="pyarrow").to_native()
 
 
 def _of_no_kind(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
