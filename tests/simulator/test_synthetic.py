@@ -32,7 +32,7 @@ def silences(requests: np.ndarray) -> Counter[int]:
     """Lengths of runs without a request."""
     runs = Runs(requests.shape[1])
     runs.add(requests == 0, np.zeros(requests.shape, np.bool_), np.ones(len(requests), np.bool_))
-    return runs.pooled()
+    return runs.lengths
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:

@@ -32,8 +32,8 @@ class LogSketch:
     zeros: Integers = field(init=False)
     smallest: Floats = field(init=False)  # positive, by column
     largest: Floats = field(init=False)
-    _kept: list[Floats] = field(default_factory=list)
-    _size: int = 0
+    kept: list[Floats] = field(default_factory=list)
+    size: int = 0  # values taken, and places without one
 
     def __post_init__(self) -> None:
         self.counts = np.zeros((self.columns, 0), np.int64)
@@ -60,16 +60,28 @@ class LogSketch:
             self.zeros += (values == 0).sum(axis=0)
         self.smallest = np.fmin(self.smallest, np.fmin.reduce(positive, axis=0, initial=np.inf))
         self.largest = np.fmax(self.largest, np.fmax.reduce(positive, axis=0, initial=0.0))
-        self._size += values.size
-        self._kept.append(positive)
-        if self._size > EXACT_AT_MOST:
+        self.size += values.size
+        self.kept.append(positive)
+        if self.size > EXACT_AT_MOST:
+            self._condense()
+
+    def take(self, other: LogSketch) -> None:
+        """The values of another sketch of the same columns."""
+        self.zeros += other.zeros
+        self.smallest = np.fmin(self.smallest, other.smallest)
+        self.largest = np.fmax(self.largest, other.largest)
+        self.size += other.size
+        self.kept += other.kept
+        if other.counts.size:
+            self.counts = self.counts + other.counts if self.counts.size else other.counts
+        if self.size > EXACT_AT_MOST:
             self._condense()
 
     def count(self, column: int | None = None) -> int:
         """How many values, zeros among them."""
         zeros = int(self.zeros[_chosen(column)].sum())
         if self.is_exact:
-            return zeros + sum(int((~np.isnan(values[:, _chosen(column)])).sum()) for values in self._kept)
+            return zeros + sum(int((~np.isnan(values[:, _chosen(column)])).sum()) for values in self.kept)
         return zeros + int(self.counts[_chosen(column)].sum())
 
     def quantile(self, share: float, column: int | None = None) -> float | None:
@@ -117,19 +129,19 @@ class LogSketch:
         return np.array(values), shares
 
     def _positive(self, column: int | None) -> Floats:
-        parts = [values[:, _chosen(column)].ravel() for values in self._kept]
+        parts = [values[:, _chosen(column)].ravel() for values in self.kept]
         together = np.concatenate(parts) if parts else np.empty(0)
         return together[~np.isnan(together)]
 
     def _condense(self) -> None:
         if not self.counts.size:
             self.counts = np.zeros((self.columns, BINS), np.int64)
-        for positive in self._kept:
+        for positive in self.kept:
             known = ~np.isnan(positive)
             place = bin_of(positive[known])
             place += np.broadcast_to(np.arange(self.columns) * BINS, positive.shape)[known]
             self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
-        self._kept = []
+        self.kept = []
 
 
 def bin_of(values: Floats) -> Integers:

@@ -5,10 +5,11 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from typing import Any, Final, Protocol
+from itertools import pairwise
+from typing import Any, Final, Protocol, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -17,13 +18,18 @@ from deltalake import DeltaTable
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.schema import Table
-from iolens.store.engines import Engine
+from iolens.store.engines import DUCKDB, Engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
+ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
+ROWS_AT_ONCE: Final = 1_000_000  # in memory as matrices
+ROWS_FOR_WORKERS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
+
+Part = TypeVar("Part")
 
 
 def chosen_targets(given: Sequence[str], known: Collection[str], filesystem: str) -> tuple[str, ...]:
@@ -73,6 +79,13 @@ class Chunk(Protocol):
         """The table's rows in this part."""
 
 
+class Days(Chunk, Protocol):
+    """Whole days by the ends of ticks."""
+
+    def slices(self, tick_us: int) -> Iterator[Chunk]:
+        """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Times at which intervals may end: later than `after_us`, not later than `until_us`."""
@@ -81,8 +94,9 @@ class Ends:
     until_us: int
 
     def holds(self) -> nw.Expr:
-        """Whether a row ends then."""
-        return (nw.col("epoch_us") > self.after_us) & (nw.col("epoch_us") <= self.until_us)
+        """Whether a row ends then: by its `time`, which files have statistics on."""
+        after, until = from_epoch_us(self.after_us), from_epoch_us(self.until_us)
+        return (nw.col("time") > after) & (nw.col("time") <= until)
 
 
 def tick_day(day: date, tick_us: int) -> Ends:
@@ -112,10 +126,18 @@ class Selection(Protocol):
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """The window in time order, in parts of whole days, with at most so many rows where a day has no more."""
 
-    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[Chunk]:
+    def tick_days(self, table: str, tick_us: int) -> Iterator[Days]:
         """The window in time order, in whole days by the ends of ticks, so that a tick is in one of them with all rows.
 
-        Days with few rows are together, up to so many rows.
+        Days with few rows are together.
+        """
+
+    def parts(
+        self, make: Callable[[Days], Part], table: str, tick_us: int, progress: Callable[[date], None] | None = None
+    ) -> Iterator[Part]:
+        """What `make` gives of all `tick_days`, in time order; on all cores where that pays.
+
+        `make` and what it gives pass between processes, so that it is a function of a module or a `partial` of one.
         """
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
@@ -161,11 +183,21 @@ class TickDays:
 
     selection: StoreSelection
     ends: Ends
+    rows: int  # about
 
     @property
     def end_us(self) -> int:
         """No later part has a row that ends before."""
         return self.ends.until_us
+
+    def slices(self, tick_us: int) -> Iterator[TickDays]:
+        """Equal times, and so about equally many rows."""
+        pieces = -(-self.rows // ROWS_AT_ONCE) or 1
+        ticks = -(-(self.ends.until_us - self.ends.after_us) // tick_us)
+        borders = [self.ends.after_us + ticks * piece // pieces * tick_us for piece in range(pieces)]
+        for after_us, until_us in pairwise([*borders, self.ends.until_us]):
+            if until_us > after_us:
+                yield TickDays(self.selection, Ends(after_us, until_us), self.rows // pieces)
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """Rows that end in these days, from the files that may have any."""
@@ -198,10 +230,29 @@ class StoreSelection:
         for first, last in self._runs_of_days(rows, most_rows or self.engine.rows_per_chunk):
             yield StoreChunk(self, first, last)
 
-    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[TickDays]:
+    def tick_days(self, table: str, tick_us: int) -> Iterator[TickDays]:
         """By the log where it says in which days rows end, else by asking."""
-        for first, last in self._runs_of_days(self._days_of_ticks(table, tick_us), most_rows):
-            yield TickDays(self, Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us))
+        rows = self._days_of_ticks(table, tick_us)
+        for first, last in self._runs_of_days(rows, ROWS_OF_DAYS):
+            ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
+            yield TickDays(self, ends, sum(count for day, count in rows.items() if first <= day <= last))
+
+    def parts(
+        self, make: Callable[[Days], Part], table: str, tick_us: int, progress: Callable[[date], None] | None = None
+    ) -> Iterator[Part]:
+        """By worker processes where there are several cores and enough rows."""
+        days = list(self.tick_days(table, tick_us))
+        for part, made_of in zip(self._made(make, days), days, strict=True):
+            if progress is not None:
+                progress(from_epoch_us(made_of.end_us - tick_us).date())
+            yield part
+
+    def _made(self, make: Callable[[Days], Part], days: Sequence[TickDays]) -> Iterator[Part]:
+        if self.engine.name == DUCKDB and len(days) > 1 and sum(item.rows for item in days) >= ROWS_FOR_WORKERS:
+            from iolens.store.part_workers import made_by_workers
+
+            return made_by_workers(make, days)
+        return map(make, days)
 
     def _runs_of_days(self, rows: Mapping[date, int], most_rows: int) -> Iterator[tuple[date, date]]:
         """First and last of the days that are asked for together."""
@@ -220,18 +271,17 @@ class StoreSelection:
     def _days_of_ticks(self, table: str, tick_us: int) -> dict[date, int]:
         """Rows by the day in which their tick ends."""
         snapshot = self.snapshot(table)
-        rows: dict[date, int] = {}
-        unknown = []
-        for day, count in snapshot.days().items():
-            ends = tick_day(day, tick_us)
-            if snapshot.on_days(lambda other, day=day: other == day).ends_within(ends.after_us, ends.until_us):
-                rows[day] = count
-            else:
-                unknown.append(day)
-        if unknown or not snapshot.is_cut:
-            for day, count in self._asked_days(table, snapshot.on_days(lambda day: day in unknown), tick_us):
-                rows[day] = rows.get(day, 0) + count
+        rows = {day: count for day, count in snapshot.days().items() if self._ends_on(snapshot, day, tick_us)}
+        others = snapshot.on_days(lambda day: day not in rows)
+        for day, count in self._asked_days(table, others, tick_us):
+            rows[day] = rows.get(day, 0) + count
         return rows
+
+    @staticmethod
+    def _ends_on(snapshot: Snapshot, day: date, tick_us: int) -> bool:
+        """Whether the log proves that what is in a day's directory ends on that day."""
+        ends = tick_day(day, tick_us)
+        return snapshot.on_days(lambda other: other == day).ends_within(ends.after_us, ends.until_us)
 
     def _asked_days(self, table: str, snapshot: Snapshot, tick_us: int) -> Iterator[tuple[date, int]]:
         if not snapshot.paths:
@@ -384,9 +434,7 @@ class StoreSelection:
         if until is not None and not snapshot.is_cut_at(declared(table), until):
             yield begin < epoch_us(until)
 
-    def _one_source(
-        self, table: str, frame: nw.LazyFrame[Any], wanted: nw.Expr | None = None
-    ) -> nw.LazyFrame[Any]:
+    def _one_source(self, table: str, frame: nw.LazyFrame[Any], wanted: nw.Expr | None = None) -> nw.LazyFrame[Any]:
         """Where sources overlap, the first in order wins each target's quarter-hour; of clients, each node's.
 
         What a job moved on a node, from its begin to its end, is no overlap with the intervals of that node. Of the
@@ -447,9 +495,19 @@ class FrameSelection:
         """All at once: the frame's owner chose its size."""
         yield self
 
-    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[Chunk]:
+    def tick_days(self, table: str, tick_us: int) -> Iterator[Days]:
         """All at once, too."""
         yield self
+
+    def slices(self, tick_us: int) -> Iterator[Chunk]:
+        """All at once, too."""
+        yield self
+
+    def parts(
+        self, make: Callable[[Days], Part], table: str, tick_us: int, progress: Callable[[date], None] | None = None
+    ) -> Iterator[Part]:
+        """One part, made here."""
+        return map(make, self.tick_days(table, tick_us))
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """The user's frame with `epoch_us` and `start_us`, cut to the window."""

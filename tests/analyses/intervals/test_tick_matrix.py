@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.intervals.tick_matrix import TickMatrix, Ticks, ticks_of
+from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, Ticks, ticks_of
 from iolens.store.selection import FrameSelection
 from tests.analyses.telemetry import T0_US, made_up, made_up_devices, table_of
 
@@ -41,7 +41,7 @@ def frame(rows: list[Row]) -> pa.Table:
 class Parts(FrameSelection):
     """As a store gives them: parts by the short day in which the tick of a row ends."""
 
-    def tick_days(self, table: str, tick_us: int, most_rows: int) -> Iterator[Any]:
+    def tick_days(self, table: str, tick_us: int) -> Iterator[Any]:
         rows = self.frames[table]
         tick, rest = np.divmod(rows.column("time").cast(pa.int64()).to_numpy(), tick_us)
         day = ((tick + (2 * rest > tick_us)) * tick_us - 1) // PART_US
@@ -129,7 +129,8 @@ def test_time_is_covered_once_however_long_samples_are() -> None:
         {},
     )
     assert matrix.covered_s().tolist() == [10.0, 10.0, 10.0, 60.0]
-    assert matrix.covered_s(before_us=5_000_000).tolist() == [5.0, 10.0, 10.0, 60.0]
+    before = Edges(0, 10.0, 5_000_000)
+    assert before.twice_s(Edges.of(matrix, matrix.covered_s())) == 5.0
 
 
 def test_targets_tick_and_measures_are_found() -> None:

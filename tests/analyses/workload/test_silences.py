@@ -66,21 +66,47 @@ def test_runs_are_those_of_a_count_one_by_one(
     ticks = [random.choices([1, 2, 0], [12, 1, 1], k=rows) for _ in states]
     expected, at_ends, at_gaps = one_by_one(states, gaps, ticks)
     result = runs(states, gaps, sorted(cut for cut in cuts if cut <= rows), ticks)
-    assert result.lengths == expected
+    assert result.lengths == sum(expected, Counter())
     assert result.at_ends == at_ends
     assert result.at_gaps == at_gaps
+
+
+@given(
+    columns, st.sets(st.integers(1, 29)), st.lists(st.integers(0, 30), max_size=6), st.randoms(use_true_random=False)
+)
+@settings(derandomize=True, max_examples=400)
+def test_runs_of_parts_are_taken_together_in_any_grouping(
+    states: list[list[int]], gaps: set[int], cuts: list[int], random: Random
+) -> None:
+    rows = min(len(column) for column in states)
+    matrix = np.array([column[:rows] for column in states]).T
+    follows = np.array([place not in gaps for place in range(rows)])
+    borders = sorted({cut for cut in cuts if 0 < cut < rows})
+    parts = [
+        (Runs.of(matrix[part] == IDLE, matrix[part] == MISSING, follows[part]), bool(follows[part[0]]))
+        for part in np.split(np.arange(rows), borders)
+    ]
+    while len(parts) > 1:
+        place = random.randrange(len(parts) - 1)
+        parts[place][0].take(*parts.pop(place + 1))
+    ((result, _),) = parts
+    result.finish()
+    expected, at_ends, at_gaps = one_by_one(
+        [column[:rows] for column in states], {gap for gap in gaps if gap < rows}, [[1] * rows for _ in states]
+    )
+    assert (result.lengths, result.at_ends, result.at_gaps) == (sum(expected, Counter()), at_ends, at_gaps)
 
 
 def test_a_zero_sample_after_a_gap_is_not_one_tick_of_idle() -> None:
     """Busy, missing, nothing in a sample that spans both ticks, busy: at least two ticks, and nobody knows how many."""
     result = runs([[BUSY, MISSING, IDLE, BUSY]], set(), [], [[1, 1, 2, 1]])
-    assert result.pooled() == Counter()
+    assert result.lengths == Counter()
     assert result.at_gaps == Counter({2: 1})
 
 
 def test_a_run_between_two_requests_beside_a_gap_elsewhere_is_whole() -> None:
     result = runs([[BUSY, IDLE, IDLE, BUSY, MISSING, IDLE, BUSY]], set(), [], [[1] * 7])
-    assert result.pooled() == Counter({2: 1})
+    assert result.lengths == Counter({2: 1})
     assert result.at_gaps == Counter({1: 1})
 
 

@@ -230,11 +230,15 @@ def stored(folder: Path, *centres: Centre) -> OpenStore:
     return iolens.open(str(folder))
 
 
-def test_midnights_and_chunks_do_not_change_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows_for_workers", [1 << 40, 1], ids=["here", "workers"])
+def test_midnights_parts_and_workers_do_not_change_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_for_workers: int
+) -> None:
     centre = made_up_centre(2, targets=3, ticks=2 * 4320, tick_s=20.0, first_us=T0_US - 86_400_000_000, missing=0.03)
     whole = json.loads(to_json(of(centre)))
     with stored(tmp_path, centre) as opened:
-        monkeypatch.setattr("iolens.analyses.intervals.tick_matrix.MOST_ROWS", 5000)
+        for name, rows in (("ROWS_OF_DAYS", 5000), ("ROWS_AT_ONCE", 1000), ("ROWS_FOR_WORKERS", rows_for_workers)):
+            monkeypatch.setattr(f"iolens.store.selection.{name}", rows)
         parts = json.loads(to_json(opened.workload()))
         since = opened.workload(since="2020-09-14", sections=["mix"])
     for part in (whole, parts):

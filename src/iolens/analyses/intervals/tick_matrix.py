@@ -23,7 +23,6 @@ from iolens.units import from_epoch_us
 
 TABLE: Final = "target_io"
 MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "background_bytes")
-MOST_ROWS: Final = 3_000_000  # in memory at a time, unless a single day has more
 GAP: Final = 1.5  # ticks between two samples of a target: more is a gap
 FEWEST_SPARSE, SPARSE = 10_000_000, 20  # ticks without a row, and such ticks per row, from which they cost too much
 
@@ -48,9 +47,9 @@ class TickMatrix:
         """Bytes per second read and written together; NaN where a direction is not known."""
         return self.rate("read_bytes") + self.rate("write_bytes")
 
-    def covered_s(self, before_us: int | None = None) -> Floats:
-        """Seconds that each tick adds to what the one before it (or that ended `before_us`) had covered."""
-        before = np.concatenate([[-np.inf if before_us is None else before_us], self.end_us[:-1].astype(np.float64)])
+    def covered_s(self) -> Floats:
+        """Seconds that each tick adds to what the one before it had covered."""
+        before = np.concatenate([[-np.inf], self.end_us[:-1].astype(np.float64)])
         longest = np.fmax.reduce(self.duration_s, axis=1, initial=0.0)
         values: Floats = np.minimum(longest, (self.end_us - before) / 1e6)
         return values
@@ -64,6 +63,28 @@ class TickMatrix:
     def follows(self) -> Booleans:
         """Whether a tick comes right after the one before it in this matrix; the first does not."""
         return np.diff(self.end_us, prepend=self.end_us[:1] - 10 * self.tick_us) <= GAP * self.tick_us
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Where some ticks begin and end: the end of the first and of the last, and the seconds the first one counts."""
+
+    first_us: int
+    first_s: float
+    last_us: int
+
+    @classmethod
+    def of(cls, matrix: TickMatrix, seconds: Floats) -> Edges:
+        """Of a matrix whose ticks count for so many seconds."""
+        return cls(int(matrix.end_us[0]), float(seconds[0]), int(matrix.end_us[-1]))
+
+    def twice_s(self, later: Edges) -> float:
+        """Seconds that the first of the later ticks has in common with these."""
+        return max(0.0, later.first_s - (later.first_us - self.last_us) / 1e6)
+
+    def joined(self, later: Edges | None) -> Edges:
+        """Of both together."""
+        return self if later is None else Edges(self.first_us, self.first_s, later.last_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +110,11 @@ class Ticks:
         self, selection: Selection, measures: Sequence[str] = MEASURES, progress: Callable[[date], None] | None = None
     ) -> Iterator[TickMatrix]:
         """Every row in its tick, every tick once, in time order; measures that no target tells are left out."""
-        for days in selection.tick_days(TABLE, self.tick_us, MOST_ROWS):
-            matrix = self.matrix(days, measures)
-            if matrix is not None:
-                yield matrix
+        for days in selection.tick_days(TABLE, self.tick_us):
+            for part in days.slices(self.tick_us):
+                matrix = self.matrix(part, measures)
+                if matrix is not None:
+                    yield matrix
             if progress is not None and days.end_us is not None:
                 progress(from_epoch_us(days.end_us - self.tick_us).date())
 

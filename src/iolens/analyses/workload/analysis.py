@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import partial
 from typing import Final
-
-import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.intervals.peak import peak_options
-from iolens.analyses.intervals.tick_matrix import GAP, TABLE, TickMatrix, Ticks, ticks_of
+from iolens.analyses.intervals.tick_matrix import TABLE, Ticks, ticks_of
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
+from iolens.analyses.workload.part import WorkloadPart, minutes_part, workload_part
 from iolens.analyses.workload.request_sizes import (
     RequestSize,
     SizePeak,
@@ -29,10 +29,10 @@ from iolens.analyses.workload.request_sizes import (
     request_sizes,
     size_peaks,
 )
-from iolens.analyses.workload.rhythm import QuarterHours, Rhythm, zone_called
-from iolens.analyses.workload.silences import Runs, run_sample
-from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput, outside
-from iolens.arrays import Booleans, Floats, Integers
+from iolens.analyses.workload.rhythm import Rhythm, zone_called
+from iolens.analyses.workload.silences import run_sample
+from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput
+from iolens.arrays import Floats, Integers
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.heavy_tail import HeavyTail, heavy_tail
 from iolens.models.log_sketch import LogSketch
@@ -176,80 +176,13 @@ class _How:
     top: int
 
 
-class _WorkloadTicks:
-    """What the sections take from one pass."""
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """The whole window."""
 
-    def __init__(self, ticks: Ticks, sections: Sequence[str]) -> None:
-        count = len(ticks.targets)
-        self.ticks, self.sections = ticks, sections
-        self.maintenance: tuple[Maintenance, ...] = ()
-        self.left_out = False
-        self.bandwidths = Bandwidths(count, ticks.expected)
-        self.arrivals = Arrivals(ticks.tick_us / 1e6)
-        self.idle = {direction: Runs(count) for direction in DIRECTIONS}
-        self.windows: WindowPeaks | None = None
-        self.quarters, self.minutes = QuarterHours(), Minutes(ticks.tick_us)
-        self.sums = {name: np.zeros(count) for name in ticks.known}
-        self.reported = {name: np.zeros(count, np.int64) for name in ticks.known}  # samples that have a measure
-        self.samples, self.silent, self.certain = (np.zeros(count, np.int64) for _ in range(3))
-        self.missing = 0
-        self.last_us: int | None = None
-        self.extent_us: tuple[int, int] | None = None
-
-    def wants(self, *names: str) -> bool:
-        return bool(set(names) & set(self.sections))
-
-    def add(self, matrix: TickMatrix) -> None:
-        if not matrix.end_us.size:
-            return
-        quiet = {direction: _quiet(matrix, direction) for direction in DIRECTIONS}
-        self._count(matrix, quiet)
-        if self.wants("bandwidth"):
-            self.bandwidths.add(matrix)
-        if self.wants("arrivals"):
-            self.arrivals.add(matrix)
-        if self.wants("idle"):
-            self._add_silences(matrix, quiet)
-        if self.wants("rhythm"):
-            self.quarters.add(matrix)
-        if self.windows is not None:
-            self.windows.add(matrix)
-        self.minutes.add(matrix)
-        self.last_us = int(matrix.end_us[-1])
-
-    def _count(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
-        reported = ~np.isnan(matrix.duration_s)
-        self.samples += reported.sum(axis=0)
-        self.missing += int((~reported).sum())
-        for name, sums in self.sums.items():
-            sums += np.nansum(matrix.measures[name], axis=0)
-            self.reported[name] += (~np.isnan(matrix.measures[name])).sum(axis=0)
-        first = int(matrix.end_us[0]) - matrix.tick_us
-        self.extent_us = (self.extent_us[0] if self.extent_us else first, int(matrix.end_us[-1]))
-        self.silent += np.all([silent for silent, _ in quiet.values()], axis=0).sum(axis=0)
-        self.certain += (~np.any([unknown for _, unknown in quiet.values()], axis=0)).sum(axis=0)
-
-    def _add_silences(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
-        follows = matrix.follows
-        if self.last_us is not None:
-            follows[0] = matrix.end_us[0] - self.last_us <= GAP * matrix.tick_us
-        ticks = np.rint(np.nan_to_num(matrix.duration_s) * (1e6 / matrix.tick_us)).astype(np.int64)
-        for direction, runs in self.idle.items():
-            runs.add(*quiet[direction], follows, ticks)
-
-
-def _quiet(matrix: TickMatrix, direction: str) -> tuple[Booleans, Booleans]:
-    """Whether each sample had no request (no byte, where requests are not counted), and whether that is unknown."""
-    requests, moved = (matrix.measures.get(f"{direction}_{what}") for what in ("ops", "bytes"))
-    values = moved if requests is None else requests
-    if values is None:
-        nothing = np.zeros(matrix.duration_s.shape, np.bool_)
-        return nothing, ~nothing
-    unknown = np.isnan(values)
-    if requests is not None and moved is not None and unknown.any():
-        values = np.where(unknown, moved, requests)
-        unknown = np.isnan(values)
-    return values == 0, unknown
+    part: WorkloadPart
+    maintenance: tuple[Maintenance, ...]
+    left_out: bool
 
 
 def _gather(
@@ -259,25 +192,28 @@ def _gather(
     maintenance: tuple[Maintenance, ...],
     without: bool,
     progress: Callable[[date], None] | None,
-) -> _WorkloadTicks:
+) -> _Gathered:
     windows = _within(selection, maintenance)
     if without:  # what is to be left out has to be found first
         minutes = Minutes(ticks.tick_us)
-        for matrix in ticks.matrices(selection, [f"{direction}_bytes" for direction in DIRECTIONS], progress):
-            minutes.add(matrix)
+        for some in selection.parts(partial(minutes_part, ticks=ticks), TABLE, ticks.tick_us, progress):
+            minutes.take(some)
         windows = _both(windows, minutes.maintenance())
-    workload_ticks = _WorkloadTicks(ticks, sections)
-    if workload_ticks.wants("sizes") and holds_requests(selection):
-        workload_ticks.windows = WindowPeaks.over(selection.extent_us(TABLE), len(ticks.targets))
-    for matrix in ticks.matrices(selection, progress=progress):
-        workload_ticks.add(outside(matrix, windows) if without else matrix)
-    for runs in workload_ticks.idle.values():
-        runs.finish()
-    workload_ticks.maintenance = windows if without else _both(windows, workload_ticks.minutes.maintenance())
-    workload_ticks.left_out = without and bool(windows)
-    if workload_ticks.extent_us is None:
+    every = None
+    if "sizes" in sections and holds_requests(selection):
+        every = WindowPeaks.over(selection.extent_us(TABLE), len(ticks.targets)).every
+    whole = WorkloadPart.empty(ticks, sections, every)
+    excluded = windows if without else ()
+    make = partial(workload_part, ticks=ticks, sections=tuple(sections), every=every, excluded=excluded)
+    for part in selection.parts(make, TABLE, ticks.tick_us, progress):
+        whole.take(part)
+    if whole.extent_us is None:
         raise UsageError(f"{selection.filesystem}: nothing is left of this window without its maintenance")
-    return workload_ticks
+    for runs in whole.idle.values():
+        runs.finish()
+    if without:
+        return _Gathered(whole, windows, left_out=bool(windows))
+    return _Gathered(whole, _both(windows, whole.minutes.maintenance()), left_out=False)
 
 
 def _within(selection: Selection, windows: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
@@ -300,45 +236,40 @@ def _both(configured: tuple[Maintenance, ...], maintenances: Iterable[Maintenanc
     return tuple(sorted((*configured, *more), key=lambda item: item.start))
 
 
-def _result(selection: Selection, ticks: Ticks, workload_ticks: _WorkloadTicks, how: _How) -> Workload:
+def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) -> Workload:
+    part = gathered.part
     start, end = selection.window
-    extent = workload_ticks.extent_us or (0, 0)
-    sizes = request_sizes(selection) if workload_ticks.wants("sizes") else []
-    with_bandwidth = workload_ticks.wants("bandwidth")
+    extent = part.extent_us or (0, 0)
+    sizes = request_sizes(selection) if part.wants("sizes") else []
+    with_bandwidth = part.wants("bandwidth")
     directions = [direction for direction in DIRECTIONS if f"{direction}_bytes" in ticks.known]
-    distributions = _distributions(workload_ticks, how.by_requests)
+    distributions = _distributions(part, how.by_requests)
     peak = how.peak_bytes_per_s, how.peak_origin
     return Workload(
         filesystem=selection.filesystem,
         window_start=start or from_epoch_us(extent[0]),
         window_end=end or from_epoch_us(extent[1]),
         tick_s=ticks.tick_us / 1e6,
-        samples=int(workload_ticks.samples.sum()),
-        sections=[name for name in SECTIONS if name in workload_ticks.sections],
-        targets=[_target(workload_ticks, number) for number in range(len(ticks.targets))],
-        aggregate=_target(workload_ticks, None),
-        peak_vs_sum=workload_ticks.bandwidths.peaks() if with_bandwidth else [],
-        models=_models(workload_ticks, distributions, how.resamples),
+        samples=int(part.samples.sum()),
+        sections=[name for name in SECTIONS if name in part.sections],
+        targets=[_target(part, number) for number in range(len(ticks.targets))],
+        aggregate=_target(part, None),
+        peak_vs_sum=part.bandwidths.peaks() if with_bandwidth else [],
+        models=_models(part, distributions, how.resamples),
         sizes=sizes,
-        size_peaks=size_peaks(sizes, linear=workload_ticks.windows is not None),
-        rhythm=workload_ticks.quarters.result(how.timezone, dict.fromkeys(directions, True))
-        if workload_ticks.wants("rhythm")
-        else None,
-        throughput=workload_ticks.minutes.result(directions, *peak) if workload_ticks.wants("throughput") else None,
-        censored_idle=_censored(workload_ticks),
-        maintenance=list(workload_ticks.maintenance),
-        maintenance_left_out=workload_ticks.left_out,
-        coverage=_coverage(selection, ticks, workload_ticks),
-        bandwidths=workload_ticks.bandwidths if with_bandwidth else None,
-        silences={direction: runs.pooled() for direction, runs in workload_ticks.idle.items()}
-        if workload_ticks.wants("idle")
-        else None,
-        spacings=workload_ticks.arrivals if workload_ticks.wants("arrivals") else None,
-        size_bandwidth=workload_ticks.windows.against(selection, ticks.targets)
-        if workload_ticks.windows is not None
-        else None,
+        size_peaks=size_peaks(sizes, linear=part.windows is not None),
+        rhythm=part.quarters.result(how.timezone, dict.fromkeys(directions, True)) if part.wants("rhythm") else None,
+        throughput=part.minutes.result(directions, *peak) if part.wants("throughput") else None,
+        censored_idle=_censored(part),
+        maintenance=list(gathered.maintenance),
+        maintenance_left_out=gathered.left_out,
+        coverage=_coverage(selection, ticks, part),
+        bandwidths=part.bandwidths if with_bandwidth else None,
+        silences={direction: runs.lengths for direction, runs in part.idle.items()} if part.wants("idle") else None,
+        spacings=part.arrivals if part.wants("arrivals") else None,
+        size_bandwidth=part.windows.against(selection, ticks.targets) if part.windows is not None else None,
         distributions=distributions,
-        series=_series(workload_ticks.minutes, directions),
+        series=_series(part.minutes, directions),
         top=how.top,
     )
 
@@ -349,16 +280,16 @@ def _series(minutes: Minutes, directions: Sequence[str]) -> BandwidthSeries:
     return BandwidthSeries(minutes.width_us / 1e6, (numbers + 1) * minutes.width_us, known)
 
 
-def _target(ticks: _WorkloadTicks, number: int | None) -> TargetWorkload:
+def _target(part: WorkloadPart, number: int | None) -> TargetWorkload:
     """One target by its place; None: all together."""
     chosen = slice(None) if number is None else slice(number, number + 1)
-    sketches = ticks.bandwidths.together if number is None else ticks.bandwidths.by_target
-    known = [name for name in ticks.sums if ticks.reported[name][chosen].any()]
-    sums = {name: float(ticks.sums[name][chosen].sum()) for name in known}
-    samples, certain = (int(sample[chosen].sum()) for sample in (ticks.samples, ticks.certain))
+    sketches = part.bandwidths.together if number is None else part.bandwidths.by_target
+    known = [name for name in part.sums if part.reported[name][chosen].any()]
+    sums = {name: float(part.sums[name][chosen].sum()) for name in known}
+    samples, certain = (int(sample[chosen].sum()) for sample in (part.samples, part.certain))
     percentiles = {direction: _percentiles(sketches[direction], number) for direction in DIRECTIONS}
     return TargetWorkload(
-        target=EVERYTHING if number is None else ticks.ticks.targets[number],
+        target=EVERYTHING if number is None else part.ticks.targets[number],
         samples=samples,
         **{
             f"{direction}_{name}_bytes_per_s": value
@@ -369,7 +300,7 @@ def _target(ticks: _WorkloadTicks, number: int | None) -> TargetWorkload:
         write_bytes=_whole(sums.get("write_bytes")),
         write_requests_pct=_share(sums.get("write_ops"), sums.get("read_ops")),
         write_bytes_pct=_share(sums.get("write_bytes"), sums.get("read_bytes")),
-        idle_pct=100.0 * float(ticks.silent[chosen].sum()) / certain if certain else None,
+        idle_pct=100.0 * float(part.silent[chosen].sum()) / certain if certain else None,
     )
 
 
@@ -385,40 +316,40 @@ def _share(part: float | None, rest: float | None) -> float | None:
     return None if part is None or rest is None or not part + rest else 100.0 * part / (part + rest)
 
 
-def _distributions(ticks: _WorkloadTicks, by_requests: bool) -> dict[str, TailSample]:
-    tick_s, known = ticks.ticks.tick_us / 1e6, ticks.ticks.known
+def _distributions(part: WorkloadPart, by_requests: bool) -> dict[str, TailSample]:
+    tick_s, known = part.ticks.tick_us / 1e6, part.ticks.known
     samples = {}
     for direction in DIRECTIONS:
-        if ticks.wants("bandwidth") and f"{direction}_bytes" in known:
-            samples[f"{direction}_bandwidth"] = ticks.bandwidths.by_target[direction].sample()
+        if part.wants("bandwidth") and f"{direction}_bytes" in known:
+            samples[f"{direction}_bandwidth"] = part.bandwidths.by_target[direction].sample()
     for direction in DIRECTIONS:
-        if ticks.wants("arrivals") and f"{direction}_ops" in known:
-            samples[f"{direction}_interarrival"] = ticks.arrivals.of[direction].sample(by_requests)
+        if part.wants("arrivals") and f"{direction}_ops" in known:
+            samples[f"{direction}_interarrival"] = part.arrivals.of[direction].sample(by_requests)
     for direction in DIRECTIONS:
-        if ticks.wants("idle") and known & {f"{direction}_ops", f"{direction}_bytes"}:
-            samples[f"{direction}_idle"] = run_sample(ticks.idle[direction].pooled(), tick_s)
+        if part.wants("idle") and known & {f"{direction}_ops", f"{direction}_bytes"}:
+            samples[f"{direction}_idle"] = run_sample(part.idle[direction].lengths, tick_s)
     return samples
 
 
-def _models(ticks: _WorkloadTicks, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
+def _models(part: WorkloadPart, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
     models = {}
     for name, sample in distributions.items():
         direction, _, what = name.partition("_")
-        left_out = ticks.arrivals.of[direction].left_out if what == "interarrival" else 0
+        left_out = part.arrivals.of[direction].left_out if what == "interarrival" else 0
         models[name] = heavy_tail(sample, MODELS[what], resamples, off_tick_samples=left_out)
     return models
 
 
-def _censored(ticks: _WorkloadTicks) -> list[Censored]:
-    tick_s = ticks.ticks.tick_us / 1e6
+def _censored(part: WorkloadPart) -> list[Censored]:
+    tick_s = part.ticks.tick_us / 1e6
 
     def number_and_longest(lengths: Counter[int]) -> tuple[int, float]:
         return sum(lengths.values()), max(lengths, default=0) * tick_s
 
     return [
         Censored(direction, *number_and_longest(runs.at_ends), *number_and_longest(runs.at_gaps))
-        for direction, runs in ticks.idle.items()
-        if ticks.wants("idle") and ticks.ticks.known & {f"{direction}_ops", f"{direction}_bytes"}
+        for direction, runs in part.idle.items()
+        if part.wants("idle") and part.ticks.known & {f"{direction}_ops", f"{direction}_bytes"}
     ]
 
 
@@ -428,7 +359,7 @@ def _data_targets(selection: Selection, ticks: Ticks) -> set[str]:
     return (data | set(ticks.targets)) - ticks.left_out
 
 
-def _coverage(selection: Selection, ticks: Ticks, workload_ticks: _WorkloadTicks) -> WorkloadCoverage:
+def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart) -> WorkloadCoverage:
     known = _data_targets(selection, ticks)
     notes = []
     if ticks.left_out:
@@ -441,7 +372,7 @@ def _coverage(selection: Selection, ticks: Ticks, workload_ticks: _WorkloadTicks
             notes.append(f"no target tells the bytes of its {direction}s")
         elif f"{direction}_ops" not in ticks.known:
             notes.append(f"{direction} requests are not counted: {direction} idle times are those without a byte")
-    sketches = [*workload_ticks.bandwidths.by_target.values(), *workload_ticks.bandwidths.together.values()]
+    sketches = [*part.bandwidths.by_target.values(), *part.bandwidths.together.values()]
     return WorkloadCoverage(
         targets_known=len(known),
         targets_reporting=len(ticks.targets),
@@ -449,8 +380,8 @@ def _coverage(selection: Selection, ticks: Ticks, workload_ticks: _WorkloadTicks
         target_kinds=list(ticks.kinds),
         sources=selection.sources(TABLE),
         overlapping_rows=selection.overlapping_rows,
-        missing_samples=workload_ticks.missing,
-        ticks_left_out=workload_ticks.bandwidths.ticks_left_out,
+        missing_samples=part.missing,
+        ticks_left_out=part.bandwidths.ticks_left_out,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches),
         notes=notes,
     )

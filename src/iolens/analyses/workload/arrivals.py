@@ -48,10 +48,22 @@ class Spacings:
         for weights, mine in zip((np.ones(odd.size), odd), self.irregular, strict=True):
             mine += _whole_sums(bin_of(length / odd), weights, BINS)
 
+    def take(self, other: Spacings) -> None:
+        """Those of other samples."""
+        self._widen(other.regular.shape[1])
+        self.regular[:, : other.regular.shape[1]] += other.regular
+        self.most = max(self.most, other.most)
+        self.irregular = self.irregular + other.irregular
+        self.irregular_samples += other.irregular_samples
+        self.least_s = min(self.least_s, other.least_s)
+
+    def _widen(self, size: int) -> None:
+        self.regular = np.pad(self.regular, ((0, 0), (0, max(0, size - self.regular.shape[1]))))
+
     def _add_regular(self, requests: Floats) -> None:
         codes = _codes(requests)
-        size = max(self.regular.shape[1], int(codes.max(initial=-1)) + 1)
-        self.regular = np.pad(self.regular, ((0, 0), (0, size - self.regular.shape[1])))
+        self._widen(int(codes.max(initial=-1)) + 1)
+        size = self.regular.shape[1]
         for weights, mine in zip((np.ones(codes.size), requests), self.regular, strict=True):
             mine += _whole_sums(codes, weights, size)
         self.most = float(requests.max(initial=self.most))
@@ -101,6 +113,11 @@ class Arrivals:
         for direction, spacings in self.of.items():
             if f"{direction}_ops" in matrix.measures:
                 spacings.add(matrix.measures[f"{direction}_ops"].ravel(), matrix.duration_s.ravel())
+
+    def take(self, other: Arrivals) -> None:
+        """Those of other ticks."""
+        for direction, spacings in self.of.items():
+            spacings.take(other.of[direction])
 
 
 def _codes(requests: Floats) -> Integers:

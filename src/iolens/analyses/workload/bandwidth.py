@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,14 +29,9 @@ class PeakAgainstSum:
 
 @dataclass(slots=True)
 class Bandwidths:
-    """Feed matrices; rates of every target, and their sum tick by tick.
-
-    A tick counts for the sum where at least nine in ten of the targets are in it that are `expected` there (by the end
-    of a tick: all of them, unless set otherwise).
-    """
+    """Feed matrices; rates of every target, and their sum tick by tick."""
 
     targets: int
-    expected: Callable[[Integers], Integers] | None = None
     by_target: dict[str, LogSketch] = field(init=False)
     together: dict[str, LogSketch] = field(init=False)
     ticks_left_out: int = 0
@@ -46,8 +40,10 @@ class Bandwidths:
         self.by_target = {direction: LogSketch(self.targets) for direction in DIRECTIONS}
         self.together = {direction: LogSketch(1) for direction in (*DIRECTIONS, EVERYTHING)}
 
-    def add(self, matrix: TickMatrix) -> None:
-        """Take the next ticks."""
+    def add(self, matrix: TickMatrix, expected: Integers | None = None) -> None:
+        """Take the next ticks. One counts for the sum where at least nine in ten of the targets are in it that are
+        expected there: all of them, unless given.
+        """
         rates = {
             direction: matrix.rate(f"{direction}_bytes")
             for direction in DIRECTIONS
@@ -56,8 +52,14 @@ class Bandwidths:
         for side, values in rates.items():
             self.by_target[side].add(values)
         if rates:
-            expected = self.targets if self.expected is None else self.expected(matrix.end_us)
-            self._add_sums(rates, expected)
+            self._add_sums(rates, self.targets if expected is None else expected)
+
+    def take(self, later: Bandwidths) -> None:
+        """Those of other ticks."""
+        for mine, theirs in ((self.by_target, later.by_target), (self.together, later.together)):
+            for side, sketch in mine.items():
+                sketch.take(theirs[side])
+        self.ticks_left_out += later.ticks_left_out
 
     def _add_sums(self, rates: dict[str, Floats], expected: int | Integers) -> None:
         known = {direction: (~np.isnan(values)).sum(axis=1) for direction, values in rates.items()}

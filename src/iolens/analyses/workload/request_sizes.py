@@ -141,6 +141,11 @@ class WindowPeaks:
                     _high(window[keep], matrix.rate(f"{direction}_bytes")[keep])
                 )
 
+    def take(self, later: WindowPeaks) -> None:
+        """Those of later ticks."""
+        for direction, parts in later.parts.items():
+            self.parts.setdefault(direction, []).extend(parts)
+
     def against(self, selection: Selection, targets: tuple[str, ...]) -> list[SizesAgainstBandwidth]:
         """Figure 9: every window in which sizes and bandwidth are known."""
         pairs = []

@@ -6,7 +6,7 @@ time: a daylight-saving change moves them as it moved the people.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Final
@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix
+from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
@@ -45,38 +46,38 @@ class Rhythm:
 
 @dataclass(slots=True)
 class QuarterHours:
-    """Feed matrices: bytes and observed seconds by quarter-hour."""
+    """Feed matrices, or sums of later ones: bytes and observed seconds by quarter-hour."""
 
-    sums: dict[int, list[float]] = field(default_factory=dict)  # read, written, seconds
-    _last_us: int | None = None
+    numbers: list[Integers] = field(default_factory=list)  # since 1970
+    sums: list[Floats] = field(default_factory=list)  # read, written, seconds; × quarter-hours
+    edges: Edges | None = None
 
     def add(self, matrix: TickMatrix) -> None:
         """A tick belongs to the quarter-hour in which it ends."""
         quarters, where = np.unique((matrix.end_us - 1) // QUARTER_US, return_inverse=True)
-        seconds = matrix.covered_s(self._last_us)
-        self._last_us = int(matrix.end_us[-1])
+        seconds = matrix.covered_s()
         moved = [
-            np.nansum(matrix.measures[f"{direction}_bytes"], axis=1)
-            for direction in DIRECTIONS
-            if f"{direction}_bytes" in matrix.measures
+            np.nansum(matrix.measures[name], axis=1) if name in matrix.measures else np.zeros(seconds.size)
+            for name in (f"{direction}_bytes" for direction in DIRECTIONS)
         ]
         columns = [np.bincount(where, weights=item, minlength=quarters.size) for item in (*moved, seconds)]
-        for place, quarter in enumerate(quarters.tolist()):
-            mine = self.sums.setdefault(quarter, [0.0] * len(columns))
-            for number, column in enumerate(columns):
-                mine[number] += float(column[place])
+        self.take(QuarterHours([quarters], [np.array(columns)], Edges.of(matrix, seconds)))
+
+    def take(self, later: QuarterHours) -> None:
+        """Sums of later ticks; what both sides say of the time between them is counted once."""
+        self.numbers += later.numbers
+        self.sums += later.sums
+        if self.edges is not None and later.edges is not None:
+            self.numbers.append(np.array([(later.edges.first_us - 1) // QUARTER_US]))
+            self.sums.append(np.array([[0.0], [0.0], [-self.edges.twice_s(later.edges)]]))
+        self.edges = later.edges if self.edges is None else self.edges.joined(later.edges)
 
     def result(self, timezone: str, known: Mapping[str, bool]) -> Rhythm:
         """In local time; a direction that is not `known` is None throughout."""
         zone = zone_called(timezone)
         days, hours = np.zeros((7, 3)), np.zeros((24, 3))
-        directions = [direction for direction in DIRECTIONS if known.get(direction)]
-        for quarter, sums in self.sums.items():
+        for quarter, values in self._by_quarter():
             local = from_epoch_us(quarter * QUARTER_US).astimezone(zone)
-            values = [
-                *(sums[directions.index(direction)] if direction in directions else 0.0 for direction in DIRECTIONS),
-                sums[-1],
-            ]
             days[local.weekday()] += values
             hours[local.hour] += values
         return Rhythm(
@@ -84,6 +85,13 @@ class QuarterHours:
             [_hours(name, row, known) for name, row in zip(WEEKDAYS, days.tolist(), strict=True)],
             [_hours(f"{hour:02d}", row, known) for hour, row in enumerate(hours.tolist())],
         )
+
+    def _by_quarter(self) -> Iterator[tuple[int, Floats]]:
+        if self.numbers:
+            quarters, where = np.unique(np.concatenate(self.numbers), return_inverse=True)
+            columns = np.concatenate(self.sums, axis=1)
+            sums = np.array([np.bincount(where, weights=column, minlength=quarters.size) for column in columns])
+            yield from zip(quarters.tolist(), sums.T, strict=True)
 
 
 def _hours(name: str, sums: list[float], known: Mapping[str, bool]) -> RhythmHours:

@@ -7,7 +7,6 @@ one tick long) may have been longer: it is counted apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,88 +19,135 @@ WHOLE, AT_GAP, AT_END = range(3)  # what a run touches: nothing, a gap, an end o
 
 
 @dataclass(slots=True)
+class EdgeRuns:
+    """Of every column the run at one edge of some rows: whether there is one, its length so far, what it touches."""
+
+    present: Booleans
+    length: Integers
+    touches: Integers
+
+    @classmethod
+    def none(cls, columns: int) -> EdgeRuns:
+        """No run in any column."""
+        return cls(np.zeros(columns, np.bool_), np.zeros(columns, np.int64), np.zeros(columns, np.int64))
+
+    def put(self, chosen: Booleans, length: Integers, touches: Integers) -> None:
+        """Runs of the chosen columns."""
+        self.present = self.present | chosen
+        self.length, self.touches = np.where(chosen, length, self.length), np.where(chosen, touches, self.touches)
+
+
+@dataclass(slots=True)
 class Runs:
     """Maximal runs of true values down the columns of matrices that come one after the other.
 
-    `unknown` is neither true nor false: a gap. Lengths are in ticks; `lengths` are by column, so that one target can
-    be distinguished from another. `at_ends` and `at_gaps` are censored: the known lengths of runs that touch either.
+    `unknown` is neither true nor false: a gap. Lengths are in ticks, of all columns together. `at_ends` and `at_gaps`
+    are censored: the known lengths of runs that touch either. A run at the first row (`head`) or the last one (`tail`)
+    may go on in the rows before or after, so it is counted when those are known; one that has no end yet on either side
+    is a head that `reaches` the last row.
     """
 
     columns: int
-    lengths: list[Counter[int]] = field(init=False)
+    lengths: Counter[int] = field(default_factory=Counter)
     at_ends: Counter[int] = field(default_factory=Counter)
     at_gaps: Counter[int] = field(default_factory=Counter)
-    _open: Integers = field(init=False)  # length of the run each column is in
-    _is_open: Booleans = field(init=False)
-    _touches: Integers = field(init=False)  # what that run touches so far
-    _after_gap: Booleans = field(init=False)  # whether the last sample of a column is not known
-    _begun: bool = False
+    rows: int = 0
+    head: EdgeRuns = field(init=False)
+    tail: EdgeRuns = field(init=False)
+    reaches: Booleans = field(init=False)
+    first_unknown: Booleans = field(init=False)
+    last_unknown: Booleans = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lengths = [Counter() for _ in range(self.columns)]
-        self._open = np.zeros(self.columns, np.int64)
-        self._is_open = np.zeros(self.columns, np.bool_)
-        self._touches = np.zeros(self.columns, np.int64)
-        self._after_gap = np.zeros(self.columns, np.bool_)
+        self.head, self.tail = EdgeRuns.none(self.columns), EdgeRuns.none(self.columns)
+        self.reaches = np.zeros(self.columns, np.bool_)
+        self.first_unknown, self.last_unknown = (np.zeros(self.columns, np.bool_) for _ in range(2))
 
-    def add(self, true: Booleans, unknown: Booleans, follows: Booleans, ticks: Integers | None = None) -> None:
-        """Rows × columns; a row that does not follow the one before it comes after a gap.
+    @classmethod
+    def of(cls, true: Booleans, unknown: Booleans, follows: Booleans, ticks: Integers | None = None) -> Runs:
+        """Of rows × columns; a row that does not follow the one before it comes after a gap.
 
         `ticks` is how many ticks each sample covers, one unless given: what is not one tick long spans a gap.
         """
-        if not len(true):
-            return
+        result = cls(true.shape[1])
+        result.rows = len(true)
+        if not result.rows:
+            return result
         on = (true & ~unknown).T
-        cut = self._cuts(unknown, follows)
         column, first, last = _runs_of(on, follows)
         lengths = _sums(np.ones(on.shape, np.int64) if ticks is None else np.where(on, ticks.T, 0), column, first, last)
         odd = 0 * lengths if ticks is None else _sums((on & (ticks.T != 1)).astype(np.int64), column, first, last)
-        touches = np.where(odd > 0, AT_GAP, np.where(cut[column, first] | cut[column, last], AT_GAP, WHOLE))
-        if not self._begun:
-            touches[first == 0] = AT_END
-        goes_on = (first == 0) & self._is_open[column] & bool(follows[0])
-        lengths += np.where(goes_on, self._open[column], 0)
-        touches = np.maximum(touches, np.where(goes_on, self._touches[column], WHOLE))
-        self._close(column[goes_on], cut[:, 0])
-        done = last < len(true)
-        self._count(column[done], lengths[done], touches[done])
-        self._open[:], self._is_open[:], self._touches[:] = 0, False, WHOLE
-        self._open[column[~done]], self._is_open[column[~done]] = lengths[~done], True
-        self._touches[column[~done]] = touches[~done]
-        self._after_gap, self._begun = unknown[-1], True
+        cut = _cuts(unknown, follows)
+        touches = np.where((odd > 0) | cut[column, first] | cut[column, last], AT_GAP, WHOLE)
+        begins, ends = first == 0, last == result.rows
+        for edge, mine in ((result.head, begins), (result.tail, ends & ~begins)):
+            edge.present[column[mine]] = True
+            edge.length[column[mine]], edge.touches[column[mine]] = lengths[mine], touches[mine]
+        result.reaches[column[begins & ends]] = True
+        result.first_unknown, result.last_unknown = unknown[0].copy(), unknown[-1].copy()
+        result._count(lengths[~begins & ~ends], touches[~begins & ~ends])
+        return result
+
+    def add(self, true: Booleans, unknown: Booleans, follows: Booleans, ticks: Integers | None = None) -> None:
+        """The next rows; whether they follow those so far is in the first of `follows`."""
+        if len(true):
+            self.take(Runs.of(true, unknown, follows, ticks), bool(follows[0]))
+
+    def take(self, later: Runs, follows: bool) -> None:
+        """The runs of later rows, which follow right after these or come after a gap."""
+        for mine, theirs in ((self.lengths, later.lengths), (self.at_gaps, later.at_gaps)):
+            mine.update(theirs)
+        if not later.rows:
+            return
+        if not self.rows:
+            self._begin_as(later)
+            return
+        gap = np.where(~np.bool_(follows) | self.last_unknown | later.first_unknown, AT_GAP, WHOLE)
+        before = EdgeRuns.none(self.columns)  # the run at the border, on this side of it
+        before.put(self.tail.present, self.tail.length, self.tail.touches)
+        before.put(self.reaches, self.head.length, self.head.touches)
+        after = later.head
+        both = before.present & after.present & follows
+        length, touches = before.length + after.length, np.maximum(before.touches, after.touches)
+        ended = np.maximum(before.touches, gap)
+        tail = EdgeRuns.none(self.columns)
+        tail.put(later.tail.present, later.tail.length, later.tail.touches)
+        self.head.put(self.reaches & both, length, touches)
+        self.head.put(self.reaches & ~both, before.length, ended)
+        self._count_chosen(before.present & ~self.reaches & ~both, before.length, ended)
+        self._count_chosen(both & ~self.reaches & ~later.reaches, length, touches)
+        tail.put(both & ~self.reaches & later.reaches, length, touches)
+        begun, alone = np.maximum(after.touches, gap), after.present & ~both
+        self._count_chosen(alone & ~later.reaches, after.length, begun)
+        tail.put(alone & later.reaches, after.length, begun)
+        self.reaches = self.reaches & both & later.reaches
+        self.tail, self.last_unknown, self.rows = tail, later.last_unknown, self.rows + later.rows
 
     def finish(self) -> None:
-        """The runs that are still open touch the end of the window."""
-        self._touches[:] = AT_END
-        self._close([], np.zeros(self.columns, np.bool_))
+        """The runs at the edges touch an end of the window."""
+        for edge in (self.head, self.tail):
+            self.at_ends.update(edge.length[edge.present].tolist())
 
-    def pooled(self) -> Counter[int]:
-        """Lengths of all columns together, without those that are censored."""
-        return sum(self.lengths, Counter())
+    def _begin_as(self, later: Runs) -> None:
+        self.rows, self.head, self.tail, self.reaches = later.rows, later.head, later.tail, later.reaches
+        self.first_unknown, self.last_unknown = later.first_unknown, later.last_unknown
 
-    def _cuts(self, unknown: Booleans, follows: Booleans) -> Booleans:
-        """Columns × borders between rows, from that before the first to that after the last: whether a gap is there."""
-        gap = np.zeros((self.columns, len(unknown) + 1), np.bool_)
-        gap[:, :-1] |= unknown.T | ~follows
-        gap[:, 1:] |= unknown.T
-        gap[:, 0] |= self._after_gap
-        return gap
+    def _count_chosen(self, chosen: Booleans, length: Integers, touches: Integers) -> None:
+        self._count(length[chosen], touches[chosen])
 
-    def _close(self, going_on: Iterable[int], gap: Booleans) -> None:
-        """The open runs have ended but for those that go on; a gap is where some of them end."""
-        ended = self._is_open.copy()
-        ended[list(going_on)] = False
-        touches = np.maximum(self._touches, np.where(gap, AT_GAP, WHOLE))
-        self._count(np.flatnonzero(ended), self._open[ended], touches[ended])
-        self._is_open[ended] = False
+    def _count(self, lengths: Integers, touches: Integers) -> None:
+        for kind, counter in ((WHOLE, self.lengths), (AT_GAP, self.at_gaps)):
+            values, counts = np.unique(lengths[touches == kind], return_counts=True)
+            counter.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
-    def _count(self, column: Integers, lengths: Integers, touches: Integers) -> None:
-        for kind, censored in ((AT_END, self.at_ends), (AT_GAP, self.at_gaps)):
-            censored.update(lengths[touches == kind].tolist())
-        whole = touches == WHOLE
-        for number in np.unique(column[whole]).tolist():
-            mine, counts = np.unique(lengths[whole & (column == number)], return_counts=True)
-            self.lengths[number].update(dict(zip(mine.tolist(), counts.tolist(), strict=True)))
+
+def _cuts(unknown: Booleans, follows: Booleans) -> Booleans:
+    """Columns × borders between rows, from that before the first to that after the last: whether a gap is there."""
+    gap = np.zeros((unknown.shape[1], len(unknown) + 1), np.bool_)
+    gap[:, :-1] |= unknown.T | ~follows
+    gap[:, 1:] |= unknown.T
+    gap[:, 0] = False  # that depends on what came before
+    return gap
 
 
 def _runs_of(on: Booleans, follows: Booleans) -> tuple[Integers, Integers, Integers]:

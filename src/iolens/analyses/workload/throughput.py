@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us, from_epoch_us
@@ -79,15 +79,16 @@ class Throughput:
 
 @dataclass(slots=True)
 class Minutes:
-    """Feed matrices: bytes of all targets by minute (or by tick, where ticks are longer).
+    """Feed matrices, or sums of later ones: bytes of all targets by minute (or by tick, where ticks are longer).
 
     Of a sample that is longer than a minute (others were missed), a minute's worth counts where it ends: the rest of
     its time was not seen by minutes, and is missing.
     """
 
     tick_us: int
-    parts: list[tuple[Integers, Floats, Floats, Floats]] = field(default_factory=list)  # seconds seen are last
-    _last_us: int | None = None
+    numbers: list[Integers] = field(default_factory=list)
+    sums: list[Floats] = field(default_factory=list)  # read, written, seconds seen; × minutes
+    edges: Edges | None = None
 
     @property
     def width_us(self) -> int:
@@ -97,13 +98,20 @@ class Minutes:
     def add(self, matrix: TickMatrix) -> None:
         """A tick belongs to the minute in which it ends."""
         minutes, where = np.unique((matrix.end_us - 1) // self.width_us, return_inverse=True)
-        seen = np.minimum(matrix.covered_s(self._last_us), self.width_us / 1e6)
-        self._last_us = int(matrix.end_us[-1])
-        read, write, seconds = (
-            np.bincount(where, weights=values, minlength=minutes.size).astype(np.float64)
-            for values in (*self._moved(matrix), seen)
-        )
-        self.parts.append((minutes, read, write, seconds))
+        seen = np.minimum(matrix.covered_s(), self.width_us / 1e6)
+        columns = [
+            np.bincount(where, weights=values, minlength=minutes.size) for values in (*self._moved(matrix), seen)
+        ]
+        self.take(Minutes(self.tick_us, [minutes], [np.array(columns)], Edges.of(matrix, seen)))
+
+    def take(self, later: Minutes) -> None:
+        """Sums of later ticks; what both sides say of the time between them is counted once."""
+        self.numbers += later.numbers
+        self.sums += later.sums
+        if self.edges is not None and later.edges is not None:
+            self.numbers.append(np.array([(later.edges.first_us - 1) // self.width_us]))
+            self.sums.append(np.array([[0.0], [0.0], [-self.edges.twice_s(later.edges)]]))
+        self.edges = later.edges if self.edges is None else self.edges.joined(later.edges)
 
     def _moved(self, matrix: TickMatrix) -> list[Floats]:
         """Bytes by tick, read and written."""
@@ -119,12 +127,11 @@ class Minutes:
 
     def series(self) -> tuple[Integers, Floats, Floats]:
         """Numbers of the observed minutes, and bytes per second read and written in them."""
-        if not self.parts:
+        if not self.numbers:
             return np.empty(0, np.int64), np.empty(0), np.empty(0)
-        minutes, where = np.unique(np.concatenate([part[0] for part in self.parts]), return_inverse=True)
+        minutes, where = np.unique(np.concatenate(self.numbers), return_inverse=True)
         read, write, seconds = (
-            np.bincount(where, np.concatenate(column), minutes.size)
-            for column in list(zip(*self.parts, strict=True))[1:]
+            np.bincount(where, column, minutes.size) for column in np.concatenate(self.sums, axis=1)
         )
         seen = seconds >= LEAST_OBSERVED * self.width_us / 1e6
         return minutes[seen], read[seen] / seconds[seen], write[seen] / seconds[seen]
