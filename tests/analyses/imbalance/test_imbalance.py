@@ -392,18 +392,18 @@ def test_scrubbing_does_not_hide_a_dead_target() -> None:
 # Where the rows come from.
 
 
-def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iolens.analyses.intervals import tick_matrix
-    from iolens.store.duckdb_engine import DuckDBEngine
-
+@pytest.mark.parametrize("rows_for_workers", [1 << 40, 1], ids=["here", "workers"])
+def test_midnights_parts_and_workers_do_not_change_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_for_workers: int
+) -> None:
     io = [
         *made_up(1, ticks=200, targets=4, first_tick=17280 - 100, missing=0.5).io,
         *made_up(2, ticks=100, targets=4, first_tick=2 * 17280 - 50).io,
     ]
     store = opened(tmp_path, io)
     whole = json.loads(to_json(store.imbalance()))
-    monkeypatch.setattr(DuckDBEngine, "rows_per_chunk", 1)
-    monkeypatch.setattr(tick_matrix, "MOST_ROWS", 1)
+    for name, rows in (("ROWS_OF_DAYS", 1), ("ROWS_AT_ONCE", 100), ("ROWS_FOR_WORKERS", rows_for_workers)):
+        monkeypatch.setattr(f"iolens.store.selection.{name}", rows)
     assert_same(json.loads(to_json(store.imbalance())), whole)
 
 
@@ -484,7 +484,7 @@ def test_a_tick_costs_a_few_bytes() -> None:
     for part in range(3):
         ends = (np.arange(1000) + 1 + 1000 * part) * TICK_US
         series.add(ends, spread(random.random((1000, 48))))
-    assert sum(part.nbytes for parts in series._parts.values() for part in parts) == 3000 * 24
+    assert sum(part.nbytes for parts in series.pieces.values() for part in parts) == 3000 * 24
     assert series.std.size == 3000
     assert series.follows.sum() == 2999
 

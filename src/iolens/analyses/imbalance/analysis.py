@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, LoadSnapshots
-from iolens.analyses.imbalance.peers import Peers, PeerTarget
+from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
+from iolens.analyses.imbalance.part import ImbalancePart, imbalance_part
+from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
-from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries, loads, spread
-from iolens.analyses.intervals.tick_matrix import TABLE, TickMatrix, Ticks, ticks_of
+from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries
+from iolens.analyses.intervals.tick_matrix import TABLE, Ticks, ticks_of
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
-from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
 from iolens.target_names import of_like_kind
@@ -173,15 +174,17 @@ def imbalance(
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     if len(ticks.targets) < FEWEST:
         raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
-    imbalance_ticks = _ImbalanceTicks(selection, ticks, with_background, [epoch_us(time) for time in at])
-    for matrix in ticks.matrices(selection, MEASURES, progress):
-        imbalance_ticks.add(matrix)
-    if not imbalance_ticks.series.std.size:
+    extent_us, at_us = selection.extent_us(TABLE) or (0, 1), tuple(epoch_us(time) for time in at)
+    whole = ImbalancePart(ticks, with_background, extent_us, at_us)
+    make = partial(imbalance_part, ticks=ticks, with_background=with_background, extent_us=extent_us, at_us=at_us)
+    for part in selection.parts(make, TABLE, ticks.tick_us, progress):
+        whole.take(part)
+    if not whole.series.std.size:
         raise NotKnownError(
             f"{selection.filesystem}: no two targets report at the same time; imbalance is among several"
         )
-    _check_times(imbalance_ticks)
-    return _result(selection, imbalance_ticks, _thresholds(imbalance_ticks.series, percentiles, thresholds))
+    _check_times(whole)
+    return _result(selection, whole, _thresholds(whole.series, percentiles, thresholds))
 
 
 def _check(percentiles: Sequence[float], thresholds: Sequence[float]) -> None:
@@ -195,44 +198,15 @@ def _check(percentiles: Sequence[float], thresholds: Sequence[float]) -> None:
         raise UsageError(f"a threshold is above zero, not {low[0]:g} bytes per second")
 
 
-def _check_times(ticks: _ImbalanceTicks) -> None:
-    wanted = [value for value in ticks.snapshots.at_us if value not in ticks.snapshots.asked]
+def _check_times(part: ImbalancePart) -> None:
+    wanted = [value for value in part.snapshots.at_us if value not in part.snapshots.asked]
     if not wanted:
         return
-    ends = ticks.series.numbers * ticks.ticks.tick_us
-    near = int(ends[np.abs(ends - ticks.ticks.tick_us // 2 - wanted[0]).argmin()]) - ticks.ticks.tick_us
+    ends = part.series.numbers * part.ticks.tick_us
+    near = int(ends[np.abs(ends - part.ticks.tick_us // 2 - wanted[0]).argmin()]) - part.ticks.tick_us
     raise UsageError(
         f"no two targets report at {iso(from_epoch_us(wanted[0]))}; they do from {iso(from_epoch_us(near))} on"
     )
-
-
-class _ImbalanceTicks:
-    """What one pass leaves."""
-
-    def __init__(self, selection: Selection, ticks: Ticks, with_background: bool, at_us: Sequence[int]) -> None:
-        count = len(ticks.targets)
-        self.ticks = ticks
-        self.knows_background = BACKGROUND in ticks.known
-        self.included = with_background and self.knows_background
-        self.series = SpreadSeries(count, ticks.tick_us)
-        self.peers = Peers(ticks.targets, ticks.tick_us)
-        self.snapshots = LoadSnapshots(selection.extent_us(TABLE) or (0, 1), at_us)
-        self.other = LogSketch(1)  # std with background where that is left out, and the other way round
-        self.left_out, self.incomplete = 0, 0
-
-    def add(self, matrix: TickMatrix) -> None:
-        client = loads(matrix, with_background=False)
-        both = loads(matrix, with_background=True) if self.knows_background else client
-        load, other = (both, client) if self.included else (client, both)
-        spreads = spread(load)
-        ends = matrix.end_us[spreads.rows]
-        self.series.add(ends, spreads)
-        self.peers.add(matrix, client, spreads)
-        self.snapshots.add(matrix, spreads)
-        if self.knows_background:
-            self.other.add(spread(other).std[:, None])
-        self.left_out += matrix.end_us.size - spreads.rows.size
-        self.incomplete += int((spreads.reporting < self.ticks.expected(ends)).sum())
 
 
 def _thresholds(
@@ -249,9 +223,9 @@ def _thresholds(
 
 
 def _result(
-    selection: Selection, imbalance_ticks: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
+    selection: Selection, part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, float]]
 ) -> Imbalance:
-    series, ticks = imbalance_ticks.series, imbalance_ticks.ticks
+    series, ticks = part.series, part.ticks
     std, tick_s = series.std, ticks.tick_us / 1e6
     numbers, follows = series.numbers, series.follows
     extent = (int(numbers[0]) - 1) * ticks.tick_us, int(numbers[-1]) * ticks.tick_us
@@ -276,11 +250,11 @@ def _result(
         distances={name: Durations.of(item.distances, tick_s) for name, item in lasted.items()},
         hot_targets=hot,
         extremes=_extremes(series),
-        background=_background(imbalance_ticks, (p80, p95)),
+        background=_background(part, (p80, p95)),
         dispersion=list(_dispersion(series)),
-        snapshots=imbalance_ticks.snapshots.result(),
-        peers=imbalance_ticks.peers.result(),
-        coverage=_coverage(selection, imbalance_ticks, thresholds),
+        snapshots=part.snapshots.result(),
+        peers=part.peers.result(),
+        coverage=_coverage(selection, part, thresholds),
         series=series,
         periods=lasted,
         hot_map=_hot_map(series, chosen[thresholds[0][0]], ticks),
@@ -341,15 +315,15 @@ def _extremes(series: SpreadSeries) -> dict[str, RatePercentiles]:
     return percentiles | {"std": RatePercentiles(*np.quantile(series.std, REPORTED).tolist())}
 
 
-def _background(ticks: _ImbalanceTicks, mine: tuple[float, float]) -> Background | None:
-    if not ticks.knows_background:
+def _background(part: ImbalancePart, mine: tuple[float, float]) -> Background | None:
+    if not part.knows_background:
         return None
-    other = [quantile or 0.0 for quantile in ticks.other.quantiles([0.8, 0.95])]
-    with_, without = (mine, other) if ticks.included else (other, mine)
-    peers = ticks.peers
+    other = [quantile or 0.0 for quantile in part.other.quantiles([0.8, 0.95])]
+    with_, without = (mine, other) if part.included else (other, mine)
+    peers = part.peers
     bytes_, rest = float(peers.background_bytes.sum()), float(peers.moved_bytes.sum())
     share = 100.0 * bytes_ / (bytes_ + rest) if bytes_ + rest else None
-    return Background(ticks.included, int(peers.tells_background.sum()), round(bytes_), share, *with_, *without)
+    return Background(part.included, int(peers.tells_background.sum()), round(bytes_), share, *with_, *without)
 
 
 def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
@@ -365,13 +339,13 @@ def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
 
 
 def _coverage(
-    selection: Selection, imbalance_ticks: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]
+    selection: Selection, part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, float]]
 ) -> ImbalanceCoverage:
-    ticks = imbalance_ticks.ticks
+    ticks = part.ticks
     known = of_like_kind(selection.known_targets(), ticks.targets) - ticks.left_out
     sketches = [
-        *imbalance_ticks.series.extremes.values(),
-        *([imbalance_ticks.other] if imbalance_ticks.knows_background else []),
+        *part.series.extremes.values(),
+        *([part.other] if part.knows_background else []),
     ]
     return ImbalanceCoverage(
         targets_known=len(known | set(ticks.targets)),
@@ -381,23 +355,23 @@ def _coverage(
         targets_of_other_kinds=sorted(ticks.left_out),
         sources=selection.sources(TABLE),
         overlapping_rows=selection.overlapping_rows,
-        ticks_left_out=imbalance_ticks.left_out,
-        ticks_incomplete=imbalance_ticks.incomplete,
-        gaps=int((~imbalance_ticks.series.follows).sum()) - 1,
+        ticks_left_out=part.left_out,
+        ticks_incomplete=part.incomplete,
+        gaps=int((~part.series.follows).sum()) - 1,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches),
-        notes=list(_notes(imbalance_ticks, thresholds)),
+        notes=list(_notes(part, thresholds)),
     )
 
 
-def _notes(imbalance_ticks: _ImbalanceTicks, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
-    ticks, peers = imbalance_ticks.ticks, imbalance_ticks.peers
+def _notes(part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
+    ticks, peers = part.ticks, part.peers
     for direction in DIRECTIONS:
         if f"{direction}_bytes" not in ticks.known:
             yield f"no target tells the bytes of its {direction}s: loads are of the other direction alone"
     never = [ticks.targets[place] for place in np.flatnonzero(peers.reported == 0).tolist()]
     if never:
         yield f"{', '.join(never)}: never in a tick with others, or a direction is not reported: not compared"
-    if imbalance_ticks.included and not peers.tells_background.all():
+    if part.included and not peers.tells_background.all():
         without = len(ticks.targets) - int(peers.tells_background.sum())
         yield f"{without} of {len(ticks.targets)} targets do not tell background I/O: they are taken without it"
     for name, _, limit in thresholds:

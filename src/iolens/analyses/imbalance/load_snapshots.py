@@ -43,9 +43,10 @@ class LoadSnapshot:
 
 @dataclass(slots=True)
 class LoadSnapshots:
-    """Feed matrices with their spreads. Of every day (of every hour, in a window of one day) the worst tick is kept.
+    """Feed matrices with their spreads, in time order.
 
-    With times given, the ticks that hold them are kept instead.
+    Of every day (of every hour, in a window of one day) the worst tick is kept. With times given, the ticks
+    that hold them are kept instead.
     """
 
     extent_us: tuple[int, int]
@@ -73,6 +74,14 @@ class LoadSnapshots:
                 place = int(mine[spread.std[mine].argmax()])
                 if number not in self.worst or spread.std[place] > self.worst[number].std_bytes_per_s:
                     self.worst[number] = _snapshot(matrix, spread, place)
+
+    def take(self, later: LoadSnapshots) -> None:
+        """Of later ticks."""
+        self.asked |= later.asked
+        for number, snapshot in later.worst.items():
+            mine = self.worst.get(number)
+            if mine is None or snapshot.std_bytes_per_s > mine.std_bytes_per_s:
+                self.worst[number] = snapshot
 
     def result(self) -> list[LoadSnapshot]:
         """In time order."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from iolens.analyses.imbalance.spreads import BACKGROUND, TickSpread
 from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import GAP, TickMatrix
+from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix
 from iolens.analyses.quotients import not_nan
 from iolens.analyses.utilization.outliers import FAR, FEWEST_PEERS, robust_spread
 from iolens.arrays import Booleans, Floats, Integers
@@ -21,6 +21,10 @@ from iolens.units import from_epoch_us
 MATTERS: Final = 0.25  # of the usual load: a share closer to it is far only in theory
 SILENT_S: Final = 600.0  # without a byte while peers move data: shorter may be chance
 SILENT_FACTOR: Final = 5.0  # longer than the peers' own longest silence, in the median
+
+SUMMED: Final = (
+    "ticks", "peer_ticks", "reported", "active", "judged", "load", "usual", "moved_bytes", "background_bytes",
+)  # fmt: skip
 
 Finding = Literal["dead", "silent", "low", "high", "usual"]
 
@@ -47,7 +51,7 @@ class PeerTarget:
 
 @dataclass(slots=True)
 class Peers:
-    """Feed matrices with their spreads, in time order."""
+    """Feed matrices with their spreads, or sums of later ones, in time order."""
 
     targets: Sequence[str]
     tick_us: int
@@ -63,8 +67,9 @@ class Peers:
     background_bytes: Floats = field(init=False)
     tells_background: Booleans = field(init=False)
     silences: Stretches = field(init=False)
-    _broken: Booleans = field(init=False)  # since the last tick in which peers moved data
-    _last_us: int | None = None
+    broken_before: Booleans = field(init=False)  # a silence, before the first tick in which peers moved data
+    broken: Booleans = field(init=False)  # since the last such tick
+    edges: Edges | None = None
 
     def __post_init__(self) -> None:
         count = len(self.targets)
@@ -72,20 +77,41 @@ class Peers:
         self.load, self.usual, self.most, self.moved_bytes, self.background_bytes = (np.zeros(count) for _ in range(5))
         self.tells_background = np.zeros(count, np.bool_)
         self.silences = Stretches(count)
-        self._broken = np.ones(count, np.bool_)
+        self.broken_before, self.broken = (np.zeros(count, np.bool_) for _ in range(2))
 
     def add(self, matrix: TickMatrix, load: Floats, spread: TickSpread) -> None:
         """`load` is what was read and written in all ticks; the spread is of those in which enough targets report."""
-        self.ticks += spread.rows.size
-        self.reported += spread.known.sum(axis=0)
-        self.load += spread.filled.sum(axis=0)
-        self.usual += spread.mean @ spread.known
-        self.most = np.maximum(self.most, spread.filled.max(axis=0, initial=0.0))
-        self.active += (spread.filled > 0).sum(axis=0)
+        self.take(Peers.of(self.targets, matrix, load, spread))
+
+    @classmethod
+    def of(cls, targets: Sequence[str], matrix: TickMatrix, load: Floats, spread: TickSpread) -> Peers:
+        """Of some ticks."""
+        result = cls(targets, matrix.tick_us, ticks=spread.rows.size, edges=Edges.of(matrix, np.zeros(1)))
+        result.reported = spread.known.sum(axis=0)
+        result.load = spread.filled.sum(axis=0)
+        result.usual = spread.mean @ spread.known
+        result.most = spread.filled.max(axis=0, initial=0.0)
+        result.active = (spread.filled > 0).sum(axis=0)
         if BACKGROUND in matrix.measures:
-            self._add_background(matrix)
-        self._add_silences(matrix, load)
-        self._last_us = int(matrix.end_us[-1])
+            result._add_background(matrix)
+        result._find_silences(matrix, load)
+        return result
+
+    def take(self, later: Peers) -> None:
+        """Of later ticks."""
+        for name in SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.most = np.maximum(self.most, later.most)
+        self.tells_background = self.tells_background | later.tells_background
+        if later.edges is None:
+            return
+        apart = self.edges is None or later.edges.first_us - self.edges.last_us > GAP * self.tick_us
+        between = self.broken | apart | later.broken_before
+        if not self.silences.fed:
+            self.broken_before = self.broken_before | (apart & (self.edges is not None)) | later.broken_before
+        self.silences.take(later.silences, ~between)
+        self.broken = later.broken if later.silences.fed else between
+        self.edges = later.edges if self.edges is None else self.edges.joined(later.edges)
 
     def _add_background(self, matrix: TickMatrix) -> None:
         reported = matrix.measures[BACKGROUND]
@@ -95,24 +121,24 @@ class Peers:
             if f"{direction}_bytes" in matrix.measures:
                 self.moved_bytes += np.nansum(matrix.measures[f"{direction}_bytes"], axis=0)
 
-    def _add_silences(self, matrix: TickMatrix, load: Floats) -> None:
+    def _find_silences(self, matrix: TickMatrix, load: Floats) -> None:
         """A silence goes on through ticks in which nobody moves much, until it moves data or does not report."""
         with np.errstate(invalid="ignore"):
             moved, zero = load > 0, load == 0
         movers, reporting = moved.sum(axis=1), (moved | zero).sum(axis=1)
         peers_move = (movers > 0) & (2 * movers >= reporting - 1)
         follows = matrix.follows
-        follows[0] = self._last_us is not None and matrix.end_us[0] - self._last_us <= GAP * matrix.tick_us
+        follows[0] = True  # that depends on the ticks before
         breaks = np.cumsum(~zero | ~follows[:, None], axis=0, dtype=np.int32)
         here = breaks[peers_move]
-        self.peer_ticks += len(here)
-        self.judged += (moved | zero)[peers_move].sum(axis=0)
+        self.peer_ticks = len(here)
+        self.judged = (moved | zero)[peers_move].sum(axis=0)
         if not len(here):
-            self._broken |= breaks[-1] > 0
+            self.broken_before = self.broken = breaks[-1] > 0
             return
-        unbroken = np.diff(here, axis=0, prepend=np.where(self._broken, -1, 0)[None, :]) == 0
-        self.silences.add(zero[peers_move], matrix.end_us[peers_move] // self.tick_us, unbroken)
-        self._broken = breaks[-1] > here[-1]
+        unbroken = np.diff(here, axis=0, prepend=0) == 0
+        self.silences = Stretches.of(zero[peers_move], matrix.end_us[peers_move] // self.tick_us, unbroken)
+        self.broken_before, self.broken = here[0] > 0, breaks[-1] > here[-1]
 
     def result(self) -> list[PeerTarget]:
         """Every target, by name."""
@@ -133,7 +159,7 @@ class Peers:
     def _target(self, place: int, ratio: Floats, score: Floats, is_far: bool, is_silent: bool) -> PeerTarget:
         silences, tick_us = self.silences, self.tick_us
         length = int(silences.longest[place])
-        still = bool(length) and int(silences.open[place]) == length and not self._broken[place]
+        still = bool(length) and int(silences.open[place]) == length and not self.broken[place]
         reported, judged = int(self.reported[place]), int(self.judged[place])
         moved, background = float(self.moved_bytes[place]), float(self.background_bytes[place])
         everything = moved + background

@@ -77,37 +77,49 @@ def spread(load: Floats) -> TickSpread:
 
 @dataclass(slots=True)
 class SpreadSeries:
-    """Feed spreads in time order; what is asked of them afterwards needs no second reading."""
+    """Feed spreads, or series of later ones, in time order; what is asked of them needs no second reading."""
 
     targets: int
     tick_us: int
     extremes: dict[str, LogSketch] = field(init=False)
-    _parts: dict[str, list[NDArray[Any]]] = field(init=False)
-    _first: int | None = None  # number of the first tick
+    pieces: dict[str, list[NDArray[Any]]] = field(init=False)
+    first: int | None = None  # number of the first tick
 
     def __post_init__(self) -> None:
         self.extremes = {name: LogSketch(1) for name in EXTREMES}
-        self._parts = {name: [] for name in ("tick", "std", "mean", "hottest", "outstanding")}
+        self.pieces = {name: [] for name in ("tick", "std", "mean", "hottest", "outstanding")}
 
     def add(self, end_us: Integers, tick_spread: TickSpread) -> None:
         """`end_us` are the ends of the ticks of the spread."""
         if not end_us.size:
             return
         tick = end_us // self.tick_us
-        if self._first is None:
-            self._first = int(tick[0])
+        if self.first is None:
+            self.first = int(tick[0])
         for name, sketch in self.extremes.items():
             sketch.add(getattr(tick_spread, name)[:, None])
         outstanding = tick_spread.filled > (tick_spread.mean + STANDS_OUT * tick_spread.std)[:, None]
         parts = {
-            "tick": (tick - self._first).astype(np.int32),
+            "tick": (tick - self.first).astype(np.int32),
             "std": tick_spread.std,
             "mean": tick_spread.mean.astype(np.float32),
             "hottest": tick_spread.filled.argmax(axis=1).astype(np.uint16 if self.targets <= 1 << 16 else np.uint32),
             "outstanding": np.packbits(outstanding, axis=1),
         }
         for name, part in parts.items():
-            self._parts[name].append(part)
+            self.pieces[name].append(part)
+
+    def take(self, later: SpreadSeries) -> None:
+        """Of later ticks."""
+        if later.first is None:
+            return
+        if self.first is None:
+            self.first = later.first
+        for name, sketch in self.extremes.items():
+            sketch.take(later.extremes[name])
+        for name, pieces in later.pieces.items():
+            offset = np.int32(later.first - self.first) if name == "tick" else None
+            self.pieces[name] += pieces if offset is None else [piece + offset for piece in pieces]
 
     @property
     def std(self) -> Floats:
@@ -122,7 +134,7 @@ class SpreadSeries:
     @property
     def numbers(self) -> Integers:
         """Of every tick; times `tick_us` is its end."""
-        return self._whole("tick", np.int32).astype(np.int64) + (self._first or 0)
+        return self._whole("tick", np.int32).astype(np.int64) + (self.first or 0)
 
     @property
     def follows(self) -> Booleans:
@@ -146,7 +158,7 @@ class SpreadSeries:
             yield numbers[some], hottest[some].astype(np.int64), bits
 
     def _whole(self, name: str, kind: Any) -> NDArray[Any]:
-        parts = self._parts[name]
+        parts = self.pieces[name]
         if len(parts) > 1:
             parts[:] = [np.concatenate(parts)]
         return parts[0] if parts else np.empty(0, kind)

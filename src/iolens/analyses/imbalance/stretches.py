@@ -30,60 +30,81 @@ def runs_of(true: Booleans, follows: Booleans) -> tuple[Integers, Integers, Inte
 class Stretches:
     """Feed rows × columns in time order, with a number (of its tick) for each row.
 
-    Of every column: how many rows were true, the first and last of them, and the longest run, the earliest of several.
-    −1 stands where there is none.
+    Of every column: how many rows were true, the first and last of them, and the longest run, the earliest of several;
+    and the runs at both ends, which may go on in the rows before and after. −1 stands where there is none.
     """
 
     columns: int
+    fed: int = 0  # rows
     rows: Integers = field(init=False)
     first: Integers = field(init=False)
     last: Integers = field(init=False)
     longest: Integers = field(init=False)  # in rows
     longest_first: Integers = field(init=False)
     longest_last: Integers = field(init=False)
-    open: Integers = field(init=False)  # rows of the run that reaches the end so far; 0: none
-    _open_first: Integers = field(init=False)
+    lead: Integers = field(init=False)  # rows of the run that begins with the first row; 0: none
+    lead_last: Integers = field(init=False)
+    open: Integers = field(init=False)  # rows of the run that reaches the last row; 0: none
+    open_first: Integers = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rows, self.longest, self.open = (np.zeros(self.columns, np.int64) for _ in range(3))
-        self.first, self.last, self.longest_first, self.longest_last, self._open_first = (
-            np.full(self.columns, -1, np.int64) for _ in range(5)
+        self.rows, self.longest, self.lead, self.open = (np.zeros(self.columns, np.int64) for _ in range(4))
+        self.first, self.last, self.longest_first, self.longest_last, self.lead_last, self.open_first = (
+            np.full(self.columns, -1, np.int64) for _ in range(6)
         )
 
-    def add(self, true: Booleans, numbers: Integers, follows: Booleans) -> None:
+    @classmethod
+    def of(cls, true: Booleans, numbers: Integers, follows: Booleans) -> Stretches:
         """`follows` is for each row, or for each row and column."""
+        result = cls(true.shape[1], len(true))
         if not len(true):
-            return
+            return result
         on = np.ascontiguousarray(true.T)
-        after = follows[None, :] if follows.ndim == 1 else follows.T
-        column, first, last = runs_of(on, after)
-        goes_on = (self.open > 0) & after[:, 0]
-        carried = (first == 0) & goes_on[column]
-        length = last - first + 1 + np.where(carried, self.open[column], 0)
-        begun = np.where(carried, self._open_first[column], numbers[first])
-        self._keep_longest(column, length, begun, numbers[last])
-        self._keep_ends(on, numbers)
-        reaches = last == len(true) - 1
-        self.open[:] = 0
-        self.open[column[reaches]] = length[reaches]
-        self._open_first[column[reaches]] = begun[reaches]
-
-    def _keep_longest(self, column: Integers, length: Integers, first: Integers, last: Integers) -> None:
+        column, first, last = runs_of(on, follows[None, :] if follows.ndim == 1 else follows.T)
+        length, begun, ended = last - first + 1, numbers[first], numbers[last]
+        result._keep_ends(on, numbers)
         order = np.lexsort((first, -length, column))
         values, places = np.unique(column[order], return_index=True)
-        best = order[places]
-        longer = length[best] > self.longest[values]
-        values, best = values[longer], best[longer]
-        self.longest[values], self.longest_first[values], self.longest_last[values] = (
-            length[best],
-            first[best],
-            last[best],
-        )
+        result._keep_longest(values, *(array[order[places]] for array in (length, begun, ended)))
+        leads, reaches = first == 0, last == len(true) - 1
+        result.lead[column[leads]], result.lead_last[column[leads]] = length[leads], ended[leads]
+        result.open[column[reaches]], result.open_first[column[reaches]] = length[reaches], begun[reaches]
+        return result
+
+    def add(self, true: Booleans, numbers: Integers, follows: Booleans) -> None:
+        """The next rows; whether they follow those so far is in the first of `follows`."""
+        if len(true):
+            self.take(Stretches.of(true, numbers, follows), np.broadcast_to(follows[0], self.columns))
+
+    def take(self, later: Stretches, follows: Booleans) -> None:
+        """Of later rows; `follows` says of every column whether they come right after these."""
+        if not later.fed:
+            return
+        both = follows & (self.open > 0) & (later.lead > 0)
+        length, every = self.open + later.lead, np.arange(self.columns)
+        self._keep_longest(every[both], length[both], self.open_first[both], later.lead_last[both])
+        self._keep_longest(every, later.longest, later.longest_first, later.longest_last)
+        is_lead, is_open = both & (self.lead == self.fed), both & (later.lead == later.fed)
+        if not self.fed:
+            self.lead, self.lead_last = later.lead, later.lead_last
+        self.lead = np.where(is_lead, length, self.lead)
+        self.lead_last = np.where(is_lead, later.lead_last, self.lead_last)
+        self.open_first = np.where(is_open, self.open_first, later.open_first)
+        self.open = np.where(is_open, length, later.open)
+        self.first = np.where(self.first < 0, later.first, self.first)
+        self.last = np.where(later.last < 0, self.last, later.last)
+        self.rows = self.rows + later.rows
+        self.fed += later.fed
+
+    def _keep_longest(self, columns: Integers, length: Integers, first: Integers, last: Integers) -> None:
+        longer = length > self.longest[columns]
+        chosen = columns[longer]
+        self.longest[chosen], self.longest_first[chosen], self.longest_last[chosen] = (
+            length[longer], first[longer], last[longer],
+        )  # fmt: skip
 
     def _keep_ends(self, on: Booleans, numbers: Integers) -> None:
         some = on.any(axis=1)
-        firsts = numbers[on.argmax(axis=1)]
-        lasts = numbers[on.shape[1] - 1 - on[:, ::-1].argmax(axis=1)]
-        self.first = np.where(some & (self.first < 0), firsts, self.first)
-        self.last = np.where(some, lasts, self.last)
-        self.rows += on.sum(axis=1)
+        self.first = np.where(some, numbers[on.argmax(axis=1)], -1)
+        self.last = np.where(some, numbers[on.shape[1] - 1 - on[:, ::-1].argmax(axis=1)], -1)
+        self.rows = on.sum(axis=1)
