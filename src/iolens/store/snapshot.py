@@ -32,8 +32,10 @@ class Snapshot:
 
     @property
     def paths(self) -> list[str]:
-        """Paths relative to the table, oldest day first."""
-        return sorted(str(path) for path in self.files.column("path").to_pylist())
+        """Paths relative to the table, in the order in which their rows begin to end, as far as the log says."""
+        names = [str(path) for path in self.files.column("path").to_pylist()]
+        ends = [(low is not None, low or 0) for low, _ in self._ends_us()]
+        return [name for _, name in sorted(zip(ends, names, strict=True))]
 
     @property
     def rows(self) -> int:

@@ -131,6 +131,9 @@ class Ticks:
     def _matrix(self, rows: Any, measures: Sequence[str]) -> TickMatrix | None:
         if not rows.num_rows:
             return None
+        in_order = self._in_order(rows)
+        if in_order is not None:
+            return self._reshaped(rows, measures, in_order)
         column = places_of(rows.column("target"), self.targets)
         ticks, line = _lines(_tick(_numbers(rows, "epoch_us", np.int64), self.tick_us))
         shape = ticks.size, len(self.targets)
@@ -155,6 +158,34 @@ class Ticks:
             spread(_numbers(rows, "duration_s", np.float64)),
             {name: spread(_numbers(rows, name, np.float64)) for name in measures},
         )
+
+
+    def _in_order(self, rows: Any) -> Integers | None:
+        """The places of the targets, where every tick has a row of each in the same order, as files are sorted."""
+        count = len(self.targets)
+        ends = _numbers(rows, "epoch_us", np.int64)
+        if not count or ends.size % count:
+            return None
+        by_tick = ends.reshape(-1, count)
+        if not (by_tick == by_tick[:, :1]).all() or not (np.diff(_tick(by_tick[:, 0], self.tick_us)) > 0).all():
+            return None
+        names = rows.column("target")
+        places = places_of(names.slice(0, count), self.targets)
+        is_whole = np.array_equal(np.sort(places), np.arange(count))
+        return places if is_whole and names.slice(count).equals(names.slice(0, ends.size - count)) else None
+
+    def _reshaped(self, rows: Any, measures: Sequence[str], places: Integers) -> TickMatrix:
+        """Rows in order are a matrix already."""
+        count = places.size
+        order = slice(None) if np.array_equal(places, np.arange(count)) else np.argsort(places)
+
+        def matrix(name: str) -> Floats:
+            values: Floats = _numbers(rows, name, np.float64).reshape(-1, count)[:, order]
+            return values
+
+        ends = _tick(_numbers(rows, "epoch_us", np.int64)[::count], self.tick_us) * self.tick_us
+        by_name = {name: matrix(name) for name in measures}
+        return TickMatrix(ends, self.tick_us, self.targets, matrix("duration_s"), by_name)
 
 
 def ticks_of(selection: Selection) -> Ticks | None:
