@@ -28,13 +28,14 @@ Part = WorkloadPart | ImbalancePart
 def made_up_matrix(random: Random, ticks: int, targets: int) -> TickMatrix:
     """Idle and busy stretches of every target, missing samples, long ones, and ticks in which nobody reports."""
     generator = np.random.default_rng(random.randrange(1 << 30))
-    numbers = (
-        np.sort(generator.choice(np.arange(1, 2 * ticks), ticks, replace=False)) if random.random() < 0.5 else None
-    )
+    numbers = np.arange(ticks)
+    if random.random() < 0.5:
+        numbers = np.sort(generator.choice(2 * ticks, ticks, replace=False))
     shape = ticks, targets
     duration_s = np.where(generator.random(shape) < 0.1, 10.0, 5.0)
     duration_s[generator.random(shape) < random.choice([0.0, 0.1, 0.4])] = np.nan
     busy = np.repeat(generator.random((-(-ticks // 4), targets)) < 0.5, 4, axis=0)[:ticks]
+    busy &= np.repeat(generator.random((-(-ticks // 6), 1)) < random.choice([0.4, 1.0]), 6, axis=0)[:ticks]
     measures = {name: np.where(busy, generator.integers(0, 1000, shape), 0.0) for name in MEASURES}
     for values in measures.values():
         values[np.isnan(duration_s) | (generator.random(shape) < random.choice([0.0, 0.05]))] = np.nan
@@ -107,7 +108,7 @@ def same(left: Any, right: Any) -> None:
 @given(
     st.integers(1, 60), st.integers(2, 5), st.lists(st.integers(1, 59), max_size=6), st.randoms(use_true_random=False)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_parts_in_any_grouping_are_the_whole(
     empty: Callable[[Ticks], Part], ticks: int, targets: int, cuts: list[int], random: Random
 ) -> None:
