@@ -29,7 +29,8 @@ def rows_of(random: Random, tick_us: int, sources: int) -> list[dict[str, Any]]:
         target, source = random.choice("abc"), f"source{random.randrange(sources)}"
         rows[target, source, end_us] = {
             "target": target, "target_kind": "ost", "source": source, "filesystem": "scratch", "time": end_us,
-            "start": start_us, "date": start_us // DAY_US, "duration_s": (end_us - start_us) / 1e6, "read_bytes": random.randrange(1000),
+            "start": start_us, "date": start_us // DAY_US,
+            "duration_s": (end_us - start_us) / 1e6, "read_bytes": random.randrange(1000),
         }  # fmt: skip
     return list(rows.values())
 

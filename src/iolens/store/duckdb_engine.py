@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from datetime import date
 from threading import Thread
@@ -14,6 +14,7 @@ import narwhals as nw
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from iolens.part_form import PartForm
 from iolens.schema import Table
 from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
@@ -43,6 +44,12 @@ class DuckDBEngine:
     def frame(self, rows: pa.Table) -> nw.LazyFrame[Any]:
         """Rows of this process."""
         return nw.from_native(connection().from_arrow(rows))
+
+    def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
+        """By worker processes, where there are several cores and enough rows."""
+        from iolens.store.part_workers import made_by_workers, pays
+
+        return made_by_workers(make, days) if pays(days) else None
 
     def stop(self) -> None:
         """Nothing to stop: the engine lives in this process."""

@@ -14,10 +14,18 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import Final
 
+from iolens.store.duckdb_engine import DuckDBEngine, connection
 from iolens.store.selection import Days, Part, TickDays
 from iolens.store.tables import Tables
 
 AHEAD: Final = 2  # parts per worker that may wait to be taken
+FEWEST_ROWS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
+
+
+def pays(days: Sequence[TickDays]) -> bool:
+    """Whether worker processes are worth their start."""
+    cores = len(os.sched_getaffinity(0))
+    return cores > 1 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
 def made_by_workers(make: Callable[[Days], Part], days: Sequence[TickDays]) -> Iterator[Part]:
@@ -27,7 +35,7 @@ def made_by_workers(make: Callable[[Days], Part], days: Sequence[TickDays]) -> I
     try:
         waiting: deque[Future[tuple[Part, int]]] = deque()
         for item in days:
-            waiting.append(pool.submit(_made, make, _portable(item)))
+            waiting.append(pool.submit(made, make, portable(item)))
             if len(waiting) >= AHEAD * workers:
                 yield _counted(waiting.popleft(), item)
         while waiting:
@@ -43,19 +51,25 @@ def _counted(future: Future[tuple[Part, int]], days: TickDays) -> Part:
     return part
 
 
-def _portable(days: TickDays) -> TickDays:
-    """Without what belongs to this process."""
-    selection = replace(days.selection, tables=Tables(days.selection.tables.url), overlapping_rows=0)
-    return replace(days, selection=selection)
+def portable(days: TickDays) -> TickDays:
+    """Without what belongs to this process; files are read by DuckDB, wherever that is."""
+    here = days.selection
+    url = str(here.tables.folder.resolve()) if here.tables.is_local else here.tables.url
+    there = replace(here, tables=Tables(url), engine=DuckDBEngine(), overlapping_rows=0)
+    return replace(days, selection=there)
 
 
 def _begin() -> None:
-    """A worker has one core, and leaves Ctrl-C to the process that started it."""
-    from iolens.store.duckdb_engine import connection
-
+    """A worker leaves Ctrl-C to the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    use_one_core()
+
+
+def use_one_core() -> None:
+    """There is a process for every core."""
     connection().execute("SET threads = 1")
 
 
-def _made(make: Callable[[Days], Part], days: TickDays) -> tuple[Part, int]:
+def made(make: Callable[[Days], Part], days: TickDays) -> tuple[Part, int]:
+    """The part, and the rows that a preferred source has in other words."""
     return make(days), days.selection.overlapping_rows

@@ -17,8 +17,9 @@ from deltalake import DeltaTable
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
+from iolens.part_form import PartForm
 from iolens.schema import Table
-from iolens.store.engines import DUCKDB, Engine
+from iolens.store.engines import Engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
@@ -26,7 +27,6 @@ from iolens.units import DAY_US, epoch_us, from_epoch_us
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_AT_ONCE: Final = 1_000_000  # in memory as matrices
-ROWS_FOR_WORKERS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 
 Part = TypeVar("Part")
@@ -133,11 +133,17 @@ class Selection(Protocol):
         """
 
     def parts(
-        self, make: Callable[[Days], Part], table: str, tick_us: int, progress: Callable[[date], None] | None = None
+        self,
+        make: Callable[[Days], Part],
+        form: PartForm,
+        table: str,
+        tick_us: int,
+        progress: Callable[[date], None] | None = None,
     ) -> Iterator[Part]:
-        """What `make` gives of all `tick_days`, in time order; on all cores where that pays.
+        """What `make` gives of all `tick_days`, in time order; on all cores or on the cluster where that pays.
 
-        `make` and what it gives pass between processes, so that it is a function of a module or a `partial` of one.
+        `make` passes between processes, so that it is a function of a module or a `partial` of one; what it gives has
+        a written form.
         """
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
@@ -238,21 +244,20 @@ class StoreSelection:
             yield TickDays(self, ends, sum(count for day, count in rows.items() if first <= day <= last))
 
     def parts(
-        self, make: Callable[[Days], Part], table: str, tick_us: int, progress: Callable[[date], None] | None = None
+        self,
+        make: Callable[[Days], Part],
+        form: PartForm,
+        table: str,
+        tick_us: int,
+        progress: Callable[[date], None] | None = None,
     ) -> Iterator[Part]:
-        """By worker processes where there are several cores and enough rows."""
+        """By the engine where that is worth it, else here."""
         days = list(self.tick_days(table, tick_us))
-        for part, made_of in zip(self._made(make, days), days, strict=True):
+        made = self.engine.made(make, form, days) or map(make, days)
+        for part, made_of in zip(made, days, strict=True):
             if progress is not None:
                 progress(from_epoch_us(made_of.end_us - tick_us).date())
             yield part
-
-    def _made(self, make: Callable[[Days], Part], days: Sequence[TickDays]) -> Iterator[Part]:
-        if self.engine.name == DUCKDB and len(days) > 1 and sum(item.rows for item in days) >= ROWS_FOR_WORKERS:
-            from iolens.store.part_workers import made_by_workers
-
-            return made_by_workers(make, days)
-        return map(make, days)
 
     def _runs_of_days(self, rows: Mapping[date, int], most_rows: int) -> Iterator[tuple[date, date]]:
         """First and last of the days that are asked for together."""
@@ -504,7 +509,12 @@ class FrameSelection:
         yield self
 
     def parts(
-        self, make: Callable[[Days], Part], table: str, tick_us: int, progress: Callable[[date], None] | None = None
+        self,
+        make: Callable[[Days], Part],
+        form: PartForm,
+        table: str,
+        tick_us: int,
+        progress: Callable[[date], None] | None = None,
     ) -> Iterator[Part]:
         """One part, made here."""
         return map(make, self.tick_days(table, tick_us))

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
 import narwhals as nw
 import pyarrow as pa
 
+from iolens import __version__
 from iolens.errors import StoreError, UsageError
+from iolens.part_form import PartForm
 from iolens.schema import Column
+from iolens.store.part_workers import made, portable, use_one_core
 from iolens.store.tables import Tables, declared
 
 SETTINGS: Final = {
@@ -33,6 +36,8 @@ SQL_TYPES: Final = {
     "string": "STRING",
     "bool": "BOOLEAN",
 }
+WRITTEN: Final = "id long, overlapping long, part binary"
+DAYS_AT_ONCE: Final = 64  # parts that wait in this process
 _CONNECT_FLAG: Final = "SPARK_CONNECT_MODE_ENABLED"  # left set, it would turn the next classic session remote
 
 
@@ -92,6 +97,30 @@ class SparkEngine:
         frame: nw.LazyFrame[Any] = nw.from_native(self.session.createDataFrame(rows))
         return frame
 
+    def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
+        """Inside the executors, so that only parts travel; None where they have no iolens of this version."""
+        if not days or not self._has_iolens:
+            return None
+        return self._parts(make, form, [portable(item) for item in days], days[0].selection)
+
+    @cached_property
+    def _has_iolens(self) -> bool:
+        """Whether the Python of the executors can import the same iolens as this process."""
+        try:
+            answer = self.session.range(1).mapInArrow(_versions, "version string").toArrow()
+        except Exception:  # whatever it is, parts are then made here, as every answer says the same
+            return False
+        return bool(answer.column("version").to_pylist() == [__version__])
+
+    def _parts(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any], selection: Any) -> Iterator[Any]:
+        for first in range(0, len(days), DAYS_AT_ONCE):
+            some = days[first : first + DAYS_AT_ONCE]
+            numbers = self.session.range(0, len(some), 1, len(some))
+            answers = numbers.mapInArrow(partial(_written, make, form, some), WRITTEN).toArrow().to_pylist()
+            for answer in sorted(answers, key=lambda row: int(row["id"])):
+                selection.overlapping_rows += answer["overlapping"]
+                yield form.read(answer["part"])
+
     def stop(self) -> None:
         """Close the session, and the JVM behind it where this process started one."""
         if "session" not in self.__dict__:
@@ -101,6 +130,23 @@ class SparkEngine:
             os.environ.pop(_CONNECT_FLAG, None)
         else:
             _end_driver()
+
+
+def _versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"version": [__version__]})
+
+
+def _written(
+    make: Callable[[Any], Any], form: PartForm, days: Sequence[Any], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """In an executor: the parts of the days with these numbers."""
+    use_one_core()
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            part, overlapping = made(make, days[number])
+            row = {"id": [number], "overlapping": [overlapping], "part": [form.written(part)]}
+            yield pa.RecordBatch.from_pydict(row)
 
 
 def _declaration(column: Column) -> str:

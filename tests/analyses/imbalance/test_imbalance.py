@@ -402,8 +402,9 @@ def test_midnights_parts_and_workers_do_not_change_the_answer(
     ]
     store = opened(tmp_path, io)
     whole = json.loads(to_json(store.imbalance()))
-    for name, rows in (("ROWS_OF_DAYS", 1), ("ROWS_AT_ONCE", 100), ("ROWS_FOR_WORKERS", rows_for_workers)):
-        monkeypatch.setattr(f"iolens.store.selection.{name}", rows)
+    monkeypatch.setattr("iolens.store.selection.ROWS_OF_DAYS", 1)
+    monkeypatch.setattr("iolens.store.selection.ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("iolens.store.part_workers.FEWEST_ROWS", rows_for_workers)
     assert_same(json.loads(to_json(store.imbalance())), whole)
 
 

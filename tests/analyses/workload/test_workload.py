@@ -237,8 +237,9 @@ def test_midnights_parts_and_workers_do_not_change_the_answer(
     centre = made_up_centre(2, targets=3, ticks=2 * 4320, tick_s=20.0, first_us=T0_US - 86_400_000_000, missing=0.03)
     whole = json.loads(to_json(of(centre)))
     with stored(tmp_path, centre) as opened:
-        for name, rows in (("ROWS_OF_DAYS", 5000), ("ROWS_AT_ONCE", 1000), ("ROWS_FOR_WORKERS", rows_for_workers)):
-            monkeypatch.setattr(f"iolens.store.selection.{name}", rows)
+        monkeypatch.setattr("iolens.store.selection.ROWS_OF_DAYS", 5000)
+        monkeypatch.setattr("iolens.store.selection.ROWS_AT_ONCE", 1000)
+        monkeypatch.setattr("iolens.store.part_workers.FEWEST_ROWS", rows_for_workers)
         parts = json.loads(to_json(opened.workload()))
         since = opened.workload(since="2020-09-14", sections=["mix"])
     for part in (whole, parts):

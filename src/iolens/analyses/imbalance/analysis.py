@@ -16,7 +16,7 @@ import numpy as np
 
 from iolens.analyses import Analysis
 from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
-from iolens.analyses.imbalance.part import ImbalancePart, imbalance_part
+from iolens.analyses.imbalance.part import FORM, ImbalancePart, imbalance_part
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
 from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries
@@ -177,7 +177,7 @@ def imbalance(
     extent_us, at_us = selection.extent_us(TABLE) or (0, 1), tuple(epoch_us(time) for time in at)
     whole = ImbalancePart(ticks, with_background, extent_us, at_us)
     make = partial(imbalance_part, ticks=ticks, with_background=with_background, extent_us=extent_us, at_us=at_us)
-    for part in selection.parts(make, TABLE, ticks.tick_us, progress):
+    for part in selection.parts(make, FORM, TABLE, ticks.tick_us, progress):
         whole.take(part)
     if not whole.series.std.size:
         raise NotKnownError(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from iolens.analyses.imbalance.load_snapshots import LoadSnapshots
+from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, LoadSnapshots, TargetLoad
 from iolens.analyses.imbalance.peers import Peers
 from iolens.analyses.imbalance.spreads import BACKGROUND, SpreadSeries, loads, spread
-from iolens.analyses.intervals.tick_matrix import TickMatrix, Ticks
+from iolens.analyses.imbalance.stretches import Stretches
+from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, Ticks
 from iolens.models.log_sketch import LogSketch
+from iolens.part_form import PartForm
 from iolens.store.selection import Days
 
 
@@ -67,6 +70,13 @@ class ImbalancePart:
         self.other.take(later.other)
         self.left_out += later.left_out
         self.incomplete += later.incomplete
+
+
+FORM: Final = PartForm(
+    "imbalance",
+    1,
+    (ImbalancePart, Ticks, SpreadSeries, LogSketch, Peers, Stretches, Edges, LoadSnapshots, LoadSnapshot, TargetLoad),
+)
 
 
 def imbalance_part(

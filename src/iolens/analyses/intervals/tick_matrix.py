@@ -159,7 +159,6 @@ class Ticks:
             {name: spread(_numbers(rows, name, np.float64)) for name in measures},
         )
 
-
     def _in_order(self, rows: Any) -> Integers | None:
         """The places of the targets, where every tick has a row of each in the same order, as files are sorted."""
         count = len(self.targets)

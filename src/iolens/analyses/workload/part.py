@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import GAP, TickMatrix, Ticks
-from iolens.analyses.workload.arrivals import Arrivals
+from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, Ticks
+from iolens.analyses.workload.arrivals import Arrivals, Spacings
 from iolens.analyses.workload.bandwidth import Bandwidths
 from iolens.analyses.workload.request_sizes import WindowPeaks
 from iolens.analyses.workload.rhythm import QuarterHours
-from iolens.analyses.workload.silences import Runs
+from iolens.analyses.workload.silences import EdgeRuns, Runs
 from iolens.analyses.workload.throughput import Maintenance, Minutes, outside
 from iolens.arrays import Booleans, Floats, Integers
+from iolens.models.log_sketch import LogSketch
+from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Days
 
@@ -121,6 +124,16 @@ class WorkloadPart:
         ticks = np.rint(np.nan_to_num(matrix.duration_s) * (1e6 / matrix.tick_us)).astype(np.int64)
         for direction, runs in self.idle.items():
             runs.add(*quiet[direction], follows, ticks)
+
+
+FORM: Final = PartForm(
+    "workload",
+    1,
+    (
+        WorkloadPart, Ticks, WindowPeaks, Bandwidths, LogSketch, Arrivals, Spacings, Runs, EdgeRuns, QuarterHours,
+        Minutes, Edges,
+    ),
+)  # fmt: skip
 
 
 def workload_part(
