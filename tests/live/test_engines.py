@@ -255,6 +255,19 @@ def test_contents_without_a_project_and_by_name_are_the_same_on_spark(
     assert embedded.contents("scratch", projects=["climate"]).bytes > 3 * 2**62
 
 
+def test_executors_make_the_parts_and_the_same_answer_comes_without_them(
+    stores: tuple[OpenStore, OpenStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Executors without iolens leave it to this process."""
+    embedded, distributed = stores
+    here = json.loads(to_json(embedded.imbalance("scratch")))
+    engine = distributed.store.engine
+    assert engine.has_iolens
+    assert_same(json.loads(to_json(distributed.imbalance("scratch"))), here)
+    monkeypatch.setitem(engine.__dict__, "has_iolens", False)
+    assert_same(json.loads(to_json(distributed.imbalance("scratch"))), here)
+
+
 def test_the_workload_of_controllers_is_the_same_on_spark(stores: tuple[OpenStore, OpenStore], kind: str) -> None:
     embedded, distributed = stores
     options_asked = [

@@ -99,12 +99,12 @@ class SparkEngine:
 
     def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
         """Inside the executors, so that only parts travel; None where they have no iolens of this version."""
-        if not days or not self._has_iolens:
+        if not days or not self.has_iolens:
             return None
         return self._parts(make, form, [portable(item) for item in days], days[0].selection)
 
     @cached_property
-    def _has_iolens(self) -> bool:
+    def has_iolens(self) -> bool:
         """Whether the Python of the executors can import the same iolens as this process."""
         try:
             answer = self.session.range(1).mapInArrow(_versions, "version string").toArrow()
