@@ -149,35 +149,38 @@ class WindowPeaks:
     def against(self, selection: Selection, targets: tuple[str, ...]) -> list[SizesAgainstBandwidth]:
         """Figure 9: every window in which sizes and bandwidth are known."""
         pairs = []
+        sizes = self._sizes(selection, targets) if self.parts else {}
         for direction, parts in self.parts.items():
             window, target, fast = (np.concatenate(column) for column in zip(*parts, strict=True))
-            where, sizes = self._sizes(selection, direction, targets)
-            keys = window * len(targets) + target
-            _, left, right = np.intersect1d(keys, where, return_indices=True)
+            where, large = sizes[direction]
+            _, left, right = np.intersect1d(window * len(targets) + target, where, return_indices=True)
             step = max(1, -(-left.size // MOST_POINTS))
             if left.size:
-                pairs.append(SizesAgainstBandwidth(direction, sizes[right][::step], fast[left][::step]))
+                pairs.append(SizesAgainstBandwidth(direction, large[right][::step], fast[left][::step]))
         return pairs
 
-    def _sizes(self, selection: Selection, direction: str, targets: tuple[str, ...]) -> tuple[Integers, Integers]:
-        """By window and target, the upper edge of the first bin whose cumulative share reaches 99 %."""
-        result = []
+    def _sizes(self, selection: Selection, targets: tuple[str, ...]) -> dict[str, tuple[Integers, Integers]]:
+        """By direction: windows of targets, and the upper end of the first bin up to which 99 % of the requests are."""
+        result: dict[str, list[tuple[Integers, Integers]]] = {direction: [] for direction in DIRECTIONS}
+        is_drawn = (nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0
         for chunk in selection.chunks(LONG, most_rows=3_000_000):
-            rows = (
-                _requests(chunk).filter(nw.col("direction") == direction).select("target", "epoch_us", "bin", "count")
-            )
-            drawn = rows.filter((nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0)
-            table = drawn.collect(backend="pyarrow").to_native()
+            rows = _requests(chunk).select("target", "direction", "epoch_us", "bin", "count").filter(is_drawn)
+            table = rows.collect(backend="pyarrow").to_native()
             if not table.num_rows:
                 continue
-            window = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US
-            target = places_of(table.column("target"), targets)
-            keep = target >= 0
-            size, count = (table.column(name).to_numpy()[keep] for name in ("bin", "count"))
-            result.append(_large((window * len(targets) + target)[keep], size, count.astype(np.float64)))
-        if not result:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        return np.concatenate([pair[0] for pair in result]), np.concatenate([pair[1] for pair in result])
+            key = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US * len(targets)
+            target, side = places_of(table.column("target"), targets), places_of(table.column("direction"), DIRECTIONS)
+            size, count = (table.column(name).to_numpy() for name in ("bin", "count"))
+            for place, direction in enumerate(DIRECTIONS):
+                mine = (target >= 0) & (side == place)
+                result[direction].append(_large((key + target)[mine], size[mine], count[mine].astype(np.float64)))
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+        return {
+            direction: (np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs]))
+            if pairs
+            else nothing
+            for direction, pairs in result.items()
+        }
 
 
 def _high(window: Integers, rates: Floats) -> tuple[Integers, Integers, Floats]:
