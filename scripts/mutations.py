@@ -223,6 +223,38 @@ MUTATIONS = (
     ),
     Mutation("cli/main.py", 'return _say("interrupted", INTERRUPTED)', "return _explained(error)", "cli/test_main.py"),
     Mutation("agent/sampling/shipper.py", "if state.damaged or unread:", "if False:", "agent/sampling/test_shipper.py"),
+    # Parts of days.
+    Mutation(
+        "analyses/imbalance/peers.py",
+        "between = self.broken | apart | later.broken_before",
+        "between = self.broken | apart",
+        "analyses/intervals/test_parts.py",
+    ),
+    Mutation(
+        "analyses/imbalance/stretches.py",
+        "is_lead, is_open = both & (self.lead == self.fed)",
+        "is_lead, is_open = both",
+        "analyses/imbalance/test_stretches.py",
+    ),
+    Mutation(
+        "analyses/intervals/tick_matrix.py",
+        "return max(0.0, later.first_s - (later",
+        "return 0.0 * max(0.0, later.first_s - (later",
+        "analyses/intervals/test_parts.py",
+    ),
+    Mutation(
+        "analyses/workload/silences.py",
+        "| self.last_unknown | later.first_unknown",
+        "| later.first_unknown",
+        "analyses/workload/test_silences.py",
+    ),
+    Mutation(
+        "store/selection.py",
+        "midnight_us // tick_us * tick_us + tick_us // 2",
+        "midnight_us",
+        "store/test_tick_days.py",
+    ),
+    Mutation("part_form.py", "metadata.get(FORM) != self._mark", "False", "test_part_form.py"),
 )
 
 
