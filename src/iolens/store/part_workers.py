@@ -10,10 +10,12 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Final
 
+from iolens.errors import StoreError
 from iolens.store.duckdb_engine import DuckDBEngine, connection
 from iolens.store.selection import Days, Part, TickDays
 from iolens.store.tables import Tables
@@ -30,7 +32,7 @@ def pays(days: Sequence[TickDays]) -> bool:
 
 def made_by_workers(make: Callable[[Days], Part], days: Sequence[TickDays]) -> Iterator[Part]:
     """What `make` gives of all days, in their order; a worker has the files of this process's snapshot."""
-    workers = min(len(os.sched_getaffinity(0)), len(days))
+    workers, others = min(len(os.sched_getaffinity(0)), len(days)), active_children()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     try:
         waiting: deque[Future[tuple[Part, int]]] = deque()
@@ -40,6 +42,13 @@ def made_by_workers(make: Callable[[Days], Part], days: Sequence[TickDays]) -> I
                 yield _counted(waiting.popleft(), item)
         while waiting:
             yield _counted(waiting.popleft(), days[-1])
+    except BrokenProcessPool:
+        raise StoreError("a worker process was ended from outside, perhaps for want of memory; ask again") from None
+    except BaseException:  # Ctrl-C, too: nobody waits for parts that are still being made
+        for process in active_children():
+            if process not in others:
+                process.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

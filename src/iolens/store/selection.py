@@ -155,6 +155,9 @@ class Selection(Protocol):
     def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
         """Those columns that may hold something other than zero."""
 
+    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
+        """Those columns that have a value in some row, where that is known without asking; None: it is not."""
+
     def known_targets(self) -> set[str]:
         """Targets the file system is known to have, reporting in this window or not."""
 
@@ -376,6 +379,17 @@ class StoreSelection:
         """By the log's statistics."""
         return self.snapshot(table).ever_positive(names)
 
+    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
+        """By the log's statistics, where they are of the selected rows alone, and those are of one kind."""
+        snapshot = self.snapshot(table)
+        kinds = [column.name for column in declared(table).columns if column.name == "target_kind"]
+        is_mixed = any(snapshot.single_value(name) is None for name in kinds)
+        return (
+            None
+            if is_mixed or next(self._conditions(table, snapshot), None) is not None
+            else snapshot.ever_filled(names)
+        )
+
     def known_targets(self) -> set[str]:
         """Targets that any batch of this store ever brought for the file system."""
         return {target for target in self.targets_known if not self.targets or target in self.targets}
@@ -549,6 +563,10 @@ class FrameSelection:
             return []
         have = set(with_epochs(self.frames[table]).collect_schema().names())
         return [name for name in names if name in have]
+
+    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
+        """A frame has to be asked."""
+        return None
 
     def known_targets(self) -> set[str]:
         """A frame knows only the targets that report."""

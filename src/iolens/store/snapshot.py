@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -150,6 +150,13 @@ class Snapshot:
             if (largest is None and not self._proves_null(column)) or (largest is not None and largest > 0):
                 result.append(column)
         return result
+
+    def ever_filled(self, columns: Sequence[str]) -> list[str] | None:
+        """The columns that have a value in some row; None where the log does not count them in every file."""
+        names = [f"null_count.{column}" for column in columns]
+        if any(name not in self.files.column_names or self.files.column(name).null_count for name in names):
+            return None
+        return [column for column in columns if not self._proves_null(column)]
 
     def _proves_null(self, column: str) -> bool:
         name = f"null_count.{column}"

@@ -195,15 +195,17 @@ def ticks_of(selection: Selection) -> Ticks | None:
     frame = data_targets(selection.frame(TABLE))
     names = set(frame.collect_schema().names())
     measures = [name for name in MEASURES if name in names]
+    filled = selection.filled_columns(TABLE, measures)
+    counted = measures if filled is None else []
     kind = nw.col("target_kind") if "target_kind" in names else nw.lit(None, nw.String)
     spaced = (nw.col("epoch_us") - nw.col("start_us")).alias("spacing")
-    rows = frame.select("target", kind.alias("kind"), "epoch_us", spaced, *measures)
+    rows = frame.select("target", kind.alias("kind"), "epoch_us", spaced, *counted)
     result = rows.group_by("target", "kind").agg(
         nw.len().alias("rows"),
         nw.col("spacing").median(),
         nw.col("epoch_us").min().alias("first"),
         nw.col("epoch_us").max().alias("last"),
-        *(nw.col(name).count() for name in measures),
+        *(nw.col(name).count() for name in counted),
     )
     table = result.collect(backend="pyarrow").to_native().to_pylist()
     if not table:
@@ -215,7 +217,7 @@ def ticks_of(selection: Selection) -> Ticks | None:
         tuple(str(row["target"]) for row in chosen),
         () if chosen_kind is None else (str(chosen_kind),),
         max(round(_weighted_median(spacings)), 1),
-        frozenset(name for name in measures if any(row[name] for row in chosen)),
+        frozenset(name for name in counted if any(row[name] for row in chosen)) | frozenset(filled or ()),
         tuple((int(row["first"]), int(row["last"])) for row in chosen),
         frozenset(str(row["target"]) for row in table) - {str(row["target"]) for row in chosen},
     )

@@ -1,0 +1,104 @@
+"""Worker processes that make parts: in order, with the errors of a part, and gone when they are not wanted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing import active_children
+
+import pytest
+
+from iolens.errors import StoreError, UsageError
+from iolens.store import selection as selections
+from iolens.store.part_workers import made_by_workers
+from iolens.store.selection import Days, StoreSelection, TickDays
+from iolens.store.store import Store
+from tests.analyses.telemetry import made_up
+
+TICK_US = 5_000_000
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory: pytest.TempPathFactory) -> list[TickDays]:
+    """Six days of a store."""
+    store = Store(tmp_path_factory.mktemp("store"))
+    for day in range(6):
+        store.append("target_io", made_up(day, ticks=20, targets=2, first_tick=day * 17_280).table("target_io"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selections, "ROWS_OF_DAYS", 1)
+        found = list(StoreSelection(store.tables, store.engine, "scratch").tick_days("target_io", TICK_US))
+    assert len(found) == 6
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    before = active_children()
+    yield
+    deadline = time.monotonic() + 20
+    while active_children() != before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert active_children() == before
+
+
+def first_end(days: Days) -> tuple[int, int]:
+    """A part: its first end, and the process that made it."""
+    ends = days.frame("target_io").select("epoch_us").collect(backend="pyarrow").to_native().column("epoch_us")
+    return min(ends.to_pylist()), os.getpid()
+
+
+def refused(days: Days) -> None:
+    raise UsageError("not this one")
+
+
+def killed(days: Days) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def endless(days: Days) -> None:
+    time.sleep(600)
+
+
+def test_parts_come_in_the_order_of_time_from_other_processes(days: list[TickDays]) -> None:
+    parts = list(made_by_workers(first_end, days))
+    ends = [end for end, _ in parts]
+    assert ends == sorted(ends)
+    assert ends == [first_end(item)[0] for item in days]
+    assert os.getpid() not in {process for _, process in parts}
+
+
+def test_an_error_of_a_part_is_that_of_the_question(days: list[TickDays]) -> None:
+    with pytest.raises(UsageError, match="not this one"):
+        list(made_by_workers(refused, days))
+
+
+def test_a_worker_that_is_killed_is_one_message(days: list[TickDays]) -> None:
+    with pytest.raises(StoreError, match="worker process was ended"):
+        list(made_by_workers(killed, days))
+
+
+def test_ctrl_c_ends_the_workers_at_once(days: list[TickDays]) -> None:
+    started = active_children()
+
+    def interrupt() -> None:
+        while active_children() == started:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    beside = threading.Thread(target=interrupt)
+    beside.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(made_by_workers(endless, days))
+    beside.join()
+    assert time.monotonic() - began < 120  # not the ten minutes of a part
+
+
+def test_who_stops_taking_parts_ends_the_workers(days: list[TickDays]) -> None:
+    parts = made_by_workers(first_end, days)
+    next(parts)
+    parts.close()  # type: ignore[attr-defined]
