@@ -122,10 +122,10 @@ class Arrivals:
 
 def _codes(requests: Floats) -> Integers:
     """N itself while it is small, then its logarithm in steps."""
-    small = requests <= EXACT_UP_TO
-    with np.errstate(divide="ignore"):
-        above = EXACT_UP_TO + np.rint(np.log(requests / EXACT_UP_TO) / STEP)
-    return np.where(small, requests, above).astype(np.int64)
+    codes = requests.astype(np.int64)
+    large = np.flatnonzero(requests > EXACT_UP_TO)
+    codes[large] = EXACT_UP_TO + np.rint(np.log(requests[large] / EXACT_UP_TO) / STEP).astype(np.int64)
+    return codes
 
 
 def _whole_sums(places: Integers, weights: NDArray[np.floating] | Integers, size: int) -> Integers:

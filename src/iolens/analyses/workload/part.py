@@ -112,8 +112,9 @@ class WorkloadPart:
         self.samples += reported.sum(axis=0)
         self.missing += int((~reported).sum())
         for name, sums in self.sums.items():
-            sums += np.nansum(matrix.measures[name], axis=0)
-            self.reported[name] += (~np.isnan(matrix.measures[name])).sum(axis=0)
+            known = ~np.isnan(matrix.measures[name])
+            sums += matrix.measures[name].sum(axis=0, where=True if known.all() else known)
+            self.reported[name] += known.sum(axis=0)
         self.silent += np.all([silent for silent, _ in quiet.values()], axis=0).sum(axis=0)
         self.certain += (~np.any([unknown for _, unknown in quiet.values()], axis=0)).sum(axis=0)
 
@@ -121,9 +122,9 @@ class WorkloadPart:
         follows = matrix.follows
         if self.minutes.edges is not None:
             follows[0] = _is_near(self.minutes.edges.last_us, int(matrix.end_us[0]), matrix.tick_us)
-        ticks = np.rint(np.nan_to_num(matrix.duration_s) * (1e6 / matrix.tick_us)).astype(np.int64)
+        lengths = _lengths(matrix)
         for direction, runs in self.idle.items():
-            runs.add(*quiet[direction], follows, ticks)
+            runs.add(*quiet[direction], follows, lengths)
 
 
 FORM: Final = PartForm(
@@ -160,6 +161,14 @@ def minutes_part(days: Days, ticks: Ticks) -> Minutes:
 
 def _is_near(last_us: int, next_us: int, tick_us: int) -> bool:
     return next_us - last_us <= GAP * tick_us
+
+
+def _lengths(matrix: TickMatrix) -> Integers | None:
+    """Of every sample, in whole ticks; None where all are one tick long."""
+    lengths = matrix.duration_s * (1e6 / matrix.tick_us)
+    if lengths.min() > 0.5 and lengths.max() < 1.5:
+        return None
+    return np.rint(np.nan_to_num(lengths)).astype(np.int64)
 
 
 def _quiet(matrix: TickMatrix, direction: str) -> tuple[Booleans, Booleans]:

@@ -75,7 +75,7 @@ class Runs:
             return result
         on = (true & ~unknown).T
         column, first, last = _runs_of(on, follows)
-        lengths = _sums(np.ones(on.shape, np.int64) if ticks is None else np.where(on, ticks.T, 0), column, first, last)
+        lengths = last - first if ticks is None else _sums(np.where(on, ticks.T, 0), column, first, last)
         odd = 0 * lengths if ticks is None else _sums((on & (ticks.T != 1)).astype(np.int64), column, first, last)
         cut = _cuts(unknown, follows)
         touches = np.where((odd > 0) | cut[column, first] | cut[column, last], AT_GAP, WHOLE)
