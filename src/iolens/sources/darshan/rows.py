@@ -86,9 +86,9 @@ class _BatchRows:
         modules: Modules = {}
         for name in RECORDED:
             buffer = self.batch.buffers.get(name)
-            if buffer is None or not buffer.count:
+            if buffer is None or not len(logs := buffer.logs):
                 continue
-            records, logs = buffer.records, buffer.logs
+            records = buffer.records
             paths = self.paths[name] = self._named(logs, records["id"])
             modules[name] = ModuleRecords(
                 buffer.layout,
