@@ -8,6 +8,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.abc import MetaPathFinder
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +32,16 @@ def main(pipe: int, shared: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)  # the library prints what it finds wrong
+    sys.meta_path.insert(0, _WithoutPandas())
     serve(Connection(pipe), mmap.mmap(shared, mmap.PAGESIZE))
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Arrow imports pandas with its first array, where that is installed: 0.25 s and 38 MiB of no use here."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(fullname)
 
 
 def serve(pipe: Connection, position: mmap.mmap) -> None:

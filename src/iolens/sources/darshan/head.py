@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.schema import LATEST_US
@@ -25,8 +24,7 @@ _PLACES: Final = 4 + 2 * MAXIMUM_MODULES  # offset and length of the job, of the
 _HANDLE: Final = struct.Struct(f"@8siQi{_PLACES}Q{MAXIMUM_MODULES}I")  # all of `LogHandle`, in one call
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleInfo:
+class ModuleInfo(NamedTuple):
     """One module with data in a log."""
 
     name: str
@@ -59,8 +57,7 @@ class LogHead:
     hosts: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogIndex:
+class LogIndex(NamedTuple):
     """What the header of an open log says: format, byte order, and where its parts lie."""
 
     version: str
@@ -113,7 +110,7 @@ def read_head(index: LogIndex, packed: PackedLog, run_id: str) -> LogHead:
     )  # fmt: skip
     try:
         names = packed.inflated(index.names, "names", LONGEST_NAMES)
-        head.names = dict(_names(names, order, counted=index.version.startswith("3.00")))
+        head.names = _names(names, order, counted=index.version.startswith("3.00"))
     except InputError:
         head.incomplete.append("names")
     return head
@@ -126,15 +123,16 @@ def _command_and_mounts(text: bytes) -> tuple[str | None, dict[str, str]]:
     return command.strip() or None, {pair[1]: pair[0] for pair in pairs if len(pair) == 2 and pair[1]}
 
 
-def _names(packed: bytes, order: str, *, counted: bool) -> Iterator[tuple[int, str]]:
-    """Record id and name of each; in format 3.00 a name's length precedes it, later a zero ends it."""
-    identifier = struct.Struct(f"{order}Q")
-    length = struct.Struct(f"{order}I")
-    place = 0
-    while place + identifier.size < len(packed):
-        begin = place + identifier.size + (length.size if counted else 0)
-        end = begin + length.unpack_from(packed, place + 8)[0] if counted else packed.find(b"\0", begin)
+def _names(packed: bytes, order: str, *, counted: bool) -> dict[int, str]:
+    """Names by record id; in format 3.00 a name's length precedes it, later a zero ends it."""
+    names: dict[int, str] = {}
+    read_identifier, read_length = struct.Struct(f"{order}Q").unpack_from, struct.Struct(f"{order}I").unpack_from
+    before_name, place = 12 if counted else 8, 0
+    while place + before_name < len(packed):
+        begin = place + before_name
+        end = begin + read_length(packed, place + 8)[0] if counted else packed.find(b"\0", begin)
         if not begin <= end <= len(packed):
-            return
-        yield identifier.unpack_from(packed, place)[0], packed[begin:end].decode("utf-8", "backslashreplace")
+            break
+        names[read_identifier(packed, place)[0]] = packed[begin:end].decode("utf-8", "backslashreplace")
         place = end if counted else end + 1
+    return names

@@ -101,17 +101,18 @@ class HeatmapBuffer:
     def _take_apart(self) -> None:
         if not self._records:
             return
-        lengths = np.array([len(bins) // 2 for bins in self._bins])
-        moved = np.concatenate(self._bins)
-        begin = np.repeat(np.cumsum(lengths) - lengths, lengths)  # of the bins of a record, written or read alone
-        written_at = np.arange(len(begin)) + begin
-        written, read = moved[written_at], moved[written_at + np.repeat(lengths, lengths)]
-        busy = np.flatnonzero((written > 0) | (read > 0))
-        of_record = np.repeat(np.arange(len(lengths)), lengths)[busy]
-        bins = np.zeros(len(busy), FIELDS)
+        lengths = np.array([len(bins) for bins in self._bins])
+        ends, moved = np.cumsum(lengths), np.concatenate(self._bins)
+        busy = np.flatnonzero(moved > 0)
+        record = np.searchsorted(ends, busy, "right")
+        half, first = lengths[record] // 2, ends[record] - lengths[record]
+        is_read = busy - first >= half
+        places, of_place = np.unique(busy - half * is_read, return_inverse=True)  # where the bin's written bytes are
+        bins = np.zeros(len(places), FIELDS)
+        bins["read"][of_place[is_read]], bins["write"][of_place[~is_read]] = moved[busy[is_read]], moved[busy[~is_read]]
+        record = np.searchsorted(ends, places, "right")
+        bins["bin"] = places - (ends - lengths)[record]
         for name, values in zip(("log", "module", "rank", "bin_s"), zip(*self._records, strict=True), strict=True):
-            bins[name] = np.array(values)[of_record]
-        bins["bin"] = busy - begin[busy]
-        bins["read"], bins["write"] = np.maximum(read[busy], 0), np.maximum(written[busy], 0)
+            bins[name] = np.array(values)[record]
         self._pieces.append(bins)
         self._records, self._bins = [], []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bz2
 import zlib
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 
@@ -17,8 +17,7 @@ _ZLIB, _BZIP2, _PLAIN = range(3)
 _LARGEST_MODULE: Final = 64 << 20  # bytes of a module's records that are unpacked at once
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """Where a part of a log lies in its file; bytes."""
 
     offset: int

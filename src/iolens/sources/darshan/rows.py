@@ -63,7 +63,7 @@ class _BatchRows:
     def __init__(self, batch: LogBatch, options: RowOptions) -> None:
         self.batch, self.options, self.heads = batch, options, batch.heads
         self.processes = np.array([head.processes for head in self.heads], np.int64)
-        self.finders = [PlaceFinder(head.mounts, options.mounts, options.filesystem) for head in self.heads]
+        self.finders = self._finders()
         self.paths: dict[str, list[str | None]] = {}
         self.modules = self._modules()
 
@@ -81,6 +81,15 @@ class _BatchRows:
             "run_ranks": self._rows(RUN_RANKS.name, logs, _known(ranks), filesystems),
             "run_series": self._series(filesystems),
         }
+
+    def _finders(self) -> list[PlaceFinder]:
+        """One for each log; logs with the same mounts share it."""
+        finders: dict[tuple[tuple[str, str], ...], PlaceFinder] = {}
+        keys = [tuple(head.mounts.items()) for head in self.heads]
+        for key, head in zip(keys, self.heads, strict=True):
+            if key not in finders:
+                finders[key] = PlaceFinder(head.mounts, self.options.mounts, self.options.filesystem)
+        return [finders[key] for key in keys]
 
     def _modules(self) -> Modules:
         modules: Modules = {}
