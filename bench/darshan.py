@@ -72,8 +72,8 @@ def compare(logs: Path) -> None:
     print(f"best of {ROUNDS}; libdarshan-util alone (open, every record, close): {alone:,.0f} logs/s/core")
     for program in programs[2:]:
         other = best[program]
-        print(f"PyDarshan read_all, {program[1]}: {other:,.0f} logs/s/core; iolens {ours:,.0f}: {ours / other:.1f} times "
-              f"(wanted: {LEAST_FASTER:g}; the library alone: {alone / other:.1f})")  # fmt: skip
+        print(f"PyDarshan read_all, {program[1]}: {other:,.0f} logs/s/core; iolens {ours:,.0f}: {ours / other:.1f} "
+              f"times (wanted: {LEAST_FASTER:g}; the library alone: {alone / other:.1f})")  # fmt: skip
 
 
 def _speed(logs: Path, name: str, *arguments: str) -> float:

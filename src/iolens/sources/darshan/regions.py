@@ -55,7 +55,7 @@ class PackedLog:
         return b"".join(pieces)
 
     def records(self, region: Region) -> bytes | None:
-        """All of a module; None where it is damaged, cut or large, so that the library is to read it as far as it can."""
+        """All of a module; None where it is damaged, cut or large: the library then reads it as far as it can."""
         if self.compression != _ZLIB:
             return None
         try:
