@@ -172,7 +172,9 @@ def _load(
             source = get_source(name)
             stored_as = getattr(source, "stored_as", name)  # what an agent spooled is the agent's, however it came
             captures = _captures(source, places, options)
-            total.add(load(captures, stored_as, progress=lambda capture: step(capture.origin.rpartition("/")[2])))
+            total.add(
+                load(captures, stored_as, progress=lambda capture: step(capture.origin.rstrip("/").rpartition("/")[2]))
+            )
         except InputError as error:
             total.refuse_input(error)
 
