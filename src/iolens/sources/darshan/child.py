@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 import resource
@@ -20,6 +21,7 @@ from iolens.sources.darshan.messages import MEMORY_BYTES, POSITION, LogRequest, 
 from iolens.sources.darshan.rows import in_arrow, rows_of_batch
 
 ROWS_PER_MESSAGE: Final = 50_000
+OBJECTS_PER_COLLECTION: Final = 100_000  # a batch of logs is many objects, none of them in a cycle
 
 
 def main(pipe: int, shared: int) -> None:
@@ -33,6 +35,7 @@ def main(pipe: int, shared: int) -> None:
     for stream in (1, 2):
         os.dup2(nowhere, stream)  # the library prints what it finds wrong
     sys.meta_path.insert(0, _WithoutPandas())
+    gc.set_threshold(OBJECTS_PER_COLLECTION)
     serve(Connection(pipe), mmap.mmap(shared, mmap.PAGESIZE))
 
 
