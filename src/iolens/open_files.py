@@ -63,10 +63,10 @@ class OpenFile:
 
     def mapped(self) -> AbstractContextManager[mmap.mmap | bytes]:
         """Its content as it lies in memory, a small one as bytes; ValueError where there is none."""
-        if not self.is_held and 0 < self.size <= LARGEST_READ:
-            self.hold()
         if self.is_held and self.content:
             return nullcontext(self.content)
+        if 0 < self.size <= LARGEST_READ and len(content := os.pread(self.descriptor, self.size, 0)) == self.size:
+            return nullcontext(content)
         return mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ)
 
     def sha256(self) -> str:

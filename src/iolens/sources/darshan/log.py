@@ -263,12 +263,12 @@ def opened(path: Path, place: str) -> Iterator[OpenLog]:
     """The log in a file; InputError where it is none."""
     try:
         file = regular_file(path)
-        size = file.size
+        mapped = file.mapped() if file.size else None
     except OSError as error:
         raise InputError(place, f"cannot be read: {error.strerror or error}") from error
-    if not size:
+    if mapped is None:
         raise InputError(place, "empty file", _OPENED)
-    with file.mapped() as content:
+    with mapped as content:
         _refuse_strange(bytes(content[:16]), place)
         log = OpenLog(path, place, content)
         try:
